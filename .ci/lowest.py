@@ -1,0 +1,36 @@
+"""Print pip constraints that hold every run-time dependency at the oldest version that pyproject.toml allows.
+
+Where a dependency is named more than once, as when a group asks for more than the core does, the highest
+floor counts.
+"""
+
+import sys
+import tomllib
+from pathlib import Path
+
+from pip._vendor.packaging.requirements import Requirement
+from pip._vendor.packaging.utils import canonicalize_name
+from pip._vendor.packaging.version import Version
+
+
+def main() -> None:
+    """Read the floors and print them."""
+    content = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = content["project"]["optional-dependencies"].values()
+    runtime = [*content["project"]["dependencies"], *(line for lines in extras for line in lines)]
+    held = {canonicalize_name(Requirement(line).name) for line in runtime}
+    floors: dict[str, Version] = {}
+    for line in [*runtime, *(line for lines in content["dependency-groups"].values() for line in lines)]:
+        needed = Requirement(line)
+        name = canonicalize_name(needed.name)
+        for bound in needed.specifier:
+            if name in held and bound.operator == ">=":
+                floors[name] = max(Version(bound.version), floors.get(name, Version("0")))
+    without = sorted(held - floors.keys())
+    if without:
+        sys.exit(f"no lower bound in pyproject.toml for: {', '.join(without)}")
+    sys.stdout.writelines(f"{name}=={version}\n" for name, version in sorted(floors.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""recombine tells whether a model will handle combinations of factors that it has never seen together.
+
+The public names, and nothing else. Each is loaded when it is first used, so that `import recombine` stays quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from recombine._version import __version__
+
+if TYPE_CHECKING:
+    from recombine.auditing.audit import Audit as Audit
+    from recombine.auditing.audit import audit as audit
+    from recombine.errors import RecombineError as RecombineError
+    from recombine.factors.read import read as read
+    from recombine.factors.space import Factor as Factor
+    from recombine.factors.space import Space as Space
+    from recombine.factors.support import Support as Support
+    from recombine.report import audit_page as audit_page
+
+_HOME = {
+    "Audit": "recombine.auditing.audit",
+    "Factor": "recombine.factors.space",
+    "Space": "recombine.factors.space",
+    "RecombineError": "recombine.errors",
+    "Support": "recombine.factors.support",
+    "audit": "recombine.auditing.audit",
+    "audit_page": "recombine.report",
+    "read": "recombine.factors.read",
+}
+
+__all__ = ["Audit", "Factor", "RecombineError", "Space", "Support", "__version__", "audit", "audit_page", "read"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'recombine' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

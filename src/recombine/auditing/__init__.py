@@ -1,0 +1,1 @@
+"""What the data alone say: coverage, determinacy, leverage, dependence and redundancy."""

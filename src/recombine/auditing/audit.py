@@ -1,0 +1,199 @@
+"""The audit: everything that the data alone say about the combinations that were not seen."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pyarrow as pa
+
+from recombine import records
+from recombine.auditing import saved
+from recombine.auditing.counts import Counts, counts
+from recombine.auditing.coverage import FactorCoverage, OrderCoverage, factor_coverage, order_coverage
+from recombine.auditing.dependence import Dependence, dependence
+from recombine.auditing.determinacy import Determinacy, determinacy
+from recombine.auditing.islands import Island, islands
+from recombine.auditing.ladder import ladder
+from recombine.auditing.leverage import Leverage
+from recombine.auditing.maps import PairMap, pair_maps
+from recombine.auditing.redundancy import Redundancy, redundancy
+from recombine.auditing.unseen import LeverageSummary, Listed, unseen
+from recombine.auditing.verdict import Evidence, grade, reasons, verdict
+from recombine.errors import SettingError
+from recombine.factors.support import Support
+from recombine.records import Provenance, Record
+
+Combinations = Sequence[Mapping[str, Any] | Sequence[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """A verdict on a table's combinations, the reasons for it, and the means to ask about any one of them.
+
+    >>> import recombine
+    >>> table = {"colour": ["red", "red", "blue"], "shape": ["circle", "square", "circle"]}
+    >>> audit = recombine.audit(recombine.read(table, factors=["colour", "shape"]))
+    >>> audit.counts.space, audit.counts.seen, audit.counts.determined
+    (4, 3, 1)
+    >>> audit.explain([("blue", "square")])["leverage"].to_pylist()
+    [3.0]
+    """
+
+    verdict: str
+    grade: str
+    reasons: tuple[str, ...]
+    counts: Counts
+    rank: int
+    island_count: int
+    factors: tuple[FactorCoverage, ...]
+    coverage: tuple[OrderCoverage, ...]
+    islands: tuple[Island, ...]
+    leverage: LeverageSummary | None
+    undetermined_examples: tuple[Listed, ...]
+    dependence: tuple[Dependence, ...]
+    redundancy: Redundancy | None
+    maps: tuple[PairMap, ...]
+    support: Support
+    determinacy: Determinacy
+
+    def __repr__(self) -> str:
+        return f"Audit({self.verdict!r})"
+
+    def __eq__(self, other: object) -> bool:
+        """Same numbers, tables and provenance."""
+        if not isinstance(other, Audit):
+            return NotImplemented
+        mine, theirs = self.record(), other.record()
+        return mine.to_json() == theirs.to_json() and mine.tables == theirs.tables
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where it came from."""
+        return self.support.source
+
+    def explain(self, combinations: Combinations | pa.Table) -> pa.Table:
+        """The ladder: a row for each combination, seen or not, with all that the table says about it.
+
+        Combinations are tuples in the order of the factors, mappings from factor to value, or a table with the
+        factors as columns.
+        """
+        rows = combinations.to_pylist() if hasattr(combinations, "to_pylist") else _rows(combinations)
+        codes = self.support.space.encode(rows)
+        names = self.support.space.names
+        given = [[row[name] if isinstance(row, Mapping) else row[k] for row in rows] for k, name in enumerate(names)]
+        table = ladder(self.support, self._leverage, codes)
+        for k, name in enumerate(names):
+            table = table.add_column(k, name, pa.array(list(map(str, given[k]))))
+        return table
+
+    def share(self, name: str) -> float:
+        """A share that a gate can be held against: `determined` and `seen` of the space, `values`, `pairs` or
+        `triples` seen.
+        """
+        shares = {"determined": self.counts.determined_share, "seen": self.counts.seen_share}
+        shares |= {word: c.share for word, c in zip(("values", "pairs", "triples"), self.coverage, strict=False)}
+        if name not in shares:
+            raise SettingError(
+                f"no share {name!r}",
+                why="an audit does not measure it",
+                instead=f"write one of {', '.join(shares)}",
+            )
+        return shares[name]
+
+    def record(self) -> Record:
+        """The audit as plain data, which can be saved, drawn and loaded."""
+        return Record("audit", self._data(), saved.tables(self.support, self.determinacy, self.maps), self.provenance)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write it as a folder: JSON for people, Parquet for machines."""
+        return records.save(self.record(), folder)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Audit":
+        """Read an audit back: the same audit."""
+        record = records.load(folder, "audit")
+        support = saved.load_support(record)
+        hints = get_type_hints(cls)
+        results = {name: records.revive(hints[name], record.data[name]) for name in _RESULTS}
+        return cls(
+            **results,
+            maps=saved.load_maps(record),
+            support=support,
+            determinacy=saved.load_determinacy(record, support),
+        )
+
+    @cached_property
+    def _leverage(self) -> Leverage:
+        return Leverage(self.support, self.determinacy)
+
+    def _data(self) -> dict[str, Any]:
+        return {name: _plain(getattr(self, name)) for name in _RESULTS} | saved.describe(
+            self.support, self.determinacy, self.maps
+        )
+
+
+_APART = ("maps", "support", "determinacy")
+_RESULTS = tuple(field.name for field in fields(Audit) if field.name not in _APART)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def _rows(combinations: Any) -> list[Any]:
+    return (
+        combinations.to_dict("records")
+        if hasattr(combinations, "to_dict") and hasattr(combinations, "iloc")
+        else list(combinations)
+    )
+
+
+def audit(support: Support, *, seed: int = 0) -> Audit:
+    """Say what the data alone tell about unseen combinations.
+
+    `seed` decides which random vectors certify what is determined (any seed gives the same answer) and, in spaces too
+    large to list, which combinations are drawn as examples.
+    """
+    return _assemble(support, determinacy(support, seed=seed), pair_maps(support), seed=seed)
+
+
+def _assemble(support: Support, found: Determinacy, maps: tuple[PairMap, ...], *, seed: int) -> Audit:
+    divided = counts(support, found)
+    shown = unseen(support, Leverage(support, found), divided.determined, seed=seed)
+    evidence = Evidence(
+        counts=divided,
+        rank=found.rank,
+        island_count=found.island_count,
+        islands=islands(support, found),
+        leverage=shown.leverage,
+        factors=factor_coverage(support),
+        coverage=order_coverage(support),
+        dependence=dependence(support),
+        redundancy=redundancy(support),
+        rows=support.rows,
+        rows_left_out=support.left_out.get("(any)", 0),
+    )
+    return Audit(
+        verdict=verdict(evidence),
+        grade=grade(evidence),
+        reasons=reasons(evidence),
+        counts=divided,
+        rank=evidence.rank,
+        island_count=evidence.island_count,
+        factors=evidence.factors,
+        coverage=evidence.coverage,
+        islands=evidence.islands,
+        leverage=evidence.leverage,
+        undetermined_examples=shown.undetermined,
+        dependence=evidence.dependence,
+        redundancy=evidence.redundancy,
+        maps=maps,
+        support=support,
+        determinacy=found,
+    )

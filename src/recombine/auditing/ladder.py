@@ -1,0 +1,70 @@
+"""The ladder of unseen-ness: for any combinations, how far they are from what was seen.
+
+From the safest rung to the last: *seen*; *determined* (fixed by the seen ones under an additive rule; the leverage
+says how firmly); *undetermined*; *novel* (it holds a value never seen); *impossible* (declared so).
+"""
+
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from recombine.auditing.determinacy import Determinacy
+from recombine.auditing.leverage import Leverage
+from recombine.factors.groups import Codes, Ints
+from recombine.factors.support import Support
+
+RUNGS = ("seen", "determined", "undetermined", "novel", "impossible")
+
+
+def rungs(support: Support, determinacy: Determinacy, codes: Codes) -> npt.NDArray[np.str_]:
+    """The rung of each combination."""
+    seen = support.groups(range(codes.shape[1])).lookup(codes) >= 0
+    conditions = [
+        support.space.is_impossible(codes),
+        seen,
+        determinacy.novel(codes),
+        determinacy.determined(codes),
+    ]
+    return np.select(conditions, ["impossible", "seen", "novel", "determined"], default="undetermined")
+
+
+def ladder(support: Support, leverage: Leverage, codes: Codes) -> pa.Table:
+    """A row for each combination, with all that the table says about it."""
+    determinacy = leverage.determinacy
+    width = codes.shape[1]
+    whole = support.groups(range(width)).lookup(codes)
+    rung = rungs(support, determinacy, codes)
+    counts = np.where(whole >= 0, support.counts[np.maximum(whole, 0)], 0.0)
+    pairs: list[tuple[int, ...]] = list(combinations(range(width), 2))
+    return pa.table(
+        {
+            "rung": pa.array(rung.tolist(), pa.string()),
+            "count": counts,
+            "values_seen": _seen_parts(support, codes, [(k,) for k in range(width)]),
+            "pairs_seen": _seen_parts(support, codes, pairs),
+            "pairs": np.full(len(codes), len(pairs)),
+            "neighbours_seen": _neighbours(support, codes, whole >= 0),
+            "one_island": determinacy.one_island(codes),
+            "determined": determinacy.determined(codes),
+            "leverage": pa.array(leverage.of(codes), from_pandas=True),
+        }
+    )
+
+
+def _seen_parts(support: Support, codes: Codes, parts: list[tuple[int, ...]]) -> Ints:
+    total = np.zeros(len(codes), dtype=np.int64)
+    for part in parts:
+        total += support.groups(part).lookup(codes) >= 0
+    return total
+
+
+def _neighbours(support: Support, codes: Codes, seen: npt.NDArray[np.bool_]) -> Ints:
+    """Seen combinations that differ in one factor: the others in the group of all factors but that one."""
+    total = np.zeros(len(codes), dtype=np.int64)
+    for changed in range(codes.shape[1]):
+        rest = support.groups([k for k in range(codes.shape[1]) if k != changed])
+        place = rest.lookup(codes)
+        total += np.where(place >= 0, rest.combinations[np.maximum(place, 0)] - seen, 0)
+    return total

@@ -1,0 +1,212 @@
+"""What the audit says in words: one sentence first, then the reasons.
+
+Grades: *complete* (nothing is unseen), *sound* (all unseen combinations are determined, each at least as firmly as by
+one example), *weak* (all are determined, some only weakly), *broken* (some are not determined), *not enough evidence*
+(all are determined, but just so: no seen combination is to spare, so nothing in the table could show the additive
+rule wrong).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from recombine.auditing.counts import Counts
+from recombine.auditing.coverage import FactorCoverage, OrderCoverage
+from recombine.auditing.dependence import Dependence
+from recombine.auditing.islands import Island
+from recombine.auditing.redundancy import Redundancy
+from recombine.auditing.unseen import LeverageSummary
+
+GRADES = ("complete", "sound", "weak", "broken", "not enough evidence")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that the words are made from."""
+
+    counts: Counts
+    rank: int
+    island_count: int
+    islands: tuple[Island, ...]
+    leverage: LeverageSummary | None
+    factors: tuple[FactorCoverage, ...]
+    coverage: tuple[OrderCoverage, ...]
+    dependence: tuple[Dependence, ...]
+    redundancy: Redundancy | None
+    rows: int
+    rows_left_out: int
+
+
+def grade(evidence: Evidence) -> str:
+    """One of the five grades."""
+    counts = evidence.counts
+    if counts.undetermined:
+        return "broken"
+    if not counts.determined:
+        return "complete"
+    if counts.seen <= evidence.rank:
+        return "not enough evidence"
+    return "weak" if evidence.leverage is not None and evidence.leverage.weak else "sound"
+
+
+def verdict(evidence: Evidence) -> str:
+    """The answer in a sentence that a person would say."""
+    counts = evidence.counts
+    sentence = {
+        "complete": _complete,
+        "sound": _sound,
+        "weak": _weak,
+        "broken": _broken,
+        "not enough evidence": _not_enough,
+    }[grade(evidence)](evidence)
+    if counts.novel:
+        hold = _verb(counts.novel, "1 combination holds", f"{counts.novel:,} combinations hold")
+        sentence += f" {hold} a value never seen: nothing can be promised there."
+    return sentence
+
+
+def reasons(evidence: Evidence) -> tuple[str, ...]:
+    """Why, in a few sentences, what matters most first."""
+    found = [
+        _values_reason(evidence.factors),
+        _pairs_reason(evidence.coverage),
+        _island_reason(evidence),
+        _leverage_reason(evidence.leverage),
+        _dependence_reason(evidence.dependence),
+        _redundancy_reason(evidence.redundancy),
+        _left_out_reason(evidence),
+    ]
+    return tuple(reason for reason in found if reason)
+
+
+def _seen(counts: Counts) -> str:
+    return f"{counts.seen:,} of {counts.space:,} combinations {_verb(counts.seen, 'was', 'were')} seen."
+
+
+def _complete(evidence: Evidence) -> str:
+    counts = evidence.counts
+    if counts.novel:
+        return f"{_seen(counts)} Of the values that were seen, every combination was."
+    return f"All {counts.seen:,} combinations were seen. Nothing is left to work out."
+
+
+def _others(counts: Counts) -> str:
+    unseen = counts.determined + counts.undetermined
+    return "The other one" if unseen == 1 else f"The other {unseen:,}"
+
+
+def _sound(evidence: Evidence) -> str:
+    counts = evidence.counts
+    return f"{_seen(counts)} {_others(counts)} can {'' if counts.determined == 1 else 'all '}be worked out from them."
+
+
+def _weak(evidence: Evidence) -> str:
+    start = _sound(evidence).removesuffix(".")
+    return (
+        f"{start}, but {_how_many_weak(evidence.leverage)}only weakly: less certain than one single example would be."
+    )
+
+
+def _how_many_weak(measured: LeverageSummary | None) -> str:
+    if measured is None or measured.of == 1:
+        return ""
+    if measured.sampled:
+        return f"about {measured.weak / measured.known:.0%} of them "
+    return "all of them " if measured.weak == measured.of else f"{measured.weak:,} "
+
+
+def _broken(evidence: Evidence) -> str:
+    counts = evidence.counts
+    lost = counts.undetermined
+    if counts.determined:
+        others = f"{counts.determined:,} of the other {counts.determined + lost:,}"
+        middle = f"{others} can be worked out from them; {lost:,} cannot"
+    else:
+        middle = "The other one cannot be worked out" if lost == 1 else f"None of the other {lost:,} can be worked out"
+    return f"{_seen(counts)} {middle}, because {_cause(evidence)}."
+
+
+def _cause(evidence: Evidence) -> str:
+    if evidence.island_count > 1:
+        return f"the table falls into {evidence.island_count:,} islands that no example connects"
+    loose = [name for name, groups in evidence.islands[0].groups.items() if groups > 1]
+    return f"the examples do not tell some values of {_listing(loose)} apart from the rest"
+
+
+def _not_enough(evidence: Evidence) -> str:
+    counts = evidence.counts
+    return (
+        f"Not enough evidence. {_seen(counts)} On paper they fix the other {counts.determined:,}, "
+        "but none of them is to spare: nothing in the table could show such a rule wrong."
+    )
+
+
+def _values_reason(factors: Sequence[FactorCoverage]) -> str | None:
+    gaps = [f"{f.values - f.seen:,} of {f.values:,} values of {f.name}" for f in factors if f.seen < f.values]
+    if gaps:
+        return f"Never seen: {_listing(gaps)}."
+    lone = [(f.name, f.rarest[0].value) for f in factors if f.rarest and f.rarest[0].count == 1]
+    return (
+        f"Every value was seen, but {lone[0][0]} {lone[0][1]!r} only once."
+        if lone
+        else "Every value was seen more than once."
+    )
+
+
+def _pairs_reason(coverage: Sequence[OrderCoverage]) -> str | None:
+    pairs = next((c for c in coverage if c.order == 2), None)
+    return (
+        f"{pairs.share:.0%} of the possible pairs of values were seen ({pairs.seen:,} of {pairs.possible:,})."
+        if pairs
+        else None
+    )
+
+
+def _island_reason(evidence: Evidence) -> str:
+    if evidence.island_count == 1:
+        return "All values hang together in one island."
+    sizes = [f"{island.combinations:,}" for island in evidence.islands[:5]]
+    sizes = [*sizes, "fewer"] if evidence.island_count > 5 else sizes
+    return f"{evidence.island_count:,} islands, with {_listing(sizes)} seen combinations: nothing is known across them."
+
+
+def _leverage_reason(measured: LeverageSummary | None) -> str | None:
+    if measured is None:
+        return None
+    scope = f"in a random sample of {measured.known:,}" if measured.sampled else "of what can be worked out"
+    numbers = f"median {measured.median:.2f}, worst {measured.worst:.2f}"
+    return f"Leverage {scope}: {numbers} (1 is as uncertain as one example)."
+
+
+def _dependence_reason(pairs: Sequence[Dependence]) -> str | None:
+    if not pairs:
+        return None
+    strongest = pairs[0]
+    if strongest.cramers_v < 0.1:
+        return "No two factors tell much of each other (Cramér's V below 0.1, chance taken away)."
+    a, b = strongest.factors
+    return f"{a} and {b} depend on each other most: Cramér's V {strongest.cramers_v:.2f}."
+
+
+def _redundancy_reason(found: Redundancy | None) -> str | None:
+    if found is None or not found.parts:
+        return None
+    best = found.parts[0]
+    name, of = best.factors[0], "accuracy" if found.kind == "label" else "R²"
+    return (
+        f"{name} alone tells {best.told:.0%} of {found.target}: {of} {best.score_left_out:.2f} "
+        f"without any other factor ({found.baseline:.2f} by guessing). A model could lean on it."
+    )
+
+
+def _left_out_reason(evidence: Evidence) -> str | None:
+    if not evidence.rows_left_out:
+        return None
+    return f"{evidence.rows_left_out:,} of {evidence.rows:,} rows miss a factor and were left out."
+
+
+def _verb(count: int, one: str, many: str) -> str:
+    return one if count == 1 else many
+
+
+def _listing(items: Sequence[str]) -> str:
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else "some factors"

@@ -1,0 +1,5 @@
+"""The command line: one short file a command."""
+
+from recombine.cli.app import main
+
+__all__ = ["main"]

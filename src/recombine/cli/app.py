@@ -1,0 +1,54 @@
+"""The `recombine` command: what it is made of, and how it ends.
+
+Exit codes: 0 fine, 2 a mistake in what was asked, 3 a gate failed, 4 not enough evidence for a gate, 130 interrupted.
+"""
+
+import sys
+
+import typer
+
+import recombine
+from recombine.cli.audit import audit
+from recombine.cli.demo import demo
+from recombine.cli.show import complain
+from recombine.errors import RecombineError
+
+app = typer.Typer(
+    help="Will a model handle combinations of factors that it has never seen together?",
+    epilog="First time? Run `recombine demo`.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(audit)
+app.command()(demo)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"recombine {recombine.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version and stop."
+    ),
+) -> None:
+    """Options that stand before the command."""
+
+
+def main() -> None:
+    """Run the command; a user's mistake ends in a message, never in a traceback."""
+    try:
+        app()
+    except RecombineError as error:
+        complain(error)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("\nStopped. Nothing was left half-written.", err=True)
+        sys.exit(130)
+    except BrokenPipeError:  # `recombine audit … | head`
+        sys.stderr.close()
+        sys.exit(0)

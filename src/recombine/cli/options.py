@@ -1,0 +1,128 @@
+"""How options are written on the command line, turned into what the library takes."""
+
+import csv
+import json
+import shlex
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from recombine.errors import SettingError, SourceError, without_password
+
+
+def names(given: Iterable[str]) -> list[str]:
+    """`a,b` and repeated options alike.
+
+    >>> names(["material,garment", "camera"])
+    ['material', 'garment', 'camera']
+    """
+    return [name for part in given for name in next(csv.reader([part], skipinitialspace=True), []) if name]
+
+
+def assignments(option: str, given: Iterable[str]) -> dict[str, str]:
+    """`NAME=SOMETHING`, any number of times.
+
+    >>> assignments("--bins", ["age=0,18,65"])
+    {'age': '0,18,65'}
+    """
+    found = {}
+    for part in given:
+        name, equals, value = part.partition("=")
+        if not equals or not name or not value:
+            raise SettingError(
+                f"{option} {part}",
+                why="it is not of the form NAME=SOMETHING",
+                instead=f"write for example {option} age=…",
+            )
+        found[name] = value
+    return found
+
+
+def bins(given: Iterable[str]) -> dict[str, Any]:
+    """Edges, a number of bins, or a word.
+
+    >>> bins(["age=0,18,65", "price=5", "when=month"])
+    {'age': [0.0, 18.0, 65.0], 'price': 5, 'when': 'month'}
+    """
+    return {name: _bin(value) for name, value in assignments("--bins", given).items()}
+
+
+def _bin(written: str) -> Any:
+    if written.isdigit():
+        return int(written)
+    try:
+        return [float(edge) for edge in written.split(",")] if "," in written else written
+    except ValueError as error:
+        raise SettingError(
+            f"--bins …={written}",
+            why="an edge is not a number",
+            instead="write edges as in --bins age=0,18,65",
+        ) from error
+
+
+def domain(given: Iterable[str]) -> dict[str, list[Any]]:
+    """`NAME=a,b,c` any number of times, or a JSON file that maps names to lists of values."""
+    found: dict[str, list[Any]] = {}
+    for part in given:
+        if part.endswith(".json"):
+            found |= _json_domain(Path(part))
+        else:
+            found |= {name: names([values]) for name, values in assignments("--domain", [part]).items()}
+    return found
+
+
+def _json_domain(path: Path) -> dict[str, list[Any]]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SourceError(
+            f"cannot read '{path}'", why=str(error), instead='write {"factor": ["value", "value"]} into it'
+        ) from error
+    if not isinstance(content, dict) or not all(isinstance(values, list) for values in content.values()):
+        raise SettingError(
+            f"--domain {path}",
+            why="it does not map names to lists",
+            instead='write {"factor": ["value", "value"]} into it',
+        )
+    return content
+
+
+def impossible(path: Path | None) -> list[dict[str, str]]:
+    """A CSV file with factors as columns; each line is a conjunction that cannot occur, and an empty cell means any
+    value.
+    """
+    if path is None:
+        return []
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            lines = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(
+            f"cannot read '{path}'",
+            why=str(error),
+            instead="give a CSV file with factors as columns, one impossible conjunction a line",
+        ) from error
+    return [{name: value for name, value in line.items() if name and value} for line in lines]
+
+
+def gates(given: Iterable[str]) -> dict[str, float]:
+    """`determined=0.95`, any number of times."""
+    found = {}
+    for name, written in assignments("--fail-under", given).items():
+        try:
+            found[name] = float(written)
+        except ValueError:
+            found[name] = -1.0
+        if not 0 <= found[name] <= 1:
+            raise SettingError(
+                f"--fail-under {name}={written}",
+                why="a share lies between 0 and 1",
+                instead=f"write for example --fail-under {name}=0.95",
+            )
+    return found
+
+
+def command_line() -> str:
+    """What was typed, ready to be pasted, without passwords."""
+    return shlex.join(["recombine", *(without_password(word) if "://" in word else word for word in sys.argv[1:])])

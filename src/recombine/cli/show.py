@@ -1,0 +1,203 @@
+"""What the command prints: the answer first, then a few numbers, then what to do next."""
+
+import shlex
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from recombine.errors import RecombineError
+
+_SHOWN_FACTORS = 8
+_LONGEST = 40
+_SIGN = {
+    "complete": "green",
+    "sound": "green",
+    "weak": "yellow",
+    "broken": "red",
+    "not enough evidence": "yellow",
+}
+
+
+def _console(*, stderr: bool = False) -> Console:
+    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+
+
+def say(text: str) -> None:
+    """Print a line for people or machines, without markup."""
+    _console().print(text, markup=False, soft_wrap=True)
+
+
+def complain(error: RecombineError) -> None:
+    """Print what was given, why it is wrong and what to write instead."""
+    console = _console(stderr=True)
+    console.print(f"[bold red]error[/]  {escape(error.what)}", soft_wrap=True)
+    console.print(f"  [dim]why[/]      {escape(error.why)}", soft_wrap=True)
+    console.print(f"  [dim]instead[/]  {escape(error.instead)}", soft_wrap=True)
+
+
+class Watch:
+    """A line on the terminal: what is going on, how far it is, how long it may take; gone when it is done."""
+
+    def __init__(self, text: str) -> None:
+        console = _console(stderr=True)
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task(text, total=None)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def tell(self, share: float | None) -> None:
+        """How far the present step is."""
+        if share is not None:
+            self._progress.update(self._task, total=1.0, completed=share)
+
+    def now(self, text: str) -> None:
+        """Another step begins."""
+        self._progress.reset(self._task, total=None, description=text)
+
+
+def summary(audit: Any, gates: dict[str, dict[str, Any]]) -> None:
+    """The audit on one screen."""
+    console = _console()
+    console.print()
+    sentence = f"[bold {_SIGN[audit.grade]}]{escape(audit.verdict)}[/]"
+    console.print(Padding(sentence, (0, 2)), width=min(console.width, 100))
+    console.print()
+    console.print(_facts(audit))
+    for name, gate in gates.items():
+        console.print(f"  gate   {name} {gate['found']:.3f}, asked {gate['asked']:g}: [bold]{gate['verdict']}[/]")
+    _next(console, audit)
+
+
+def _facts(audit: Any) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 2), pad_edge=True)
+    table.add_column(style="bold", no_wrap=True, max_width=_LONGEST)
+    table.add_column()
+    table.add_column()
+    for factor in audit.factors[:_SHOWN_FACTORS]:
+        table.add_row(escape(_short(factor.name)), _values(factor), _rarest(factor))
+    if len(audit.factors) > _SHOWN_FACTORS:
+        table.add_row("…", f"{len(audit.factors) - _SHOWN_FACTORS} more factors", "")
+    for name, first, second in (
+        _pairs(audit),
+        _leverage(audit),
+        _dependence(audit),
+        _redundancy(audit),
+        _left_out(audit),
+    ):
+        if first:
+            table.add_row(name, escape(first), escape(second))
+    return table
+
+
+def _values(factor: Any) -> str:
+    seen = "all seen" if factor.seen == factor.values else f"{factor.seen:,} seen"
+    return f"{factor.values:,} values, {seen}"
+
+
+def _rarest(factor: Any) -> str:
+    if factor.never_seen:
+        return f"never   {escape(_short(factor.never_seen[0]))}"
+    return f"rarest  {escape(_short(factor.rarest[0].value))}  {factor.rarest[0].count:,g}"
+
+
+def _pairs(audit: Any) -> tuple[str, str, str]:
+    share = audit.share("pairs")
+    islands = "one island" if audit.island_count == 1 else f"{audit.island_count:,} islands"
+    return "pairs", f"{_percent(share)} seen", islands
+
+
+def _leverage(audit: Any) -> tuple[str, str, str]:
+    measured = audit.leverage
+    if measured is None:
+        return "leverage", "", ""
+    worst = ", ".join(_short(value) for value in measured.weakest[0].combination.values())
+    scope = f" of {measured.known:,} drawn" if measured.sampled else ""
+    return "leverage", f"median {measured.median:.2f}{scope}", f"worst {measured.worst:.2f}  ({worst})"
+
+
+def _dependence(audit: Any) -> tuple[str, str, str]:
+    strongest = audit.dependence[0]
+    return (
+        "factors",
+        f"Cramér's V {strongest.cramers_v:.2f}",
+        "highest, " + " and ".join(map(_short, strongest.factors)),
+    )
+
+
+def _redundancy(audit: Any) -> tuple[str, str, str]:
+    found = audit.redundancy
+    if found is None:
+        return "", "", ""
+    best = found.parts[0]
+    what = "accuracy" if found.kind == "label" else "R²"
+    alone = f"{best.factors[0]} alone tells {_percent(best.told)}"
+    return _short(found.target), alone, f"{what} {best.score_left_out:.2f}, by guessing {found.baseline:.2f}"
+
+
+def _left_out(audit: Any) -> tuple[str, str, str]:
+    count = audit.support.left_out.get("(any)", 0)
+    return "left out", f"{count:,} of {audit.support.rows:,} rows" if count else "", "they miss a factor"
+
+
+def _next(console: Console, audit: Any) -> None:
+    command = audit.provenance.command or "recombine audit …"
+    words = shlex.split(command)
+    lines = []
+    if not {"--report", "-r"} & set(words):
+        lines.append((f"{command} --report audit.html", "see the map"))
+    if "--fail-under" not in words:
+        lines.append((f"{command} --fail-under determined=0.95", "hold a pipeline to it"))
+    if lines:
+        console.print()
+    for place, (line, why) in enumerate(lines):
+        console.print(f"  {'[bold]next[/]' if not place else '    '}   {escape(line)}", soft_wrap=True)
+        console.print(f"         [dim]{why}[/]")
+    console.print()
+
+
+def page_written(report: Path | None, out: Path | None) -> None:
+    """Say where things were written."""
+    for path in (report, out):
+        if path is not None:
+            say(f"  wrote  {path}")
+
+
+def _percent(share: float) -> str:
+    """A percentage that does not round a gap away."""
+    if 0 < share < 0.01 or 0.99 < share < 1:
+        return f"{100 * share:.2g} %" if share < 0.5 else f"{100 * share:.4g} %"
+    return f"{100 * share:.0f} %"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -1,0 +1,91 @@
+"""Every mistake a user can make, drawn as a tree.
+
+    RecombineError
+    ├── SourceError        the table cannot be reached or read
+    ├── ColumnError        a column is missing, or cannot serve as what it was given as
+    ├── TableError         the table was read, but holds nothing that can be worked with
+    ├── SpaceError         the declared space contradicts itself or the data
+    ├── SettingError       an option has a value that means nothing
+    ├── RecordError        a saved result cannot be loaded
+    └── OutputError        a result cannot be written
+
+Each error says three things: what was given, why it is wrong, and what to write instead.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class RecombineError(Exception):
+    """The root: catch this to catch every mistake that recombine explains.
+
+    >>> print(RecombineError("no file 'shoe.csv'", why="there is no such file", instead="did you mean 'shoes.csv'?"))
+    no file 'shoe.csv'
+      why      there is no such file
+      instead  did you mean 'shoes.csv'?
+    """
+
+    def __init__(self, what: str, *, why: str, instead: str) -> None:
+        super().__init__(what, why, instead)
+        self.what, self.why, self.instead = what, why, instead
+
+    def __str__(self) -> str:
+        return f"{self.what}\n  why      {self.why}\n  instead  {self.instead}"
+
+
+class SourceError(RecombineError):
+    """The table cannot be reached or read."""
+
+
+class ColumnError(RecombineError):
+    """A column is missing, or cannot serve as what it was given as."""
+
+
+class TableError(RecombineError):
+    """The table was read, but holds nothing that can be worked with."""
+
+
+class SpaceError(RecombineError):
+    """The declared space contradicts itself or the data."""
+
+
+class SettingError(RecombineError):
+    """An option has a value that means nothing."""
+
+
+class RecordError(RecombineError):
+    """A saved result cannot be loaded."""
+
+
+class OutputError(RecombineError):
+    """A result cannot be written."""
+
+
+def nearest(wrong: str, known: Iterable[str], *, most: int = 8) -> str:
+    """What to write instead of a name that is not known: the nearest ones, else the first few.
+
+    >>> nearest("materail", ["material", "garment"])
+    "did you mean 'material'?"
+    >>> nearest("x", ["material", "garment"])
+    "write one of 'material', 'garment'"
+    """
+    names = list(known)
+    lowered = {name.lower(): name for name in names}
+    close = get_close_matches(wrong.lower(), lowered, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {lowered[close[0]]!r}?"
+    shown = ", ".join(repr(name) for name in names[:most])
+    more = f" … ({len(names):,} in all)" if len(names) > most else ""
+    return f"write one of {shown}{more}"
+
+
+def without_password(uri: str) -> str:
+    """A URI that can be shown and saved.
+
+    >>> without_password("postgresql://me:secret@host/db")
+    'postgresql://me:…@host/db'
+    """
+    head, separator, rest = uri.partition("://")
+    login, at, host = rest.rpartition("@")
+    user, colon, _ = login.partition(":")
+    return f"{head}{separator}{user}{colon}{'…' if colon else ''}{at}{host}"

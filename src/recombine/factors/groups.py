@@ -1,0 +1,120 @@
+"""The one primitive: for a set of factors, the group that each combination belongs to.
+
+Coverage counts groups, dependence compares them, a neighbour shares a group of all factors but one. A group's
+key is built one factor at a time — (group of the first k factors, value of the next) — so a key never exceeds
+combinations × values, however many factors there are, and int64 cannot overflow unnoticed.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Codes = npt.NDArray[np.int32]
+Ints = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.float64]
+
+_INT64_MAX = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Which group each combination belongs to, for one set of factors.
+
+    Group numbers follow the order of the values, so they do not depend on the order of the combinations.
+
+    >>> codes = np.array([[0, 1], [0, 2], [1, 1]], dtype=np.int32)
+    >>> groups = group(codes, sizes=(2, 3), factors=(0,))
+    >>> groups.ids.tolist(), groups.size
+    ([0, 0, 1], 2)
+    """
+
+    factors: tuple[int, ...]
+    ids: Ints
+    keys: Ints
+    parent: "Groups | None"
+    radix: int
+
+    @property
+    def size(self) -> int:
+        """How many groups there are: the conjunctions of these factors that were seen."""
+        return len(self.keys)
+
+    @cached_property
+    def combinations(self) -> Ints:
+        """How many seen combinations each group holds."""
+        return np.bincount(self.ids, minlength=self.size)
+
+    @cached_property
+    def representatives(self) -> Ints:
+        """One combination of each group, from which the group's values can be read."""
+        first = np.zeros(self.size, dtype=np.int64)
+        first[self.ids[::-1]] = np.arange(len(self.ids) - 1, -1, -1)
+        return first
+
+    def total(self, weights: npt.NDArray[Any]) -> Numbers:
+        """The sum of a number over each group."""
+        return np.bincount(self.ids, weights=weights, minlength=self.size).astype(np.float64, copy=False)
+
+    def lookup(self, codes: Codes) -> Ints:
+        """The group of any combinations, seen or not; -1 where the conjunction was never seen."""
+        column = codes[:, self.factors[-1]].astype(np.int64)
+        before = self.parent.lookup(codes) if self.parent else np.zeros(len(codes), dtype=np.int64)
+        known = (before >= 0) & (column >= 0)
+        keys = np.where(known, before * self.radix + column, -1)
+        place = np.minimum(np.searchsorted(self.keys, keys), max(self.size - 1, 0))
+        found = known & (self.keys[place] == keys) if self.size else known & False
+        return np.where(found, place, -1)
+
+
+def group(codes: Codes, *, sizes: tuple[int, ...], factors: tuple[int, ...], parent: Groups | None = None) -> Groups:
+    """Number the groups of some factors; `parent` holds the groups of all of them but the last, if known."""
+    if len(factors) > 1 and parent is None:
+        parent = group(codes, sizes=sizes, factors=factors[:-1])
+    last = factors[-1]
+    radix = sizes[last]
+    column = codes[:, last]
+    if parent is None:
+        keys, ids = number(column, radix)
+        return Groups(factors, ids, keys, None, radix)
+    if parent.size * radix > _INT64_MAX:  # pragma: no cover - needs 10^18 groups
+        raise OverflowError(f"{parent.size} groups x {radix} values do not fit in 64 bits")
+    keys, ids = number(parent.ids * radix + column, parent.size * radix)
+    return Groups(factors, ids, keys, parent, radix)
+
+
+def number(raw: npt.NDArray[Any], bound: int) -> tuple[Ints, Ints]:
+    """The sorted distinct keys, all of them below `bound`, and the position of each raw key among them.
+
+    >>> keys, ids = number(np.array([7, 3, 7]), bound=10)
+    >>> keys.tolist(), ids.tolist()
+    ([3, 7], [1, 0, 1])
+    """
+    if not _few(raw, bound):
+        keys, ids = np.unique(raw.astype(np.int64), return_inverse=True)
+        return keys, ids.astype(np.int64, copy=False)
+    present = _present(raw, bound)
+    position = np.cumsum(present, dtype=np.int64) - 1
+    return np.flatnonzero(present), position[raw]
+
+
+def distinct(raw: npt.NDArray[Any], bound: int) -> Ints:
+    """The sorted distinct keys, all of them below `bound`.
+
+    >>> distinct(np.array([7, 3, 7]), bound=10).tolist()
+    [3, 7]
+    """
+    return np.flatnonzero(_present(raw, bound)) if _few(raw, bound) else np.unique(raw.astype(np.int64))
+
+
+def _few(raw: npt.NDArray[Any], bound: int) -> bool:
+    """Whether a table of all possible keys is cheaper than sorting."""
+    return bound <= 8 * len(raw) + 1024
+
+
+def _present(raw: npt.NDArray[Any], bound: int) -> npt.NDArray[np.bool_]:
+    present = np.zeros(bound, dtype=bool)
+    present[raw] = True
+    return present

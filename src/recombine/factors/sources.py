@@ -1,0 +1,422 @@
+"""Any table as an Ibis expression, and the engine that will count it.
+
+Files are read by DuckDB, where they lie and out of core; tables in a database stay there; frames in memory
+are lent to DuckDB without a copy.
+"""
+
+import glob
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import duckdb
+import ibis
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from recombine.errors import (
+    ColumnError,
+    RecombineError,
+    SettingError,
+    SourceError,
+    TableError,
+    nearest,
+    without_password,
+)
+
+_COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
+_READERS = {
+    ".parquet": "read_parquet",
+    ".pq": "read_parquet",
+    ".csv": "read_csv",
+    ".tsv": "read_csv",
+    ".txt": "read_csv",
+    ".json": "read_json",
+    ".jsonl": "read_json",
+    ".ndjson": "read_json",
+}
+_OBJECT_STORES = {"s3", "s3a", "s3n", "gs", "gcs", "r2", "az", "azure", "abfss", "http", "https", "hf"}
+_IN_FOLDERS = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
+_DUCKDB_FILES = {".duckdb", ".ddb"}
+_DUCKDB_TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
+_EXTRAS = {"postgres": "postgres", "postgresql": "postgres", "pyspark": "spark", "spark": "spark"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table, the engine that counts it, and what to call it."""
+
+    table: Any
+    backend: Any
+    name: str
+    whole_file_sniffed: bool = True
+
+
+@contextmanager
+def opened(
+    source: Any, *, table: str | None = None, columns: Sequence[str] | None = None, sniff_all: bool = False
+) -> Iterator[Source]:
+    """Open a source for the time of one read; connections that we made are closed and leave no files."""
+    if table is not None and not (isinstance(source, str | Path) and _is_database(str(source))):
+        raise SettingError(
+            f"table={table!r}",
+            why="the source is a table already, not a database that holds tables",
+            instead="leave it out, or give a database: a URI such as 'postgresql://…', or a .duckdb file",
+        )
+    if _is_ibis(source):
+        yield from _from_ibis(source)
+    elif isinstance(source, str | Path):
+        yield from _from_text(str(source), table, sniff_all)
+    else:
+        yield from _from_memory(source, columns)
+
+
+def _is_ibis(source: Any) -> bool:
+    return type(source).__module__.startswith("ibis.")
+
+
+def _from_ibis(table: Any) -> Iterator[Source]:
+    if not hasattr(table, "group_by"):
+        raise SourceError(
+            f"cannot read {type(table).__name__} as a table",
+            why="it is an Ibis column or scalar, not a table",
+            instead="give the table that it belongs to",
+        )
+    backends, _ = table._find_backends()  # Ibis offers no public question "does this table live anywhere?"
+    if backends:
+        yield Source(table, backends[0], _ibis_name(table))
+        return
+    with _duckdb() as backend:
+        arrow = backend.to_pyarrow(table)
+    yield from _from_memory(arrow, None)
+
+
+def _ibis_name(table: Any) -> str:
+    try:
+        return str(table.get_name())
+    except (AttributeError, ibis.common.exceptions.IbisError):  # a filtered or joined table has no name
+        return "an Ibis table"
+
+
+def _from_memory(frame: Any, columns: Sequence[str] | None) -> Iterator[Source]:
+    arrow = _arrow(frame, columns)
+    _refuse_twins(arrow.column_names)
+    with _duckdb() as backend:
+        backend.con.register("recombine_source", arrow)
+        yield Source(backend.table("recombine_source"), backend, _memory_name(frame))
+
+
+def _refuse_twins(names: Sequence[str]) -> None:
+    """DuckDB does not tell upper from lower case in names, and would rename one of two twins silently."""
+    first: dict[str, str] = {}
+    for name in names:
+        if name.lower() in first:
+            raise ColumnError(
+                f"the columns {first[name.lower()]!r} and {name!r} have one name",
+                why="an engine does not tell upper from lower case in names",
+                instead="rename one of them",
+            )
+        first[name.lower()] = name
+
+
+def _memory_name(frame: Any) -> str:
+    library = _library(frame)
+    return "a table in memory" if library == "builtins" else f"a {library} table in memory"
+
+
+def _library(frame: Any) -> str:
+    return type(frame).__module__.partition(".")[0]
+
+
+def _arrow(frame: Any, columns: Sequence[str] | None) -> pa.Table:
+    """A frame of any library as Arrow, through the interface that they share."""
+    try:
+        return _converted(frame, columns)
+    except (pa.ArrowException, TypeError, ValueError, KeyError) as error:
+        raise ColumnError(
+            f"cannot read this {type(frame).__name__} as a table",
+            why=_first_line(error),
+            instead="give columns of one length, each of one type, for example with astype(str)",
+        ) from error
+
+
+def _converted(frame: Any, columns: Sequence[str] | None) -> pa.Table:
+    """Only the columns that are needed: one that Arrow cannot hold does no harm where nobody asks for it."""
+    if _library(frame) == "datasets":
+        return _arrow_of_hugging_face(frame, columns)
+    if _library(frame) == "pandas" and hasattr(frame, "columns"):
+        return _arrow_of_pandas(frame, columns)
+    if isinstance(frame, dict):
+        return pa.table({name: frame[name] for name in _needed(frame, columns)})
+    if hasattr(frame, "collect_schema") and hasattr(frame, "collect"):  # a lazy Polars frame
+        return pa.table(frame.select(_needed(frame.collect_schema().names(), columns)).collect())
+    if hasattr(frame, "__arrow_c_stream__"):
+        table = pa.table(frame)
+        return table.select(_needed(table.column_names, columns))
+    raise SourceError(
+        f"cannot read {type(frame).__name__} as a table",
+        why="it is not a path, URI, frame, Arrow table, Hugging Face dataset, Ibis table or dict of columns",
+        instead="give one of those",
+    )
+
+
+def _needed(names: Iterable[str], columns: Sequence[str] | None) -> list[str]:
+    """The columns to keep: all of them where one is not there, so that the nearest name can be suggested."""
+    there = list(names)
+    return there if columns is None or not set(columns) <= set(there) else list(dict.fromkeys(columns))
+
+
+def _arrow_of_hugging_face(dataset: Any, columns: Sequence[str] | None) -> pa.Table:
+    """What a dataset's own row selection leaves of it."""
+    if isinstance(dataset, dict):
+        raise SourceError(
+            f"this is a {type(dataset).__name__}, not one table",
+            why=f"it holds the splits {', '.join(map(repr, dataset))}",
+            instead=f"give one of them: dataset[{next(iter(dataset), 'train')!r}]",
+        )
+    if not hasattr(dataset, "__len__"):
+        raise SourceError(
+            f"cannot count a {type(dataset).__name__}",
+            why="it is a stream, of which the rows can be seen only one after the other",
+            instead="load it with streaming=False, or give the path of its files, such as 'hf://datasets/…/*.parquet'",
+        )
+    return pa.table(dataset.select_columns(_needed(dataset.column_names, columns)).with_format("arrow")[:])
+
+
+def _arrow_of_pandas(frame: Any, columns: Sequence[str] | None) -> pa.Table:
+    twice = [name for name in frame.columns[frame.columns.duplicated()] if columns is None or name in columns]
+    if twice:
+        raise ColumnError(
+            f"the column {str(twice[0])!r} stands twice in this DataFrame",
+            why="its name does not tell which of them is meant",
+            instead="rename one, or keep the first of each: df.loc[:, ~df.columns.duplicated()]",
+        )
+    table = pa.Table.from_pandas(frame[_needed(frame.columns, columns)], preserve_index=False)
+    for place, field in enumerate(table.schema):
+        if field.type == pa.float64() and _whole_with_gaps(table[field.name]):
+            table = table.set_column(place, field.name, table[field.name].cast(pa.int64()))
+    return table
+
+
+def _whole_with_gaps(column: pa.ChunkedArray) -> bool:
+    """Whether these were whole numbers before pandas, which turns them into floats where one is missing."""
+    if not 0 < column.null_count < len(column):
+        return False
+    small = pc.all(pc.less(pc.abs(column), 2.0**53)).as_py()
+    return bool(small and pc.all(pc.equal(pc.floor(column), column)).as_py())
+
+
+def _from_text(text: str, table: str | None, sniff_all: bool) -> Iterator[Source]:
+    scheme = _scheme(text)
+    if _is_database(text):
+        yield from _from_duckdb_file(text, table) if scheme in ("", "duckdb") else _from_database(text, table)
+    elif scheme == "file":
+        yield from _from_files(unquote(text.removeprefix("file://")), remote=False, sniff_all=sniff_all)
+    else:
+        yield from _from_files(text, remote=bool(scheme), sniff_all=sniff_all)
+
+
+def _scheme(text: str) -> str:
+    return text.partition("://")[0] if "://" in text else ""
+
+
+def _is_database(text: str) -> bool:
+    scheme = _scheme(text)
+    return scheme not in _OBJECT_STORES | {"file"} if scheme else Path(text).suffix in _DUCKDB_FILES
+
+
+def _from_files(pattern: str, *, remote: bool, sniff_all: bool) -> Iterator[Source]:
+    path = pattern if remote else _existing(pattern)
+    reader = _reader(path)
+    # the first 20,480 lines of a CSV usually tell the types; a later surprise makes `read` look again
+    options = {"sample_size": -1} if reader == "read_csv" and sniff_all else {}
+    with _duckdb() as backend:
+        try:
+            table = getattr(backend, reader)(path, **options)
+        except (duckdb.Error, ibis.common.exceptions.IbisError) as error:
+            raise unreadable(pattern, error) from error
+        if not table.columns:
+            raise TableError(
+                f"'{pattern}' is empty",
+                why="it holds no columns",
+                instead="give a file with a header and rows",
+            )
+        yield Source(table, backend, pattern, whole_file_sniffed=reader != "read_csv" or sniff_all)
+
+
+def _existing(pattern: str) -> str:
+    """The files that a path, folder or glob names, as a pattern that DuckDB understands."""
+    path = Path(pattern).expanduser()
+    if path.is_dir():
+        for suffix in _IN_FOLDERS:
+            if any(path.rglob(f"*{suffix}")):
+                return str(Path(glob.escape(str(path))) / "**" / f"*{suffix}")
+        raise SourceError(
+            f"no table in the folder '{pattern}'",
+            why="it holds no .parquet, .csv or .jsonl file",
+            instead="name a file, or a folder that holds such files",
+        )
+    if path.is_file():
+        if path.stat().st_size == 0:
+            raise TableError(
+                f"'{pattern}' is empty",
+                why="the file has 0 bytes",
+                instead="give a file with a header and rows",
+            )
+        return glob.escape(str(path)) if glob.has_magic(str(path)) else str(path)
+    if glob.has_magic(pattern) and any(glob.iglob(str(path), recursive=True)):  # noqa: PTH207 - an absolute pattern
+        return str(path)
+    raise SourceError(
+        f"no file '{pattern}'",
+        why="nothing matches the pattern" if glob.has_magic(pattern) else "there is no such file",
+        instead=_suggest_file(path),
+    )
+
+
+def _suggest_file(path: Path, suffixes: Iterable[str] = _READERS) -> str:
+    folder = path.parent
+    if not folder.is_dir():
+        return f"the folder '{folder}' does not exist either: check the path"
+    tables = sorted(entry.name for entry in folder.iterdir() if _suffix(entry.name) in suffixes)
+    return nearest(path.name, tables) if tables else f"no table lies in '{folder}'; `recombine demo` writes one to try"
+
+
+def _suffix(name: str) -> str:
+    path = Path(name)
+    return (Path(path.stem).suffix if path.suffix.lower() in _COMPRESSED else path.suffix).lower()
+
+
+def _reader(path: str) -> str:
+    suffix = _suffix(path)
+    if suffix not in _READERS:
+        raise SourceError(
+            f"cannot tell what kind of table '{path}' is",
+            why=f"its name ends in '{suffix}'" if suffix else "its name has no ending",
+            instead="use .parquet, .csv, .tsv or .jsonl (compressed or not), or a database URI with --table",
+        )
+    return _READERS[suffix]
+
+
+def _from_duckdb_file(text: str, table: str | None) -> Iterator[Source]:
+    path = Path(text.removeprefix("duckdb://")).expanduser()
+    if not path.is_file():
+        raise SourceError(f"no file '{text}'", why="there is no such file", instead=_suggest_file(path, _DUCKDB_FILES))
+    with _duckdb(path) as backend:
+        yield Source(_named_table(backend, text, table), backend, f"{text} {table}")
+
+
+def _from_database(uri: str, table: str | None) -> Iterator[Source]:
+    backend = _connect(uri)
+    try:
+        yield Source(_named_table(backend, uri, table), backend, f"{without_password(uri)} {table}")
+    finally:
+        backend.disconnect()
+
+
+def _connect(uri: str) -> Any:
+    scheme = uri.partition("://")[0]
+    known = {entry.name for entry in entry_points(group="ibis.backends")} | {"postgresql"}
+    if scheme not in known:
+        raise SourceError(
+            f"cannot open '{without_password(uri)}'",
+            why=f"no engine answers to '{scheme}://'",
+            instead=f"{nearest(scheme, sorted(known), most=30)}, or the path of a file",
+        )
+    try:
+        return ibis.connect(uri)
+    except ImportError as error:
+        extra = _EXTRAS.get(scheme)
+        raise SourceError(
+            f"cannot open '{without_password(uri)}'",
+            why=f"the parts for {scheme} are not installed ({_first_line(error)})",
+            instead=f"pip install 'recombine[{extra}]'" if extra else f"pip install 'ibis-framework[{scheme}]'",
+        ) from error
+    except Exception as error:
+        raise SourceError(
+            f"cannot open '{without_password(uri)}'",
+            why=_first_line(error),
+            instead="check that the server is up and that host, port, user and database are right",
+        ) from error
+
+
+def _named_table(backend: Any, uri: str, table: str | None) -> Any:
+    names = _list_tables(backend, uri)
+    if table is None:
+        raise SettingError(
+            f"'{without_password(uri)}' is a database",
+            why="no table was named",
+            instead=f"add table=… (on the command line --table …): {nearest('', names)}"
+            if names
+            else "make a table first",
+        )
+    if table not in names and "." not in table:
+        raise SourceError(
+            f"no table {table!r} in '{without_password(uri)}'",
+            why="there is no such table",
+            instead=nearest(table, names),
+        )
+    schema, _, name = ("", "", table) if table in names else table.rpartition(".")
+    try:
+        return backend.table(name, database=schema or None)
+    except Exception as error:
+        raise SourceError(
+            f"no table {table!r} in '{without_password(uri)}'",
+            why=_first_line(error),
+            instead=nearest(name, names),
+        ) from error
+
+
+def _list_tables(backend: Any, uri: str) -> list[str]:
+    try:
+        if backend.name == "duckdb":  # Ibis 12 asks with a word that DuckDB 2 has forgotten
+            return sorted(name for (name,) in backend.con.execute(_DUCKDB_TABLES).fetchall())
+        return sorted(backend.list_tables())
+    except Exception as error:
+        raise unreadable(without_password(uri), error, engine=backend.name) from error
+
+
+@contextmanager
+def _duckdb(file: Path | None = None) -> Iterator[Any]:
+    """A DuckDB of our own, which spills to a folder that goes away with it rather than to the working one."""
+    with tempfile.TemporaryDirectory(prefix="recombine-") as spill:
+        try:
+            backend = ibis.duckdb.connect(file or ":memory:", read_only=file is not None, temp_directory=spill)
+        except duckdb.Error as error:
+            raise unreadable(str(file), error) from error
+        backend.con.execute("SET preserve_insertion_order = false")
+        try:
+            yield backend
+        finally:
+            backend.disconnect()
+
+
+def unreadable(name: str, error: Exception, *, engine: str = "duckdb") -> RecombineError:
+    """What an engine said when it could not read a source, as one of our errors."""
+    return SourceError(f"cannot read '{name}'", why=_first_line(error), instead=_remedy(name, error, engine))
+
+
+def _remedy(name: str, error: Exception, engine: str) -> str:
+    scheme = _scheme(name)
+    if scheme and "extension" in str(error):
+        return f"copy the file here, or let DuckDB fetch its {scheme} part from extensions.duckdb.org once"
+    if scheme in _OBJECT_STORES:
+        return "check the address, and that this machine is allowed to read it"
+    if scheme or engine != "duckdb":
+        return "check that the server is up, and that its user may read the table"
+    if "utf-8" in str(error).lower():
+        return f"turn it into UTF-8: iconv -f WINDOWS-1252 -t UTF-8 '{name}' > utf8.csv"
+    return "check that the file is whole and is what its name says (a half-copied Parquet file looks like this)"
+
+
+def _first_line(error: Exception) -> str:
+    several = len(error.args) > 1 and all(isinstance(part, str) for part in error.args)
+    said = "\n".join(error.args) if several else str(error)
+    lines = [line.strip() for line in said.splitlines() if line.strip()] or [type(error).__name__]
+    if several or "CSV Error" in lines[0]:  # the first line alone says only where
+        lines = [". ".join(line for line in lines[:3] if not line.startswith("Original Line"))]
+    return lines[0][:300]

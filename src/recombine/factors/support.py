@@ -1,0 +1,158 @@
+"""The combinations that did occur, with counts and target statistics.
+
+A support is small where the table is large: one line for each distinct combination. Everything later is
+computed from it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from recombine.errors import SpaceError
+from recombine.factors.groups import Codes, Groups, Ints, Numbers, group
+from recombine.factors.space import Space, Value
+from recombine.records import Provenance
+
+
+def _alike(one: Numbers, other: Numbers) -> bool:
+    """Equal, but for rounding where weights were added: their sum depends a little on the order of adding."""
+    if one.shape != other.shape:
+        return False
+    whole = np.array_equal(one, np.round(one)) and np.array_equal(other, np.round(other))
+    return np.array_equal(one, other) if whole else bool(np.allclose(one, other, rtol=1e-9, atol=0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class NumberTarget:
+    """What a number did within each combination: how many there were, their sum, the sum of their squares."""
+
+    name: str
+    count: Numbers
+    total: Numbers
+    squares: Numbers
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, NumberTarget)
+            and self.name == other.name
+            and _alike(self.count, other.count)
+            and np.allclose(self.total, other.total, rtol=1e-9)
+            and np.allclose(self.squares, other.squares, rtol=1e-9)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelTarget:
+    """How often each class occurred within each combination: one line for each pair that did occur."""
+
+    name: str
+    classes: tuple[Value, ...]
+    combination: Ints
+    label: Ints
+    count: Numbers
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, LabelTarget)
+            and (self.name, self.classes) == (other.name, other.classes)
+            and np.array_equal(self.combination, other.combination)
+            and np.array_equal(self.label, other.label)
+            and _alike(self.count, other.count)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+Target = NumberTarget | LabelTarget
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """Distinct combinations as positions of values, in the order of the values, each with its count.
+
+    >>> import recombine
+    >>> table = {"colour": ["red", "red", "blue"], "shape": ["circle", "square", "circle"]}
+    >>> support = recombine.read(table, factors=["colour", "shape"])
+    >>> len(support), support.groups(["colour"]).size
+    (3, 2)
+    """
+
+    space: Space
+    codes: Codes
+    counts: Numbers
+    target: Target | None = None
+    rows: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    source: Provenance = field(default_factory=lambda: Provenance(source="memory"))
+    _groups: dict[tuple[int, ...], Groups] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        forbidden = self.space.is_impossible(self.codes)
+        if forbidden.any():
+            first = self.combination(int(np.flatnonzero(forbidden)[0]))
+            raise SpaceError(
+                f"{int(forbidden.sum()):,} combinations declared impossible were seen, such as {first}",
+                why="the table holds them, so they can occur",
+                instead="take them off the list of the impossible, or leave their rows out with `where`",
+            )
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __repr__(self) -> str:
+        sizes = " x ".join(f"{factor.name} {len(factor.values)}" for factor in self.space.factors)
+        return f"Support({len(self):,} combinations of {sizes}; {self.rows:,} rows)"
+
+    def __eq__(self, other: object) -> bool:
+        """Same combinations, counts and target statistics; where they were read from does not matter."""
+        return (
+            isinstance(other, Support)
+            and self.space == other.space
+            and np.array_equal(self.codes, other.codes)
+            and _alike(self.counts, other.counts)
+            and self.target == other.target
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def groups(self, factors: Sequence[str | int]) -> Groups:
+        """The group that each combination belongs to, for some of the factors; computed once."""
+        chosen = tuple(sorted({self.space.position(f) if isinstance(f, str) else f for f in factors}))
+        if chosen not in self._groups:
+            parent = self.groups(chosen[:-1]) if len(chosen) > 1 else None
+            self._groups[chosen] = group(self.codes, sizes=self.space.sizes, factors=chosen, parent=parent)
+        return self._groups[chosen]
+
+    def combination(self, index: int) -> dict[str, Value]:
+        """One seen combination in the user's own values."""
+        return self.decode(self.codes[index])
+
+    def decode(self, codes: Sequence[int] | npt.NDArray[Any]) -> dict[str, Value]:
+        """A row of positions in the user's own values."""
+        return {f.name: f.values[int(code)] for f, code in zip(self.space.factors, codes, strict=True)}
+
+    @cached_property
+    def value_counts(self) -> tuple[Numbers, ...]:
+        """For each factor, how often each of its values was seen."""
+        return tuple(
+            np.bincount(self.codes[:, k], weights=self.counts, minlength=size).astype(np.float64, copy=False)
+            for k, size in enumerate(self.space.sizes)
+        )
+
+    @cached_property
+    def total(self) -> float:
+        """The sum of all counts: the rows, or their weights, that hold a whole combination."""
+        return float(self.counts.sum())
+
+    def project(self, factors: Sequence[str | int]) -> "Support":
+        """The same examples seen through some of the factors alone; the target stays behind."""
+        groups = self.groups(factors)
+        codes = self.codes[groups.representatives][:, list(groups.factors)]
+        space = self.space.restricted(groups.factors)
+        return Support(space, np.asfortranarray(codes), groups.total(self.counts), rows=self.rows, source=self.source)

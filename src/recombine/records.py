@@ -1,0 +1,196 @@
+"""How a result is saved with its provenance, and loaded again.
+
+A record is a folder: `record.json` (what a person reads) and one Parquet file for each table (what a machine reads).
+Every result of recombine can turn itself into a `Record` and back, so saving, loading and drawing are written once.
+
+A folder is written beside its final place and moved there in one step: what is cut off leaves nothing half-written.
+"""
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, is_dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from recombine._version import __version__
+from recombine.errors import OutputError, RecordError
+from recombine.files import cannot_write
+
+FORMAT = 1
+FILE = "record.json"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """Where a result came from: enough to make it again.
+
+    >>> Provenance(source="shoes.csv", settings={"factors": ["material", "type"]}).source
+    'shoes.csv'
+    """
+
+    source: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    command: str | None = None
+    created: str = field(default_factory=_now)
+    version: str = __version__
+
+
+@dataclass(frozen=True)
+class Record:
+    """A result as plain data: what it is, its numbers, its tables, and where it came from.
+
+    >>> record = Record("audit", {"verdict": "fine"}, {}, Provenance(source="shoes.csv"))
+    >>> record.to_json()["kind"]
+    'audit'
+    """
+
+    kind: str
+    data: Mapping[str, Any]
+    tables: Mapping[str, pa.Table]
+    provenance: Provenance
+
+    def to_json(self) -> dict[str, Any]:
+        """The readable half, as it stands in `record.json` and in a command's `--json`."""
+        return {
+            "kind": self.kind,
+            "format": FORMAT,
+            **self.data,
+            "provenance": asdict(self.provenance),
+        }
+
+
+def save(record: Record, folder: str | Path) -> Path:
+    """Write a record as a folder, all of it or nothing."""
+    target = Path(folder)
+    _refuse_foreign(target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    except OSError as error:
+        raise cannot_write(target, error) from error
+    try:
+        _write(record, staging)
+        staging.chmod(0o755)
+        if target.exists():
+            shutil.rmtree(target)
+        staging.rename(target)
+    except OSError as error:
+        raise cannot_write(target, error) from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return target
+
+
+def load(folder: str | Path, kind: str) -> Record:
+    """Read a record back, refusing what is not one, is of another kind, or was changed since."""
+    path = Path(folder) / FILE
+    if not path.is_file():
+        raise RecordError(
+            f"no saved {kind} in '{folder}'",
+            why=f"the folder holds no {FILE}",
+            instead=f"give the folder that was written by `recombine {kind} … --out FOLDER`",
+        )
+    content = _read_json(path)
+    if content.pop("kind", None) != kind or content.pop("format", None) != FORMAT:
+        raise RecordError(
+            f"'{folder}' is not {_article(kind)} that this version can read",
+            why=f"it was saved as another kind, or in another format than {FORMAT}",
+            instead=f"make it again with `recombine {kind} … --out FOLDER`",
+        )
+    provenance = Provenance(**content.pop("provenance"))
+    sums = content.pop("tables", {})
+    tables = {name: _read_table(Path(folder), name, digest) for name, digest in sums.items()}
+    return Record(kind, content, tables, provenance)
+
+
+def revive(kind: Any, plain: Any) -> Any:
+    """A frozen dataclass, or a container of them, from the plain data that `dataclasses.asdict` made of it.
+
+    >>> revive(Provenance, {"source": "shoes.csv", "version": "0.1.0"}).source
+    'shoes.csv'
+    """
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = get_type_hints(kind)
+        return kind(**{name: revive(hints[name], value) for name, value in plain.items()})
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        chosen = next((option for option in arguments if option is not NoneType), Any)
+        return None if plain is None else revive(chosen, plain)
+    if origin is tuple:
+        each = [arguments[0]] * len(plain) if arguments[-1] is Ellipsis else arguments
+        return tuple(revive(item, value) for item, value in zip(each, plain, strict=True))
+    if origin is Mapping:
+        return {name: revive(arguments[1], value) for name, value in plain.items()}
+    return plain
+
+
+def _write(record: Record, folder: Path) -> None:
+    sums = {}
+    for name, table in record.tables.items():
+        path = folder / f"{name}.parquet"
+        pq.write_table(table, path, compression="zstd")
+        sums[name] = _digest(path)
+    text = json.dumps(record.to_json() | {"tables": sums}, indent=2, ensure_ascii=False, allow_nan=False)
+    (folder / FILE).write_text(text + "\n", encoding="utf-8")
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise _damaged(path, error) from error
+    if not isinstance(content, dict):
+        raise _damaged(path, "it holds no object")
+    return content
+
+
+def _read_table(folder: Path, name: str, digest: str) -> pa.Table:
+    path = folder / f"{name}.parquet"
+    try:
+        found = _digest(path)
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise _damaged(path, error) from error
+    if found != digest:
+        raise _damaged(path, f"its checksum is not the one noted in {FILE}")
+    return table
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _refuse_foreign(target: Path) -> None:
+    """Never delete a folder that recombine did not write."""
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())) or (target / FILE).is_file():
+        return
+    raise OutputError(
+        f"'{target}' already exists and is not a saved result",
+        why="writing there would replace files that recombine did not make",
+        instead=f"name a folder that does not exist yet, for example '{target.with_name(target.name + '-recombine')}'",
+    )
+
+
+def _damaged(path: Path, reason: object) -> RecordError:
+    return RecordError(
+        f"'{path}' is damaged",
+        why=str(reason),
+        instead="make the result again, or restore the file from a copy",
+    )
+
+
+def _article(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"

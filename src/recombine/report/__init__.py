@@ -1,0 +1,5 @@
+"""Any saved result, drawn as one self-contained HTML page."""
+
+from recombine.report.audit_page import audit_page
+
+__all__ = ["audit_page"]

@@ -1,0 +1,179 @@
+"""Real engines, started for the tests and gone after them: Debian's PostgreSQL, Spark in local mode."""
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_SETTINGS = """
+listen_addresses = '127.0.0.1'
+port = {port}
+unix_socket_directories = '{folder}'
+logging_collector = off
+log_statement = all
+log_line_prefix = '%p '
+shared_preload_libraries = 'pg_stat_statements,auto_explain'
+pg_stat_statements.track = all
+auto_explain.log_min_duration = 0
+auto_explain.log_analyze = on
+fsync = off
+full_page_writes = off
+synchronous_commit = off
+shared_buffers = 32MB
+max_connections = 20
+"""
+
+
+class AbsentError(Exception):
+    """An engine that is not installed here."""
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """A running server: how to reach it, and what it wrote about its work."""
+
+    port: int
+    folder: Path
+
+    @property
+    def uri(self) -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log").read_text(encoding="utf-8", errors="replace")
+
+
+@contextmanager
+def postgres() -> Iterator[Postgres]:
+    """A server of its own, in a temporary folder, on a free port of this machine alone."""
+    binaries = _postgres_binaries()
+    folder = Path(tempfile.mkdtemp(prefix="recombine-postgres-"))
+    as_owner = _as_owner(folder)
+    server = Postgres(free_port(), folder)
+    try:
+        _run([*as_owner, str(binaries / "initdb"), "-D", str(folder / "data"), "-U", "postgres",
+              "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"], folder)  # fmt: skip
+        settings = _SETTINGS.format(port=server.port, folder=folder)
+        with (folder / "data" / "postgresql.conf").open("a", encoding="utf-8") as conf:
+            conf.write(settings)
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(
+                [*as_owner, str(binaries / "postgres"), "-D", str(folder / "data")],
+                stdout=log,
+                stderr=log,
+                cwd=folder,
+            )
+        try:
+            _wait_until_up(binaries, server, process)
+            yield server
+        finally:
+            process.terminate()
+            try:
+                process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                process.send_signal(2)  # a connection is still open: do not wait for it
+                process.wait(timeout=20)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _postgres_binaries() -> Path:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    if not found:
+        raise AbsentError(
+            "PostgreSQL is not installed: apt-get install postgresql (looked in /usr/lib/postgresql/*/bin)"
+        )
+    return found[-1].parent
+
+
+def _as_owner(folder: Path) -> list[str]:
+    """PostgreSQL refuses to run as root, so root lends the folder to the user that Debian made for it."""
+    if os.geteuid() != 0:
+        return []
+    try:
+        owner = pwd.getpwnam("postgres")
+    except KeyError:
+        raise AbsentError("running as root, and there is no user 'postgres' to run PostgreSQL as") from None
+    os.chown(folder, owner.pw_uid, owner.pw_gid)
+    folder.chmod(0o755)
+    return ["setpriv", f"--reuid={owner.pw_uid}", f"--regid={owner.pw_gid}", "--clear-groups"]
+
+
+def _run(command: list[str], folder: Path) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{command} failed:\n{done.stdout}\n{done.stderr}")
+
+
+def _wait_until_up(binaries: Path, server: Postgres, process: "subprocess.Popen[bytes]") -> None:
+    ask = [str(binaries / "pg_isready"), "-h", "127.0.0.1", "-p", str(server.port), "-q"]
+    for _ in range(300):
+        if process.poll() is not None:
+            break
+        if subprocess.run(ask, check=False).returncode == 0:
+            return
+        time.sleep(0.1)
+    raise RuntimeError(f"PostgreSQL did not start:\n{server.log}")
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@dataclass(frozen=True)
+class Spark:
+    """A local session, and the folder in which it tells of its work."""
+
+    session: Any
+    events: Path
+
+
+@contextmanager
+def spark() -> Iterator[Spark]:
+    """Spark in this machine's own processes, which writes an event log."""
+    if shutil.which("java") is None:
+        raise AbsentError("Spark needs Java: apt-get install openjdk-17-jre-headless")
+    try:
+        from pyspark.sql import SparkSession  # noqa: PLC0415 - an optional engine, slow to load
+    except ImportError:
+        raise AbsentError("pip install pyspark") from None
+    folder = Path(tempfile.mkdtemp(prefix="recombine-spark-"))
+    (folder / "events").mkdir()
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    settings = {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.eventLog.dir": (folder / "events").as_uri(),
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    builder = SparkSession.builder.master("local[2]").appName("recombine tests")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    try:
+        yield Spark(session, folder / "events")
+    finally:
+        session.stop()
+        shutil.rmtree(folder, ignore_errors=True)
