@@ -180,7 +180,7 @@ def _refuse_foreign(target: Path) -> None:
     raise OutputError(
         f"'{target}' already exists and is not a saved result",
         why="writing there would replace files that recombine did not make",
-        instead=f"name a folder that does not exist yet, for example '{target.with_name(target.name + '-recombine')}'",
+        instead=f"name a folder that does not exist yet, for example '{target / 'recombine'}'",
     )
 
 

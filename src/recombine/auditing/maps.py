@@ -37,10 +37,9 @@ class PairMap:
 
 
 def pair_maps(support: Support) -> tuple[PairMap, ...]:
-    """A map for each pair of factors, the least covered first where there are more than can be drawn."""
-    pairs = list(combinations(range(len(support.space.factors)), 2))
-    if len(pairs) > MOST_MAPS:
-        pairs = sorted(pairs, key=lambda pair: _share(support, pair))[:MOST_MAPS]
+    """A map for each pair of factors, the least covered first; of very many factors only that many pairs."""
+    pairs = sorted(combinations(range(len(support.space.factors)), 2), key=lambda pair: _share(support, pair))
+    pairs = pairs[:MOST_MAPS]
     cells = _MOST_CELLS // len(pairs)
     return tuple(_pair_map(support.project(pair), cells) for pair in pairs)
 

@@ -50,7 +50,6 @@ def grade(evidence: Evidence) -> str:
 
 def verdict(evidence: Evidence) -> str:
     """The answer in a sentence that a person would say."""
-    counts = evidence.counts
     sentence = {
         "complete": _complete,
         "sound": _sound,
@@ -58,8 +57,9 @@ def verdict(evidence: Evidence) -> str:
         "broken": _broken,
         "not enough evidence": _not_enough,
     }[grade(evidence)](evidence)
-    if counts.novel:
-        hold = _verb(counts.novel, "1 combination holds", f"{counts.novel:,} combinations hold")
+    novel = evidence.counts.novel
+    if novel:
+        hold = _verb(novel, "1 combination holds", f"{novel:,} combinations hold")
         sentence += f" {hold} a value never seen: nothing can be promised there."
     return sentence
 
@@ -91,6 +91,8 @@ def _complete(evidence: Evidence) -> str:
 
 def _others(counts: Counts) -> str:
     unseen = counts.determined + counts.undetermined
+    if counts.novel:
+        return f"Another {unseen:,}"
     return "The other one" if unseen == 1 else f"The other {unseen:,}"
 
 
@@ -118,8 +120,8 @@ def _broken(evidence: Evidence) -> str:
     counts = evidence.counts
     lost = counts.undetermined
     if counts.determined:
-        others = f"{counts.determined:,} of the other {counts.determined + lost:,}"
-        middle = f"{others} can be worked out from them; {lost:,} cannot"
+        others = "" if counts.novel else f" of the other {counts.determined + lost:,}"
+        middle = f"{counts.determined:,}{others or ' more'} can be worked out from them; {lost:,} cannot"
     else:
         middle = "The other one cannot be worked out" if lost == 1 else f"None of the other {lost:,} can be worked out"
     return f"{_seen(counts)} {middle}, because {_cause(evidence)}."

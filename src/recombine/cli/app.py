@@ -13,6 +13,8 @@ from recombine.cli.demo import demo
 from recombine.cli.show import complain
 from recombine.errors import RecombineError
 
+_INTERRUPTED = 130
+
 app = typer.Typer(
     help="Will a model handle combinations of factors that it has never seen together?",
     epilog="First time? Run `recombine demo`.",
@@ -46,9 +48,7 @@ def main() -> None:
     except RecombineError as error:
         complain(error)
         sys.exit(2)
-    except KeyboardInterrupt:
-        typer.echo("\nStopped. Nothing was left half-written.", err=True)
-        sys.exit(130)
-    except BrokenPipeError:  # `recombine audit … | head`
-        sys.stderr.close()
-        sys.exit(0)
+    except SystemExit as end:
+        if end.code == _INTERRUPTED:
+            typer.echo("Stopped. Nothing was left half-written.", err=True)
+        raise

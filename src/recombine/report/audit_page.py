@@ -54,6 +54,7 @@ def audit_page(record: Record) -> str:
     return _template().render(
         data=data,
         made=record.provenance,
+        table=_table_name(record.provenance.source),
         day=_day(record.provenance.created),
         settings=_settings(record.provenance.settings),
         pairs=[_pair(one, part) for one, part in zip(maps, cells, strict=True)],
@@ -70,6 +71,15 @@ def audit_page(record: Record) -> str:
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
+
+
+def _table_name(source: str) -> str:
+    """What to call the table: a file by its name, anything else as it was given.
+
+    >>> _table_name("/data/2026/shoes.csv"), _table_name("postgresql://host/shop orders")
+    ('shoes.csv', 'postgresql://host/shop orders')
+    """
+    return source if "://" in source else source.rstrip("/").rpartition("/")[2] or source
 
 
 def safe_json(payload: Any) -> str:

@@ -106,11 +106,10 @@ class FactorRow:
 
 
 def space(counts: Mapping[str, int]) -> Sequence[Piece]:
-    """The whole space as one stacked bar, in the order from best to worst."""
+    """What could occur as one stacked bar, in the order from best to worst; the impossible is counted but not drawn."""
     pieces, start = [], 0.0
-    total = counts["space"] + counts["impossible"]
     for state in ("seen", "determined", "undetermined", "novel", "impossible"):
-        width = 100 * share(counts[state], total)
+        width = 0.0 if state == "impossible" else 100 * share(counts[state], counts["space"])
         pieces.append(Piece(state, whole(counts[state]), percent(width / 100), start, width))
         start += width
     return pieces
@@ -171,7 +170,7 @@ def islands(found: Sequence[Data]) -> Bars | None:
         Bar(
             f"Island {place}",
             100 * share(one["rows"], rows),
-            f"{whole(one['combinations'])} combinations in {whole(one['rows'])} rows",
+            f"{_counted(one['combinations'], 'combination')} in {_counted(one['rows'], 'row')}",
             _members(one),
         )
         for place, one in enumerate(found[:MOST_ISLANDS], start=1)
@@ -233,6 +232,10 @@ def _factor(one: Data) -> FactorRow:
         common,
         [bar for bar in rare if bar.label not in shown],
     )
+
+
+def _counted(number: float, noun: str) -> str:
+    return f"{whole(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def _entries(entries: Sequence[Data], top: int) -> list[Bar]:

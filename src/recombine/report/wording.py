@@ -11,12 +11,14 @@ NO_BREAK = "\u00a0"
 UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def whole(number: int | None) -> str:
-    """A count, exact however large it is.
+def whole(number: float | None) -> str:
+    """A count, exact however large it is; a sum of weights keeps its fraction.
 
-    >>> whole(1234567), whole(None)
-    ('1,234,567', '–')
+    >>> whole(1234567), whole(24.0), whole(2.5), whole(None)
+    ('1,234,567', '24', '2.5', '–')
     """
+    if isinstance(number, float):
+        return f"{int(number):,}" if number.is_integer() else f"{number:,.6g}"
     return "–" if number is None else f"{number:,}"
 
 

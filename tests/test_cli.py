@@ -1,0 +1,225 @@
+"""The command as a person runs it: in a process of its own, in a folder of its own."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import recombine
+
+TEN_LINES = """material,garment,label
+wool,coat,warm
+wool,hat,warm
+silk,hat,light
+silk,scarf,light
+denim,coat,warm
+denim,scarf,light
+linen,scarf,light
+linen,hat,light
+wool,scarf,warm
+"""
+
+
+def run(folder, *words: str, **options) -> subprocess.CompletedProcess[str]:
+    """Run `recombine` as it is installed."""
+    return subprocess.run(
+        [sys.executable, "-c", "from recombine.cli import main; main()", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env=os.environ | {"COLUMNS": "100"},
+        **options,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "products.csv").write_text(TEN_LINES)
+    return tmp_path
+
+
+ASK = ("audit", "products.csv", "--factors", "material,garment")
+
+
+def test_the_first_minute(tmp_path) -> None:
+    made = run(tmp_path, "demo")
+    assert made.returncode == 0
+    command = made.stdout.split("next   recombine ")[1].strip().split()
+    done = run(tmp_path, *command)
+    assert done.returncode == 0, done.stderr
+    assert "combinations were seen" in done.stdout
+    assert (tmp_path / "audit.html").read_text().startswith("<!doctype html>")
+
+
+def test_the_answer_comes_first_and_fits_a_screen(folder) -> None:
+    done = run(folder, *ASK, "--target", "label")
+    lines = done.stdout.strip().splitlines()
+    assert lines[0].startswith("9 of 12 combinations were seen.")
+    assert len(lines) <= 24
+    assert (
+        "next   recombine audit products.csv --factors material,garment --target label --report audit.html"
+        in done.stdout
+    )
+
+
+def test_what_is_piped_has_no_escape_codes(folder) -> None:
+    done = run(folder, *ASK)
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_a_terminal_gets_colour(folder) -> None:
+    assert "\x1b[" in on_a_terminal(folder, *ASK)
+
+
+def on_a_terminal(folder, *words: str) -> str:
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from recombine.cli import main; main()", *words],
+        cwd=folder,
+        stdout=follower,
+        stderr=follower,
+        env=os.environ | {"TERM": "xterm-256color"},
+    )
+    os.close(follower)
+    seen = b""
+    while True:
+        try:
+            part = os.read(leader, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        seen += part
+    process.wait(timeout=60)
+    return seen.decode()
+
+
+def test_json_has_the_names_of_the_python_verbs(folder) -> None:
+    found = json.loads(run(folder, *ASK, "--json").stdout)
+    support = recombine.read(folder / "products.csv", factors=["material", "garment"])
+    audit = recombine.audit(support)
+    assert found["counts"] == vars(audit.counts)
+    assert found["verdict"] == audit.verdict
+    assert found["provenance"]["command"] == "recombine audit products.csv --factors material,garment --json"
+
+
+def test_out_loads_back_into_the_same_audit(folder) -> None:
+    assert run(folder, *ASK, "--target", "label", "--out", "saved").returncode == 0
+    loaded = recombine.Audit.load(folder / "saved")
+    again = recombine.audit(recombine.read(folder / "products.csv", factors=["material", "garment"], target="label"))
+    assert loaded.counts == again.counts
+    assert loaded.support == again.support
+    assert "</html>" in recombine.audit_page(loaded.record())
+
+
+@pytest.mark.parametrize(
+    ("lines", "gate", "code"),
+    [
+        (TEN_LINES, "determined=0.95", 0),
+        (TEN_LINES, "seen=0.9", 3),
+        ("material,garment\nwool,coat\nsilk,hat\n", "determined=0.95", 3),
+        ("material,garment\nwool,coat\nwool,hat\nsilk,hat\n", "determined=0.95", 4),
+    ],
+    ids=["pass", "fail", "islands", "not enough evidence"],
+)
+def test_the_gate(tmp_path, lines: str, gate: str, code: int) -> None:
+    (tmp_path / "products.csv").write_text(lines)
+    done = run(tmp_path, *ASK, "--fail-under", gate)
+    assert done.returncode == code
+    assert {0: "pass", 3: "fail", 4: "not enough evidence"}[code] in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("audit", "product.csv", "-f", "material,garment"), ["no file 'product.csv'", "did you mean 'products.csv'?"]),
+        (("audit", "products.csv", "-f", "materail,garment"), ["no column 'materail'", "did you mean 'material'?"]),
+        (("audit", "products.csv", "-f", "material"), ["at least two factors"]),
+        ((*ASK, "--fail-under", "determined"), ["NAME=SOMETHING"]),
+        ((*ASK, "--fail-under", "determined=95"), ["a share lies between 0 and 1"]),
+        ((*ASK, "--fail-under", "leverage=0.5"), ["write one of determined, seen, values, pairs"]),
+        ((*ASK, "--bins", "material=3"), ["only numbers and dates can be binned"]),
+        ((*ASK, "--domain", "material=wool,silk"), ["domain", "denim"]),
+        ((*ASK, "--domain", "nowhere.json"), ["cannot read 'nowhere.json'"]),
+        ((*ASK, "--impossible", "nowhere.csv"), ["cannot read 'nowhere.csv'"]),
+        ((*ASK, "--report", "products.csv/page.html"), ["cannot write"]),
+        ((*ASK, "--out", "."), ["already exists and is not a saved result"]),
+        ((*ASK, "--where", "colour = 3"), ["where="]),
+        ((*ASK, "--missing", "perhaps"), ["write 'leave out' or 'value'"]),
+        ((*ASK, "--target-kind", "maybe", "--target", "label"), ["write 'label' or 'number'"]),
+        (("audit", "postgresql://nobody:secret@127.0.0.1:1/shop", "--table", "t", "-f", "a,b"), ["cannot open", "…@"]),
+        (("demo",), ["already exists", "--force"]),
+    ],
+)
+def test_a_mistake_is_explained_without_a_traceback(folder, words, said) -> None:
+    done = run(folder, *words)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    told = re.sub(r"\s+", " ", done.stderr)
+    for part in said:
+        assert part in told
+    assert "secret" not in done.stdout + done.stderr
+    assert sorted(path.name for path in folder.iterdir()) == ["products.csv"]
+
+
+def test_impossible_and_domain_from_the_command_line(folder) -> None:
+    (folder / "never.csv").write_text("material,garment\ndenim,hat\n")
+    done = run(folder, *ASK, "--impossible", "never.csv", "--domain", "garment=coat,hat,scarf,glove", "--json")
+    counts = json.loads(done.stdout)["counts"]
+    assert (counts["space"], counts["impossible"], counts["novel"]) == (15, 1, 4)
+
+
+def test_a_value_with_markup_is_shown_as_it_is(tmp_path) -> None:
+    (tmp_path / "products.csv").write_text(TEN_LINES.replace("linen", "[red]<b>linen</b>"))
+    done = run(tmp_path, *ASK, "--report", "page.html")
+    assert "[red]<b>linen</b>" in done.stdout
+    assert "<b>linen</b>" not in (tmp_path / "page.html").read_text()
+
+
+def test_version_and_completion() -> None:
+    assert run(".", "--version").stdout.strip() == f"recombine {recombine.__version__}"
+    assert "--install-completion" in run(".", "--help").stdout
+
+
+def test_ctrl_c_leaves_nothing_half_written(tmp_path) -> None:
+    import duckdb  # noqa: PLC0415
+
+    file = tmp_path / "large.parquet"
+    duckdb.sql(
+        "COPY (SELECT 'a' || (hash(i) % 3000) AS a, 'b' || (hash(i + 1) % 3000) AS b, 'c' || (hash(i + 2) % 3000) AS c "
+        f"FROM range(20000000) t(i)) TO '{file}'"
+    )
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "from recombine.cli import main; main()",
+            "audit",
+            str(file),
+            "-f",
+            "a,b,c",
+            "-r",
+            "page.html",
+        ],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(2.5)
+    process.send_signal(signal.SIGINT)
+    start = time.monotonic()
+    _, told = process.communicate(timeout=60)
+    assert time.monotonic() - start < 10
+    assert process.returncode == 130
+    assert "Stopped. Nothing was left half-written." in told
+    assert "Traceback" not in told
+    assert [path.name for path in tmp_path.iterdir()] == ["large.parquet"]

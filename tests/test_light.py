@@ -1,0 +1,63 @@
+"""The core starts quickly and loads nothing heavy, and the guard that says so can fail."""
+
+import statistics
+import subprocess
+import sys
+import time
+
+import pytest
+
+HEAVY = ("torch", "pandas", "scipy", "plotly", "matplotlib", "sklearn")
+HELP = """
+import sys
+sys.argv = ["recombine", "--help"]
+from recombine.cli import main
+try:
+    main()
+except SystemExit:
+    pass
+"""
+AUDIT = """
+import recombine
+table = {"a": ["x", "x", "y"], "b": ["p", "q", "p"]}
+recombine.audit_page(recombine.audit(recombine.read(table, factors=["a", "b"])).record())
+"""
+
+
+def loaded_by(code: str) -> set[str]:
+    """The heavy packages that a fresh interpreter holds after running some code."""
+    ask = f"\nimport sys; print('loaded', *[name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code + ask], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split()[1:])
+
+
+@pytest.mark.parametrize("code", ["import recombine", HELP], ids=["import", "help"])
+def test_nothing_heavy_is_loaded(code: str) -> None:
+    assert loaded_by(code) == set()
+
+
+def test_an_audit_loads_nothing_heavy() -> None:
+    """But for pandas: DuckDB and Arrow look for it by themselves, and load it where it happens to be installed."""
+    assert loaded_by(AUDIT) <= {"pandas"}
+
+
+def test_the_guard_can_fail() -> None:
+    assert loaded_by("import pandas") == {"pandas"}
+
+
+def test_help_loads_neither_engine_nor_arrays() -> None:
+    ask = "\nimport sys; print('loaded', *[n for n in ('ibis', 'duckdb', 'pyarrow', 'numpy') if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", HELP + ask], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "loaded"
+
+
+def seconds(code: str) -> float:
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    return time.perf_counter() - start
+
+
+def test_help_starts_within_half_a_second_of_bare_python() -> None:
+    seconds(HELP)  # compiled files and the disk's cache
+    bare, help_ = (statistics.median(seconds(code) for _ in range(7)) for code in ("pass", HELP))
+    assert help_ - bare < 0.5

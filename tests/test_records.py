@@ -1,0 +1,104 @@
+"""Saving and loading: whole or not at all, and nothing foreign, damaged or tampered with is taken for a result."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+
+from recombine import records
+from recombine.errors import OutputError, RecordError
+from recombine.files import write_text
+from recombine.records import Provenance, Record
+
+
+def a_record(**data) -> Record:
+    return Record("audit", data, {"numbers": pa.table({"x": [1, 2, 3]})}, Provenance(source="shoes.csv"))
+
+
+def test_a_record_comes_back_as_it_was(tmp_path) -> None:
+    record = a_record(verdict="fine", big=10**30)
+    records.save(record, tmp_path / "out")
+    loaded = records.load(tmp_path / "out", "audit")
+    assert loaded == record
+
+
+def test_a_saved_result_can_be_replaced_by_another(tmp_path) -> None:
+    records.save(a_record(verdict="one"), tmp_path / "out")
+    records.save(a_record(verdict="two"), tmp_path / "out")
+    assert records.load(tmp_path / "out", "audit").data["verdict"] == "two"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_folder_of_somebody_else_is_never_replaced(tmp_path) -> None:
+    (tmp_path / "thesis.tex").write_text("my life's work")
+    with pytest.raises(OutputError, match="already exists and is not a saved result"):
+        records.save(a_record(), tmp_path)
+    assert (tmp_path / "thesis.tex").exists()
+
+
+def test_nothing_is_left_behind_when_writing_fails(tmp_path) -> None:
+    broken = Record("audit", {"x": float("nan")}, {}, Provenance(source="shoes.csv"))
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        records.save(broken, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda folder: (folder / "record.json").unlink(), "holds no record.json"),
+        (lambda folder: (folder / "record.json").write_text("{"), "is damaged"),
+        (lambda folder: (folder / "record.json").write_text("[]"), "is damaged"),
+        (lambda folder: (folder / "numbers.parquet").unlink(), "is damaged"),
+        (lambda folder: (folder / "numbers.parquet").write_bytes(b"PAR1"), "is damaged"),
+        (lambda folder: edit(folder, kind="plan"), "not an audit that this version can read"),
+        (lambda folder: edit(folder, format=99), "not an audit that this version can read"),
+    ],
+)
+def test_what_is_damaged_or_strange_is_refused(tmp_path, damage, message: str) -> None:
+    folder = records.save(a_record(), tmp_path / "out")
+    damage(folder)
+    with pytest.raises(RecordError, match=message):
+        records.load(folder, "audit")
+
+
+def edit(folder, **changes) -> None:
+    content = json.loads((folder / "record.json").read_text())
+    (folder / "record.json").write_text(json.dumps(content | changes))
+
+
+def test_a_table_changed_after_saving_is_noticed(tmp_path) -> None:
+    folder = records.save(a_record(), tmp_path / "out")
+    other = records.save(Record("audit", {}, {"numbers": pa.table({"x": [9]})}, Provenance(source="x")), tmp_path / "b")
+    (other / "numbers.parquet").replace(folder / "numbers.parquet")
+    with pytest.raises(RecordError, match="checksum"):
+        records.load(folder, "audit")
+
+
+def test_a_place_that_cannot_be_written_to_is_named(tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    for write in (lambda path: records.save(a_record(), path), lambda path: write_text(path, "x")):
+        with pytest.raises(OutputError, match="cannot write"):
+            write(tmp_path / "file" / "out")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can step down to a user without rights")
+def test_a_read_only_folder_is_named(tmp_path) -> None:
+    tmp_path.chmod(0o555)
+    for parent in tmp_path.parents:
+        if parent.stat().st_uid == os.geteuid() and str(parent).startswith(str(tmp_path.parents[2])):
+            parent.chmod(0o755)
+    code = (
+        "import os, sys; os.setgid(65534); os.setuid(65534)\n"
+        "from recombine.files import write_text\nfrom recombine.errors import OutputError\n"
+        f"try: write_text({str(tmp_path / 'page.html')!r}, 'x')\n"
+        "except OutputError as error: print(error)\n"
+    )
+    # what is imported must be loaded before the rights are gone
+    code = "import recombine.files\n" + code
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "cannot write" in done.stdout, done.stderr
+    assert "Permission denied" in done.stdout
