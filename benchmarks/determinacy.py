@@ -50,7 +50,7 @@ FULL = (
     Table(30_000, 3, 10**4),
 )
 SMOKE = (Table(10**4, 3, 10**3), Table(10**4, 3, 10**3, "Zipf"), Table(3_000, 3, 10**3))
-BESIDE = (Table(900, 3, 300), 10_000, Table(30_000, 3, 10**4), 50)
+BESIDE = (Table(900, 3, 300), 10_000, Table(30_000, 3, 10**4), 20)
 BESIDE_SMOKE = (Table(180, 3, 60), 1_000, Table(3_000, 3, 10**3), 5)
 
 
@@ -72,7 +72,7 @@ def draw(table: Table) -> np.ndarray:
 def asked(table: Table, count: int) -> np.ndarray:
     """Combinations of values that were seen, to ask about: half seen, half drawn at random."""
     rng, seen = np.random.default_rng(1), draw(table)
-    at_random = np.stack([rng.choice(column, size=count - count // 2) for column in seen.T], axis=1)
+    at_random = np.stack([rng.choice(np.unique(column), size=count - count // 2) for column in seen.T], axis=1)
     return np.concatenate([seen[rng.choice(len(seen), size=count // 2)], at_random])
 
 
