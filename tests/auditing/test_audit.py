@@ -208,6 +208,13 @@ def test_save_and_load_keep_targets_dates_and_types(tmp_path) -> None:
         assert loaded.support.space.factors[1].values == (dt.date(2026, 1, 1), dt.date(2026, 1, 2))
 
 
+def test_a_notebook_shows_the_sentence_and_no_markup_of_the_data() -> None:
+    table = {"<b>": ["x", "x", "y"], "<script>": ["p", "q", "r"]}
+    shown = recombine.audit(recombine.read(table, factors=["<b>", "<script>"]))._repr_html_()
+    assert "3 of 6 combinations were seen" in shown
+    assert "<script>" not in shown
+
+
 def test_an_audit_with_another_count_is_another_audit() -> None:
     assert recombine.audit(digits("00 01 10")) != recombine.audit(digits("00 01 10 10"))
 

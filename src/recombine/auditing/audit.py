@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -60,6 +61,11 @@ class Audit:
 
     def __repr__(self) -> str:
         return f"Audit({self.verdict!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the sentence and the numbers behind it."""
+        cells = "".join(f"<td>{name}<br><b>{count:,}</b></td>" for name, count in vars(self.counts).items())
+        return f"<p><b>{escape(self.verdict)}</b></p><table><tr>{cells}</tr></table>"
 
     def __eq__(self, other: object) -> bool:
         """Same numbers, tables and provenance."""
