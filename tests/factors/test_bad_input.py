@@ -728,3 +728,9 @@ def test_pandas_series() -> None:
 def test_table_is_refused_where_there_is_none() -> None:
     """A setting that would be ignored is refused."""
     refused(SettingError, "table='products'", source=GOOD, table="products")
+
+
+def test_a_target_that_is_an_identifier() -> None:
+    table = {"a": ["x", "y"] * 6_000, "b": ["p", "p", "q"] * 4_000, "id": [f"row {k}" for k in range(12_000)]}
+    with pytest.raises(ColumnError, match="12,000 different labels"):
+        read(table, factors=["a", "b"], target="id")

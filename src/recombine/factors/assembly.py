@@ -21,6 +21,7 @@ MISSING = "(missing)"
 MOST_COMBINATIONS = 5 * 10**7
 _MOST_VALUES = 10**6
 _LONGEST_VALUE = 10_000
+_MOST_CLASSES = 10_000
 
 
 @dataclass(frozen=True)
@@ -221,7 +222,17 @@ def _target(
                 instead="repair the column, or leave such rows out with `where`",
             )
         return NumberTarget(question.target, *sums)
-    dictionary = pc.dictionary_encode(counted["target"]).combine_chunks()
+    return _label_target(question.target, counted["target"], order, starts, totals)
+
+
+def _label_target(name: str, column: pa.ChunkedArray, order: Ints, starts: Ints, totals: Numbers) -> LabelTarget:
+    dictionary = pc.dictionary_encode(column).combine_chunks()
+    if len(dictionary.dictionary) > _MOST_CLASSES:
+        raise ColumnError(
+            f"the target {name!r} has {len(dictionary.dictionary):,} different labels",
+            why=f"that is an identifier or a number rather than a label; at most {_MOST_CLASSES:,} are compared",
+            instead="choose another column, or say target_kind='number' (--target-kind number) if it is one",
+        )
     raw = dictionary.dictionary.to_pylist()
     classes = columns.ordered(set(raw))
     place = {value: position for position, value in enumerate(classes)}
@@ -231,7 +242,7 @@ def _target(
     known = label >= 0
     within = np.lexsort((label[known], combination[known]))
     return LabelTarget(
-        question.target,
+        name,
         tuple(classes),
         combination[known][within],
         label[known][within],
