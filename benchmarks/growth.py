@@ -51,30 +51,20 @@ def draw(rows: list[int], lines: dict[str, list[float]], combinations: list[int]
     import matplotlib.pyplot as plt
 
     mpl.rcParams.update({"font.family": "sans-serif", "font.size": 10, "svg.fonttype": "none"})
-    figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
-    colours = {"read + audit": "#1a1a1a", "read": "#0072b2", "audit": "#d55e00"}
-    marks = {"read + audit": "o", "read": "s", "audit": "^"}
-    for name, seconds in lines.items():
-        axes.plot(rows, seconds, color=colours[name], marker=marks[name], markersize=5, linewidth=1.6)
-    for name, height in zip(lines, _apart([line[-1] for line in lines.values()]), strict=True):
-        steep = slope(rows, lines[name])
-        axes.annotate(
-            f"{name}  (slope {steep:.2f})",
-            (rows[-1], height),
-            xytext=(9, 0),
-            textcoords="offset points",
-            va="center",
-            color=colours[name],
-        )
+    figure, axes = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
+    looks = {"read + audit": ("#1a1a1a", "o"), "read": ("#0072b2", "s"), "audit": ("#d55e00", "^")}
     ends = np.array([rows[0], rows[-1]])
-    axes.plot(
-        ends,
-        lines["read + audit"][0] * ends / ends[0],
-        color="0.6",
-        linewidth=1,
-        linestyle=(0, (4, 3)),
-        zorder=0,
-    )
+    in_step = lines["read + audit"][0] * ends / ends[0]
+    axes.plot(ends, in_step, color="0.6", linewidth=1, linestyle=(0, (4, 3)))
+    for name, seconds in lines.items():
+        colour, mark = looks[name]
+        axes.plot(rows, seconds, color=colour, marker=mark, markersize=5, linewidth=1.6)
+    labels = {f"{name}  (slope {slope(rows, line):.2f})": line[-1] for name, line in lines.items()}
+    labels["in step with the rows  (slope 1)"] = in_step[-1]
+    colours = [*(looks[name][0] for name in lines), "0.45"]
+    for (label, height), colour in zip(_apart(labels).items(), colours, strict=True):
+        place = {"xy": (rows[-1], height), "xytext": (10, 0), "textcoords": "offset points"}
+        axes.annotate(label, **place, va="center", color=colour)
     axes.set(xscale="log", yscale="log", xlabel="rows (and combinations seen)", ylabel="seconds")
     axes.set_xticks(rows, [f"{row:,}\n({seen:,})" for row, seen in zip(rows, combinations, strict=True)])
     axes.minorticks_off()
@@ -82,18 +72,18 @@ def draw(rows: list[int], lines: dict[str, list[float]], combinations: list[int]
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="0.92")
     axes.set_axisbelow(True)
+    axes.set_title("Time to read and audit three factors of 500, 40 and 100 values", loc="left", fontsize=11)
     for ending in ("png", "svg"):
         figure.savefig(out.with_suffix(f".{ending}"), dpi=160)
     plt.close(figure)
 
 
-def _apart(heights: list[float]) -> list[float]:
+def _apart(heights: dict[str, float]) -> dict[str, float]:
     """Where to write beside the lines' ends so that no two labels touch."""
-    placed: dict[int, float] = {}
-    for place in np.argsort(heights):
-        floor = max(placed.values(), default=0.0) * 1.35
-        placed[int(place)] = max(heights[place], floor)
-    return [placed[place] for place in range(len(heights))]
+    placed: dict[str, float] = {}
+    for label in sorted(heights, key=heights.__getitem__):
+        placed[label] = max(heights[label], max(placed.values(), default=0.0) * 1.45)
+    return {label: placed[label] for label in heights}
 
 
 def main() -> None:
@@ -101,7 +91,7 @@ def main() -> None:
     parser = measure.options(__doc__)
     parser.add_argument("--data", type=Path, help="keep the tables here (default: a temporary folder)")
     given = parser.parse_args()
-    sizes, rounds = (SMOKE, 1) if given.smoke else (FULL, 3)
+    sizes, rounds = (SMOKE, 1) if given.smoke else (FULL, 5)
     with tempfile.TemporaryDirectory(prefix="recombine-growth-") as temporary:
         globs = {size: write_rows(given.data or Path(temporary), size) for size in sizes}
         found = measure.take_turns({str(size): (read_and_audit, globs[size]) for size in sizes}, rounds=rounds)

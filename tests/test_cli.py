@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -223,3 +224,50 @@ def test_ctrl_c_leaves_nothing_half_written(tmp_path) -> None:
     assert "Stopped. Nothing was left half-written." in told
     assert "Traceback" not in told
     assert [path.name for path in tmp_path.iterdir()] == ["large.parquet"]
+
+
+def test_a_slip_does_not_replace_the_table_by_its_page(folder) -> None:
+    done = run(folder, *ASK, "--report", "products.csv")
+    assert done.returncode == 2
+    assert "--report products.html" in done.stderr
+    assert (folder / "products.csv").read_text() == TEN_LINES
+
+
+def test_the_exit_code_stays_when_nobody_reads_on(folder) -> None:
+    command = f"{sys.executable} -c 'from recombine.cli import main; main()' {' '.join(ASK)} --fail-under seen=0.9"
+    done = subprocess.run(
+        ["bash", "-c", f"{command} | head -1; exit ${{PIPESTATUS[0]}}"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("moment", [0.05, 0.15, 0.3, 0.6])
+def test_an_interrupt_while_starting_ends_in_a_word(folder, moment: float) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from recombine.cli import main; print('up', flush=True); main()", *ASK],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    process.stdout.readline()
+    time.sleep(moment)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode in (0, 130)
+    assert "Traceback" not in told
+
+
+def test_the_readme_shows_what_is_printed(tmp_path) -> None:
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    shown = readme.split("```text\n")[1].split("```")[0]
+    command = next(line for line in readme.splitlines() if line.startswith("$ recombine audit products.csv"))
+    assert run(tmp_path, "demo").returncode == 0
+    printed = run(tmp_path, *command.split()[2:]).stdout
+    for line in filter(None, map(str.strip, shown.splitlines())):
+        assert " ".join(line.split()) in " ".join(printed.split())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from recombine.factors.space import Factor as Factor
     from recombine.factors.space import Space as Space
     from recombine.factors.support import Support as Support
-    from recombine.report import audit_page as audit_page
+    from recombine.report.audit_page import audit_page as audit_page
 
 _HOME = {
     "Audit": "recombine.auditing.audit",
@@ -25,7 +25,7 @@ _HOME = {
     "RecombineError": "recombine.errors",
     "Support": "recombine.factors.support",
     "audit": "recombine.auditing.audit",
-    "audit_page": "recombine.report",
+    "audit_page": "recombine.report.audit_page",
     "read": "recombine.factors.read",
 }
 

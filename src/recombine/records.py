@@ -180,8 +180,12 @@ def _refuse_foreign(target: Path) -> None:
     raise OutputError(
         f"'{target}' already exists and is not a saved result",
         why="writing there would replace files that recombine did not make",
-        instead=f"name a folder that does not exist yet, for example '{target / 'recombine'}'",
+        instead=f"name a folder that does not exist yet, for example '{_free_place(target)}'",
     )
+
+
+def _free_place(target: Path) -> Path:
+    return target / "recombine" if target.is_dir() else target.with_name(f"{target.stem}-recombine")
 
 
 def _damaged(path: Path, reason: object) -> RecordError:

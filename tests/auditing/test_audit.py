@@ -245,3 +245,28 @@ def test_a_table_too_loose_to_be_counted_says_so() -> None:
     rows = [(k,) * 6 for k in range(3000)] + [(k, 0, 0, 0, 0, 0) for k in range(1, 3000)]
     with pytest.raises(recombine.RecombineError, match="audit fewer factors at a time"):
         recombine.audit(support_of(rows))
+
+
+@pytest.mark.parametrize("given", ["products.csv", {"a": ["x"]}, None])
+def test_a_table_that_was_not_read_is_refused_in_words(given) -> None:
+    with pytest.raises(recombine.RecombineError, match="read it first"):
+        recombine.audit(given)
+
+
+def test_a_combination_without_its_list_is_refused_in_words() -> None:
+    table = {"colour": ["red", "red", "blue"], "shape": ["circle", "square", "circle"]}
+    audit = recombine.audit(recombine.read(table, factors=["colour", "shape"]))
+    with pytest.raises(recombine.RecombineError, match=r"give a list of them"):
+        audit.explain(("blue", "square"))
+
+
+def test_a_missing_value_can_be_asked_for_where_it_counts_as_one() -> None:
+    table = {"colour": ["red", None, "blue"], "shape": ["circle", "circle", "square"]}
+    audit = recombine.audit(recombine.read(table, factors=["colour", "shape"], missing="value"))
+    assert audit.explain([(None, "circle")])["rung"].to_pylist() == ["seen"]
+
+
+def test_an_identifier_is_pointed_out() -> None:
+    table = {"id": [f"row {k}" for k in range(200)], "colour": ["red", "blue"] * 100}
+    audit = recombine.audit(recombine.read(table, factors=["id", "colour"]))
+    assert "Is that an identifier?" in audit.reasons[0]

@@ -542,7 +542,7 @@ def test_domains() -> None:
     )
     refused(SpaceError, "seen as 'silk' and 1 more", domain={"material": ["cotton", "linen"]})
     refused(SpaceError, "lists 'wool' twice", "remove one", domain={"material": ["silk", "wool", "wool"]})
-    refused(SettingError, "domain were given for 'colour'", domain={"colour": ["red"]})
+    refused(SettingError, "domain: there is an entry for 'colour'", domain={"colour": ["red"]})
     refused(SettingError, "both bins and a domain", domain={"material": ["a"]}, bins={"material": 3})
     assert read(GOOD, factors=FACTORS, domain={"material": ["silk", "linen", "wool"]}).space.sizes == (3, 2)
 
@@ -604,7 +604,7 @@ def test_bins() -> None:
     refused(SettingError, "bins=", bins={"price": 2.5}, **sized)
     refused(SettingError, "'decades'", "quantiles:4", bins={"price": "decades"}, **sized)
     refused(SettingError, "'quantiles:x'", bins={"price": "quantiles:x"}, **sized)
-    refused(SettingError, "bins were given for 'colour'", "not among the factors", bins={"colour": 3})
+    refused(SettingError, "bins: there is an entry for 'colour'", "not among the factors", bins={"colour": 3})
     refused(SettingError, "bins=5", source=with_column(price=[2.0] * 4), bins={"price": 5}, **sized)
 
 
@@ -734,3 +734,27 @@ def test_a_target_that_is_an_identifier() -> None:
     table = {"a": ["x", "y"] * 6_000, "b": ["p", "p", "q"] * 4_000, "id": [f"row {k}" for k in range(12_000)]}
     with pytest.raises(ColumnError, match="12,000 different labels"):
         read(table, factors=["a", "b"], target="id")
+
+
+def test_a_folder_with_two_kinds_of_tables(tmp_path: Path) -> None:
+    pd.DataFrame({"a": ["x", "y"], "b": ["p", "q"]}).to_csv(tmp_path / "one.csv", index=False)
+    pd.DataFrame({"a": ["x", "y"], "b": ["p", "q"]}).to_parquet(tmp_path / "two.parquet")
+    with pytest.raises(SourceError, match="not clear which of them"):
+        read(tmp_path, factors=["a", "b"])
+
+
+def test_a_separator_that_the_first_lines_hide(tmp_path: Path) -> None:
+    file = tmp_path / "european.csv"
+    file.write_text("Größe (cm);Farbe;Preis\n,5;rot;1,20\n3,5;blau;2,00\n,5;blau;1,00\n", encoding="utf-8")
+    assert len(read(file, factors=["Größe (cm)", "Farbe"])) == 3
+
+
+def test_a_condition_that_is_a_pandas_column() -> None:
+    frame = pd.DataFrame({"a": ["x", "y"], "b": ["p", "q"]})
+    with pytest.raises(SettingError, match="write it as SQL"):
+        read(frame, factors=["a", "b"], where=frame.a == "x")
+
+
+def test_a_factor_that_is_a_number_not_a_name() -> None:
+    with pytest.raises(SettingError, match="columns are named by text"):
+        read(pd.DataFrame({0: ["x", "y"], 1: ["p", "q"]}), factors=[0, 1])

@@ -166,6 +166,12 @@ def audit(support: Support, *, seed: int = 0) -> Audit:
     `seed` decides which random vectors certify what is determined (any seed gives the same answer) and, in spaces too
     large to list, which combinations are drawn as examples.
     """
+    if not isinstance(support, Support):
+        raise SettingError(
+            f"recombine.audit was given a {type(support).__name__}",
+            why="it takes the support of a table",
+            instead="read it first: recombine.audit(recombine.read(table, factors=['material', 'garment']))",
+        )
     return _assemble(support, determinacy(support, seed=seed), pair_maps(support), seed=seed)
 
 

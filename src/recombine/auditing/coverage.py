@@ -9,7 +9,7 @@ import numpy as np
 from recombine.auditing.entropy import entropy
 from recombine.factors.support import Support
 
-_MOST_WORK = 2 * 10**9
+_MOST_WORK = 5 * 10**8
 _LISTED = 5
 
 

@@ -1,7 +1,7 @@
 """The unseen combinations themselves, listed where the space is small and drawn at random where it is not."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class LeverageSummary:
     worst: float
     weak: int
     histogram: Histogram
-    weakest: tuple[Listed, ...]
+    weakest: tuple[Listed, ...] = field(repr=False)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from recombine.auditing.dependence import Dependence
 from recombine.auditing.islands import Island
 from recombine.auditing.redundancy import Redundancy
 from recombine.auditing.unseen import LeverageSummary
+from recombine.words import listing, measure, percent
 
 GRADES = ("complete", "sound", "weak", "broken", "not enough evidence")
 
@@ -67,6 +68,7 @@ def verdict(evidence: Evidence) -> str:
 def reasons(evidence: Evidence) -> tuple[str, ...]:
     """Why, in a few sentences, what matters most first."""
     found = [
+        _identifier_reason(evidence),
         _values_reason(evidence.factors),
         _pairs_reason(evidence.coverage),
         _island_reason(evidence),
@@ -74,6 +76,7 @@ def reasons(evidence: Evidence) -> tuple[str, ...]:
         _dependence_reason(evidence.dependence),
         _redundancy_reason(evidence.redundancy),
         _left_out_reason(evidence),
+        _uncounted_reason(evidence),
     ]
     return tuple(reason for reason in found if reason)
 
@@ -112,7 +115,7 @@ def _how_many_weak(measured: LeverageSummary | None) -> str:
     if measured is None or measured.of == 1:
         return ""
     if measured.sampled:
-        return f"about {measured.weak / measured.known:.0%} of them "
+        return f"about {percent(measured.weak / measured.known)} of them "
     return "all of them " if measured.weak == measured.of else f"{measured.weak:,} "
 
 
@@ -131,13 +134,13 @@ def _cause(evidence: Evidence) -> str:
     if evidence.island_count > 1:
         return f"the table falls into {evidence.island_count:,} islands that no example connects"
     loose = [name for name, groups in evidence.islands[0].groups.items() if groups > 1]
-    return f"the examples do not tell some values of {_listing(loose)} apart from the rest"
+    return f"the examples do not tell some values of {listing(loose)} apart from the rest"
 
 
 def _not_enough(evidence: Evidence) -> str:
     counts = evidence.counts
     return (
-        f"Not enough evidence. {_seen(counts)} On paper they fix the other {counts.determined:,}, "
+        f"Not enough evidence. {_seen(counts)} On paper they fix {_others(counts).lower()}, "
         "but none of them is to spare: nothing in the table could show such a rule wrong."
     )
 
@@ -145,7 +148,7 @@ def _not_enough(evidence: Evidence) -> str:
 def _values_reason(factors: Sequence[FactorCoverage]) -> str | None:
     gaps = [f"{f.values - f.seen:,} of {f.values:,} values of {f.name}" for f in factors if f.seen < f.values]
     if gaps:
-        return f"Never seen: {_listing(gaps)}."
+        return f"Never seen: {listing(gaps)}."
     lone = [(f.name, f.rarest[0].value) for f in factors if f.rarest and f.rarest[0].count == 1]
     return (
         f"Every value was seen, but {lone[0][0]} {lone[0][1]!r} only once."
@@ -157,7 +160,7 @@ def _values_reason(factors: Sequence[FactorCoverage]) -> str | None:
 def _pairs_reason(coverage: Sequence[OrderCoverage]) -> str | None:
     pairs = next((c for c in coverage if c.order == 2), None)
     return (
-        f"{pairs.share:.0%} of the possible pairs of values were seen ({pairs.seen:,} of {pairs.possible:,})."
+        f"{percent(pairs.share)} of the possible pairs of values were seen ({pairs.seen:,} of {pairs.possible:,})."
         if pairs
         else None
     )
@@ -168,14 +171,14 @@ def _island_reason(evidence: Evidence) -> str:
         return "All values hang together in one island."
     sizes = [f"{island.combinations:,}" for island in evidence.islands[:5]]
     sizes = [*sizes, "fewer"] if evidence.island_count > 5 else sizes
-    return f"{evidence.island_count:,} islands, with {_listing(sizes)} seen combinations: nothing is known across them."
+    return f"{evidence.island_count:,} islands, with {listing(sizes)} seen combinations: nothing is known across them."
 
 
 def _leverage_reason(measured: LeverageSummary | None) -> str | None:
     if measured is None:
         return None
     scope = f"in a random sample of {measured.known:,}" if measured.sampled else "of what can be worked out"
-    numbers = f"median {measured.median:.2f}, worst {measured.worst:.2f}"
+    numbers = f"median {measure(measured.median)}, worst {measure(measured.worst)}"
     return f"Leverage {scope}: {numbers} (1 is as uncertain as one example)."
 
 
@@ -195,9 +198,20 @@ def _redundancy_reason(found: Redundancy | None) -> str | None:
     best = found.parts[0]
     name, of = best.factors[0], "accuracy" if found.kind == "label" else "R²"
     return (
-        f"{name} alone tells {best.told:.0%} of {found.target}: {of} {best.score_left_out:.2f} "
-        f"without any other factor ({found.baseline:.2f} by guessing). A model could lean on it."
+        f"{name} alone tells {percent(best.told)} of {found.target}: {of} {measure(best.score_left_out)} "
+        f"without any other factor ({measure(found.baseline)} by guessing). A model could lean on it."
     )
+
+
+def _identifier_reason(evidence: Evidence) -> str | None:
+    many = [factor.name for factor in evidence.factors if factor.seen > 100 and factor.seen > 0.5 * evidence.rows]
+    return f"{listing(many)}: nearly every row has a value of its own. Is that an identifier?" if many else None
+
+
+def _uncounted_reason(evidence: Evidence) -> str | None:
+    if len(evidence.factors) < 3 or any(covered.order == 3 for covered in evidence.coverage):
+        return None
+    return f"Triples were not counted: {len(evidence.factors)} factors make too many of them."
 
 
 def _left_out_reason(evidence: Evidence) -> str | None:
@@ -208,7 +222,3 @@ def _left_out_reason(evidence: Evidence) -> str | None:
 
 def _verb(count: int, one: str, many: str) -> str:
     return one if count == 1 else many
-
-
-def _listing(items: Sequence[str]) -> str:
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else "some factors"

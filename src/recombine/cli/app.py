@@ -41,8 +41,8 @@ def _options(
     """Options that stand before the command."""
 
 
-def main() -> None:
-    """Run the command; a user's mistake ends in a message, never in a traceback."""
+def run() -> None:
+    """Run what was asked; a user's mistake ends in a message, never in a traceback."""
     try:
         app()
     except RecombineError as error:
@@ -50,5 +50,5 @@ def main() -> None:
         sys.exit(2)
     except SystemExit as end:
         if end.code == _INTERRUPTED:
-            typer.echo("Stopped. Nothing was left half-written.", err=True)
+            raise KeyboardInterrupt from end
         raise

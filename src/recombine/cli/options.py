@@ -20,6 +20,17 @@ def names(given: Iterable[str]) -> list[str]:
     return [name for part in given for name in next(csv.reader([part], skipinitialspace=True), []) if name]
 
 
+def check_page(path: Path | None) -> None:
+    """A page is written to a page: a slip must not replace the table by its report."""
+    if path is not None and path.suffix.lower() not in (".html", ".htm"):
+        raise SettingError(
+            f"--report {path}", why="a page's name ends in .html", instead=f"--report {path.with_suffix('.html')}"
+        )
+
+
+_EXAMPLES = {"--bins": "age=0,18,65", "--domain": "size=S,M,L", "--fail-under": "determined=0.95"}
+
+
 def assignments(option: str, given: Iterable[str]) -> dict[str, str]:
     """`NAME=SOMETHING`, any number of times.
 
@@ -33,7 +44,7 @@ def assignments(option: str, given: Iterable[str]) -> dict[str, str]:
             raise SettingError(
                 f"{option} {part}",
                 why="it is not of the form NAME=SOMETHING",
-                instead=f"write for example {option} age=…",
+                instead=f"write for example {option} {_EXAMPLES[option]}",
             )
         found[name] = value
     return found

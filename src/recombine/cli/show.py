@@ -1,6 +1,8 @@
 """What the command prints: the answer first, then a few numbers, then what to do next."""
 
+import os
 import shlex
+import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -8,19 +10,14 @@ from typing import Any, Self
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from recombine.errors import RecombineError
+from recombine.words import count, measure, percent
 
 _SHOWN_FACTORS = 8
+_SHOWN_VALUES = 4
 _LONGEST = 40
 _SIGN = {
     "complete": "green",
@@ -31,8 +28,17 @@ _SIGN = {
 }
 
 
+class _Console(Console):
+    """A console that falls silent when nobody reads on (`… | head`), so that the exit code stays the command's own."""
+
+    def on_broken_pipe(self) -> None:
+        """Say no more."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _console(*, stderr: bool = False) -> Console:
-    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+    return _Console(stderr=stderr, highlight=False, soft_wrap=False)
 
 
 def say(text: str) -> None:
@@ -48,6 +54,15 @@ def complain(error: RecombineError) -> None:
     console.print(f"  [dim]instead[/]  {escape(error.instead)}", soft_wrap=True)
 
 
+class _Left(ProgressColumn):
+    """How long it may still take, where that is known."""
+
+    def render(self, task: Task) -> str:
+        """The estimate as text."""
+        seconds = task.time_remaining
+        return "" if seconds is None or not task.completed else f"about {seconds:.0f} s left"
+
+
 class Watch:
     """A line on the terminal: what is going on, how far it is, how long it may take; gone when it is done."""
 
@@ -58,8 +73,7 @@ class Watch:
             TextColumn("{task.description}"),
             BarColumn(bar_width=30),
             TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            _Left(),
             console=console,
             transient=True,
             disable=not console.is_terminal,
@@ -127,22 +141,23 @@ def _values(factor: Any) -> str:
 def _rarest(factor: Any) -> str:
     if factor.never_seen:
         return f"never   {escape(_short(factor.never_seen[0]))}"
-    return f"rarest  {escape(_short(factor.rarest[0].value))}  {factor.rarest[0].count:,g}"
+    return f"rarest  {escape(_short(factor.rarest[0].value))}  {count(factor.rarest[0].count)}"
 
 
 def _pairs(audit: Any) -> tuple[str, str, str]:
-    share = audit.share("pairs")
+    share = percent(audit.share("pairs"))
     islands = "one island" if audit.island_count == 1 else f"{audit.island_count:,} islands"
-    return "pairs", f"{_percent(share)} seen", islands
+    return "pairs", f"{share} seen", islands
 
 
 def _leverage(audit: Any) -> tuple[str, str, str]:
     measured = audit.leverage
     if measured is None:
         return "leverage", "", ""
-    worst = ", ".join(_short(value) for value in measured.weakest[0].combination.values())
+    values = [_short(value) for value in measured.weakest[0].combination.values()]
+    worst = ", ".join([*values[:_SHOWN_VALUES], "…"] if len(values) > _SHOWN_VALUES else values)
     scope = f" of {measured.known:,} drawn" if measured.sampled else ""
-    return "leverage", f"median {measured.median:.2f}{scope}", f"worst {measured.worst:.2f}  ({worst})"
+    return "leverage", f"median {measure(measured.median)}{scope}", f"worst {measure(measured.worst)}  ({worst})"
 
 
 def _dependence(audit: Any) -> tuple[str, str, str]:
@@ -160,13 +175,13 @@ def _redundancy(audit: Any) -> tuple[str, str, str]:
         return "", "", ""
     best = found.parts[0]
     what = "accuracy" if found.kind == "label" else "R²"
-    alone = f"{best.factors[0]} alone tells {_percent(best.told)}"
-    return _short(found.target), alone, f"{what} {best.score_left_out:.2f}, by guessing {found.baseline:.2f}"
+    alone = f"{best.factors[0]} alone tells {percent(best.told)}"
+    return _short(found.target), alone, f"{what} {measure(best.score_left_out)}, by guessing {measure(found.baseline)}"
 
 
 def _left_out(audit: Any) -> tuple[str, str, str]:
-    count = audit.support.left_out.get("(any)", 0)
-    return "left out", f"{count:,} of {audit.support.rows:,} rows" if count else "", "they miss a factor"
+    rows = audit.support.left_out.get("(any)", 0)
+    return "left out", f"{rows:,} of {audit.support.rows:,} rows" if rows else "", "they miss a factor"
 
 
 def _next(console: Console, audit: Any) -> None:
@@ -190,13 +205,6 @@ def page_written(report: Path | None, out: Path | None) -> None:
     for path in (report, out):
         if path is not None:
             say(f"  wrote  {path}")
-
-
-def _percent(share: float) -> str:
-    """A percentage that does not round a gap away."""
-    if 0 < share < 0.01 or 0.99 < share < 1:
-        return f"{100 * share:.2g} %" if share < 0.5 else f"{100 * share:.4g} %"
-    return f"{100 * share:.0f} %"
 
 
 def _short(text: str) -> str:

@@ -13,11 +13,10 @@ from recombine.factors import columns
 from recombine.factors.columns import Key
 from recombine.factors.groups import Codes, Ints, Numbers, group
 from recombine.factors.question import Question, TargetKind
-from recombine.factors.space import Factor, Space, Value, text
+from recombine.factors.space import MISSING, Factor, Space, Value, text
 from recombine.factors.support import LabelTarget, NumberTarget, Support, Target
 from recombine.records import Provenance
 
-MISSING = "(missing)"
 MOST_COMBINATIONS = 5 * 10**7
 _MOST_VALUES = 10**6
 _LONGEST_VALUE = 10_000

@@ -33,7 +33,7 @@ class Question:
             for name in given:
                 if name not in self.factors:
                     raise SettingError(
-                        f"{setting} were given for {name!r}",
+                        f"{setting}: there is an entry for {name!r}",
                         why="it is not among the factors",
                         instead=nearest(name, self.factors),
                     )
@@ -46,7 +46,15 @@ class Question:
             )
         if self.missing not in ("leave out", "value"):
             raise SettingError(
-                f"missing={self.missing!r}", why="it says nothing", instead="write 'leave out' or 'value'"
+                f"missing={self.missing!r}",
+                why="a row that misses a factor is left out, or missing counts as a value",
+                instead="write 'leave out' or 'value'",
+            )
+        if not isinstance(self.where, str | None) and not callable(self.where):
+            raise SettingError(
+                f"where was given a {type(self.where).__name__}",
+                why="the condition is carried out by the engine",
+                instead="write it as SQL, such as \"label = 'x'\", or as a function of an Ibis table",
             )
         if self.target in self.factors:
             raise SettingError(
@@ -59,7 +67,7 @@ class Question:
     def columns(self) -> list[str] | None:
         """The columns it needs, or None where a filter may need any."""
         named = [*self.factors, self.target, self.weight]
-        return None if self.where else [name for name in named if name is not None]
+        return None if self.where is not None else [name for name in named if name is not None]
 
     def settings(self) -> dict[str, Any]:
         """What was asked, as it is saved with a result."""
@@ -70,6 +78,13 @@ class Question:
 
 
 def _check_factor_names(names: tuple[str, ...]) -> None:
+    strange = [name for name in names if not isinstance(name, str)]
+    if strange:
+        raise SettingError(
+            f"the factor {strange[0]!r} is not a name",
+            why="columns are named by text",
+            instead="rename the columns first, for example with table.columns = [str(c) for c in table.columns]",
+        )
     if len(names) < 2:
         raise SettingError(
             f"factors={list(names)!r}" if names else "no factors were given",

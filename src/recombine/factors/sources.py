@@ -238,6 +238,8 @@ def _from_files(pattern: str, *, remote: bool, sniff_all: bool) -> Iterator[Sour
     with _duckdb() as backend:
         try:
             table = getattr(backend, reader)(path, **options)
+            if reader == "read_csv":
+                table = _separated(table, backend, path, options)
         except (duckdb.Error, ibis.common.exceptions.IbisError) as error:
             raise unreadable(pattern, error) from error
         if not table.columns:
@@ -249,13 +251,26 @@ def _from_files(pattern: str, *, remote: bool, sniff_all: bool) -> Iterator[Sour
         yield Source(table, backend, pattern, whole_file_sniffed=reader != "read_csv" or sniff_all)
 
 
+def _separated(table: Any, backend: Any, path: str, options: dict[str, Any]) -> Any:
+    """A CSV that was read as one column though its heading holds another separator: read it with that one."""
+    heading = table.columns[0] if len(table.columns) == 1 else ""
+    marks = [mark for mark in (";", "\t", "|", ",") if mark in heading]
+    return backend.read_csv(path, delim=marks[0], **options) if marks else table
+
+
 def _existing(pattern: str) -> str:
     """The files that a path, folder or glob names, as a pattern that DuckDB understands."""
     path = Path(pattern).expanduser()
     if path.is_dir():
-        for suffix in _IN_FOLDERS:
-            if any(path.rglob(f"*{suffix}")):
-                return str(Path(glob.escape(str(path))) / "**" / f"*{suffix}")
+        kinds = [suffix for suffix in _IN_FOLDERS if any(path.rglob(f"*{suffix}"))]
+        if len(kinds) > 1:
+            raise SourceError(
+                f"the folder '{pattern}' holds {' and '.join(kinds)} files",
+                why="it is not clear which of them are the table",
+                instead=f"name them, for example '{path}/*{kinds[0]}'",
+            )
+        if kinds:
+            return str(Path(glob.escape(str(path))) / "**" / f"*{kinds[0]}")
         raise SourceError(
             f"no table in the folder '{pattern}'",
             why="it holds no .parquet, .csv or .jsonl file",
@@ -410,7 +425,9 @@ def _remedy(name: str, error: Exception, engine: str) -> str:
         return "check that the server is up, and that its user may read the table"
     if "utf-8" in str(error).lower():
         return f"turn it into UTF-8: iconv -f WINDOWS-1252 -t UTF-8 '{name}' > utf8.csv"
-    return "check that the file is whole and is what its name says (a half-copied Parquet file looks like this)"
+    if _suffix(name) in (".parquet", ".pq"):
+        return "check that the file is whole and is what its name says (a half-copied Parquet file looks like this)"
+    return "check that the file is whole, that every line has the same columns, and that several files are alike"
 
 
 def _first_line(error: Exception) -> str:

@@ -18,6 +18,8 @@ from recombine.factors.groups import Codes
 Value = str | bool | int | float | date | datetime
 
 ANY = -1
+MISSING = "(missing)"
+"""How a missing value is named where it counts as a value."""
 _MOST_IMPOSSIBLE = 10**7
 
 
@@ -44,6 +46,7 @@ class Factor:
 
     def code(self, value: Any) -> int:
         """The position of a value, matched exactly or by how it is written; -1 if it is not one."""
+        value = MISSING if value is None else value
         return self._codes.get(value, self._codes_by_text.get(str(value), ANY)) if _hashable(value) else ANY
 
     @cached_property
@@ -171,6 +174,12 @@ class Space:
         return verdict
 
     def _row(self, combination: Mapping[str, Any] | Sequence[Any]) -> list[int]:
+        if isinstance(combination, str):
+            raise SettingError(
+                f"the combination {combination!r} is one text",
+                why="a combination has one value for every factor",
+                instead="give a list of them, each a tuple or a mapping: [('wool', 'coat')]",
+            )
         if isinstance(combination, Mapping):
             missing = [name for name in self.names if name not in combination]
             if missing:

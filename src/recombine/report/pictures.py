@@ -165,6 +165,8 @@ def islands(found: Sequence[Data]) -> Bars | None:
     """The groups of values that no seen combination links, largest first."""
     if not found:
         return None
+    if len(found) == 1:
+        return Bars([], _islands_sentence(1))
     rows = sum(one["rows"] for one in found)
     bars = [
         Bar(
@@ -179,17 +181,15 @@ def islands(found: Sequence[Data]) -> Bars | None:
 
 
 def dependence(pairs: Sequence[Data]) -> Matrix | None:
-    """How much each factor tells of each other one."""
+    """How strongly each two factors depend on each other, chance taken away."""
     if not pairs:
         return None
     names = list(dict.fromkeys(name for pair in pairs for name in pair["factors"]))
-    told = {}
+    tied = {}
     for pair in pairs:
         first, second = pair["factors"]
-        spread = pair.get("spread") or (None, None)
-        told[first, second] = _shade(first, second, spread[0], pair)
-        told[second, first] = _shade(second, first, spread[1], pair)
-    rows = [[told.get((row, column)) for column in names] for row in names]
+        tied[first, second] = tied[second, first] = _shade(pair)
+    rows = [[tied.get((row, column)) for column in names] for row in names]
     return Matrix([shorten(value(name), 24) for name in names], rows, _dependence_sentence(pairs))
 
 
@@ -303,13 +303,14 @@ def _islands_sentence(number: int) -> str:
     )
 
 
-def _shade(of: str, by: str, left: float | None, pair: Data) -> Shade:
-    told = None if left is None else _within(1 - left)
+def _shade(pair: Data) -> Shade:
+    first, second = (shorten(value(name), 60) for name in pair["factors"])
+    strength = pair["cramers_v"]
     title = (
-        f"{shorten(value(by), 60)} tells {percent(told)} of {shorten(value(of), 60)}; "
-        f"Cramér's V {decimal(pair['cramers_v'])}, normalised mutual information {decimal(pair['nmi'])}"
+        f"{first} and {second}: Cramér's V {decimal(strength)}, "
+        f"normalised mutual information {decimal(pair['nmi'])} (chance left in)"
     )
-    return Shade(told, percent(told), title)
+    return Shade(strength, "–" if strength is None else f"{strength:.2f}", title)
 
 
 def _dependence_sentence(pairs: Sequence[Data]) -> str:
@@ -321,7 +322,7 @@ def _dependence_sentence(pairs: Sequence[Data]) -> str:
     head = "The two factors are" if len(pairs) == 1 else f"The most dependent two are {first} and {second},"
     return (
         f"{head} tied with Cramér's V {decimal(most['cramers_v'])} (0 is independent, 1 is the same). "
-        "Each cell: how much of the row's factor the column's one tells."
+        "Each cell is the V of its two factors, with what chance alone would give taken away."
     )
 
 
@@ -330,9 +331,9 @@ def _score_note(part: Data, found: Data) -> str:
     if part.get("score") is None:
         return ""
     if found["kind"] == "label":
-        tail = "" if left_out is None else f", {percent(left_out)} on combinations left out"
+        tail = "" if left_out is None else f", {percent(left_out)} with the row itself left out"
         return f"right in {percent(part['score'])}{tail}"
-    tail = "" if left_out is None else f", {decimal(left_out)} on combinations left out"
+    tail = "" if left_out is None else f", {decimal(left_out)} with the row itself left out"
     return f"R² {decimal(part['score'])}{tail}"
 
 
@@ -342,7 +343,8 @@ def _redundancy_sentence(best: Data, found: Data) -> str:
     head = f"{name} alone tells {percent(best['told'])} of {unit} {target}"
     if found["kind"] == "label" and best.get("score") is not None and found.get("baseline") is not None:
         usual = percent(found["baseline"])
-        head += f" and gets {percent(best['score'])} right, where the commonest answer gets {usual}"
+        right = percent(best.get("score_left_out", best["score"]))
+        head += f" and gets {right} right, where the commonest answer gets {usual}"
     return f"{head}. A model can lean on a long bar as a shortcut instead of learning the combination."
 
 

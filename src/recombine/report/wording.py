@@ -4,6 +4,8 @@ import math
 import re
 from typing import Any
 
+from recombine import words
+
 SHORT = 40
 LONG = 300
 NO_BREAK = "\u00a0"
@@ -17,9 +19,7 @@ def whole(number: float | None) -> str:
     >>> whole(1234567), whole(24.0), whole(2.5), whole(None)
     ('1,234,567', '24', '2.5', '–')
     """
-    if isinstance(number, float):
-        return f"{int(number):,}" if number.is_integer() else f"{number:,.6g}"
-    return "–" if number is None else f"{number:,}"
+    return "–" if number is None else words.count(number)
 
 
 def decimal(number: float | None) -> str:
@@ -41,11 +41,7 @@ def percent(share: float | None) -> str:
     """
     if share is None or not math.isfinite(share):
         return "–"
-    if 0 < share < 0.01:
-        return f"under 1{NO_BREAK}%"
-    if 0.99 < share < 1:
-        return f"over 99{NO_BREAK}%"
-    return f"{share * 100:.0f}{NO_BREAK}%"
+    return words.percent(share).replace(" %", f"{NO_BREAK}%")
 
 
 def share(part: int, total: int) -> float:

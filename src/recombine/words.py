@@ -1,0 +1,45 @@
+"""How amounts are written for people, the same in every sentence, table and page."""
+
+from collections.abc import Sequence
+
+
+def percent(share: float) -> str:
+    """A share, never rounded to none or to all of it when it is neither.
+
+    >>> [percent(share) for share in (0.0, 0.004, 0.43, 0.999, 1.0)]
+    ['0 %', 'under 1 %', '43 %', 'over 99 %', '100 %']
+    """
+    if 0 < share < 0.01:
+        return "under 1 %"
+    if 0.99 < share < 1:
+        return "over 99 %"
+    return f"{100 * share:.0f} %"
+
+
+def count(number: float) -> str:
+    """A count, exact however large it is; a sum of weights keeps its fraction.
+
+    >>> count(1234567), count(24.0), count(2.5)
+    ('1,234,567', '24', '2.5')
+    """
+    if isinstance(number, float) and not number.is_integer():
+        return f"{number:,.6g}"
+    return f"{int(number):,}"
+
+
+def measure(number: float) -> str:
+    """A measurement, to three digits.
+
+    >>> measure(1.0547), measure(0.00123), measure(-0.0001)
+    ('1.05', '0.00123', '-0.0001')
+    """
+    return f"{number + 0.0:.3g}"
+
+
+def listing(items: Sequence[str]) -> str:
+    """Several things in a sentence.
+
+    >>> listing(["a", "b", "c"])
+    'a, b and c'
+    """
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
