@@ -13,6 +13,7 @@ from recombine.report.wording import decimal, enumerate_words, percent, share, s
 
 Data = Mapping[str, Any]
 ORDERS = {1: "single values", 2: "pairs", 3: "triples"}
+MOST_SHORTCUTS = 10
 MOST_ISLANDS = 12
 
 
@@ -198,6 +199,9 @@ def redundancy(found: Data | None) -> Bars | None:
     if not found or not found["parts"]:
         return None
     parts = sorted(found["parts"], key=lambda part: (len(part["factors"]), -(part["told"] or 0)))
+    shown: list[Data] = []
+    for size in sorted({len(part["factors"]) for part in parts}):
+        shown += [part for part in parts if len(part["factors"]) == size][:MOST_SHORTCUTS]
     bars = [
         Bar(
             " + ".join(shorten(value(name), 24) for name in part["factors"]),
@@ -205,9 +209,10 @@ def redundancy(found: Data | None) -> Bars | None:
             percent(part["told"]),
             _score_note(part, found),
         )
-        for part in parts
+        for part in shown
     ]
-    return Bars(bars, _redundancy_sentence(parts[0], found))
+    cut = "" if len(shown) == len(parts) else f" Shown: the {len(shown)} most telling of {len(parts)}."
+    return Bars(bars, _redundancy_sentence(parts[0], found) + cut)
 
 
 def _factor(one: Data) -> FactorRow:
