@@ -70,10 +70,9 @@ def draw(table: Table) -> np.ndarray:
 
 
 def asked(table: Table, count: int) -> np.ndarray:
-    """Combinations of values that were seen, to ask about: half seen, half drawn at random."""
-    rng, seen = np.random.default_rng(1), draw(table)
-    at_random = np.stack([rng.choice(np.unique(column), size=count - count // 2) for column in seen.T], axis=1)
-    return np.concatenate([seen[rng.choice(len(seen), size=count // 2)], at_random])
+    """Combinations to ask about: drawn at random from the values that were seen."""
+    rng = np.random.default_rng(1)
+    return np.stack([rng.choice(np.unique(column), size=count) for column in draw(table).T], axis=1)
 
 
 def support_of(table: Table) -> Any:

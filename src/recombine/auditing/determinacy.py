@@ -93,13 +93,16 @@ class Determinacy:
         return self._impossible_determined(spoken, cells[~stray], rest), novel
 
     def _impossible_determined(self, spoken: tuple[int, ...], cells: Codes, rest: list[int]) -> int:
+        """Cell by cell where the cells are whole combinations; else island by island, with the rest left to choose."""
+        homes = np.stack([self.islands[k][cells[:, c]] for c, k in enumerate(spoken)], axis=1)
+        inside = (homes == homes[:, :1]).all(axis=1)
+        fixed = np.mod(sum(self.signatures[k][cells[:, c]] for c, k in enumerate(spoken)), self.moduli)
+        if not rest:
+            return int((inside & ~fixed.any(axis=1)).sum())
         total = 0
-        for island in range(self.island_count):
-            inside = np.stack([self.islands[k][cells[:, c]] == island for c, k in enumerate(spoken)]).all(axis=0)
-            if inside.any():
-                fixed = sum(self.signatures[k][cells[inside, c]] for c, k in enumerate(spoken))
-                open_ = [self.signatures[k][self.islands[k] == island] for k in rest]
-                total += _vanishing([np.mod(fixed, self.moduli), *open_], self.moduli)
+        for island in np.unique(homes[inside, 0]):
+            open_ = [self.signatures[k][self.islands[k] == island] for k in rest]
+            total += _vanishing([fixed[inside & (homes[:, 0] == island)], *open_], self.moduli)
         return total
 
 
