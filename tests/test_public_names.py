@@ -2,7 +2,23 @@
 
 import recombine
 
-PUBLIC = ["Audit", "Factor", "RecombineError", "Space", "Support", "__version__", "audit", "audit_page", "read"]
+PUBLIC = [
+    "Audit",
+    "Backtest",
+    "Factor",
+    "Prediction",
+    "RecombineError",
+    "Salience",
+    "Space",
+    "Support",
+    "__version__",
+    "audit",
+    "audit_page",
+    "backtest",
+    "predict",
+    "prediction_page",
+    "read",
+]
 
 
 def test_the_list() -> None:

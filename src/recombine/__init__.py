@@ -17,19 +17,47 @@ if TYPE_CHECKING:
     from recombine.factors.space import Space as Space
     from recombine.factors.support import Support as Support
     from recombine.report.audit_page import audit_page as audit_page
+    from recombine.report.prediction_page import prediction_page as prediction_page
+    from recombine.theory.backtest import Backtest as Backtest
+    from recombine.theory.backtest import backtest as backtest
+    from recombine.theory.prediction import Prediction as Prediction
+    from recombine.theory.prediction import predict as predict
+    from recombine.theory.salience import Salience as Salience
 
 _HOME = {
     "Audit": "recombine.auditing.audit",
+    "Backtest": "recombine.theory.backtest",
     "Factor": "recombine.factors.space",
+    "Prediction": "recombine.theory.prediction",
+    "Salience": "recombine.theory.salience",
     "Space": "recombine.factors.space",
     "RecombineError": "recombine.errors",
     "Support": "recombine.factors.support",
     "audit": "recombine.auditing.audit",
     "audit_page": "recombine.report.audit_page",
+    "backtest": "recombine.theory.backtest",
+    "predict": "recombine.theory.prediction",
+    "prediction_page": "recombine.report.prediction_page",
     "read": "recombine.factors.read",
 }
 
-__all__ = ["Audit", "Factor", "RecombineError", "Space", "Support", "__version__", "audit", "audit_page", "read"]
+__all__ = [
+    "Audit",
+    "Backtest",
+    "Factor",
+    "Prediction",
+    "RecombineError",
+    "Salience",
+    "Space",
+    "Support",
+    "__version__",
+    "audit",
+    "audit_page",
+    "backtest",
+    "predict",
+    "prediction_page",
+    "read",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -23,6 +23,7 @@ from recombine.auditing.redundancy import Redundancy, redundancy
 from recombine.auditing.unseen import LeverageSummary, Listed, unseen
 from recombine.auditing.verdict import Evidence, grade, reasons, verdict
 from recombine.errors import SettingError
+from recombine.factors import stored
 from recombine.factors.support import Support
 from recombine.records import Provenance, Record
 
@@ -122,7 +123,7 @@ class Audit:
     def load(cls, folder: str | Path) -> "Audit":
         """Read an audit back: the same audit."""
         record = records.load(folder, "audit")
-        support = saved.load_support(record)
+        support = stored.load_support(record)
         hints = get_type_hints(cls)
         results = {name: records.revive(hints[name], record.data[name]) for name in _RESULTS}
         return cls(

@@ -10,6 +10,7 @@ import typer
 import recombine
 from recombine.cli.audit import audit
 from recombine.cli.demo import demo
+from recombine.cli.predict import predict
 from recombine.cli.show import complain
 from recombine.errors import RecombineError
 
@@ -23,6 +24,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(audit)
+app.command()(predict)
 app.command()(demo)
 
 

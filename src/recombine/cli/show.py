@@ -37,18 +37,19 @@ class _Console(Console):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _console(*, stderr: bool = False) -> Console:
+def console_for(*, stderr: bool = False) -> Console:
+    """Where things are printed: without escape codes where it is not a terminal."""
     return _Console(stderr=stderr, highlight=False, soft_wrap=False)
 
 
 def say(text: str) -> None:
     """Print a line for people or machines, without markup."""
-    _console().print(text, markup=False, soft_wrap=True)
+    console_for().print(text, markup=False, soft_wrap=True)
 
 
 def complain(error: RecombineError) -> None:
     """Print what was given, why it is wrong and what to write instead."""
-    console = _console(stderr=True)
+    console = console_for(stderr=True)
     console.print(f"[bold red]error[/]  {escape(error.what)}", soft_wrap=True)
     console.print(f"  [dim]why[/]      {escape(error.why)}", soft_wrap=True)
     console.print(f"  [dim]instead[/]  {escape(error.instead)}", soft_wrap=True)
@@ -67,7 +68,7 @@ class Watch:
     """A line on the terminal: what is going on, how far it is, how long it may take; gone when it is done."""
 
     def __init__(self, text: str) -> None:
-        console = _console(stderr=True)
+        console = console_for(stderr=True)
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -98,10 +99,16 @@ class Watch:
         """Another step begins."""
         self._progress.reset(self._task, total=None, description=text)
 
+    def step(self, text: str, share: float | None = None) -> None:
+        """A step by its name, and how far it is; a new name begins a new step."""
+        if text != self._progress.tasks[0].description:
+            self.now(text)
+        self.tell(share)
+
 
 def summary(audit: Any, gates: dict[str, dict[str, Any]]) -> None:
     """The audit on one screen."""
-    console = _console()
+    console = console_for()
     console.print()
     sentence = f"[bold {_SIGN[audit.grade]}]{escape(audit.verdict)}[/]"
     console.print(Padding(sentence, (0, 2)), width=min(console.width, 100))
@@ -109,7 +116,7 @@ def summary(audit: Any, gates: dict[str, dict[str, Any]]) -> None:
     console.print(_facts(audit))
     for name, gate in gates.items():
         console.print(f"  gate   {name} {gate['found']:.3f}, asked {gate['asked']:g}: [bold]{gate['verdict']}[/]")
-    _next(console, audit)
+    next_commands(console, _next(audit))
 
 
 def _facts(audit: Any) -> Table:
@@ -118,7 +125,7 @@ def _facts(audit: Any) -> Table:
     table.add_column()
     table.add_column()
     for factor in audit.factors[:_SHOWN_FACTORS]:
-        table.add_row(escape(_short(factor.name)), _values(factor), _rarest(factor))
+        table.add_row(escape(short(factor.name)), _values(factor), _rarest(factor))
     if len(audit.factors) > _SHOWN_FACTORS:
         table.add_row("…", f"{len(audit.factors) - _SHOWN_FACTORS} more factors", "")
     for name, first, second in (
@@ -140,8 +147,8 @@ def _values(factor: Any) -> str:
 
 def _rarest(factor: Any) -> str:
     if factor.never_seen:
-        return f"never   {escape(_short(factor.never_seen[0]))}"
-    return f"rarest  {escape(_short(factor.rarest[0].value))}  {count(factor.rarest[0].count)}"
+        return f"never   {escape(short(factor.never_seen[0]))}"
+    return f"rarest  {escape(short(factor.rarest[0].value))}  {count(factor.rarest[0].count)}"
 
 
 def _pairs(audit: Any) -> tuple[str, str, str]:
@@ -154,7 +161,7 @@ def _leverage(audit: Any) -> tuple[str, str, str]:
     measured = audit.leverage
     if measured is None:
         return "leverage", "", ""
-    values = [_short(value) for value in measured.weakest[0].combination.values()]
+    values = [short(value) for value in measured.weakest[0].combination.values()]
     worst = ", ".join([*values[:_SHOWN_VALUES], "…"] if len(values) > _SHOWN_VALUES else values)
     scope = f" of {measured.known:,} drawn" if measured.sampled else ""
     return "leverage", f"median {measure(measured.median)}{scope}", f"worst {measure(measured.worst)}  ({worst})"
@@ -165,7 +172,7 @@ def _dependence(audit: Any) -> tuple[str, str, str]:
     return (
         "factors",
         f"Cramér's V {strongest.cramers_v:.2f}",
-        "highest, " + " and ".join(map(_short, strongest.factors)),
+        "highest, " + " and ".join(map(short, strongest.factors)),
     )
 
 
@@ -176,7 +183,7 @@ def _redundancy(audit: Any) -> tuple[str, str, str]:
     best = found.parts[0]
     what = "accuracy" if found.kind == "label" else "R²"
     alone = f"{best.factors[0]} alone tells {percent(best.told)}"
-    return _short(found.target), alone, f"{what} {measure(best.score_left_out)}, by guessing {measure(found.baseline)}"
+    return short(found.target), alone, f"{what} {measure(best.score_left_out)}, by guessing {measure(found.baseline)}"
 
 
 def _left_out(audit: Any) -> tuple[str, str, str]:
@@ -184,7 +191,7 @@ def _left_out(audit: Any) -> tuple[str, str, str]:
     return "left out", f"{rows:,} of {audit.support.rows:,} rows" if rows else "", "they miss a factor"
 
 
-def _next(console: Console, audit: Any) -> None:
+def _next(audit: Any) -> list[tuple[str, str]]:
     command = audit.provenance.command or "recombine audit …"
     words = shlex.split(command)
     lines = []
@@ -192,6 +199,11 @@ def _next(console: Console, audit: Any) -> None:
         lines.append((f"{command} --report audit.html", "see the map"))
     if "--fail-under" not in words:
         lines.append((f"{command} --fail-under determined=0.95", "hold a pipeline to it"))
+    return lines
+
+
+def next_commands(console: Console, lines: list[tuple[str, str]]) -> None:
+    """What to do next, as commands that can be pasted, each with its reason."""
     if lines:
         console.print()
     for place, (line, why) in enumerate(lines):
@@ -207,5 +219,6 @@ def page_written(report: Path | None, out: Path | None) -> None:
             say(f"  wrote  {path}")
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """A name that may be long, cut to fit."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -56,7 +56,7 @@ class Groups:
 
     def total(self, weights: npt.NDArray[Any]) -> Numbers:
         """The sum of a number over each group."""
-        return np.bincount(self.ids, weights=weights, minlength=self.size).astype(np.float64, copy=False)
+        return totals(self.ids, weights, self.size)
 
     def lookup(self, codes: Codes) -> Ints:
         """The group of any combinations, seen or not; -1 where the conjunction was never seen."""
@@ -67,6 +67,15 @@ class Groups:
         place = np.minimum(np.searchsorted(self.keys, keys), max(self.size - 1, 0))
         found = known & (self.keys[place] == keys) if self.size else known & False
         return np.where(found, place, -1)
+
+
+def totals(groups: npt.NDArray[Any], values: npt.NDArray[Any] | None, size: int) -> Numbers:
+    """The sum of a number over each group, or the number of its members where no number is given.
+
+    >>> totals(np.array([0, 2, 2]), np.array([1.0, 2.0, 3.0]), 3).tolist()
+    [1.0, 0.0, 5.0]
+    """
+    return np.bincount(groups, weights=values, minlength=size).astype(np.float64, copy=False)
 
 
 def group(codes: Codes, *, sizes: tuple[int, ...], factors: tuple[int, ...], parent: Groups | None = None) -> Groups:

@@ -46,6 +46,10 @@ class NumberTarget:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def subset(self, rows: Ints) -> "NumberTarget":
+        """The same for some of the combinations."""
+        return NumberTarget(self.name, self.count[rows], self.total[rows], self.squares[rows])
+
 
 @dataclass(frozen=True, eq=False)
 class LabelTarget:
@@ -67,6 +71,13 @@ class LabelTarget:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    def subset(self, rows: Ints) -> "LabelTarget":
+        """The same for some of the combinations, which are numbered anew; the classes stay."""
+        place = np.full(max(int(self.combination.max(initial=-1)), int(rows.max(initial=-1))) + 1, -1, dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        keep = place[self.combination] >= 0
+        return LabelTarget(self.name, self.classes, place[self.combination[keep]], self.label[keep], self.count[keep])
 
 
 Target = NumberTarget | LabelTarget
@@ -149,6 +160,18 @@ class Support:
     def total(self) -> float:
         """The sum of all counts: the rows, or their weights, that hold a whole combination."""
         return float(self.counts.sum())
+
+    def subset(self, rows: Ints) -> "Support":
+        """Some of the combinations alone, with their counts and answers; the space stays as it is."""
+        return Support(
+            self.space,
+            np.asfortranarray(self.codes[rows]),
+            self.counts[rows],
+            target=self.target.subset(rows) if self.target is not None else None,
+            rows=self.rows,
+            left_out=self.left_out,
+            source=self.source,
+        )
 
     def project(self, factors: Sequence[str | int]) -> "Support":
         """The same examples seen through some of the factors alone; the target stays behind."""

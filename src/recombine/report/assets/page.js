@@ -21,7 +21,8 @@ function sortTable(table, column) {
   const key = (row) => row.cells[column].dataset.number ?? row.cells[column].textContent;
   const numeric = heads[column].classList.contains("number");
   const compare = numeric ? (a, b) => Number(a) - Number(b) : collator.compare;
-  const rows = [...table.tBodies[0].rows].sort((a, b) => (upward ? 1 : -1) * compare(key(a), key(b)));
+  const unknown = (row) => numeric && Number.isNaN(Number(key(row)));
+  const rows = [...table.tBodies[0].rows].sort((a, b) => unknown(a) - unknown(b) || (upward ? 1 : -1) * compare(key(a), key(b)));
   table.tBodies[0].append(...rows);
 }
 

@@ -1,0 +1,48 @@
+"""The options that every command has which reads a table, and the reading itself."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import recombine
+from recombine.cli import options
+from recombine.cli.show import Watch
+
+Many = list[str]
+
+Source = Annotated[str, typer.Argument(help="A file, glob, folder, s3:// URL or database URI.")]
+Factors = Annotated[Many, typer.Option("--factors", "-f", help="The columns whose combinations matter: a,b,c.")]
+TargetKind = Annotated[str | None, typer.Option(help="label or number, where it is not clear.")]
+Where = Annotated[str | None, typer.Option("--where", "-w", help="Only rows that fulfil this SQL condition.")]
+Bins = Annotated[
+    Many, typer.Option("--bins", help="How to bin a number or date: age=0,18,65 · price=quantiles:4 · day=month.")
+]
+Domain = Annotated[Many, typer.Option("--domain", help="Values that could occur: size=S,M,L, or a JSON file.")]
+Impossible = Annotated[
+    Path | None, typer.Option(help="A CSV of conjunctions that cannot occur; an empty cell means any value.")
+]
+Weight = Annotated[str | None, typer.Option(help="The column that says how many examples a row stands for.")]
+Missing = Annotated[str, typer.Option(help="Rows that miss a factor: 'leave out', or keep missing as a 'value'.")]
+TableName = Annotated[str | None, typer.Option(help="The table, where the source is a database.")]
+Report = Annotated[Path | None, typer.Option("--report", "-r", help="Write a page to look at: FILE.html.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def read(source: str, *, factors: Many, target: str | None, watch: Watch, **given: Any) -> Any:
+    """Read a support with the options as they were written."""
+    return recombine.read(
+        source,
+        factors=options.names(factors),
+        target=target,
+        target_kind=given["target_kind"],
+        where=given["where"],
+        bins=options.bins(given["bins"]),
+        domain=options.domain(given["domain"]),
+        impossible=options.impossible(given["impossible"]),
+        weight=given["weight"],
+        missing=given["missing"],
+        table=given["table"],
+        command=options.command_line(),
+        progress=watch.tell,
+    )

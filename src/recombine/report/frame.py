@@ -1,0 +1,150 @@
+"""What every page shares: one template around it, one policy, one way to write data for its script.
+
+Every text that came from a user's table is escaped, set as text and never as markup; a page's policy
+allows exactly the one script that stands in it, and no request at all.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+from recombine.errors import RecordError
+from recombine.records import Record
+from recombine.report import wording
+
+LISTED = 200
+CSV_LIMIT = 32_767  # what a cell of a spreadsheet can hold
+UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+Data = Mapping[str, Any]
+
+
+def refuse_other_kinds(record: Record, kind: str, *, called: str, command: str) -> None:
+    """Stop what is not the kind of record that a page draws, and say which one it does."""
+    if record.kind != kind:
+        raise RecordError(
+            f"a record of kind '{record.kind}' has no {kind} page",
+            why=f"only the record of {called} can be drawn as one",
+            instead=f"give the record that `recombine {command} … --out FOLDER` saved",
+        )
+
+
+def render(
+    template: str,
+    record: Record,
+    *,
+    styles: Sequence[str],
+    scripts: Sequence[str],
+    payload: Data,
+    lists: Sequence[Data],
+    **shown: Any,
+) -> str:
+    """The complete page: a template of `assets/` around a record, with its styles, its script and the script's data."""
+    script = "".join(_asset(name) for name in scripts)
+    made = record.provenance
+    return _template(template).render(
+        data=record.data,
+        made=made,
+        table=table_name(made.source),
+        day=_day(made.created),
+        settings=_settings(made.settings),
+        lists=lists,
+        payload=safe_json({**payload, "lists": [_csv(one) for one in lists]}),
+        style="".join(_asset(name) for name in styles),
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        **shown,
+    )
+
+
+def table_name(source: str) -> str:
+    """What to call the table: a file by its name, anything else as it was given.
+
+    >>> table_name("/data/2026/shoes.csv"), table_name("postgresql://host/shop orders")
+    ('shoes.csv', 'postgresql://host/shop orders')
+    """
+    return source if "://" in source else source.rstrip("/").rpartition("/")[2] or source
+
+
+def safe_json(payload: Any) -> str:
+    """JSON that can stand inside a script element whatever its strings hold.
+
+    >>> safe_json("</script>")
+    '"\\\\u003c/script\\\\u003e"'
+    """
+    text = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign, escape in UNSAFE.items():
+        text = text.replace(sign, escape)
+    return text
+
+
+def names_of(found: Sequence[Data]) -> list[str]:
+    """The factors that listed combinations name, in the order in which they come.
+
+    >>> names_of([{"combination": {"material": "wool", "garment": "hat"}}])
+    ['material', 'garment']
+    """
+    return list(dict.fromkeys(name for one in found for name in one["combination"]))
+
+
+def shown_of(shown: int, total: int) -> str:
+    """How much of a list is shown.
+
+    >>> shown_of(3, 3), shown_of(200, 1234)
+    ('3', '200 of 1,234')
+    """
+    return wording.whole(shown) if shown >= total else f"{wording.whole(shown)} of {wording.whole(total)}"
+
+
+def _csv(one: Data) -> dict[str, Any]:
+    """A list for download: whole values, each written once."""
+    rows = [[_full(cell) for cell in row] for row in one["rows"]]
+    pool = {text: place for place, text in enumerate(dict.fromkeys(c for r in rows for c in r))}
+    return {
+        "file": one["file"],
+        "columns": [str(name) for name in one["columns"]],
+        "pool": list(pool),
+        "rows": [[pool[cell] for cell in row] for row in rows],
+    }
+
+
+def _full(raw: Any) -> str:
+    return "" if raw is None else wording.shorten(str(raw), CSV_LIMIT)
+
+
+def _settings(settings: Data) -> list[tuple[str, str]]:
+    return [(name, json.dumps(given, ensure_ascii=False, default=str)) for name, given in settings.items()]
+
+
+def _day(created: str) -> str:
+    try:
+        moment = datetime.fromisoformat(created)
+    except ValueError:
+        return created
+    return f"{moment.day} {moment:%B %Y}"
+
+
+@cache
+def _template(name: str) -> Template:
+    environment = Environment(
+        loader=PackageLoader("recombine.report", "assets"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for spoken in ("whole", "decimal", "percent", "shorten", "value"):
+        environment.filters[spoken] = getattr(wording, spoken)
+    return environment.get_template(name)
+
+
+@cache
+def _asset(name: str) -> str:
+    return (files("recombine.report") / "assets" / name).read_text(encoding="utf-8").replace("\r\n", "\n")

@@ -1,0 +1,145 @@
+"""Plots with two axes, as positions only; the template draws them as SVG, without a script.
+
+Everything is in the units of one view box, so a plot scales with its column and prints as it is seen.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from recombine.report.wording import decimal
+
+WIDTH, HEIGHT = 480, 330
+LEFT, RIGHT, TOP, BOTTOM = 58, 14, 14, 48
+
+Bounds = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One point: where, of which kind (its colour and its shape), and what it says when pointed at."""
+
+    x: float
+    y: float
+    kind: str
+    title: str
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Path:
+    """A line through points, and how it is drawn."""
+
+    points: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Label:
+    """A text beside a place of the plot."""
+
+    x: float
+    y: float
+    text: str
+    side: str = "start"
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A labelled place on an axis."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture with two axes, and the sentence under it."""
+
+    across: str
+    up: str
+    x_ticks: Sequence[Tick]
+    y_ticks: Sequence[Tick]
+    paths: Sequence[Path]
+    marks: Sequence[Mark]
+    labels: Sequence[Label]
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Axes:
+    """From numbers to places in the view box."""
+
+    x: Bounds
+    y: Bounds
+    logarithmic: bool = False
+
+    def across(self, number: float) -> float:
+        """The place of a number on the horizontal axis."""
+        bend: Callable[[float], float] = math.log if self.logarithmic else float
+        low, high = bend(self.x[0]), bend(self.x[1])
+        return round(LEFT + (bend(number) - low) / (high - low) * (WIDTH - LEFT - RIGHT), 2)
+
+    def up(self, number: float) -> float:
+        """The place of a number on the vertical axis."""
+        return round(HEIGHT - BOTTOM - (number - self.y[0]) / (self.y[1] - self.y[0]) * (HEIGHT - TOP - BOTTOM), 2)
+
+    def path(self, points: Sequence[tuple[float, float]], kind: str) -> Path:
+        """A line through points given as numbers."""
+        return Path(" ".join(f"{self.across(x)},{self.up(y)}" for x, y in points), kind)
+
+    def line(self, slope: float, offset: float, kind: str) -> Path | None:
+        """The part of a straight line that lies inside, or None if none does."""
+        ends = sorted({*self.x, *((y - offset) / slope for y in self.y if slope)})
+        inside = [x for x in ends if self.holds(x, slope * x + offset)]
+        return self.path([(x, slope * x + offset) for x in (inside[0], inside[-1])], kind) if len(inside) > 1 else None
+
+    def holds(self, x: float, y: float) -> bool:
+        """Whether a point lies inside, its edge included."""
+        slack = 1e-9 * max(1.0, self.x[1] - self.x[0], self.y[1] - self.y[0])
+        return self.x[0] - slack <= x <= self.x[1] + slack and self.y[0] - slack <= y <= self.y[1] + slack
+
+    def x_ticks(self) -> list[Tick]:
+        """Round numbers along the horizontal axis."""
+        numbers = powers(*self.x) if self.logarithmic else round_numbers(*self.x)
+        return [Tick(self.across(number), decimal(number)) for number in numbers]
+
+    def y_ticks(self) -> list[Tick]:
+        """Round numbers along the vertical axis."""
+        return [Tick(self.up(number), decimal(number)) for number in round_numbers(*self.y)]
+
+
+def around(numbers: Sequence[float], room: float = 0.06) -> Bounds:
+    """Bounds that hold all numbers with a little room, also when there is only one.
+
+    >>> around([0.0, 10.0], 0.1)
+    (-1.0, 11.0)
+    """
+    low, high = (min(numbers), max(numbers)) if numbers else (0.0, 1.0)
+    span = (high - low) or abs(high) or 1.0
+    return low - room * span, high + room * span
+
+
+def round_numbers(low: float, high: float, most: int = 6) -> list[float]:
+    """At most so many round numbers between two.
+
+    >>> round_numbers(0.03, 0.97)
+    [0.2, 0.4, 0.6, 0.8]
+    """
+    rough = (high - low) / max(1, most - 1)
+    unit = 10.0 ** math.floor(math.log10(rough))
+    step = next(unit * times for times in (1, 2, 5, 10) if unit * times >= rough * 0.999)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [float(f"{place * step:.10g}") for place in range(first, last + 1)]
+
+
+def powers(low: float, high: float) -> list[float]:
+    """Round numbers between two on a logarithmic axis.
+
+    >>> powers(0.9, 60.0)
+    [1.0, 2.0, 5.0, 10.0, 20.0, 50.0]
+    """
+    tens = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    times = (1, 2, 5) if high < 1000 * low else (1,)
+    return [number for ten in tens for step in times if low <= (number := float(f"{step * 10.0**ten:.10g}")) <= high]

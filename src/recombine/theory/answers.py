@@ -1,0 +1,146 @@
+"""What the seen combinations answer: a number for each of them, with the evidence behind it.
+
+A learner of this kind fits numbers. A number target is its mean within the combination; two classes are -1 and +1;
+more classes are one question each, this class (+1) or another (-1). A combination with rows that disagree
+has the mean of their answers. Combinations whose rows all miss the target have no answer and teach nothing.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from recombine.errors import SettingError, TableError
+from recombine.factors.groups import Ints, Numbers
+from recombine.factors.space import Value, text
+from recombine.factors.support import LabelTarget, NumberTarget, Support
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The answers that a table gives. Legend: n combinations with an answer, m questions.
+
+    >>> import recombine
+    >>> table = {"colour": ["red", "red", "blue"], "shape": ["disc", "cube", "disc"], "kind": ["a", "b", "b"]}
+    >>> answers(recombine.read(table, factors=["colour", "shape"], target="kind")).values.ravel().tolist()
+    [1.0, 1.0, -1.0]
+    """
+
+    name: str
+    kind: Literal["number", "label"]
+    classes: tuple[Value, ...]
+    rows: Ints  # (n,) which combinations of the support
+    values: Numbers  # (n, m)
+    labels: Ints  # (n,) the commonest class of each, by its place; -1 for a number
+    counts: Numbers  # (n,) examples behind each answer
+    within: float | None  # pooled variance of one example around its combination's answer
+    mixed: int  # combinations whose examples disagree
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def questions(self) -> int:
+        """How many numbers are fitted: one, or one for each of three classes and more."""
+        return int(self.values.shape[1])
+
+    def subset(self, keep: Ints) -> "Answers":
+        """Some of the combinations alone."""
+        return Answers(
+            self.name,
+            self.kind,
+            self.classes,
+            self.rows[keep],
+            self.values[keep],
+            self.labels[keep],
+            self.counts[keep],
+            self.within,
+            self.mixed,
+        )
+
+    def decide(self, scores: Numbers) -> Ints:
+        """The class that each row of scores stands for; -1 where the target is a number."""
+        if self.kind == "number":
+            return np.full(len(scores), -1, dtype=np.int64)
+        if self.questions == 1:
+            return (scores[:, 0] > 0).astype(np.int64)
+        return np.asarray(scores.argmax(axis=1))
+
+    def best(self, scores: Numbers) -> Numbers:
+        """The one score of each row that is told: the number, the score for the second class, or the winner's."""
+        if self.questions == 1:
+            return scores[:, 0]
+        return np.asarray(scores.max(axis=1))
+
+
+def answers(support: Support, *, one_class: bool = False) -> Answers:
+    """The answer of each combination that has one; `one_class` lets a target pass that has a single class."""
+    target = support.target
+    if target is None:
+        raise SettingError(
+            "a prediction without a target",
+            why="what unseen combinations would be answered follows from the answers of the seen ones",
+            instead="name the column to predict: --target COLUMN, or recombine.read(…, target='COLUMN')",
+        )
+    found = _numbers(target) if isinstance(target, NumberTarget) else _labels(target, len(support), one_class)
+    if not len(found):
+        raise TableError(
+            f"no row has a {target.name!r}",
+            why="every one of them is missing or NaN, so there is nothing to predict from",
+            instead="name a target that is filled in, or repair the column",
+        )
+    return found
+
+
+def _numbers(target: NumberTarget) -> Answers:
+    rows = np.flatnonzero(target.count > 0)
+    counts, total, squares = target.count[rows], target.total[rows], target.squares[rows]
+    if not np.isfinite(total).all() or not np.isfinite(squares).all():
+        raise TableError(
+            f"the target {target.name!r} holds numbers that are infinite or too large",
+            why="their mean is not a number",
+            instead="leave those rows out with `where`, or take the logarithm of the column",
+        )
+    means = total / counts
+    scatter = np.maximum(squares - total * means, 0.0)
+    scatter[scatter <= 1e-12 * squares] = 0.0  # what lies below is the arithmetic's
+    mixed = int((scatter > 0).sum())
+    within = _pooled(scatter, counts)
+    none = np.full(len(rows), -1, dtype=np.int64)
+    return Answers(target.name, "number", (), rows, means[:, None], none, counts, within, mixed)
+
+
+def _labels(target: LabelTarget, combinations: int, one_class: bool) -> Answers:
+    table = np.zeros((combinations, len(target.classes)))
+    np.add.at(table, (target.combination, target.label), target.count)
+    rows = np.flatnonzero(table.sum(axis=1) > 0)
+    counts = table[rows].sum(axis=1)
+    share = table[rows] / counts[:, None]
+    if not one_class:
+        _refuse_one_class(target, share)
+    values = 2 * (share[:, 1:] if len(target.classes) == 2 else share) - 1
+    within = _pooled(((1 - values**2) * counts[:, None]).mean(axis=1), counts)
+    mixed = int((share.max(axis=1) < 1).sum())
+    return Answers(target.name, "label", target.classes, rows, values, share.argmax(axis=1), counts, within, mixed)
+
+
+def _refuse_one_class(target: LabelTarget, share: Numbers) -> None:
+    if len(share) and (share.sum(axis=0) > 0).sum() < 2:
+        only = text(target.classes[int(share.sum(axis=0).argmax())])
+        raise TableError(
+            f"every row has the same {target.name!r}: {only}",
+            why="with one class only, every learner answers that class everywhere",
+            instead="choose a target with at least two classes, or read more rows",
+        )
+
+
+def _pooled(scatter: Numbers, counts: Numbers) -> float | None:
+    """The variance of one example within its combination; None where no combination has two."""
+    freedom = float(np.maximum(counts - 1, 0).sum())
+    return float(scatter.sum()) / freedom if freedom >= 1 else None
+
+
+def class_names(classes: Iterable[Any]) -> list[str]:
+    """Classes as people read them."""
+    return [text(value) for value in classes]

@@ -1,0 +1,281 @@
+"""The track record: hold out combinations that were seen, predict them, and compare with the simplest guesses.
+
+Every combination that has an answer is held out once (in folds of `share` of them), so the unit of evidence is the
+combination, and the intervals resample combinations. Weights that are fitted are fitted anew in every fold.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+from recombine.errors import SettingError, TableError
+from recombine.factors.groups import Ints, Numbers
+from recombine.factors.support import Support
+from recombine.theory import baselines
+from recombine.theory.answers import Answers, answers
+from recombine.theory.diagnosis import Diagnosis
+from recombine.theory.learner import Loss, learn
+from recombine.theory.resolve import resolve
+from recombine.theory.salience import Salience
+
+_ALL_FOLDS = 20_000
+_RESAMPLES = 1_000
+_LEVELS = (0.5, 0.8, 0.9, 0.95)
+_POINTS = 500
+KERNEL = "kernel"
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to predict: its score with a 95 % interval, and the kernel's score less this one's, with another."""
+
+    name: str
+    score: float
+    low: float
+    high: float
+    difference: tuple[float, float, float] | None
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How often the truth lay within an interval that promised `nominal`."""
+
+    nominal: float
+    found: float
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The same for 95 %, with an interval over combinations."""
+
+    nominal: float
+    found: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class RungScore:
+    """Scores on one rung of the ladder, in the order of the methods."""
+
+    rung: str
+    tested: int
+    scores: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """A track record.
+
+    >>> import recombine
+    >>> table = {"a": [a for a in range(6) for b in range(6)], "b": [b for a in range(6) for b in range(6)]}
+    >>> table["y"] = [a + 2.0 * b for a in range(6) for b in range(6)]
+    >>> record = backtest(recombine.read(table, factors=["a", "b"], target="y"), salience="relu:1")
+    >>> record.tested, record.methods[1].name, record.methods[1].score < 1e-3
+    (36, 'additive', True)
+    """
+
+    share: float
+    folds: int
+    tested: int
+    score: str
+    better: str
+    methods: tuple[Method, ...]
+    coverage: Coverage | None
+    calibration: tuple[Calibration, ...]
+    rungs: tuple[RungScore, ...]
+    points: tuple[tuple[float, float, float, float], ...]
+
+    @property
+    def beats(self) -> tuple[str, ...]:
+        """The methods that the kernel is better than, beyond chance."""
+        return tuple(m.name for m in self.methods if m.difference and self._sign * m.difference[2 * self._upper] > 0)
+
+    @property
+    def loses_to(self) -> tuple[str, ...]:
+        """The methods that are better than the kernel, beyond chance."""
+        return tuple(
+            m.name for m in self.methods if m.difference and self._sign * m.difference[2 - 2 * self._upper] < 0
+        )
+
+    @property
+    def _sign(self) -> int:
+        return 1 if self.better == "higher" else -1
+
+    @property
+    def _upper(self) -> int:
+        return int(self.better == "lower")
+
+
+def backtest(
+    support: Support,
+    *,
+    salience: Salience | str = "relu:3",
+    loss: Loss = "squared",
+    ridge: float = 0.0,
+    share: float = 0.2,
+    folds: int | None = None,
+    seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> Backtest:
+    """Hold out a share of the seen combinations at a time and predict it from the others.
+
+    `folds` says how often; by default until every combination was held out once, or once where there are very many.
+    """
+    own = answers(support)
+    rounds = _rounds(len(own), share, folds)
+    tried = []
+    for done, (train, test) in enumerate(_splits(len(own), share, rounds, seed)):
+        if progress:
+            progress(done / rounds)
+        tried.append(_fold(support, own, train, test, salience, loss, ridge, seed))
+    return _summary(own, _joined(tried), share=share, folds=rounds, seed=seed)
+
+
+def _rounds(combinations: int, share: float, folds: int | None) -> int:
+    if not 0 < share <= 0.5:
+        raise SettingError(f"share={share!r}", why="it is the share held out at a time", instead="write share=0.2")
+    if combinations < 5:
+        raise TableError(
+            f"a back-test with {combinations} combinations",
+            why="too few to hold some out and learn from the rest",
+            instead="back-test a table with at least 5 seen combinations",
+        )
+    most = round(1 / share)
+    wanted = folds if folds is not None else most if combinations <= _ALL_FOLDS else 1
+    if not 1 <= wanted <= most:
+        raise SettingError(f"folds={folds!r}", why=f"with share={share} there are {most}", instead=f"write 1 to {most}")
+    return wanted
+
+
+def _splits(combinations: int, share: float, rounds: int, seed: int) -> list[tuple[Ints, Ints]]:
+    order = np.random.default_rng(seed).permutation(combinations)
+    parts = np.array_split(order, round(1 / share))
+    return [(np.sort(np.setdiff1d(order, part)), np.sort(part)) for part in parts[:rounds]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """What was held out and what everybody said. Legend: t combinations, m questions."""
+
+    values: Numbers  # (t, m)
+    labels: Ints  # (t,)
+    said: dict[str, Numbers]  # (t, m) each
+    sd: Numbers  # (t,)
+    rungs: npt.NDArray[np.str_]
+
+
+def _fold(
+    support: Support,
+    own: Answers,
+    train: Ints,
+    test: Ints,
+    salience: Salience | str,
+    loss: Loss,
+    ridge: float,
+    seed: int,
+) -> _Tried:
+    known = support.subset(own.rows[train])
+    theirs = answers(known, one_class=True)
+    learner = learn(known, theirs, resolve(salience, known, seed=seed), loss=loss, ridge=ridge, seed=seed)
+    codes = support.codes[own.rows[test]]
+    seen = Diagnosis(learner, codes, np.full(len(codes), np.nan))
+    measured = (own.within or 0.0) / own.counts[test]
+    said = {
+        KERNEL: seen.scores,
+        "additive": baselines.additive(known, theirs, codes),
+        "nearest seen": baselines.nearest(known, theirs, codes),
+        "mean" if own.kind == "number" else "majority": baselines.mean(theirs, codes),
+    }
+    sd = np.sqrt(learner.scale * seen.variances[0] + measured)
+    return _Tried(own.values[test], own.labels[test], said, sd, seen.rungs)
+
+
+def _joined(tried: list[_Tried]) -> _Tried:
+    return _Tried(
+        np.concatenate([one.values for one in tried]),
+        np.concatenate([one.labels for one in tried]),
+        {name: np.concatenate([one.said[name] for one in tried]) for name in tried[0].said},
+        np.concatenate([one.sd for one in tried]),
+        np.concatenate([one.rungs for one in tried]),
+    )
+
+
+def _summary(own: Answers, tried: _Tried, *, share: float, folds: int, seed: int) -> Backtest:
+    number = own.kind == "number"
+    losses = {name: _losses(own, tried, said) for name, said in tried.said.items()}
+    score = _root_mean if number else _plain_mean
+    draws = np.random.default_rng(seed).integers(0, len(tried.labels), (_RESAMPLES, len(tried.labels)))
+    resampled = {name: score(loss[draws]) for name, loss in losses.items()}
+    return Backtest(
+        share=share,
+        folds=folds,
+        tested=len(tried.labels),
+        score="root mean squared error" if number else "accuracy",
+        better="lower" if number else "higher",
+        methods=tuple(_method(name, float(score(losses[name])), resampled) for name in losses),
+        coverage=_coverage(tried, draws) if number else None,
+        calibration=_calibration(tried) if number else (),
+        rungs=_rungs(tried, losses, score),
+        points=_points(tried, seed) if number else (),
+    )
+
+
+def _losses(own: Answers, tried: _Tried, said: Numbers) -> Numbers:
+    """One number a combination: its squared error, or whether the class was right."""
+    if own.kind == "number":
+        return np.square((said - tried.values)[:, 0])
+    return np.asarray(own.decide(said) == tried.labels).astype(np.float64)
+
+
+def _root_mean(losses: Numbers) -> Numbers:
+    return np.asarray(np.sqrt(np.mean(losses, axis=-1)), dtype=np.float64)
+
+
+def _plain_mean(losses: Numbers) -> Numbers:
+    return np.asarray(losses.mean(axis=-1), dtype=np.float64)
+
+
+def _method(name: str, score: float, resampled: dict[str, Numbers]) -> Method:
+    low, high = np.quantile(resampled[name], [0.025, 0.975])
+    against = None
+    if name != KERNEL:
+        a, b, c = np.quantile(resampled[KERNEL] - resampled[name], [0.025, 0.5, 0.975])
+        against = (float(a), float(b), float(c))
+    return Method(name, score, float(low), float(high), against)
+
+
+def _within(tried: _Tried, level: float) -> npt.NDArray[np.bool_]:
+    reach = NormalDist().inv_cdf((1 + level) / 2) * tried.sd
+    return np.asarray(np.abs(tried.said[KERNEL] - tried.values)[:, 0] <= reach + 1e-12)
+
+
+def _coverage(tried: _Tried, draws: Ints) -> Coverage:
+    inside = _within(tried, 0.95)
+    low, high = np.quantile(inside[draws].mean(axis=1), [0.025, 0.975])
+    return Coverage(0.95, float(inside.mean()), float(low), float(high))
+
+
+def _calibration(tried: _Tried) -> tuple[Calibration, ...]:
+    return tuple(Calibration(level, float(_within(tried, level).mean())) for level in _LEVELS)
+
+
+def _rungs(tried: _Tried, losses: dict[str, Numbers], score: Callable[[Numbers], Numbers]) -> tuple[RungScore, ...]:
+    found = []
+    for rung in ("determined", "undetermined", "novel"):
+        here = tried.rungs == rung
+        if here.any():
+            found.append(RungScore(rung, int(here.sum()), tuple(float(score(loss[here])) for loss in losses.values())))
+    return tuple(found)
+
+
+def _points(tried: _Tried, seed: int) -> tuple[tuple[float, float, float, float], ...]:
+    chosen = np.arange(len(tried.sd))
+    if len(chosen) > _POINTS:
+        chosen = np.sort(np.random.default_rng(seed).choice(chosen, size=_POINTS, replace=False))
+    said, reach = tried.said[KERNEL][chosen, 0], 1.96 * tried.sd[chosen]
+    columns = (tried.values[chosen, 0], said, said - reach, said + reach)
+    return tuple(zip(*(column.tolist() for column in columns), strict=True))

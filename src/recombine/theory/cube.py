@@ -1,0 +1,123 @@
+"""The part of the space that a page draws: the commonest values of each factor, and all that is known of each cell.
+
+Beside the cells stand the contributions of every conjunction of these values, so that the page can explain any cell.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from recombine.factors.groups import Codes, Ints
+from recombine.factors.support import Support
+from recombine.theory.answers import class_names
+from recombine.theory.diagnosis import Diagnosis
+from recombine.theory.learner import Learner
+from recombine.theory.salience import members
+
+IMPOSSIBLE, NOT_LISTED = 8, 9
+_MOST_CELLS = 300_000
+_MOST_PARTS = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Cube:
+    """The drawn values of each factor, and the cells in row-major order."""
+
+    values: tuple[Ints, ...]
+    codes: Codes
+
+    @classmethod
+    def of(cls, support: Support, *, questions: int) -> "Cube":
+        """As many of the commonest values as a page can hold."""
+        lengths = _lengths(support.space.sizes, questions)
+        values = tuple(_commonest(support, k, length) for k, length in enumerate(lengths))
+        return cls(values, product(values))
+
+    def describe(self, learner: Learner) -> dict[str, Any]:
+        """What the page says of the cube."""
+        space, own = learner.support.space, learner.answers
+        names = class_names(own.classes)
+        scores = [own.name] if own.kind == "number" else names[1:] if own.questions == 1 else names
+        return {
+            "factors": [
+                {
+                    "name": factor.name,
+                    "values": [factor.labels[v] for v in chosen],
+                    "total": len(factor.values),
+                    "codes": chosen.tolist(),
+                }
+                for factor, chosen in zip(space.factors, self.values, strict=True)
+            ],
+            "sets": [list(members(mask)) for mask in self.masks],
+            "constant": learner.fitted.constant.tolist(),
+            "classes": scores,
+        }
+
+    @property
+    def masks(self) -> range:
+        """Every set of factors but the empty one."""
+        return range(1, 2 ** len(self.values))
+
+    def cells(self, diagnosis: Diagnosis) -> pa.Table:
+        """A line a cell; `diagnosis` was made for this cube's codes."""
+        own, space = diagnosis.learner.answers, diagnosis.learner.support.space
+        verdict = np.where(space.is_impossible(self.codes), IMPOSSIBLE, diagnosis.verdicts).astype(np.uint8)
+        place = diagnosis.learner.seen(self.codes)
+        counts = np.where(place >= 0, diagnosis.learner.support.counts[place], 0.0)
+        sd = np.sqrt(diagnosis.learner.scale * diagnosis.variances[0])
+        return pa.table(
+            {
+                "verdict": verdict,
+                "prediction": own.best(diagnosis.scores).astype(np.float32),
+                "label": diagnosis.predicted.astype(np.int16),
+                "sd": sd.astype(np.float32),
+                "truth": diagnosis.truth.astype(np.float32),
+                "count": counts,
+                "unleaked": own.best(diagnosis.unleaked).astype(np.float32),
+            }
+        )
+
+    def parts(self, learner: Learner) -> pa.Table:
+        """The contribution of every conjunction of the drawn values, to each score."""
+        sets, scores, values = [], [], []
+        for place, mask in enumerate(self.masks):
+            codes = self._of_set(mask)
+            found = learner.fitted.contribution(mask, codes).astype(np.float32)
+            sets.append(np.full(found.size, place, dtype=np.int32))
+            scores.append(np.repeat(np.arange(found.shape[1], dtype=np.int16), len(codes)))
+            values.append(found.T.ravel())
+        return pa.table({"set": np.concatenate(sets), "score": np.concatenate(scores), "value": np.concatenate(values)})
+
+    def _of_set(self, mask: int) -> Codes:
+        """The sub-cube of some of the factors; the others stand at their first value, which nobody looks at."""
+        chosen = [v if mask >> k & 1 else v[:1] for k, v in enumerate(self.values)]
+        return product(tuple(chosen))
+
+
+def product(values: tuple[Ints, ...]) -> Codes:
+    """Every combination of these values, the last factor fastest."""
+    grids = np.meshgrid(*values, indexing="ij")
+    return np.asfortranarray(np.stack([grid.ravel() for grid in grids], axis=1).astype(np.int32))
+
+
+def _lengths(sizes: tuple[int, ...], questions: int) -> list[int]:
+    """Shorten the longest side again and again until the cells and the contributions fit."""
+    lengths = list(sizes)
+    while _too_large(lengths, questions):
+        longest = max(range(len(lengths)), key=lengths.__getitem__)
+        lengths[longest] = max(1, int(lengths[longest] * 0.9))
+    return lengths
+
+
+def _too_large(lengths: list[int], questions: int) -> bool:
+    cells = float(np.prod(lengths, dtype=np.float64))
+    parts = float(np.prod(np.array(lengths, dtype=np.float64) + 1)) * questions
+    return max(lengths) > 1 and (cells > _MOST_CELLS or parts > _MOST_PARTS)
+
+
+def _commonest(support: Support, k: int, length: int) -> Ints:
+    counts = support.value_counts[k]
+    order = np.argsort(-counts, kind="stable")[:length]
+    return order.astype(np.int64)

@@ -1,0 +1,178 @@
+"""What would become of each combination, and why: the verdicts.
+
+*seen*: trained on. *novel*: it holds a value never seen. *not determined*: the seen ones leave its answer open under
+any additive rule. Then, where the true answer is known and the prediction is wrong: *can't* (no sum over seen
+conjunctions is right), *leak* (without what is memorised in full combinations it would be right), *shortcut* (it would
+still be wrong: some conjunction pulls the wrong way). Where the truth is not known: *unsure* (the variance says that it
+does not know), *leak* (what is memorised moves the answer). Else *fine*.
+
+All of it speaks of kernel-like learners; a network that learns features can do better.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from recombine.auditing.determinacy import determinacy
+from recombine.auditing.ladder import rungs
+from recombine.factors.groups import Codes, Ints, Numbers
+from recombine.theory.learner import Learner
+from recombine.theory.realisable import SeenParts, best_margin, shortfall
+
+VERDICTS = ("seen", "fine", "leak", "shortcut", "can't", "not determined", "unsure", "novel")
+SEEN, FINE, LEAK, SHORTCUT, CANNOT, NOT_DETERMINED, UNSURE, NOVEL = range(8)
+
+WRONG = 0.1
+"""A number is wrong if it is off by more than this share of the seen answers' standard deviation."""
+KNOWN = 0.5
+"""The learner knows an answer if the seen ones take away at least this share of the doubt about its lower parts."""
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """Everything that is worked out for some combinations, a line each. Legend: r combinations, m questions."""
+
+    learner: Learner
+    codes: Codes
+    truth: Numbers  # (r,) NaN where not known
+
+    @cached_property
+    def scores(self) -> Numbers:
+        """(r, m) What the learner answers."""
+        return self.learner.fitted.scores(self.codes)
+
+    @cached_property
+    def unleaked(self) -> Numbers:
+        """(r, m) What it would answer if it memorised nothing in full combinations."""
+        return self.learner.unleaked.scores(self.codes)
+
+    @cached_property
+    def variances(self) -> tuple[Numbers, Numbers]:
+        """The posterior variance and its own standard error, in the kernel's units."""
+        return self.learner.uncertainty.of(self.codes)
+
+    @cached_property
+    def seen(self) -> Flags:
+        """Which of them were trained on."""
+        return self.learner.seen(self.codes) >= 0
+
+    @cached_property
+    def rungs(self) -> npt.NDArray[np.str_]:
+        """The rung of each on the audit's ladder, counting from what was trained on."""
+        support = self.learner.support
+        return rungs(support, determinacy(support, seed=self.learner.seed), self.codes)
+
+    @cached_property
+    def predicted(self) -> Ints:
+        """The class that each is given; -1 for a number."""
+        return self.learner.answers.decide(self.scores)
+
+    @cached_property
+    def spread(self) -> float:
+        """The standard deviation of the seen answers: what makes an error large."""
+        return float(self.learner.answers.values.std()) or 1.0
+
+    @cached_property
+    def known(self) -> Flags:
+        """Where the truth is known."""
+        return np.isfinite(self.truth)
+
+    @cached_property
+    def wrong(self) -> Flags:
+        """Known, and the prediction misses it."""
+        return self.known & self._misses(self.scores)
+
+    @cached_property
+    def errors(self) -> Numbers:
+        """Prediction less truth for a number; 0 or 1 for a class; NaN where the truth is not known."""
+        if self.learner.answers.kind == "number":
+            return self.scores[:, 0] - self.truth
+        return np.where(self.known, self.predicted != self.truth, np.nan)
+
+    @cached_property
+    def unsure(self) -> Flags:
+        """Where the seen combinations take away too little of the doubt about what lies below the full set."""
+        uncertainty = self.learner.uncertainty
+        lower = uncertainty.prior - uncertainty.weights[-1] - uncertainty.bounded[0]
+        left = self.variances[0] - uncertainty.kept(self.codes)[0]
+        return np.asarray(left > (1 - KNOWN) * lower) & ~self.seen
+
+    @cached_property
+    def verdicts(self) -> npt.NDArray[np.uint8]:
+        """One of the eight verdicts for each."""
+        wrong = self.wrong
+        moved = self._moved
+        conditions = [
+            (self.seen, SEEN),
+            (self.rungs == "novel", NOVEL),
+            (self.rungs == "undetermined", NOT_DETERMINED),
+            (wrong & self.cannot, CANNOT),
+            (wrong & ~self._misses(self.unleaked), LEAK),
+            (wrong, SHORTCUT),
+            (self.known, FINE),
+            (self.unsure, UNSURE),
+            (moved, LEAK),
+        ]
+        found = np.select([flag for flag, _ in conditions], [code for _, code in conditions], default=FINE)
+        return found.astype(np.uint8)
+
+    @cached_property
+    def cannot(self) -> Flags:
+        """Unseen, known, and out of reach of every sum over seen conjunctions."""
+        asked = np.flatnonzero(self.known & ~self.seen & (self.rungs != "novel"))
+        found = np.zeros(len(self.codes), dtype=bool)
+        if len(asked):
+            parts = SeenParts.of(self.learner.support, self.learner.salience.weights, self.codes[asked])
+            found[asked] = self._out_of_reach(parts, self.truth[asked])
+        return found
+
+    def _out_of_reach(self, parts: SeenParts, truth: Numbers) -> Flags:
+        own = self.learner.answers
+        if own.kind == "number":
+            return shortfall(parts, truth) > WRONG * self.spread
+        if own.questions == 1:
+            return best_margin(parts, 2 * truth - 1) <= 1e-6
+        margins = [best_margin(parts, np.where(truth == place, 1.0, -1.0)) for place in range(own.questions)]
+        return np.stack(margins)[truth.astype(np.int64), np.arange(len(truth))] <= 1e-6
+
+    @cached_property
+    def _moved(self) -> Flags:
+        """Where memorising changes the answer: the class, or a number by more than counts as wrong."""
+        if self.learner.answers.kind == "number":
+            return np.abs(self.scores - self.unleaked)[:, 0] > WRONG * self.spread
+        return np.asarray(self.predicted != self.learner.answers.decide(self.unleaked))
+
+    def _misses(self, scores: Numbers) -> Flags:
+        own = self.learner.answers
+        if own.kind == "number":
+            return np.asarray(np.abs(scores[:, 0] - self.truth) > WRONG * self.spread)
+        if own.questions == 1:  # a score of nothing is no answer
+            return np.asarray((2 * self.truth - 1) * scores[:, 0] <= 1e-9)
+        return np.asarray(own.decide(scores) != self.truth)
+
+    def pull(self, row: int) -> tuple[int, float] | None:
+        """The set whose conjunction pulls one combination's answer farthest in the wrong direction, and how far."""
+        question, direction = self._towards_wrong(row)
+        if direction == 0:
+            return None
+        one = self.codes[row : row + 1]
+        pulls = [
+            (float(direction * self.learner.fitted.contribution(mask, one)[0, question]), mask)
+            for mask in self.learner.fitted.coefficients
+        ]
+        strongest, mask = max((pull for pull in pulls if np.isfinite(pull[0])), default=(0.0, 0))
+        return (mask, direction * strongest) if strongest > 0 else None
+
+    def _towards_wrong(self, row: int) -> tuple[int, float]:
+        own = self.learner.answers
+        if not self.known[row]:
+            return 0, 0.0
+        if own.kind == "number":
+            return 0, float(np.sign(self.errors[row]))
+        if own.questions == 1:
+            return 0, float(1 - 2 * self.truth[row])
+        return int(self.predicted[row]), 1.0

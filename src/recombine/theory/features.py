@@ -1,0 +1,60 @@
+"""A learner's own representation, read from a file: rows of features with the factors that they belong to.
+
+Parquet, with the factors as columns. The features are every other column of numbers, or one column of lists.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from recombine.errors import ColumnError, SourceError, nearest
+from recombine.factors.groups import Numbers
+from recombine.factors.space import Space
+from recombine.theory.salience import Salience
+
+
+def salience_of_file(path: str | Path, space: Space) -> Salience:
+    """The salience that a representation gives to each set of factors."""
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise SourceError(
+            f"cannot read the features in '{path}'",
+            why=str(error).splitlines()[0],
+            instead="write them as Parquet: the factors as columns, and the features as columns of numbers",
+        ) from error
+    for name in space.names:
+        if name not in table.column_names:
+            raise ColumnError(
+                f"the features in '{path}' have no column {name!r}",
+                why="each row of features belongs to a combination of the factors",
+                instead=nearest(name, table.column_names),
+            )
+    codes = np.stack([_codes(table[name].to_pylist()) for name in space.names], axis=1)
+    return Salience.measured(_features(table.drop_columns(list(space.names)), path), codes, names=space.names)
+
+
+def _codes(values: list[Any]) -> np.ndarray[Any, np.dtype[np.int32]]:
+    """Any values as positions: which of them are equal is all that counts."""
+    places = {value: place for place, value in enumerate(dict.fromkeys(values))}
+    return np.array([places[value] for value in values], dtype=np.int32)
+
+
+def _features(table: pa.Table, path: str | Path) -> Numbers:
+    columns = []
+    for name in table.column_names:
+        kind = table.schema.field(name).type
+        if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind) or pa.types.is_large_list(kind):
+            columns.append(np.array(table[name].to_pylist(), dtype=np.float64))
+        elif pa.types.is_floating(kind) or pa.types.is_integer(kind):
+            columns.append(table[name].to_numpy().astype(np.float64)[:, None])
+    if not columns:
+        raise ColumnError(
+            f"'{path}' holds no features",
+            why="beside the factors it has no column of numbers",
+            instead="add the representation: one column for each feature, or one column of lists",
+        )
+    return np.concatenate(columns, axis=1)

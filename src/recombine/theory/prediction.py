@@ -1,0 +1,385 @@
+"""What a learner would answer on every combination, a row each, and why: the value, and the verb that makes it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from recombine import records
+from recombine.errors import SettingError
+from recombine.factors import stored
+from recombine.factors.groups import Codes, Ints
+from recombine.factors.support import Support
+from recombine.records import Provenance, Record
+from recombine.theory import saved, wording
+from recombine.theory import slope as slopes
+from recombine.theory.answers import answers, class_names
+from recombine.theory.backtest import Backtest
+from recombine.theory.backtest import backtest as back_tested
+from recombine.theory.cube import Cube, product
+from recombine.theory.diagnosis import CANNOT, LEAK, NOT_DETERMINED, SHORTCUT, UNSURE, VERDICTS, Diagnosis
+from recombine.theory.learner import Learner, Loss, learn, trained
+from recombine.theory.lines import lines, read_combinations
+from recombine.theory.resolve import resolve
+from recombine.theory.salience import Salience
+from recombine.theory.saved import Bad, Known
+from recombine.theory.slope import Slope
+from recombine.theory.truth import Truth, truth_of
+
+MOST_LISTED = 10**6
+_DRAWN = 10_000
+_WORST = 200
+_POINTS = 1_000
+_WORST_FIRST = (CANNOT, SHORTCUT, LEAK, NOT_DETERMINED, UNSURE)
+
+Progress = Callable[[str, float | None], None]
+"""Told the name of a step and, where it is known, how far it is."""
+Combinations = Sequence[Mapping[str, Any] | Sequence[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """A verdict on every combination, and what it rests on.
+
+    >>> import recombine
+    >>> table = {"colour": ["red", "red", "blue"], "shape": ["disc", "cube", "disc"], "size": [1.5, 2.5, 3.0]}
+    >>> support = recombine.read(table, factors=["colour", "shape"], target="size")
+    >>> found = recombine.predict(support, salience="order:0,0.4,0.2")
+    >>> found.table.select(["colour", "shape", "seen", "verdict"]).to_pylist()[0]
+    {'colour': 'blue', 'shape': 'cube', 'seen': False, 'verdict': 'leak'}
+    """
+
+    verdict: str
+    grade: str
+    reasons: tuple[str, ...]
+    counts: dict[str, int]
+    space: int
+    sampled: bool
+    scale: float
+    known: Known | None
+    slope: Slope | None
+    backtest: Backtest | None
+    worst: tuple[Bad, ...]
+    table: pa.Table
+    learner: Learner
+    support: Support
+    truth: Truth | None
+
+    def __repr__(self) -> str:
+        return f"Prediction({self.verdict!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the sentence and the numbers behind it."""
+        cells = "".join(f"<td>{escape(name)}<br><b>{count:,}</b></td>" for name, count in self.counts.items())
+        return f"<p><b>{escape(self.verdict)}</b></p><table><tr>{cells}</tr></table>"
+
+    @property
+    def salience(self) -> Salience:
+        """The weights of the learner's conjunctions."""
+        return self.learner.salience
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where it came from."""
+        return self.support.source
+
+    def explain(self, combinations: Combinations | pa.Table) -> pa.Table:
+        """The same row for any combinations, with what every conjunction contributes."""
+        return lines(self._diagnosed(read_combinations(self.support.space, combinations)), contributions=True)
+
+    def share(self, name: str) -> float:
+        """A share that a gate can be held against: a verdict's among the unseen, or `right` of those with a truth."""
+        if name == "right" and self.known is not None:
+            return 1 - self.known.wrong / max(self.known.known, 1)
+        unseen = {verdict: count for verdict, count in self.counts.items() if verdict != "seen"}
+        if name not in unseen:
+            raise SettingError(
+                f"no share {name!r}",
+                why="a prediction does not measure it" + (" without a truth" if name == "right" else ""),
+                instead=f"write one of {', '.join(unseen)}, or right with a truth",
+            )
+        return unseen[name] / max(sum(unseen.values()), 1)
+
+    def record(self) -> Record:
+        """The prediction as plain data, which can be saved, drawn and loaded."""
+        return Record("prediction", self._data(), self._tables(), self.provenance)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write it as a folder: JSON for people, Parquet for machines."""
+        return records.save(self.record(), folder)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Prediction":
+        """Read a prediction back; what it rests on is fitted again only when it is asked for."""
+        return _loaded(records.load(folder, "prediction"))
+
+    @cached_property
+    def cube(self) -> Cube:
+        """The part of the space that a page draws."""
+        return Cube.of(self.learner.support, questions=self.learner.answers.questions)
+
+    def _diagnosed(self, codes: Codes) -> Diagnosis:
+        known = np.full(len(codes), np.nan) if self.truth is None else self.truth.on(codes)
+        return Diagnosis(self.learner, codes, known)
+
+    def _data(self) -> dict[str, Any]:
+        support, learner = self.support, self.learner
+        sizes = [len(factor.values) for factor in support.space.factors]
+        return {
+            "verdict": self.verdict,
+            "grade": self.grade,
+            "reasons": list(self.reasons),
+            **stored.describe(support),
+            "target": {
+                "name": learner.answers.name,
+                "kind": learner.answers.kind,
+                "classes": class_names(learner.answers.classes),
+            },
+            "read_target": stored.describe(support)["target"],
+            "factors": [
+                {"name": f.name, "values": size, "seen": int((counts > 0).sum()), "declared": f.declared}
+                for f, size, counts in zip(support.space.factors, sizes, support.value_counts, strict=True)
+            ],
+            "salience": saved.describe_salience(self.salience, support.space.names),
+            "loss": learner.loss,
+            "ridge": learner.ridge,
+            "seed": learner.seed,
+            "scale": self.scale,
+            "combinations": len(learner.support),
+            "space": self.space,
+            "listed": self.table.num_rows,
+            "sampled": self.sampled,
+            "counts": dict(self.counts),
+            "truth": saved.describe_known(self.known),
+            "slope": saved.describe_slope(self.slope),
+            "backtest": saved.describe_backtest(self.backtest),
+            "worst": [asdict(one) for one in self.worst],
+            "grid": self.cube.describe(learner),
+        }
+
+    def _tables(self) -> dict[str, pa.Table]:
+        found = stored.tables(self.support) | {"table": self.table}
+        if self.truth is not None:
+            codes = {f"code{k}": column for k, column in enumerate(self.truth.codes.T)}
+            found["truth"] = pa.table(codes | {"value": self.truth.values, "count": self.truth.counts})
+        return found | {
+            "cells": self.cube.cells(self._diagnosed(self.cube.codes)),
+            "parts": self.cube.parts(self.learner),
+        }
+
+
+def predict(
+    support: Support,
+    *,
+    salience: Salience | str = "relu:3",
+    loss: Loss = "squared",
+    ridge: float = 0.0,
+    truth: Support | None = None,
+    combinations: Combinations | pa.Table | None = None,
+    backtest: bool = False,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Prediction:
+    """Say what a learner that weighs conjunctions of factors would answer on every combination, and why.
+
+    `salience` says how much each set of factors counts: a network and its depth ("relu:3"), weights by order
+    ("order:0,0.3,0.4"), "fit" (estimated from the data), or a `Salience`. `truth` is another table's support with the
+    true answers. A row is given for every combination of the space up to a million, else for `combinations`.
+    """
+    _refuse_other(support)
+    tell: Progress = progress or _silent
+    own = answers(support)
+    known = truth_of(truth, support, own) if truth is not None else None
+    tell("weighing conjunctions", None)
+    weights = resolve(salience, trained(support, own), seed=seed)
+    learner = learn(support, own, weights, loss=loss, ridge=ridge, seed=seed)
+    codes, sampled = _listed(learner, combinations, known, seed)
+    tell("predicting", None)
+    diagnosis = Diagnosis(learner, codes, np.full(len(codes), np.nan) if known is None else known.on(codes))
+    table = lines(diagnosis, contributions=len(codes) * len(weights.weights) <= 2 * 10**7)
+    record = None
+    if backtest:
+        record = back_tested(
+            support,
+            salience=salience,
+            loss=loss,
+            ridge=ridge,
+            seed=seed,
+            progress=lambda share: tell("back-testing", share),
+        )
+    return _assemble(support, diagnosis, table, known, record, sampled=sampled)
+
+
+def _silent(_: str, __: float | None) -> None:
+    """Nobody listens."""
+
+
+def _refuse_other(support: Any) -> None:
+    if not isinstance(support, Support):
+        raise SettingError(
+            f"recombine.predict was given a {type(support).__name__}",
+            why="it takes the support of a table",
+            instead="read it first: recombine.predict(recombine.read(table, factors=['a', 'b'], target='y'))",
+        )
+
+
+def _listed(learner: Learner, asked: Any, truth: Truth | None, seed: int) -> tuple[Codes, bool]:
+    """The combinations that get a row, and whether they are only a sample."""
+    support = learner.support
+    if asked is not None:
+        return read_combinations(support.space, asked), False
+    if support.space.product <= MOST_LISTED:
+        every = product(tuple(np.arange(size) for size in support.space.sizes))
+        return every[~support.space.is_impossible(every)], False
+    if truth is not None and len(truth.codes):
+        return np.asfortranarray(truth.codes.astype(np.int32)), False
+    return _drawn(support, seed), True
+
+
+def _drawn(support: Support, seed: int) -> Codes:
+    """Unseen combinations drawn at random from the values that were seen."""
+    rng = np.random.default_rng(seed)
+    columns = [rng.choice(np.flatnonzero(counts), size=2 * _DRAWN) for counts in support.value_counts]
+    codes = np.unique(np.stack(columns, axis=1).astype(np.int32), axis=0)
+    unseen = (support.groups(range(codes.shape[1])).lookup(codes) < 0) & ~support.space.is_impossible(codes)
+    codes = codes[unseen]
+    kept = np.sort(rng.permutation(len(codes))[:_DRAWN])
+    return np.asfortranarray(codes[kept])
+
+
+def _assemble(
+    support: Support,
+    diagnosis: Diagnosis,
+    table: pa.Table,
+    truth: Truth | None,
+    record: Backtest | None,
+    *,
+    sampled: bool,
+) -> Prediction:
+    learner = diagnosis.learner
+    counts = dict(zip(VERDICTS, np.bincount(diagnosis.verdicts, minlength=len(VERDICTS)).tolist(), strict=True))
+    known = _known(diagnosis, truth)
+    found = wording.Findings(
+        counts=counts,
+        listed=len(diagnosis.codes),
+        space=support.space.size,
+        known=known.known if known else 0,
+        wrong=known.wrong if known else 0,
+        salience=learner.salience,
+        loss=learner.loss,
+        answers=learner.answers,
+        slope=_slope(diagnosis),
+        backtest=record,
+    )
+    return Prediction(
+        verdict=wording.verdict(found),
+        grade=wording.grade(found),
+        reasons=wording.reasons(found),
+        counts=counts,
+        space=support.space.size,
+        sampled=sampled,
+        scale=learner.scale,
+        known=known,
+        slope=found.slope,
+        backtest=record,
+        worst=_worst(diagnosis),
+        table=table,
+        learner=learner,
+        support=support,
+        truth=truth,
+    )
+
+
+def _known(diagnosis: Diagnosis, truth: Truth | None) -> Known | None:
+    asked = diagnosis.known & ~diagnosis.seen
+    if truth is None:
+        return None
+    number = diagnosis.learner.answers.kind == "number"
+    errors = diagnosis.errors[asked]
+    value = float(np.sqrt(np.mean(errors**2)) if number else 1 - errors.mean()) if len(errors) else float("nan")
+    wrong = int((diagnosis.wrong & asked).sum())
+    return Known(truth.source, int(asked.sum()), wrong, "root mean squared error" if number else "accuracy", value)
+
+
+def _slope(diagnosis: Diagnosis) -> Slope | None:
+    """Predictions on unseen combinations against the truth, or against what they would be without a leak."""
+    learner = diagnosis.learner
+    own = learner.answers
+    unseen = np.flatnonzero(~diagnosis.seen & (diagnosis.rungs != "novel"))
+    with_truth = own.kind == "number" and diagnosis.known[unseen].any()
+    said = own.best(diagnosis.scores)[unseen]
+    should = diagnosis.truth[unseen] if with_truth else own.best(diagnosis.unleaked)[unseen]
+    line = slopes.line(should, said)
+    if line is None:
+        return None
+    usable = np.flatnonzero(np.isfinite(should))
+    shown = slopes.thinned(usable.tolist(), _POINTS, seed=learner.seed)
+    points = zip(should[shown].tolist(), said[shown].tolist(), diagnosis.verdicts[unseen][shown].tolist(), strict=True)
+    return Slope(
+        against="the truth" if with_truth else "an answer without a leak",
+        value=line[0],
+        offset=line[1],
+        points=tuple(points),
+        curve=slopes.curve(learner.salience, ridge=learner.ridge),
+        needed=slopes.needed(learner.support, learner.salience, ridge=learner.ridge),
+    )
+
+
+def _worst(diagnosis: Diagnosis) -> tuple[Bad, ...]:
+    """What one would look at first: out of reach, shortcut, leak, open; the largest errors or variances first."""
+    verdicts = diagnosis.verdicts
+    badness = np.where(diagnosis.known, np.abs(diagnosis.errors), 0.0) + 1e-6 * diagnosis.variances[0]
+    rank = np.full(256, len(_WORST_FIRST))
+    rank[list(_WORST_FIRST)] = np.arange(len(_WORST_FIRST))
+    asked = np.flatnonzero(rank[verdicts] < len(_WORST_FIRST))
+    order: Ints = asked[np.lexsort((-badness[asked], rank[verdicts[asked]]))][:_WORST]
+    return tuple(_bad(diagnosis, int(row)) for row in order)
+
+
+def _bad(diagnosis: Diagnosis, row: int) -> Bad:
+    own, space = diagnosis.learner.answers, diagnosis.learner.support.space
+    code = int(diagnosis.verdicts[row])
+    number = own.kind == "number"
+    truth = float(diagnosis.truth[row])
+    true: str | float | None = None
+    if np.isfinite(truth):
+        true = truth if number else class_names(own.classes)[int(truth)]
+    said = float(diagnosis.scores[row, 0]) if number else wording.said(own, diagnosis.scores[row : row + 1])
+    return Bad(
+        combination={f.name: f.labels[int(code)] for f, code in zip(space.factors, diagnosis.codes[row], strict=True)},
+        verdict=VERDICTS[code],
+        prediction=said,
+        truth=true,
+        why=wording.why(diagnosis, row, code),
+    )
+
+
+def _loaded(record: Record) -> Prediction:
+    data = record.data
+    support = stored.load_support(
+        Record(record.kind, {**data, "target": data["read_target"]}, record.tables, record.provenance)
+    )
+    salience = saved.revive_salience(data["salience"])
+    own = answers(support)
+    return Prediction(
+        verdict=data["verdict"],
+        grade=data["grade"],
+        reasons=tuple(data["reasons"]),
+        counts=data["counts"],
+        space=data["space"],
+        sampled=data["sampled"],
+        scale=data["scale"],
+        known=saved.revive_known(data["truth"]),
+        slope=saved.revive_slope(data["slope"]),
+        backtest=saved.revive_backtest(data["backtest"]),
+        worst=records.revive(tuple[Bad, ...], data["worst"]),
+        table=record.tables["table"],
+        learner=learn(support, own, salience, loss=data["loss"], ridge=data["ridge"], seed=data["seed"]),
+        support=support,
+        truth=saved.revive_truth(record),
+    )

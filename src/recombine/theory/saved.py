@@ -1,0 +1,133 @@
+"""A prediction's smaller parts, how each is written into a record, and how it is read back."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from recombine import records
+from recombine.records import Record
+from recombine.theory.backtest import Backtest
+from recombine.theory.salience import Salience, members
+from recombine.theory.slope import Slope
+from recombine.theory.truth import Truth
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A combination that would go wrong, and why."""
+
+    combination: dict[str, str]
+    verdict: str
+    prediction: str | float
+    truth: str | float | None
+    why: str
+
+
+@dataclass(frozen=True)
+class Known:
+    """How the predictions compare with the true answers of unseen combinations."""
+
+    source: str
+    known: int
+    wrong: int
+    score: str
+    value: float
+
+
+def describe_salience(salience: Salience, names: tuple[str, ...]) -> dict[str, Any]:
+    """Every weight by the names of its factors; none for a free intercept."""
+    return {
+        "name": salience.name,
+        "noise": salience.noise,
+        "note": salience.note,
+        "weights": [
+            {"factors": [names[k] for k in members(mask)], "weight": weight if np.isfinite(weight) else None}
+            for mask, weight in enumerate(salience.weights)
+        ],
+    }
+
+
+def describe_known(known: Known | None) -> dict[str, Any] | None:
+    """What was found against the truth."""
+    if known is None:
+        return None
+    value = known.value if np.isfinite(known.value) else None
+    return {
+        "source": known.source,
+        "known": known.known,
+        "wrong": known.wrong,
+        "error": {"name": known.score, "value": value},
+    }
+
+
+def describe_slope(slope: Slope | None) -> dict[str, Any] | None:
+    """The slope, its points and what is needed."""
+    if slope is None:
+        return None
+    needed = [
+        {"factor": one.factor, "now": one.now, "slope_now": one.slope_now, "for": [list(goal) for goal in one.goals]}
+        for one in slope.needed
+    ]
+    return asdict(slope) | {"needed": needed}
+
+
+def describe_backtest(record: Backtest | None) -> dict[str, Any] | None:
+    """The track record, its rungs by the names of the methods."""
+    if record is None:
+        return None
+    names = [method.name for method in record.methods]
+    rungs = [
+        {"rung": one.rung, "tested": one.tested, **dict(zip(names, one.scores, strict=True))} for one in record.rungs
+    ]
+    return asdict(record) | {"rungs": rungs, "repeats": record.folds}
+
+
+def revive_salience(plain: dict[str, Any]) -> Salience:
+    """A salience as it was."""
+    weights = tuple(np.inf if one["weight"] is None else one["weight"] for one in plain["weights"])
+    return Salience(len(weights).bit_length() - 1, weights, plain["noise"], plain["name"], plain["note"])
+
+
+def revive_known(plain: dict[str, Any] | None) -> Known | None:
+    """The comparison with the truth as it was."""
+    if plain is None:
+        return None
+    value = plain["error"]["value"]
+    score = float("nan") if value is None else value
+    return Known(plain["source"], plain["known"], plain["wrong"], plain["error"]["name"], score)
+
+
+def revive_slope(plain: dict[str, Any] | None) -> Slope | None:
+    """The slope as it was."""
+    if plain is None:
+        return None
+    needed = [
+        {key: one[key] for key in ("factor", "now", "slope_now")} | {"goals": one["for"]} for one in plain["needed"]
+    ]
+    revived: Slope = records.revive(Slope, plain | {"needed": needed})
+    return revived
+
+
+def revive_backtest(plain: dict[str, Any] | None) -> Backtest | None:
+    """The track record as it was."""
+    if plain is None:
+        return None
+    names = [method["name"] for method in plain["methods"]]
+    rungs = [
+        {"rung": one["rung"], "tested": one["tested"], "scores": [one[name] for name in names]}
+        for one in plain["rungs"]
+    ]
+    kept = {key: value for key, value in plain.items() if key != "repeats"}
+    revived: Backtest = records.revive(Backtest, kept | {"rungs": rungs})
+    return revived
+
+
+def revive_truth(record: Record) -> Truth | None:
+    """The true answers as they were."""
+    if "truth" not in record.tables:
+        return None
+    table = record.tables["truth"]
+    codes = np.stack([table[f"code{k}"].to_numpy() for k in range(len(record.data["factors"]))], axis=1)
+    source = record.data["truth"]["source"]
+    return Truth(source, codes.astype(np.int32), table["value"].to_numpy(), table["count"].to_numpy())

@@ -1,0 +1,230 @@
+"""The squared loss, solved by group sums: preconditioned conjugate gradients over the seen conjunctions.
+
+The dual problem is (Phi W Phi' + diag(penalty)) a = y, with the weight of the full set and the ridge in the penalty.
+We solve its primal twin, H theta = Phi' V y with H = Phi' V Phi + W^-1 and V = 1 / penalty, and read
+a = V (y - Phi theta).
+
+Plain conjugate gradients stall on skewed tables: the column of a group is the sum of the columns of its children in any
+larger set, so raising one and lowering the others changes next to nothing. The preconditioner is a symmetric
+Gauss-Seidel sweep that moves along just these directions: for each group t of a set T it changes the coefficient of t
+and, by one number for every larger set U, the coefficients of all its children in U. That small problem has a
+closed form, the groups of one T do not touch one another, and so a step is one pass over the combinations.
+
+No library solves this: sparse least-squares solvers see a matrix with 2^K n entries and stall as plain ones do.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from recombine.errors import TableError
+from recombine.factors.groups import Numbers, totals
+from recombine.theory.design import Coefficients, Design
+
+TOLERANCE = 1e-10
+_MOST_ITERATIONS = 1_000
+_REFINEMENTS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Penalty:
+    """What a combination's answer may keep for itself: the full set's weight, and the ridge over its examples.
+
+    Held as one typical number and, where combinations differ, how much firmer than that each of them counts.
+    """
+
+    typical: float
+    firmness: Numbers | None = None
+
+    @classmethod
+    def of(cls, full: float, ridge: float, counts: Numbers) -> "Penalty":
+        """Penalty full + ridge / count for each combination."""
+        if ridge == 0 or counts.min() == counts.max():
+            return cls(full + ridge / float(counts[0]))
+        each = full + ridge / counts
+        typical = float(1 / np.mean(1 / each))
+        return cls(typical, typical / each)
+
+    def weighed(self, values: Numbers) -> Numbers:
+        """Numbers multiplied by the firmness of their combinations."""
+        return values if self.firmness is None else self.firmness * values
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Dual weights, one a combination, and coefficients, one a seen conjunction; how well it was solved, how fast."""
+
+    dual: Numbers
+    coefficients: Coefficients
+    residual: float
+    iterations: int
+
+
+def solve(design: Design, penalty: Penalty, target: Numbers, *, tolerance: float = TOLERANCE) -> Solution:
+    """Solve to a dual residual of `tolerance` times the target's norm."""
+    norm = float(np.linalg.norm(target))
+    if norm == 0:
+        return Solution(np.zeros(design.rows), [np.zeros(layer.size) for layer in design.layers], 0.0, 0)
+    system = System(design, penalty)
+    dual, missing, iterations, left = np.zeros(design.rows), target, 0, norm
+    for _ in range(_REFINEMENTS):  # with a small penalty one pass leaves rounding errors, which the next one mends
+        explained, used = _descend(system, missing, goal=tolerance * norm)
+        iterations += used
+        dual += penalty.weighed(missing - explained) / penalty.typical
+        missing = target - system.kernel(dual)
+        left, before = float(np.linalg.norm(missing)), left
+        if left <= tolerance * norm or left > 0.5 * before:
+            break
+    _refuse_unsolved(left / norm, tolerance, iterations)
+    weighted = [layer.weight * part for layer, part in zip(design.layers, design.sums(dual), strict=True)]
+    return Solution(dual, weighted, left / norm, iterations)
+
+
+def _refuse_unsolved(residual: float, tolerance: float, iterations: int) -> None:
+    if residual <= max(1e-5, 1e3 * tolerance):
+        return
+    raise TableError(
+        f"the prediction was not solved: after {iterations} iterations a relative residual of {residual:.0e} is left",
+        why="the weights of the conjunctions are so unequal that the arithmetic loses its digits",
+        instead="give the full combination more weight, or add a ridge: --ridge 0.01",
+    )
+
+
+class System:
+    """H and its preconditioner, in units of the typical penalty: H = Phi' F Phi + typical / W, F the firmness."""
+
+    def __init__(self, design: Design, penalty: Penalty) -> None:
+        self.design = design
+        self.penalty = penalty
+        self.flat = _Flat(design)
+        self.stiffness = [penalty.typical / layer.weight for layer in design.layers]
+        sizes = [layer.size for layer in design.layers]
+        self.diagonal = np.repeat(self.stiffness, sizes)
+
+    @cached_property
+    def sweep(self) -> "_Sweep":
+        """The preconditioner, prepared once."""
+        return _Sweep(self)
+
+    def kernel(self, dual: Numbers) -> Numbers:
+        """(Phi W Phi' + penalty) dual."""
+        parts = self.design.sums(dual)
+        lower = self.design.spread([layer.weight * part for layer, part in zip(self.design.layers, parts, strict=True)])
+        own = dual if self.penalty.firmness is None else dual / self.penalty.firmness
+        return lower + self.penalty.typical * own
+
+    def dual_residual(self, residual: Numbers) -> float:
+        """How far the dual equations are from holding, from the residual of the primal ones: |Phi W residual|."""
+        return float(np.linalg.norm(self.design.spread(self.flat.split(residual / self.diagonal))))
+
+
+def _descend(system: System, target: Numbers, *, goal: float) -> tuple[Numbers, int]:
+    """Conjugate gradients until the dual residual is below `goal`: Phi theta, and the iterations.
+
+    Phi theta is gathered from the sweeps, which give it beside theta. Computing it from theta at the end would lose
+    digits: theta holds large numbers of opposite sign, and the dual weights would carry their rounding, magnified.
+    """
+    design, flat, penalty = system.design, system.flat, system.penalty
+    residual = flat.join(design.sums(penalty.weighed(target)))
+    explained = np.zeros(design.rows)
+    if not residual.size or system.dual_residual(residual) <= goal:
+        return explained, 0
+    direction, image = system.sweep(residual)
+    slope = float(residual @ direction)
+    iterations = 0
+    while iterations < _MOST_ITERATIONS:
+        iterations += 1
+        turned = flat.join(design.sums(penalty.weighed(image))) + system.diagonal * direction
+        step = slope / float(direction @ turned)
+        explained += step * image
+        residual -= step * turned
+        if system.dual_residual(residual) <= goal:
+            break
+        scaled, scaled_image = system.sweep(residual)
+        slope, before = float(residual @ scaled), slope
+        if not 0 < slope < np.inf:  # rounding has eaten what is left: refine from here
+            break
+        direction *= slope / before
+        direction += scaled
+        image *= slope / before
+        image += scaled_image
+    return explained, iterations
+
+
+class _Sweep:
+    """One symmetric sweep over all layers, each step exact for a group together with its children."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        design, penalty = system.design, system.penalty
+        ones = np.ones(design.rows) if penalty.firmness is None else penalty.firmness
+        self._sizes = design.sums(ones)
+        self._steps = [self._step(place) for place in range(len(design.layers))]
+        self._order = [*range(len(design.layers)), *reversed(range(len(design.layers) - 1))]
+
+    def _step(self, place: int) -> "_Step":
+        """The closed form's constants: 1/d for the layer and its larger ones, and 1 / (1 + size * sum of 1/d)."""
+        design, stiffness = self._system.design, self._system.stiffness
+        size = design.layers[place].size
+        softness = [np.full(size, 1 / stiffness[place])]
+        for large in design.above[place]:
+            children = totals(design.links[large, place], None, size)
+            softness.append(1 / (stiffness[large] * children))
+        damping = 1 / (1 + self._sizes[place] * np.sum(softness, axis=0))
+        return _Step(place, (place, *design.above[place]), tuple(softness), damping)
+
+    def __call__(self, residual: Numbers) -> tuple[Numbers, Numbers]:
+        """The preconditioned residual, and Phi times it."""
+        system = self._system
+        design = system.design
+        open_ = [part.copy() for part in system.flat.split(residual)]
+        moved = [np.zeros(layer.size) for layer in design.layers]
+        image = np.zeros(design.rows)
+        for turn, place in enumerate(self._order):
+            self._move(self._steps[place], open_, moved, image, first=not turn)
+        return system.flat.join(moved), image
+
+    def _move(self, step: "_Step", open_: Coefficients, moved: Coefficients, image: Numbers, *, first: bool) -> None:
+        design, penalty, stiffness = self._system.design, self._system.penalty, self._system.stiffness
+        place = step.place
+        layer = design.layers[place]
+        wanted = [open_[u] if u == place else design.down(u, place, open_[u]) for u in step.touched]
+        if not first:
+            taken = layer.sums(penalty.weighed(image))
+            wanted = [one - taken for one in wanted]
+        together = sum(one * soft for one, soft in zip(wanted, step.softness, strict=True)) * step.damping
+        image += together[layer.ids]
+        pressed = self._sizes[place] * together
+        for u, one, soft in zip(step.touched, wanted, step.softness, strict=True):
+            change = (one - pressed) * soft
+            if u != place:
+                change = change[design.links[u, place]]
+            moved[u] += change
+            open_[u] -= stiffness[u] * change
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    place: int
+    touched: tuple[int, ...]
+    softness: tuple[Numbers, ...]
+    damping: Numbers
+
+
+class _Flat:
+    """All coefficients in one row, for the vector algebra, and layer by layer, for everything else."""
+
+    def __init__(self, design: Design) -> None:
+        sizes = [layer.size for layer in design.layers]
+        self._total = sum(sizes)
+        self._ends = np.cumsum(sizes)[:-1]
+
+    def zeros(self) -> Numbers:
+        return np.zeros(self._total)
+
+    def join(self, parts: Coefficients) -> Numbers:
+        return np.concatenate(parts) if parts else self.zeros()
+
+    def split(self, row: Numbers) -> Coefficients:
+        return np.split(row, self._ends) if self._total else []

@@ -1,0 +1,159 @@
+"""The squared loss by the shortest exact way: a small matrix, one factor eliminated, or the iterative solver.
+
+Every way gives dual weights a with (kernel + penalty) a = answers, for several answers at once. A free intercept
+(the constant's weight is infinite) is generalised least squares: solve for the answers and for ones, and combine.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from recombine.errors import SettingError
+from recombine.factors.groups import Ints, Numbers, totals
+from recombine.factors.support import Support
+from recombine.theory import solver
+from recombine.theory.design import Design
+from recombine.theory.kernel import kernel
+from recombine.theory.solver import Penalty
+
+Weights = tuple[float, ...]
+"""The weight of every set of factors, by bit mask: the constant first, the full set last."""
+
+SMALL = 300
+"""Up to this many combinations a matrix is quicker than group sums, and exact to the last digits."""
+_LARGEST_MATRIX = 3_000
+_LIMIT = 1e-6
+_LIMIT_STEPS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Duals:
+    """Dual weights (n, m), the free intercept of each question (zero if there is none), and how well they solve."""
+
+    weights: Numbers
+    intercept: Numbers
+    residual: float
+    iterations: int
+
+
+def squared(
+    support: Support, weights: Weights, penalty: Penalty, answers: Numbers, *, tolerance: float = solver.TOLERANCE
+) -> Duals:
+    """Dual weights for each column of answers."""
+    if not math.isinf(weights[0]):
+        return _solve(support, weights, penalty, answers, tolerance)
+    bordered = np.column_stack([answers, np.ones(len(answers))])
+    both = _solve(support, (0.0, *weights[1:]), penalty, bordered, tolerance)
+    solved, ones = both.weights[:, :-1], both.weights[:, -1]
+    intercept = solved.sum(axis=0) / ones.sum()
+    return Duals(solved - ones[:, None] * intercept, intercept, both.residual, both.iterations)
+
+
+def _solve(support: Support, weights: Weights, penalty: Penalty, answers: Numbers, tolerance: float) -> Duals:
+    negative = min(weights[:-1]) < 0
+    if len(support) <= SMALL or (negative and len(support) <= _LARGEST_MATRIX):
+        return _by_matrix(support, weights, penalty, answers)
+    if negative:
+        raise SettingError(
+            f"negative weights with {len(support):,} combinations",
+            why=f"the solver for more than {_LARGEST_MATRIX:,} of them needs weights of zero or more",
+            instead="set the negative ones to zero: salience.clipped()",
+        )
+    if penalty.typical == 0:
+        return _limit(support, weights, answers, tolerance)
+    if len(weights) == 4 and _eliminable(support):
+        return _by_elimination(support, weights, penalty, answers)
+    return _by_iteration(support, weights, penalty, answers, tolerance)
+
+
+def _by_matrix(support: Support, weights: Weights, penalty: Penalty, answers: Numbers) -> Duals:
+    lower = (*weights[:-1], 0.0)
+    matrix = kernel(support.codes, support.codes, lower)
+    if penalty.typical == 0:  # the limit of ever smaller penalties: the answers that the conjunctions can express
+        inverse = np.asarray(np.linalg.pinv(matrix, rcond=1e-11, hermitian=True), dtype=np.float64)
+        return Duals(inverse @ answers, np.zeros(answers.shape[1]), 0.0, 0)
+    own = penalty.typical if penalty.firmness is None else penalty.typical / penalty.firmness
+    matrix[np.diag_indices(len(matrix))] += own
+    solved = np.asarray(np.linalg.solve(matrix, answers), dtype=np.float64)
+    residual = np.linalg.norm(matrix @ solved - answers) / max(float(np.linalg.norm(answers)), 1e-300)
+    return Duals(solved, np.zeros(answers.shape[1]), float(residual), 0)
+
+
+def _by_iteration(support: Support, weights: Weights, penalty: Penalty, answers: Numbers, tolerance: float) -> Duals:
+    design = Design.of(support, weights)
+    found = [solver.solve(design, penalty, column, tolerance=tolerance) for column in answers.T]
+    return Duals(
+        np.stack([one.dual for one in found], axis=1),
+        np.zeros(answers.shape[1]),
+        max(one.residual for one in found),
+        sum(one.iterations for one in found),
+    )
+
+
+def _limit(support: Support, weights: Weights, answers: Numbers, tolerance: float) -> Duals:
+    """No penalty at all is the limit of a small one: solve with it, and again for what it left, until little is left.
+
+    Each round shrinks what the penalty held back by penalty / (penalty + eigenvalue) in every direction.
+    """
+    design = Design.of(support, weights)
+    penalty = Penalty(_LIMIT * sum(weights[1:]))
+    total, missing = np.zeros_like(answers), answers
+    for _ in range(_LIMIT_STEPS):
+        step = _by_iteration(support, weights, penalty, missing, tolerance).weights
+        total = total + step
+        lower = np.stack([solver.System(design, Penalty(1.0)).kernel(one) - one for one in total.T], axis=1)
+        left, before = answers - lower, missing
+        missing = left
+        if np.linalg.norm(left - before) <= tolerance * np.linalg.norm(answers):
+            break
+    return Duals(total, np.zeros(answers.shape[1]), 0.0, 0)
+
+
+def _eliminable(support: Support) -> bool:
+    """Whether the smaller of two factors is so small that its own equations are solved at once."""
+    return min(support.space.sizes) ** 3 <= 10_000 * len(support)
+
+
+def _by_elimination(support: Support, weights: Weights, penalty: Penalty, answers: Numbers) -> Duals:
+    """Two factors: the larger one's equations are diagonal, so it is eliminated, and the smaller one's are dense."""
+    large, small = (0, 1) if support.space.sizes[0] >= support.space.sizes[1] else (1, 0)
+    firmness = np.ones(len(support)) if penalty.firmness is None else penalty.firmness
+    rows, columns = support.codes[:, large].astype(np.int64), support.codes[:, small].astype(np.int64)
+    shape = (support.space.sizes[large], support.space.sizes[small])
+    table = totals(rows * shape[1] + columns, firmness, shape[0] * shape[1]).reshape(shape)
+    stiffness = [penalty.typical / max(weights[1 << k], 1e-300) for k in (large, small)]
+    # the constant joins the small side as one more column: every combination belongs to it
+    table = np.column_stack([table, table.sum(axis=1)]) if weights[0] else table
+    own = table.sum(axis=1) + stiffness[0]
+    inner = _inner(table, weights, penalty, stiffness[1]) - table.T @ (table / own[:, None])
+    weighed = firmness[:, None] * answers
+    by_row = _totals(rows, weighed, shape[0])
+    by_column = _totals(columns, weighed, shape[1])
+    if weights[0]:
+        by_column = np.vstack([by_column, weighed.sum(axis=0)])
+    held = np.linalg.solve(inner, by_column - table.T @ (by_row / own[:, None]))
+    freed = (by_row - table @ held) / own[:, None]
+    explained = freed[rows] + held[columns] + (held[-1] if weights[0] else 0.0)
+    solved = firmness[:, None] * (answers - explained) / penalty.typical
+    expressed = (
+        weights[0] * solved.sum(axis=0)
+        + weights[1 << large] * _totals(rows, solved, shape[0])[rows]
+        + weights[1 << small] * _totals(columns, solved, shape[1])[columns]
+    )
+    residual = np.linalg.norm(expressed - explained) / max(float(np.linalg.norm(answers)), 1e-300)
+    return Duals(solved, np.zeros(answers.shape[1]), float(residual), 1)
+
+
+def _inner(table: Numbers, weights: Weights, penalty: Penalty, stiffness: float) -> Numbers:
+    """The small side's own block: diagonal for its values, and a border for the constant."""
+    sums = table.sum(axis=0)
+    inner = np.diag(sums + stiffness)
+    if weights[0]:
+        inner[-1, :-1] = inner[:-1, -1] = sums[:-1]
+        inner[-1, -1] = sums[-1] + penalty.typical / weights[0]
+    return inner
+
+
+def _totals(groups: Ints, values: Numbers, size: int) -> Numbers:
+    return np.stack([totals(groups, column, size) for column in values.T], axis=1)

@@ -1,0 +1,60 @@
+"""The true answers, where somebody knows them: from another table over the same factors."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from recombine.errors import SettingError
+from recombine.factors.groups import Codes, Numbers
+from recombine.factors.space import text
+from recombine.factors.support import Support
+from recombine.theory.answers import Answers, answers
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """True answers of some combinations: a number each, or the place of a class."""
+
+    source: str
+    codes: Codes
+    values: Numbers
+    counts: Numbers
+
+    def on(self, codes: Codes) -> Numbers:
+        """The true answer of each of these combinations; NaN where it is not known."""
+        known = {row.tobytes(): value for row, value in zip(np.ascontiguousarray(self.codes), self.values, strict=True)}
+        rows = np.ascontiguousarray(codes.astype(self.codes.dtype, copy=False))
+        return np.array([known.get(row.tobytes(), np.nan) for row in rows], dtype=np.float64)
+
+
+def truth_of(given: Support, support: Support, own: Answers) -> Truth:
+    """Another table's answers, in the positions that this table's values and classes have."""
+    if given.space.names != support.space.names:
+        raise SettingError(
+            f"the truth has the factors {', '.join(given.space.names)}",
+            why=f"the table has {', '.join(support.space.names)}",
+            instead="read both with the same factors, in the same order",
+        )
+    theirs = answers(given, one_class=True)
+    if theirs.kind != own.kind:
+        raise SettingError(
+            f"the truth is a {theirs.kind}",
+            why=f"the target {own.name!r} was read as a {own.kind}",
+            instead=f"read the truth with target_kind={own.kind!r}",
+        )
+    codes = np.column_stack(
+        [
+            np.array([mine.code(value) for value in other.values], dtype=np.int32)[given.codes[theirs.rows, k]]
+            for k, (mine, other) in enumerate(zip(support.space.factors, given.space.factors, strict=True))
+        ]
+    )
+    values = theirs.values[:, 0] if own.kind == "number" else _classes(theirs, own)
+    keep = (codes >= 0).all(axis=1) & np.isfinite(values)
+    return Truth(given.source.source, codes[keep], values[keep], theirs.counts[keep])
+
+
+def _classes(theirs: Answers, own: Answers) -> Numbers:
+    """The commonest class of each combination, as its place among this table's classes; NaN for a class that is new."""
+    places = {text(value): float(place) for place, value in enumerate(own.classes)}
+    new = np.array([places.get(text(value), np.nan) for value in theirs.classes])
+    return np.asarray(new[theirs.labels])

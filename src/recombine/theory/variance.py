@@ -1,0 +1,242 @@
+"""How sure the learner can be: the posterior variance of its answer, seen as a crossed random-effects model.
+
+    var(z) = w_full + the weights of z's unseen conjunctions + phi' H^-1 phi
+
+with phi the indicator of z's seen lower conjunctions and H the solver's matrix. Three ways, by what is cheapest:
+H inverted once (few conjunctions), the kernel's own formula (few combinations), or random draws from the posterior
+(everything else), which come with an error bar: draw coefficients and answers from the prior, solve, take the
+difference. In each draw the coefficients of z's largest conjunctions are replaced by their mean given all others, and
+their variance is added exactly: no seen combination holds two of them, so they are independent then.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from recombine.factors.groups import Codes, Ints, Numbers
+from recombine.factors.support import Support
+from recombine.theory.design import Design, Layer
+from recombine.theory.fitted import Fitted
+from recombine.theory.kernel import kernel
+from recombine.theory.salience import members
+from recombine.theory.solver import Penalty
+from recombine.theory.squared import Weights, squared
+
+_LARGEST_INVERSE = 2_500
+_LARGEST_KERNEL = 2_000
+_CHUNK_NUMBERS = 10**7
+_DRAW_TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """Variances of the answers on any combinations, in the kernel's own units."""
+
+    support: Support
+    weights: Weights
+    penalty: Penalty
+    noise: Numbers  # (n,) the part of each combination's penalty that is noise; the rest is the full set's weight
+    draws: int = 64
+    seed: int = 0
+
+    def of(self, codes: Codes) -> tuple[Numbers, Numbers]:
+        """The variance of each combination's answer, and the standard error of that variance (0 where exact)."""
+        variance, error = self._way.of(codes)
+        if np.isinf(self.weights[0]):
+            variance = variance + self._intercept(codes)
+        return np.maximum(variance, 0.0), error
+
+    @cached_property
+    def bounded(self) -> Weights:
+        """The weights without a free intercept, whose variance is added apart."""
+        return (0.0, *self.weights[1:]) if np.isinf(self.weights[0]) else self.weights
+
+    @cached_property
+    def _way(self) -> "_Way":
+        layers = sum(1 for w in self.bounded[:-1] if w)
+        usable = self.penalty.typical > 0 and min(self.bounded) >= 0
+        if usable and layers**2 <= 4 * max(len(self.support), 100) and self._conjunctions() <= _LARGEST_INVERSE:
+            return _ByInverse(self)
+        if len(self.support) <= _LARGEST_KERNEL:
+            return _ByKernel(self)
+        return _ByDraws(self)
+
+    def _conjunctions(self) -> int:
+        masks = [mask for mask, weight in enumerate(self.bounded[:-1]) if weight and mask]
+        return sum(self.support.groups(members(mask)).size for mask in masks)
+
+    def _intercept(self, codes: Codes) -> Numbers:
+        """What not knowing the intercept adds: (1 - what ones predict)^2 / (what ones weigh)."""
+        fitted, total = self._ones
+        return np.asarray((1 - fitted.scores(codes)[:, 0]) ** 2 / total)
+
+    @cached_property
+    def _ones(self) -> tuple[Fitted, float]:
+        duals = squared(self.support, self.bounded, self.penalty, np.ones((len(self.support), 1)))
+        return Fitted.of(self.support, self.bounded, duals), float(duals.weights.sum())
+
+    @cached_property
+    def prior(self) -> float:
+        """The variance of an answer before anything was seen, the constant left out of account if it is free."""
+        return float(sum(self.bounded))
+
+    def unseen_weight(self, codes: Codes) -> Numbers:
+        """The weight of each combination's conjunctions that were never seen, the full set left out."""
+        total = np.zeros(len(codes))
+        for mask, weight in enumerate(self.bounded[:-1]):
+            if weight and mask:
+                total += np.where(self.support.groups(members(mask)).lookup(codes) < 0, weight, 0.0)
+        return total
+
+    def kept(self, codes: Codes) -> tuple[Numbers, Numbers]:
+        """For an answer that has lower variance v: its whole variance is `own` + `share`^2 v.
+
+        An unseen combination adds the full set's weight. A seen one knows its own answer but for the noise.
+        """
+        place = self.support.groups(range(codes.shape[1])).lookup(codes)
+        full = self.weights[-1]
+        noise = self.noise[place]
+        both = np.maximum(full + noise, 1e-300)
+        seen = place >= 0
+        return np.where(seen, full * noise / both, full), np.where(seen, noise / both, 1.0)
+
+
+class _Way(Protocol):
+    def of(self, codes: Codes) -> tuple[Numbers, Numbers]: ...
+
+
+class _ByInverse:
+    """H inverted: a combination's variance is the sum over all pairs of its seen conjunctions."""
+
+    def __init__(self, asked: Uncertainty) -> None:
+        self._asked = asked
+        design = Design.of(asked.support, asked.bounded)
+        self._layers = design.layers
+        self._starts = np.concatenate([[0], np.cumsum([layer.size for layer in design.layers])])
+        self._inverse = np.zeros((1, 1))  # place -1 stands for "never seen": a last row and column of zeros
+        if design.layers:
+            matrix = np.linalg.inv(_normal_matrix(design.layers, self._starts, asked.penalty))
+            self._inverse = np.pad(matrix, ((0, 1), (0, 1)))
+
+    def of(self, codes: Codes) -> tuple[Numbers, Numbers]:
+        lower = self._asked.unseen_weight(codes)
+        places = [_place(self._asked.support, layer, codes) for layer in self._layers]
+        ends = [np.where(p >= 0, p + start, -1) for p, start in zip(places, self._starts, strict=False)]
+        for position, one in enumerate(ends):
+            lower += self._inverse[one, one]
+            for other in ends[:position]:
+                lower += 2 * self._inverse[one, other]
+        own, share = self._asked.kept(codes)
+        return own + share**2 * lower, np.zeros(len(codes))
+
+
+def _normal_matrix(layers: tuple[Layer, ...], starts: Ints, penalty: Penalty) -> Numbers:
+    """Phi' V Phi + W^-1, written out."""
+    matrix = np.zeros((int(starts[-1]), int(starts[-1])))
+    firmness = penalty.firmness
+    for a, one in enumerate(layers):
+        for b, other in enumerate(layers[: a + 1]):
+            together = np.bincount(one.ids * other.size + other.ids, weights=firmness, minlength=one.size * other.size)
+            block = together.reshape(one.size, other.size) / penalty.typical
+            matrix[starts[a] : starts[a + 1], starts[b] : starts[b + 1]] = block
+            matrix[starts[b] : starts[b + 1], starts[a] : starts[a + 1]] = block.T
+    matrix[np.diag_indices(len(matrix))] += np.repeat([1 / layer.weight for layer in layers], np.diff(starts))
+    return matrix
+
+
+def _place(support: Support, layer: Layer, codes: Codes) -> Ints:
+    return support.groups(members(layer.mask)).lookup(codes) if layer.mask else np.zeros(len(codes), dtype=np.int64)
+
+
+class _ByKernel:
+    """k(z, z) - k(z, seen) (k(seen, seen) + noise)^-1 k(seen, z)."""
+
+    def __init__(self, asked: Uncertainty) -> None:
+        self._asked = asked
+        codes = asked.support.codes
+        matrix = kernel(codes, codes, asked.bounded) + np.diag(asked.noise)
+        self._inverse = np.linalg.pinv(matrix, rcond=1e-12, hermitian=True)
+
+    def of(self, codes: Codes) -> tuple[Numbers, Numbers]:
+        asked = self._asked
+        found = np.empty(len(codes))
+        for part in _parts(len(codes), len(asked.support)):
+            between = kernel(codes[part], asked.support.codes, asked.bounded)
+            known = np.einsum("ij,ij->i", between @ self._inverse, between)
+            found[part] = asked.prior - known
+        return found, np.zeros(len(codes))
+
+
+class _ByDraws:
+    """Draws from the posterior, all of them kept as coefficients of the seen conjunctions."""
+
+    def __init__(self, asked: Uncertainty) -> None:
+        self._asked = asked
+        self._design = Design.of(asked.support, asked.bounded)
+        full = len(asked.weights) - 1
+        order = full.bit_count() - 1
+        self._top = [layer.mask.bit_count() == order for layer in self._design.layers]
+        firmness = 1.0 if asked.penalty.firmness is None else asked.penalty.firmness
+        ones = np.ones(self._design.rows) * firmness / asked.penalty.typical
+        self._precision = self._design.sums(ones)
+
+    @cached_property
+    def _draws(self) -> list[tuple[list[Numbers], list[Numbers]]]:
+        """For each draw the coefficients, and with the top ones replaced by their conditional means."""
+        rng = np.random.default_rng(self._asked.seed)
+        batch = max(1, min(self._asked.draws, _CHUNK_NUMBERS // self._design.rows))
+        found = []
+        for start in range(0, self._asked.draws, batch):
+            found += self._batch(rng, min(batch, self._asked.draws - start))
+        return found
+
+    def _batch(self, rng: np.random.Generator, size: int) -> list[tuple[list[Numbers], list[Numbers]]]:
+        asked, design = self._asked, self._design
+        firmness = 1.0 if asked.penalty.firmness is None else asked.penalty.firmness
+        spread = np.sqrt(asked.penalty.typical / firmness)
+        priors = [[np.sqrt(layer.weight) * rng.normal(size=layer.size) for layer in design.layers] for _ in range(size)]
+        answers = np.stack([design.spread(p) + spread * rng.normal(size=design.rows) for p in priors], axis=1)
+        duals = squared(asked.support, asked.bounded, asked.penalty, answers, tolerance=_DRAW_TOLERANCE).weights
+        found = []
+        for prior, dual in zip(priors, duals.T, strict=True):
+            sums = design.sums(dual)
+            errors = [p - layer.weight * s for p, layer, s in zip(prior, design.layers, sums, strict=True)]
+            found.append((errors, self._conditioned(errors)))
+        return found
+
+    def _conditioned(self, errors: list[Numbers]) -> list[Numbers]:
+        penalty = self._asked.penalty
+        sums = self._design.sums(penalty.weighed(self._design.spread(errors)) / penalty.typical)
+        return [
+            (n * error - s) / (n + 1 / layer.weight) if top else error
+            for layer, top, n, s, error in zip(
+                self._design.layers, self._top, self._precision, sums, errors, strict=True
+            )
+        ]
+
+    def of(self, codes: Codes) -> tuple[Numbers, Numbers]:
+        asked = self._asked
+        places = [_place(asked.support, layer, codes) for layer in self._design.layers]
+        seen = asked.support.groups(range(codes.shape[1])).lookup(codes) >= 0
+        sampled = np.zeros(len(codes))
+        for errors, conditioned in self._draws:
+            total = np.zeros(len(codes))
+            for place, error, mean in zip(places, errors, conditioned, strict=True):
+                total += np.where(place < 0, 0.0, np.where(seen, error[place], mean[place]))
+            sampled += total**2
+        sampled /= asked.draws
+        lower = sampled + asked.unseen_weight(codes)
+        for layer, top, n, place in zip(self._design.layers, self._top, self._precision, places, strict=True):
+            if top:
+                lower += np.where((place >= 0) & ~seen, 1 / (n[place] + 1 / layer.weight), 0.0)
+        own, share = asked.kept(codes)
+        return own + share**2 * lower, share**2 * sampled * np.sqrt(2 / asked.draws)
+
+
+def _parts(rows: int, width: int) -> Iterator[slice]:
+    step = max(1, _CHUNK_NUMBERS // max(width, 1))
+    for start in range(0, rows, step):
+        yield slice(start, start + step)

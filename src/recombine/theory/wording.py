@@ -1,0 +1,197 @@
+"""What a prediction says in words: one sentence first, then the reasons, then why for one combination."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from recombine.factors.groups import Numbers
+from recombine.factors.space import text
+from recombine.theory.answers import Answers
+from recombine.theory.backtest import KERNEL, Backtest
+from recombine.theory.diagnosis import CANNOT, LEAK, NOT_DETERMINED, NOVEL, SHORTCUT, UNSURE, Diagnosis
+from recombine.theory.salience import Salience, members
+from recombine.theory.slope import Slope
+from recombine.words import listing, measure, percent
+
+GRADES = ("fine", "doubtful", "failing", "not enough evidence")
+SCOPE = "This speaks of kernel-like learners; a network that learns features can do better."
+_MOSTLY_FINE = 0.95
+_HALF = 0.5
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that the words are made from."""
+
+    counts: Mapping[str, int]
+    listed: int
+    space: int
+    known: int
+    wrong: int
+    salience: Salience
+    loss: str
+    answers: Answers
+    slope: Slope | None
+    backtest: Backtest | None
+
+    @property
+    def asked(self) -> int:
+        """Unseen combinations that a verdict other than *novel* was found for."""
+        return sum(self.counts[name] for name in ("fine", "leak", "shortcut", "can't", "not determined", "unsure"))
+
+
+def grade(found: Findings) -> str:
+    """One of the four grades, over the unseen combinations."""
+    if not found.asked:
+        return "fine" if not found.counts["novel"] else "not enough evidence"
+    share = found.counts["fine"] / found.asked
+    if share >= _MOSTLY_FINE:
+        return "fine"
+    open_ = (found.counts["not determined"] + found.counts["unsure"]) / found.asked
+    if open_ > _HALF:
+        return "not enough evidence"
+    return "failing" if share < _HALF else "doubtful"
+
+
+def verdict(found: Findings) -> str:
+    """The answer in a sentence that a person would say."""
+    if not found.asked:
+        return f"Every combination that could be asked about was seen. {SCOPE}"
+    first = _with_truth(found) if found.known else _without_truth(found)
+    novel = found.counts["novel"]
+    last = f" {_many(novel, 'combination holds', 'combinations hold')} a value never seen." if novel else ""
+    return f"{first}{last} {SCOPE}"
+
+
+def _with_truth(found: Findings) -> str:
+    if not found.wrong:
+        said = "all of them come out right" if found.known > 1 else "it comes out right"
+        return f"Of {_many(found.known, 'unseen combination', 'unseen combinations')} with a known answer, {said}."
+    return (
+        f"Of {_many(found.known, 'unseen combination', 'unseen combinations')} with a known answer, "
+        f"{found.wrong:,} would come out wrong: {_causes(found, _WRONG)}."
+    )
+
+
+def _without_truth(found: Findings) -> str:
+    fine = found.counts["fine"]
+    of = f"{fine:,} of {_many(found.asked, 'unseen combination', 'unseen combinations')}"
+    rest = _causes(found, ("leak", "not determined", "unsure"))
+    return f"A learner like {found.salience.name} would have a sound answer for {of}" + (f"; {rest}." if rest else ".")
+
+
+_WRONG = ("leak", "shortcut", "can't")
+_CAUSES = {
+    "leak": ("leaks into memorised combinations", "leak into memorised combinations"),
+    "shortcut": ("is led astray by a shortcut", "are led astray by a shortcut"),
+    "can't": ("is out of reach of any rule of this kind", "are out of reach of any rule of this kind"),
+    "not determined": ("is not determined by what was seen", "are not determined by what was seen"),
+    "unsure": ("is too uncertain to say", "are too uncertain to say"),
+}
+
+
+def _causes(found: Findings, names: tuple[str, ...]) -> str:
+    parts = [f"{found.counts[name]:,} {_CAUSES[name][found.counts[name] != 1]}" for name in names if found.counts[name]]
+    return listing(parts) if parts else ""
+
+
+def reasons(found: Findings) -> tuple[str, ...]:
+    """Why, in a few sentences."""
+    said = [_salience(found), _slope(found.slope), _needed(found.slope), _track_record(found.backtest), _mixed(found)]
+    return tuple(sentence for sentence in said if sentence)
+
+
+def _salience(found: Findings) -> str:
+    weights = found.salience.weights
+    total = sum(weights[1:])
+    full = found.salience.full / total
+    singles = sum(found.salience.mask_weight(k) for k in range(found.salience.factors)) / total
+    note = f" {found.salience.note}" if found.salience.note else ""
+    return (
+        f"The learner ({found.salience.name}, {found.loss} loss) gives {percent(singles)} of its weight to single "
+        f"values and {percent(full)} to the full combination, where answers are memorised.{note}"
+    )
+
+
+def _slope(slope: Slope | None) -> str:
+    if slope is None:
+        return ""
+    return f"Against {slope.against}, predictions on unseen combinations have a slope of {measure(slope.value)}."
+
+
+def _needed(slope: Slope | None) -> str:
+    if slope is None or not slope.needed:
+        return ""
+    short = [one for one in slope.needed if one.goals[1][1] is not None and one.slope_now < one.goals[1][0]]
+    if not short:
+        return ""
+    worst = min(short, key=lambda one: one.slope_now)
+    return (
+        f"A value of {worst.factor} is seen in about {measure(worst.now)} combinations, which carries over "
+        f"{percent(worst.slope_now)} of its effect; 90 % takes {worst.goals[1][1]:,}."
+    )
+
+
+def _track_record(record: Backtest | None) -> str:
+    if record is None:
+        return ""
+    kernel = next(method for method in record.methods if method.name == KERNEL)
+    said = f"Back-tested on {record.tested:,} held-out combinations: {record.score} {measure(kernel.score)}"
+    if record.loses_to:
+        return f"{said}, which is worse than {listing(list(record.loses_to))}: do not rely on it here."
+    if len(record.beats) == len(record.methods) - 1:
+        return f"{said}, better than {listing(list(record.beats))}."
+    tied = [method.name for method in record.methods if method.name not in (*record.beats, KERNEL)]
+    return f"{said}, not reliably different from {listing(tied)}."
+
+
+def _mixed(found: Findings) -> str:
+    if not found.answers.mixed:
+        return ""
+    have = _many(found.answers.mixed, "combination has", "combinations have")
+    return f"{have} rows with different answers; their mean was learnt."
+
+
+def _many(number: int, one: str, several: str) -> str:
+    return f"{number:,} {one if number == 1 else several}"
+
+
+def why(diagnosis: Diagnosis, row: int, code: int) -> str:
+    """One combination's verdict, explained."""
+    if code == LEAK:
+        return _why_leak(diagnosis, row)
+    return _why_shortcut(diagnosis, row) if code == SHORTCUT else _WHY.get(code, "")
+
+
+_WHY = {
+    CANNOT: "No sum over the conjunctions that were seen gives the true answers here, whatever the learner weighs.",
+    NOT_DETERMINED: "Nothing seen links its values, so any answer would be as good.",
+    UNSURE: "Too little was seen of its parts to say.",
+    NOVEL: "It holds a value never seen, about which nothing is known.",
+}
+
+
+def _why_leak(diagnosis: Diagnosis, row: int) -> str:
+    without = said(diagnosis.learner.answers, diagnosis.unleaked[row : row + 1])
+    return f"Part of the answer is memorised in the seen combinations; without that it would be {without}."
+
+
+def _why_shortcut(diagnosis: Diagnosis, row: int) -> str:
+    pulled = diagnosis.pull(row)
+    if pulled is None:
+        return "The seen combinations suggest another answer."
+    mask, size = pulled
+    space = diagnosis.learner.support.space
+    named = listing(
+        [f"{space.names[k]} = {space.factors[k].labels[int(diagnosis.codes[row, k])]}" for k in members(mask)]
+    )
+    if diagnosis.learner.answers.kind == "number":
+        return f"{named} pulls the wrong way: {'up' if size > 0 else 'down'} by {measure(abs(size))}."
+    towards = said(diagnosis.learner.answers, diagnosis.scores[row : row + 1])
+    return f"{named} pulls the wrong way: towards {towards}, by {measure(abs(size))}."
+
+
+def said(answers: Answers, scores: Numbers) -> str:
+    """One row of scores as people read it: a number, or a class."""
+    if answers.kind == "number":
+        return measure(float(scores[0, 0]))
+    return text(answers.classes[int(answers.decide(scores)[0])])
