@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from recombine.factors.space import Factor, Space
-from recombine.factors.support import Support
+from recombine.factors.support import LabelTarget, NumberTarget, Support
 
 
 def support_of(rows: Sequence[Sequence[Any]], *, sizes: Sequence[int] | None = None) -> Support:
@@ -18,6 +18,29 @@ def support_of(rows: Sequence[Sequence[Any]], *, sizes: Sequence[int] | None = N
     space = Space(tuple(Factor(f"f{k}", tuple(range(size)), declared=True) for k, size in enumerate(sizes)))
     distinct, counts = np.unique(codes, axis=0, return_counts=True)
     return Support(space, np.asfortranarray(distinct), counts.astype(float), rows=len(codes))
+
+
+def numbers(
+    codes: Any, values: Any, *, sizes: Sequence[int] | None = None, counts: Any = None, name: str = "y"
+) -> Support:
+    """A support in which each combination, listed once, answers with a number; all its examples say the same."""
+    codes = np.asarray(codes, dtype=np.int32)
+    values = np.asarray(values, dtype=float)
+    counts = np.ones(len(codes)) if counts is None else np.asarray(counts, dtype=float)
+    plain = support_of(codes, sizes=sizes)
+    target = NumberTarget(name, counts, values * counts, values**2 * counts)
+    return Support(plain.space, np.asfortranarray(codes), counts, target, rows=int(counts.sum()))
+
+
+def labels(
+    codes: Any, places: Any, *, classes: Sequence[Any] = ("no", "yes"), sizes: Sequence[int] | None = None
+) -> Support:
+    """A support in which each combination, listed once, has one class, given by its place."""
+    codes = np.asarray(codes, dtype=np.int32)
+    plain = support_of(codes, sizes=sizes)
+    ones = np.ones(len(codes))
+    target = LabelTarget("y", tuple(classes), np.arange(len(codes)), np.asarray(places, dtype=np.int64), ones)
+    return Support(plain.space, np.asfortranarray(codes), ones, target, rows=len(codes))
 
 
 def digits(text: str) -> Support:
@@ -51,6 +74,33 @@ def brute_leverage(support: Support) -> np.ndarray:
     rows = one_hot(every(sizes), sizes)
     leverage = np.einsum("ij,jk,ik->i", rows, np.linalg.pinv(design.T @ design), rows)
     return np.where(brute_determined(support), leverage, np.nan)
+
+
+def brute_kernel(one: np.ndarray, other: np.ndarray, weights: Sequence[float]) -> np.ndarray:
+    """For every pair of rows the weights of the sets of factors on which they agree, a set at a time."""
+    total = np.zeros((len(one), len(other)))
+    for mask, weight in enumerate(weights):
+        chosen = [k for k in range(one.shape[1]) if mask >> k & 1]
+        total += weight * (one[:, None, chosen] == other[None][:, :, chosen]).all(axis=2)
+    return total
+
+
+def brute_scores(
+    seen: np.ndarray, values: np.ndarray, asked: np.ndarray, weights: Sequence[float], ridge: Any = 0.0
+) -> np.ndarray:
+    """What the squared loss answers, by one dense solve; `ridge` is what the diagonal gets beside the kernel's own.
+
+    An infinite constant is a free intercept: one more unknown, and the dual weights add up to nothing.
+    """
+    free = np.isinf(weights[0])
+    weights = (0.0, *weights[1:]) if free else weights
+    matrix = brute_kernel(seen, seen, weights) + np.diag(np.broadcast_to(ridge, len(seen)))
+    if not free:
+        return brute_kernel(asked, seen, weights) @ np.linalg.solve(matrix, values)
+    ones = np.ones((len(seen), 1))
+    bordered = np.block([[matrix, ones], [ones.T, np.zeros((1, 1))]])
+    solved = np.linalg.solve(bordered, np.concatenate([values, np.zeros_like(values[:1])]))
+    return brute_kernel(asked, seen, weights) @ solved[:-1] + solved[-1]
 
 
 @st.composite

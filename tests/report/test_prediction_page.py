@@ -428,6 +428,12 @@ def test_the_track_record_does_not_boast():
     assert "is beaten by additive (+0.2, interval +0.1 to +0.3)" in track_sentence(lost)
 
 
+def test_the_caution_stands_on_the_page_once():
+    said = "It would fail. This speaks of kernel-like learners; a network that learns features can do better."
+    page = prediction_page(changed(clothes(), verdict=said))
+    assert page.count("speaks of kernel-like learners") == 1
+
+
 def test_a_grid_that_was_cut_or_sampled_says_so():
     record = clothes()
     grid = record.data["grid"]

@@ -196,11 +196,11 @@ def salience(found: Data | None) -> Bars | None:
     listed = [one for one in found["weights"] if one["weight"] is None or one["weight"] != 0 or not one["factors"]]
     ranked = sorted(listed, key=lambda one: (bool(one["factors"]), len(one["factors"]), -abs(one["weight"] or 0)))
     shown = ranked if len(ranked) <= MOST_WEIGHTS else _largest(ranked)
-    top = max((abs(one["weight"]) for one in shown if one["weight"] is not None and one["factors"]), default=0) or 1
+    top = max((abs(one["weight"]) for one in shown if one["weight"] is not None), default=0) or 1
     bars = [
         Bar(
             " + ".join(shorten(value(name), 24) for name in one["factors"]) or "constant",
-            0.0 if one["weight"] is None else min(100.0, 100 * abs(one["weight"]) / top),
+            0.0 if one["weight"] is None else 100 * abs(one["weight"]) / top,
             "free" if one["weight"] is None else decimal(one["weight"]),
         )
         for one in shown

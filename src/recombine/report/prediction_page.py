@@ -72,7 +72,7 @@ def action_lists(data: Data, places: list[int | None]) -> list[dict[str, Any]]:
         {
             "title": "Where it is expected to fail",
             "file": "worst.csv",
-            "lead": f"{shown_of(len(rows), troubled)} combinations, the worst first. "
+            "lead": f"{shown_of(len(rows), troubled)} combination{'s' * (troubled != 1)}, the worst first. "
             "Click one to see it taken apart above.",
             "columns": [*names, "verdict", "prediction", "truth", "why"],
             "numeric": [len(names) + 1, len(names) + 2] if number else [],
