@@ -34,12 +34,12 @@ from recombine.theory.answers import Answers, answers
 from recombine.theory.salience import MOST_FACTORS, Salience, members, zeta
 from recombine.words import count, listing
 
-MOST = 1_500
+MOST = 1_200
 """Unknowns that are solved for at once: about a second at this size, and eight times as long at twice of it."""
 
 _MOST_SINGLE = 15  # weights that are told apart one by one; above that, one for each number of factors
 _MOST_CELLS = 2 * 10**7  # sets of factors times combinations
-_PARTS = 24  # into which a table is cut that is too large for one likelihood
+_PARTS = 20  # into which a table is cut that is too large for one likelihood
 _FEW_VALUES = 4  # of each factor are in every part
 _FLOOR = 1e-5  # of the answers' variance: below it, memory cannot be told from rounding
 _TELLING = 0.5
@@ -522,7 +522,7 @@ def _pieces(
         return [_Primal(data, chosen, groups)], []
     if n <= most:
         return [_Dual(data, chosen, groups)], []
-    parts = parts_of(data.codes, data.sizes, parts=_PARTS, most=max(most // 4, 3), seed=seed)
+    parts = parts_of(data.codes, data.sizes, parts=_PARTS, most=max(most // 3, 3), seed=seed)
     used = len(np.unique(np.concatenate(parts)))
     pieces: list[_Piece] = [
         _Dual(part, chosen, _by_set(part.codes, part.sizes, _masks(chosen))) for part in map(data.part, parts)

@@ -132,15 +132,18 @@ def _descend(system: System, target: Numbers, *, goal: float) -> tuple[Numbers, 
         return explained, 0
     direction, image = system.sweep(residual)
     slope = float(residual @ direction)
-    iterations = 0
+    iterations, next_look = 0, 4
     while iterations < _MOST_ITERATIONS:
         iterations += 1
         turned = flat.join(design.sums(penalty.weighed(image))) + system.diagonal * direction
         step = slope / float(direction @ turned)
         explained += step * image
         residual -= step * turned
-        if system.dual_residual(residual) <= goal:
-            break
+        if iterations >= next_look:
+            left = system.dual_residual(residual)
+            if left <= goal:
+                break
+            next_look = iterations + max(1, int(np.log10(left / goal)))  # an iteration gains less than one digit
         scaled, scaled_image = system.sweep(residual)
         slope, before = float(residual @ scaled), slope
         if not 0 < slope < np.inf:  # rounding has eaten what is left: refine from here
@@ -153,7 +156,11 @@ def _descend(system: System, target: Numbers, *, goal: float) -> tuple[Numbers, 
 
 
 class _Sweep:
-    """One symmetric sweep over all layers, each step exact for a group together with its children."""
+    """One symmetric sweep over all layers, each step exact for a group together with its children.
+
+    Layers are swept in blocks: a largest set and all sets inside it that had no turn yet. Within a block everything
+    happens on the groups of that largest set, and only between blocks on the combinations, which are more.
+    """
 
     def __init__(self, system: System) -> None:
         self._system = system
@@ -161,7 +168,9 @@ class _Sweep:
         ones = np.ones(design.rows) if penalty.firmness is None else penalty.firmness
         self._sizes = design.sums(ones)
         self._steps = [self._step(place) for place in range(len(design.layers))]
-        self._order = [*range(len(design.layers)), *reversed(range(len(design.layers) - 1))]
+        *others, last = _blocks(design)
+        there_and_back = (last[0], (*last[1], *last[1][-2::-1]))
+        self._runs = [*others, there_and_back, *((top, inside[::-1]) for top, inside in reversed(others))]
 
     def _step(self, place: int) -> "_Step":
         """The closed form's constants: 1/d for the layer and its larger ones, and 1 / (1 + size * sum of 1/d)."""
@@ -179,29 +188,45 @@ class _Sweep:
         system = self._system
         design = system.design
         open_ = [part.copy() for part in system.flat.split(residual)]
-        moved = [np.zeros(layer.size) for layer in design.layers]
         image = np.zeros(design.rows)
-        for turn, place in enumerate(self._order):
-            self._move(self._steps[place], open_, moved, image, first=not turn)
-        return system.flat.join(moved), image
+        for turn, (top, inside) in enumerate(self._runs):
+            layer = design.layers[top]
+            held = layer.sums(system.penalty.weighed(image)) if turn else np.zeros(layer.size)
+            added = np.zeros(layer.size)
+            for place in inside:
+                together = self._move(self._steps[place], open_, self._held(top, place, held))
+                together = together if place == top else together[design.links[top, place]]
+                added += together
+                held += self._sizes[top] * together
+            image += added[layer.ids]
+        moved = (residual - system.flat.join(open_)) / system.diagonal  # what is not open any more was moved away
+        return moved, image
 
-    def _move(self, step: "_Step", open_: Coefficients, moved: Coefficients, image: Numbers, *, first: bool) -> None:
-        design, penalty, stiffness = self._system.design, self._system.penalty, self._system.stiffness
+    def _held(self, top: int, place: int, held: Numbers) -> Numbers:
+        return held if place == top else self._system.design.down(top, place, held)
+
+    def _move(self, step: "_Step", open_: Coefficients, held: Numbers) -> Numbers:
+        """Solve for one layer's groups and their children; by how much each group's combinations have moved."""
+        design, stiffness = self._system.design, self._system.stiffness
         place = step.place
-        layer = design.layers[place]
-        wanted = [open_[u] if u == place else design.down(u, place, open_[u]) for u in step.touched]
-        if not first:
-            taken = layer.sums(penalty.weighed(image))
-            wanted = [one - taken for one in wanted]
-        together = sum(one * soft for one, soft in zip(wanted, step.softness, strict=True)) * step.damping
-        image += together[layer.ids]
+        wanted = [(open_[u] if u == place else design.down(u, place, open_[u])) - held for u in step.touched]
+        together = wanted[0] * step.softness[0]
+        for one, soft in zip(wanted[1:], step.softness[1:], strict=True):
+            together += one * soft
+        together *= step.damping
         pressed = self._sizes[place] * together
         for u, one, soft in zip(step.touched, wanted, step.softness, strict=True):
-            change = (one - pressed) * soft
-            if u != place:
-                change = change[design.links[u, place]]
-            moved[u] += change
-            open_[u] -= stiffness[u] * change
+            change = (one - pressed) * (stiffness[u] * soft)
+            open_[u] -= change if u == place else change[design.links[u, place]]
+        return together
+
+
+def _blocks(design: Design) -> list[tuple[int, tuple[int, ...]]]:
+    """Each largest set with the sets inside it that no earlier block has; a set linked with none stands alone."""
+    places = range(len(design.layers))
+    tops = [place for place in places if not design.above[place]]
+    homes = {place: next((top for top in tops if top in (place, *design.above[place])), place) for place in places}
+    return [(top, tuple(p for p in places if homes[p] == top)) for top in dict.fromkeys(homes[p] for p in places)]
 
 
 @dataclass(frozen=True, eq=False)
