@@ -172,7 +172,7 @@ def draw_leak(found: Leak) -> str:
 
 def _points(found: Leak) -> Iterator[str]:
     across, up = scale(-8, 8, 70, 400), scale(-8, 8, 330, 60)
-    yield text(70, 34, "Outfits never seen: two of each seen with everything", style="title")
+    yield text(70, 34, "What it says of unseen outfits", style="title")
     for tick in (-8, -4, 0, 4, 8):
         yield stroke([(across(-8), up(tick)), (across(8), up(tick))], "axis")
         yield text(across(-8) - 8, up(tick) + 4, f"{tick:d}".replace("-", "−"), style="quiet small", anchor="end")
@@ -183,7 +183,7 @@ def _points(found: Leak) -> Iterator[str]:
     yield stroke([(across(x), up(found.slope * x)) for x in (-8, 8)], "said")
     furthest = found.points[-1]
     yield stroke([(across(furthest[0]), up(furthest[1]) - 7), (across(furthest[0]), up(furthest[0]))], "gap")
-    yield text(across(furthest[0]) - 12, up(furthest[0]) + 6, "right", style="quiet", anchor="end")
+    yield text(across(5) - 10, up(5.2), "right", style="quiet", anchor="end")
     yield text(across(furthest[0]) + 8, up((furthest[0] + furthest[1]) / 2) + 4, "leak", style="bad strong")
     yield text(across(0.5), up(-3.4), f"slope {found.slope:.2f}", style="good strong")
     yield from (dot(across(x), up(y)) for x, y in found.points)
@@ -191,7 +191,7 @@ def _points(found: Leak) -> Iterator[str]:
 
 def _growth(found: Leak) -> Iterator[str]:
     across, up = scale(0, 16, 510, 840), scale(0, 1, 330, 60)
-    yield text(510, 34, "More of each piece seen, less leak", style="title")
+    yield text(510, 34, "The more seen of a piece, the less leaks", style="title")
     for tick in (0, 0.5, 0.9, 1):
         yield stroke([(across(0), up(tick)), (across(16), up(tick))], "right" if tick == 1 else "axis")
         yield text(across(0) - 8, up(tick) + 4, f"{tick:g}", style="quiet small", anchor="end")
@@ -226,11 +226,11 @@ def draw_shortcut(found: Shortcut) -> str:
         f"the squared loss adds up to {signed(found.scores['squared'])}, which is right; "
         f"the margin adds up to {signed(found.scores['margin'])}, which is wrong, because office alone pulls to yes."
     )
-    left = _bars(found, "squared", "Squared loss: turned away, which is right", 160, 480)
-    right = _bars(found, "margin", "Margin: let in, which is wrong", 520, 840)
+    left = _bars(found, "squared", "Squared loss says no: right", 160, 480)
+    right = _bars(found, "margin", "Margin says yes: wrong", 520, 840)
     names = [text(148, _row(k) + 5, name, anchor="end") for k, name in enumerate(ROWS.values())]
     names.append(text(148, _row(len(ROWS)) + 15, "sum", anchor="end", style="strong"))
-    return paper(880, 400, told, [*names, *left, *right])
+    return paper(880, 360, told, [*names, *left, *right])
 
 
 def _row(place: int) -> float:
@@ -240,8 +240,8 @@ def _row(place: int) -> float:
 def _bars(found: Shortcut, loss: str, title: str, start: float, end: float) -> Iterator[str]:
     across = scale(-0.8, 0.8, start, end)
     yield text(start, 34, title, style="title")
-    yield text(across(0) - 8, 60, "← no", style="good small", anchor="end")
-    yield text(across(0) + 8, 60, "yes →", style="bad small")
+    yield text(across(0) - 8, 60, "← no, right", style="good small", anchor="end")
+    yield text(across(0) + 8, 60, "yes, wrong →", style="bad small")
     yield stroke([(across(0), 68), (across(0), _row(len(ROWS)) + 26)], "axis zero")
     for place, name in enumerate(ROWS):
         yield from _bar(across, _row(place), found.parts[loss][name])
@@ -254,12 +254,13 @@ def _bar(across: Scale, y: float, size: float | None, *, style: str = "") -> Ite
     if size is None:
         yield text(across(0) + 8, y + 4, "never seen", style="quiet small")
         return
+    size = round(size, 4) + 0.0  # what is nothing but rounding has no direction
     kind = style or ("bad" if size > 0 else "good")
     x, width = min(across(0), across(size)), abs(across(size) - across(0))
     yield f'<rect class="{kind}" x="{x:.1f}" y="{y - 9:.1f}" width="{width:.1f}" height="18"/>'
     towards = 1 if size >= 0 else -1
     beside = across(size) + 6 * towards
-    words = signed(size) if abs(size) >= 0.005 else "0"
+    words = signed(size) if size else "0"
     yield text(beside, y + 4, words, style="small strong", anchor="start" if size >= 0 else "end")
 
 

@@ -1,15 +1,21 @@
-"""Every Python block of the README and of the documentation runs, and prints what the page says it prints."""
+"""Every Python block of the README and of the documentation runs, and prints what the page says; pictures are true."""
 
 import contextlib
 import io
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from recombine.cli.app import app
+from recombine.theory.slope import expected_slope
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+import draw_docs_pictures as drawing
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("README.md"), *(ROOT / "docs").glob("*.md")])
@@ -62,13 +68,75 @@ def test_there_are_pages_with_code():
     assert sum(len(blocks(page.read_text(encoding="utf-8"))) for page in PAGES) >= 10
 
 
-@pytest.mark.parametrize("name", ["audit", "demo"])
+@pytest.mark.parametrize("name", ["audit", "predict", "demo"])
 def test_every_option_of_a_command_is_described(name):
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     section = re.split(r"^## ", page.split(f"## `recombine {name}`")[1], flags=re.MULTILINE)[0]
     described = set(re.findall(r"`(--?[a-z-]+)`", section))
     command = typer.main.get_command(app).commands[name]
     assert described == {word for option in command.params for word in option.opts if word.startswith("-")}
+
+
+def test_the_readme_shows_what_a_prediction_prints(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    command = next(line for line in readme.splitlines() if line.startswith("$ recombine predict products.csv"))
+    shown = next(block for block in readme.split("```text\n") if "A learner like" in block).split("```")[0]
+    assert CliRunner().invoke(app, ["demo"]).exit_code == 0
+    printed = " ".join(CliRunner().invoke(app, command.split()[2:]).stdout.split())
+    for line in filter(None, map(str.strip, shown.splitlines())):
+        assert line in printed
+
+
+_NUMBER = re.compile(r"[-−+]?\d+(?:\.(\d+))?")
+
+
+def drawn_alike(one: str, other: str) -> bool:
+    """The same shapes and words, and the same numbers but for one in their last decimal, which is arithmetic's."""
+    if _NUMBER.sub("#", one) != _NUMBER.sub("#", other):
+        return False
+    pairs = zip(_NUMBER.finditer(one), _NUMBER.finditer(other), strict=True)
+    return all(_close(a[0], b[0], len(a[1] or "")) for a, b in pairs)
+
+
+def _close(one: str, other: str, decimals: int) -> bool:
+    apart = abs(float(one.replace("−", "-")) - float(other.replace("−", "-")))
+    return apart <= (1.5 * 10**-decimals if decimals else 0)
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    return drawing.pictures()
+
+
+@pytest.mark.parametrize("name", ["leak.svg", "shortcut.svg"])
+def test_pictures_are_drawn_from_the_code(name, pictures):
+    kept = (ROOT / "docs" / "pictures" / name).read_text(encoding="utf-8")
+    assert drawn_alike(kept, pictures[name]), "run examples/draw_docs_pictures.py"
+
+
+def test_every_picture_is_checked(pictures):
+    assert {path.name for path in (ROOT / "docs" / "pictures").iterdir()} == set(pictures)
+
+
+def test_a_picture_that_has_drifted_is_noticed(pictures):
+    leak, shortcut = pictures["leak.svg"], pictures["shortcut.svg"]
+    assert not drawn_alike(leak, leak.replace('cy="', 'cy="1', 1))
+    assert not drawn_alike(leak, leak.replace(">0.60<", ">0.62<", 1))
+    assert not drawn_alike(shortcut, shortcut.replace("hoodie", "parka", 1))
+    assert drawn_alike(leak, leak.replace(">0.60<", ">0.61<", 1))
+
+
+def test_the_numbers_of_the_pictures_are_those_of_the_theory():
+    leak, shortcut = drawing.leak(), drawing.shortcut()
+    assert leak.slope == pytest.approx(0.6)
+    assert dict(leak.measured) == pytest.approx({p: expected_slope(salience=0.3, seen=p) for p in (1, 2, 4, 6, 12)})
+    assert all(y == pytest.approx(0.6 * x, abs=1e-6) for x, y in leak.points)
+    assert leak.needed == pytest.approx(12)
+    # class "no" is the right one, and a score below 0 says it: squared +.522 and margin -.217 in the theory's signs
+    assert shortcut.scores == pytest.approx({"squared": -0.522, "margin": 0.217}, abs=5e-4)
+    for loss, parts in shortcut.parts.items():
+        assert sum(part or 0.0 for part in parts.values()) == pytest.approx(shortcut.scores[loss])
 
 
 def test_blocks_are_paired_with_what_follows_directly():

@@ -39,7 +39,9 @@ def measure(number: float) -> str:
 def listing(items: Sequence[str]) -> str:
     """Several things in a sentence.
 
-    >>> listing(["a", "b", "c"])
-    'a, b and c'
+    >>> listing(["a", "b", "c"]), listing([])
+    ('a, b and c', 'none')
     """
+    if not items:
+        return "none"
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

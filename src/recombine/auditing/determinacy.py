@@ -26,6 +26,7 @@ from recombine.factors.support import Support
 
 NOWHERE = -1
 _MOST_SUMS = 2 * 10**9
+_MOST_HELD = 3 * 10**7  # of them in memory at once
 _CHUNK = 1 << 21
 
 
@@ -208,9 +209,9 @@ def _halves(grouped: list[Grouped]) -> tuple[list[Grouped], list[Grouped]]:
         halves = [[g for k, g in enumerate(grouped) if (mask >> k & 1) == side] for side in (0, 1)]
         choices.append(sorted(halves, key=_sum_count))
     smaller, larger = min(choices, key=lambda halves: _sum_count(halves[0]) + _sum_count(halves[1]))
-    if _sum_count(larger) > _MOST_SUMS:
+    if _sum_count(larger) > _MOST_SUMS or _sum_count(smaller) > _MOST_HELD:
         raise TableError(
-            f"counting what is determined would take {_sum_count(larger):,} sums",
+            f"counting what is determined would take {_sum_count(smaller) + _sum_count(larger):,} sums",
             why="the table hangs together so loosely that hardly two values are interchangeable",
             instead="audit fewer factors at a time, or leave out values that occur only once or twice",
         )

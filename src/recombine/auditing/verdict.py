@@ -127,6 +127,8 @@ def _broken(evidence: Evidence) -> str:
         middle = f"{counts.determined:,}{others or ' more'} can be worked out from them; {lost:,} cannot"
     else:
         middle = "The other one cannot be worked out" if lost == 1 else f"None of the other {lost:,} can be worked out"
+        if counts.novel:
+            middle = f"{lost:,} more cannot be worked out from them"
     return f"{_seen(counts)} {middle}, because {_cause(evidence)}."
 
 

@@ -130,4 +130,5 @@ def revive_truth(record: Record) -> Truth | None:
     table = record.tables["truth"]
     codes = np.stack([table[f"code{k}"].to_numpy() for k in range(len(record.data["factors"]))], axis=1)
     source = record.data["truth"]["source"]
-    return Truth(source, codes.astype(np.int32), table["value"].to_numpy(), table["count"].to_numpy())
+    sizes = tuple(factor["values"] for factor in record.data["factors"])
+    return Truth(source, sizes, codes.astype(np.int32), table["value"].to_numpy(), table["count"].to_numpy())

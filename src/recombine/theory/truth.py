@@ -1,11 +1,12 @@
 """The true answers, where somebody knows them: from another table over the same factors."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from recombine.errors import SettingError
-from recombine.factors.groups import Codes, Numbers
+from recombine.factors.groups import Codes, Groups, Numbers, group
 from recombine.factors.space import text
 from recombine.factors.support import Support
 from recombine.theory.answers import Answers, answers
@@ -16,15 +17,21 @@ class Truth:
     """True answers of some combinations: a number each, or the place of a class."""
 
     source: str
+    sizes: tuple[int, ...]  # of the factors, in the predicted table's space
     codes: Codes
     values: Numbers
     counts: Numbers
 
     def on(self, codes: Codes) -> Numbers:
         """The true answer of each of these combinations; NaN where it is not known."""
-        known = {row.tobytes(): value for row, value in zip(np.ascontiguousarray(self.codes), self.values, strict=True)}
-        rows = np.ascontiguousarray(codes.astype(self.codes.dtype, copy=False))
-        return np.array([known.get(row.tobytes(), np.nan) for row in rows], dtype=np.float64)
+        if not len(self.codes):
+            return np.full(len(codes), np.nan)
+        place = self._groups.lookup(codes)
+        return np.where(place >= 0, self.values[self._groups.representatives[place]], np.nan)
+
+    @cached_property
+    def _groups(self) -> Groups:
+        return group(self.codes, sizes=self.sizes, factors=tuple(range(len(self.sizes))))
 
 
 def truth_of(given: Support, support: Support, own: Answers) -> Truth:
@@ -50,7 +57,7 @@ def truth_of(given: Support, support: Support, own: Answers) -> Truth:
     )
     values = theirs.values[:, 0] if own.kind == "number" else _classes(theirs, own)
     keep = (codes >= 0).all(axis=1) & np.isfinite(values)
-    return Truth(given.source.source, codes[keep], values[keep], theirs.counts[keep])
+    return Truth(given.source.source, support.space.sizes, codes[keep], values[keep], theirs.counts[keep])
 
 
 def _classes(theirs: Answers, own: Answers) -> Numbers:

@@ -9,6 +9,7 @@ difference. In each draw the coefficients of z's largest conjunctions are replac
 their variance is added exactly: no seen combination holds two of them, so they are independent then.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,6 +30,7 @@ _LARGEST_INVERSE = 2_500
 _LARGEST_KERNEL = 2_000
 _CHUNK_NUMBERS = 10**7
 _DRAW_TOLERANCE = 1e-4
+_DRAWS = ((10**5, 64), (10**6, 32), (math.inf, 16))
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +41,12 @@ class Uncertainty:
     weights: Weights
     penalty: Penalty
     noise: Numbers  # (n,) the part of each combination's penalty that is noise; the rest is the full set's weight
-    draws: int = 64
     seed: int = 0
+
+    @property
+    def draws(self) -> int:
+        """How many draws stand for the posterior where it is sampled: fewer where each takes seconds."""
+        return next(draws for most, draws in _DRAWS if len(self.support) <= most)
 
     def of(self, codes: Codes) -> tuple[Numbers, Numbers]:
         """The variance of each combination's answer, and the standard error of that variance (0 where exact)."""
