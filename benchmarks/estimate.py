@@ -20,8 +20,8 @@ import numpy as np
 import measure
 from recombine import Factor, Space, Support
 from recombine.factors.support import NumberTarget
-from recombine.theory import estimate as module
-from recombine.theory.estimate import estimate
+from recombine.theory.estimation import parts as module
+from recombine.theory.estimation.estimate import MOST, estimate
 
 BAND = (0.90, 0.97)
 NORMAL = 1.959964
@@ -199,7 +199,7 @@ def main() -> None:
     times = [timing(model, 1 if given.smoke else 5) for model in (TIMED[:2] if given.smoke else TIMED)]
     measure.table(("one estimate", "seconds", "processor", "from"), times)
     found["seconds"] = times
-    found["parts"] = {} if given.smoke else parts(PARTED, 20, module.MOST)
+    found["parts"] = {} if given.smoke else parts(PARTED, 20, MOST)
     measure.write("estimate", given, found)
 
 

@@ -13,8 +13,11 @@ import recombine
 from recombine.errors import SettingError, TableError
 from recombine.factors.space import Factor, Space
 from recombine.factors.support import NumberTarget, Support
-from recombine.theory import estimate as module
-from recombine.theory.estimate import estimate
+from recombine.theory.estimation.climb import Climb, fit
+from recombine.theory.estimation.components import Component, by_set, components_of, groups_of, masks_of
+from recombine.theory.estimation.estimate import estimate
+from recombine.theory.estimation.likelihood import Data, Dual, Primal, _log, inverse
+from recombine.theory.estimation.parts import pieces_of
 from tests.tables import every, supports
 
 TWO = (0.0, 1.0, 0.5, 0.3)
@@ -87,14 +90,14 @@ def problems(draw):
     codes = cells[np.sort(keep)]
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     assume(len(codes) >= 3)
-    data = module._Data(
+    data = Data(
         codes, sizes, rng.normal(size=(len(codes), draw(st.integers(1, 3)))), 1 / rng.integers(1, 4, len(codes))
     )
     masks = range(1, 2**width - 1)
     shared = draw(st.booleans())
-    components = [module._Component((mask,)) for mask in masks]
+    components = [Component((mask,)) for mask in masks]
     if shared and width > 2:
-        components = [module._Component((1, 2, 4)), module._Component((3, 5, 6))]
+        components = [Component((1, 2, 4)), Component((3, 5, 6))]
     weights = rng.uniform(0.05, 2, len(components) + 1)
     if draw(st.booleans()) and components:
         weights[0] = 0.0
@@ -102,8 +105,8 @@ def problems(draw):
 
 
 def both(data, components) -> list:
-    groups = module._by_set(data.codes, data.sizes, module._masks(components))
-    return [kind(data, components, groups) for kind in (module._Dual, module._Primal)]
+    groups = by_set(data.codes, data.sizes, masks_of(components))
+    return [kind(data, components, groups) for kind in (Dual, Primal)]
 
 
 def kernels_of(data, components) -> list[np.ndarray]:
@@ -156,7 +159,7 @@ def test_the_inverse_by_halves() -> None:
     rng = np.random.default_rng(0)
     factor = rng.normal(size=(500, 600))
     matrix = factor @ factor.T / 600 + 0.01 * np.eye(500)
-    found, logarithm = module.inverse(matrix)
+    found, logarithm = inverse(matrix)
     np.testing.assert_allclose(found, np.linalg.inv(matrix), rtol=1e-8, atol=1e-8)
     assert logarithm == pytest.approx(np.linalg.slogdet(matrix)[1])
 
@@ -307,11 +310,11 @@ def test_several_questions_are_summed() -> None:
     values = (support.target.total / support.target.count)[:, None]
     fits = []
     for answers in (values, np.tile(values, 3)):
-        data = module._Data(codes, support.space.sizes, answers, np.ones(len(codes)))
-        groups, _ = module._groups(data)
-        components, _ = module._components(groups, support.space.names)
-        pieces, _ = module._pieces(data, components, groups, seed=0, most=1000)
-        fits.append(module._fit(pieces, 0.0).weights)
+        data = Data(codes, support.space.sizes, answers, np.ones(len(codes)))
+        groups, _ = groups_of(data.codes, data.sizes)
+        components, _ = components_of(groups, support.space.names)
+        pieces, _ = pieces_of(data, components, groups, seed=0, most=1000)
+        fits.append(fit(pieces, 0.0).weights)
     np.testing.assert_allclose(fits[1], fits[0], rtol=1e-4, atol=1e-6)
 
 
@@ -360,7 +363,7 @@ def test_many_factors_stop_at_an_order_with_a_word(monkeypatch: pytest.MonkeyPat
     codes = np.unique(rng.integers(0, 2, (300, 12)), axis=0)
     means = codes[:, 0] + codes[:, 1] + 0.3 * rng.normal(size=len(codes))
     assert "more than" not in estimate(support_with(codes, means)).note
-    monkeypatch.setattr(module, "_MOST_CELLS", 100 * len(codes))
+    monkeypatch.setattr("recombine.theory.estimation.components._MOST_CELLS", 100 * len(codes))
     fitted = estimate(support_with(codes, means))
     assert "conjunctions of more than 2 factors are part of the whole combination's weight" in fitted.note
     assert fitted.order_weights[1] > 0
@@ -388,8 +391,8 @@ def test_the_first_step_may_be_the_slow_one(monkeypatch: pytest.MonkeyPatch) -> 
     """Without Newton's steps, expectation-maximisation climbs to the same top."""
     support, *_ = simulated((10, 10), 70, TWO, 3)
     fast = estimate(support)
-    monkeypatch.setattr(module, "_HALVINGS", 0)
-    monkeypatch.setattr(module, "_ROUNDS", 3_000)
+    monkeypatch.setattr("recombine.theory.estimation.climb._HALVINGS", 0)
+    monkeypatch.setattr("recombine.theory.estimation.climb._ROUNDS", 3_000)
     slow = estimate(support)
     np.testing.assert_allclose(slow.weights[1:], fast.weights[1:], rtol=1e-2)
 
@@ -397,21 +400,21 @@ def test_the_first_step_may_be_the_slow_one(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_climb_that_is_cut_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     support, *_ = simulated((10, 10), 70, TWO, 3)
     assert "settled" not in estimate(support).note
-    monkeypatch.setattr(module, "_ROUNDS", 1)
+    monkeypatch.setattr("recombine.theory.estimation.climb._ROUNDS", 1)
     assert "had not quite settled" in estimate(support).note
 
 
 def test_weights_without_an_inverse_are_worse_than_any_other() -> None:
     support, *_ = simulated((5, 5), 20, TWO, 0)
-    data = module._Data(support.codes, support.space.sizes, support.target.total[:, None], np.ones(20))
-    groups, _ = module._groups(data)
-    components, _ = module._components(groups, support.space.names)
+    data = Data(support.codes, support.space.sizes, support.target.total[:, None], np.ones(20))
+    groups, _ = groups_of(data.codes, data.sizes)
+    components, _ = components_of(groups, support.space.names)
     for piece in both(data, tuple(components)):
-        climb = module._Climb([piece], 0.0)
+        climb = Climb([piece], 0.0)
         assert climb.at(np.array([1.0, 1.0, 1e-14])).value == -math.inf
         assert climb.at(np.array([1.0, 1.0, 0.1])).value > -math.inf
     with pytest.raises(np.linalg.LinAlgError):
-        module._log(-1.0)
+        _log(-1.0)
 
 
 def test_one_factor_alone_has_the_whole_weight() -> None:

@@ -2,7 +2,7 @@
 
 from recombine.errors import SettingError
 from recombine.factors.support import Support
-from recombine.theory.estimate import estimate
+from recombine.theory.estimation.estimate import estimate
 from recombine.theory.features import salience_of_file
 from recombine.theory.salience import Salience
 

@@ -23,6 +23,8 @@ Weights = tuple[float, ...]
 SMALL = 300
 """Up to this many combinations a matrix is quicker than group sums, and exact to the last digits."""
 _LARGEST_MATRIX = 3_000
+_MANY_SETS = 60
+"""With more sets of factors than this (six factors and more) a matrix stays the quicker way for longer."""
 _LIMIT = 1e-6
 _LIMIT_STEPS = 6
 
@@ -52,7 +54,8 @@ def squared(
 
 def _solve(support: Support, weights: Weights, penalty: Penalty, answers: Numbers, tolerance: float) -> Duals:
     negative = min(weights[:-1]) < 0
-    if len(support) <= SMALL or (negative and len(support) <= _LARGEST_MATRIX):
+    many_sets = sum(1 for weight in weights[:-1] if weight) > _MANY_SETS
+    if len(support) <= (_LARGEST_MATRIX if negative or many_sets else SMALL):
         return _by_matrix(support, weights, penalty, answers)
     if negative:
         raise SettingError(
