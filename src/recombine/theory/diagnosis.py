@@ -28,6 +28,7 @@ WRONG = 0.1
 """A number is wrong if it is off by more than this share of the seen answers' standard deviation."""
 KNOWN = 0.5
 """The learner knows an answer if the seen ones take away at least this share of the doubt about its lower parts."""
+_LEVEL = 1e-9
 
 Flags = npt.NDArray[np.bool_]
 
@@ -91,7 +92,7 @@ class Diagnosis:
         """Prediction less truth for a number; 0 or 1 for a class; NaN where the truth is not known."""
         if self.learner.answers.kind == "number":
             return self.scores[:, 0] - self.truth
-        return np.where(self.known, self.predicted != self.truth, np.nan)
+        return np.where(self.known, self._misses(self.scores), np.nan)
 
     @cached_property
     def unsure(self) -> Flags:
@@ -99,7 +100,7 @@ class Diagnosis:
         uncertainty = self.learner.uncertainty
         lower = uncertainty.prior - uncertainty.weights[-1] - uncertainty.bounded[0]
         left = self.variances[0] - uncertainty.kept(self.codes)[0]
-        return np.asarray(left > (1 - KNOWN) * lower) & ~self.seen
+        return (np.asarray(left > (1 - KNOWN) * lower) | self._undecided(self.scores)) & ~self.seen
 
     @cached_property
     def verdicts(self) -> npt.NDArray[np.uint8]:
@@ -144,28 +145,34 @@ class Diagnosis:
         """Where memorising changes the answer: the class, or a number by more than counts as wrong."""
         if self.learner.answers.kind == "number":
             return np.abs(self.scores - self.unleaked)[:, 0] > WRONG * self.spread
-        return np.asarray(self.predicted != self.learner.answers.decide(self.unleaked))
+        changed = self.predicted != self.learner.answers.decide(self.unleaked)
+        return np.asarray(changed & ~self._undecided(self.unleaked))
 
     def _misses(self, scores: Numbers) -> Flags:
         own = self.learner.answers
         if own.kind == "number":
             return np.asarray(np.abs(scores[:, 0] - self.truth) > WRONG * self.spread)
-        if own.questions == 1:  # a score of nothing is no answer
-            return np.asarray((2 * self.truth - 1) * scores[:, 0] <= 1e-9)
-        return np.asarray(own.decide(scores) != self.truth)
+        return np.asarray(own.decide(scores) != self.truth) | self._undecided(scores)
 
-    def pull(self, row: int) -> tuple[int, float] | None:
-        """The set whose conjunction pulls one combination's answer farthest in the wrong direction, and how far."""
+    def _undecided(self, scores: Numbers) -> Flags:
+        """Where the two best classes are level: rounding alone would decide, and that is no answer."""
+        own = self.learner.answers
+        if own.kind == "number":
+            return np.zeros(len(scores), dtype=bool)
+        if own.questions == 1:
+            return np.asarray(np.abs(scores[:, 0]) <= _LEVEL)
+        best = np.sort(scores, axis=1)
+        return np.asarray(best[:, -1] - best[:, -2] <= _LEVEL)
+
+    def pulls(self, row: int) -> list[tuple[float, int]]:
+        """How far each seen conjunction of one combination pulls its answer in the wrong direction, farthest first."""
         question, direction = self._towards_wrong(row)
-        if direction == 0:
-            return None
         one = self.codes[row : row + 1]
-        pulls = [
+        found = [
             (float(direction * self.learner.fitted.contribution(mask, one)[0, question]), mask)
             for mask in self.learner.fitted.coefficients
         ]
-        strongest, mask = max((pull for pull in pulls if np.isfinite(pull[0])), default=(0.0, 0))
-        return (mask, direction * strongest) if strongest > 0 else None
+        return sorted((pull for pull in found if np.isfinite(pull[0])), reverse=True)
 
     def _towards_wrong(self, row: int) -> tuple[int, float]:
         own = self.learner.answers

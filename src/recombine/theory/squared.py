@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recombine.errors import SettingError
+from recombine.errors import SettingError, TableError
 from recombine.factors.groups import Ints, Numbers, totals
 from recombine.factors.support import Support
 from recombine.theory import solver
@@ -44,12 +44,23 @@ def squared(
 ) -> Duals:
     """Dual weights for each column of answers."""
     if not math.isinf(weights[0]):
-        return _solve(support, weights, penalty, answers, tolerance)
+        return _checked(_solve(support, weights, penalty, answers, tolerance), tolerance)
     bordered = np.column_stack([answers, np.ones(len(answers))])
-    both = _solve(support, (0.0, *weights[1:]), penalty, bordered, tolerance)
+    both = _checked(_solve(support, (0.0, *weights[1:]), penalty, bordered, tolerance), tolerance)
     solved, ones = both.weights[:, :-1], both.weights[:, -1]
     intercept = solved.sum(axis=0) / ones.sum()
     return Duals(solved - ones[:, None] * intercept, intercept, both.residual, both.iterations)
+
+
+def _checked(found: Duals, tolerance: float) -> Duals:
+    """No answer is better than a wrong one, whichever way it was found."""
+    if found.residual <= max(1e-5, 1e3 * tolerance):
+        return found
+    raise TableError(
+        f"the prediction was not solved: a relative residual of {found.residual:.0e} is left",
+        why="the weights of the conjunctions are so unequal that the arithmetic loses its digits",
+        instead="give the full combination more weight, or add a ridge: --ridge 0.01",
+    )
 
 
 def _solve(support: Support, weights: Weights, penalty: Penalty, answers: Numbers, tolerance: float) -> Duals:
@@ -126,9 +137,9 @@ def _by_elimination(support: Support, weights: Weights, penalty: Penalty, answer
     shape = (support.space.sizes[large], support.space.sizes[small])
     table = totals(rows * shape[1] + columns, firmness, shape[0] * shape[1]).reshape(shape)
     stiffness = [penalty.typical / max(weights[1 << k], 1e-300) for k in (large, small)]
-    # the constant joins the small side as one more column: every combination belongs to it
-    table = np.column_stack([table, table.sum(axis=1)]) if weights[0] else table
     own = table.sum(axis=1) + stiffness[0]
+    if weights[0]:  # the constant joins the small side as one more column: every combination belongs to it
+        table = np.column_stack([table, table.sum(axis=1)])
     inner = _inner(table, weights, penalty, stiffness[1]) - table.T @ (table / own[:, None])
     weighed = firmness[:, None] * answers
     by_row = _totals(rows, weighed, shape[0])

@@ -16,6 +16,7 @@ GRADES = ("fine", "doubtful", "failing", "not enough evidence")
 SCOPE = "This speaks of kernel-like learners; a network that learns features can do better."
 _MOSTLY_FINE = 0.95
 _HALF = 0.5
+_NAMED = 2
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,12 @@ def _without_truth(found: Findings) -> str:
     fine = found.counts["fine"]
     of = f"{fine:,} of {_many(found.asked, 'unseen combination', 'unseen combinations')}"
     rest = _causes(found, ("leak", "not determined", "unsure"))
-    return f"A learner like {found.salience.name} would have a sound answer for {of}" + (f"; {rest}." if rest else ".")
+    return f"{_learner(found.salience)} would have a sound answer for {of}" + (f"; {rest}." if rest else ".")
+
+
+def _learner(salience: Salience) -> str:
+    made = {"fit": "A learner fitted to the data", "features": "A learner with these features"}
+    return made.get(salience.name, f"A learner like {salience.name}" if ":" in salience.name else "This learner")
 
 
 _WRONG = ("leak", "shortcut", "can't")
@@ -105,7 +111,7 @@ def _salience(found: Findings) -> str:
     total = sum(weights[1:])
     full = found.salience.full / total
     singles = sum(found.salience.mask_weight(k) for k in range(found.salience.factors)) / total
-    note = f" {found.salience.note}" if found.salience.note else ""
+    note = f" Note: {found.salience.note}." if found.salience.note else ""
     return (
         f"The learner ({found.salience.name}, {found.loss} loss) gives {percent(singles)} of its weight to single "
         f"values and {percent(full)} to the full combination, where answers are memorised.{note}"
@@ -176,18 +182,28 @@ def _why_leak(diagnosis: Diagnosis, row: int) -> str:
 
 
 def _why_shortcut(diagnosis: Diagnosis, row: int) -> str:
-    pulled = diagnosis.pull(row)
-    if pulled is None:
+    """Who pulls the wrong way, the two strongest by name, and what stands against them."""
+    pulls = diagnosis.pulls(row)
+    wrong = [(size, mask) for size, mask in pulls if size > 0][:_NAMED]
+    if not wrong:
         return "The seen combinations suggest another answer."
-    mask, size = pulled
-    space = diagnosis.learner.support.space
-    named = listing(
-        [f"{space.names[k]} = {space.factors[k].labels[int(diagnosis.codes[row, k])]}" for k in members(mask)]
-    )
+    named = listing([f"{_values(diagnosis, row, mask)} ({measure(size)})" for size, mask in wrong])
+    right = -sum(size for size, _ in pulls if size < 0)
+    against = f", against {measure(right)} the right way" if right > 0 else ""
+    return f"Pulled the wrong way{_towards(diagnosis, row)} by {named}{against}."
+
+
+def _towards(diagnosis: Diagnosis, row: int) -> str:
     if diagnosis.learner.answers.kind == "number":
-        return f"{named} pulls the wrong way: {'up' if size > 0 else 'down'} by {measure(abs(size))}."
-    towards = said(diagnosis.learner.answers, diagnosis.scores[row : row + 1])
-    return f"{named} pulls the wrong way: towards {towards}, by {measure(abs(size))}."
+        return " (up)" if diagnosis.errors[row] > 0 else " (down)"
+    return f" (to {said(diagnosis.learner.answers, diagnosis.scores[row : row + 1])})"
+
+
+def _values(diagnosis: Diagnosis, row: int, mask: int) -> str:
+    space = diagnosis.learner.support.space
+    return " with ".join(
+        f"{space.names[k]} = {space.factors[k].labels[int(diagnosis.codes[row, k])]}" for k in members(mask)
+    )
 
 
 def said(answers: Answers, scores: Numbers) -> str:
