@@ -53,31 +53,16 @@ class Penalty:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Dual weights, one a combination, and coefficients, one a seen conjunction; how well it was solved, how fast."""
+    """Dual weights, one a combination; the relative residual that is left, and the iterations that it took."""
 
     dual: Numbers
-    coefficients: Coefficients
     residual: float
     iterations: int
 
 
 def solve(design: Design, penalty: Penalty, target: Numbers, *, tolerance: float = TOLERANCE) -> Solution:
     """Solve to a dual residual of `tolerance` times the target's norm."""
-    norm = _norm(target)
-    if norm == 0:
-        return Solution(np.zeros(design.rows), [np.zeros(layer.size) for layer in design.layers], 0.0, 0)
-    system = System(design, penalty)
-    dual, missing, iterations, left = np.zeros(design.rows), target, 0, norm
-    for _ in range(_REFINEMENTS):  # with a small penalty one pass leaves rounding errors, which the next one mends
-        explained, used = _descend(system, missing, goal=tolerance * norm)
-        iterations += used
-        dual += penalty.weighed(missing - explained) / penalty.typical
-        missing = target - system.kernel(dual)
-        left, before = _norm(missing), left
-        if left <= tolerance * norm or left > 0.5 * before:
-            break
-    weighted = [layer.weight * part for layer, part in zip(design.layers, design.sums(dual), strict=True)]
-    return Solution(dual, weighted, left / norm, iterations)
+    return System(design, penalty).solve(target, tolerance=tolerance)
 
 
 class System:
@@ -95,6 +80,20 @@ class System:
     def sweep(self) -> "_Sweep":
         """The preconditioner, prepared once."""
         return _Sweep(self)
+
+    def solve(self, target: Numbers, *, tolerance: float) -> Solution:
+        """Descend, and again for what rounding has left: with a small penalty one pass may leave some."""
+        norm = _norm(target)
+        dual, missing, iterations, left = np.zeros(self.design.rows), target, 0, norm
+        for _ in range(_REFINEMENTS if norm else 0):
+            explained, used = _descend(self, missing, goal=tolerance * norm)
+            iterations += used
+            dual += self.penalty.weighed(missing - explained) / self.penalty.typical
+            missing = target - self.kernel(dual)
+            left, before = _norm(missing), left
+            if left <= tolerance * norm or left > 0.5 * before:
+                break
+        return Solution(dual, left / norm if norm else 0.0, iterations)
 
     def kernel(self, dual: Numbers) -> Numbers:
         """(Phi W Phi' + penalty) dual."""

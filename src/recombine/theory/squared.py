@@ -95,8 +95,8 @@ def _by_matrix(support: Support, weights: Weights, penalty: Penalty, answers: Nu
 
 
 def _by_iteration(support: Support, weights: Weights, penalty: Penalty, answers: Numbers, tolerance: float) -> Duals:
-    design = Design.of(support, weights)
-    found = [solver.solve(design, penalty, column, tolerance=tolerance) for column in answers.T]
+    system = solver.System(Design.of(support, weights), penalty)
+    found = [system.solve(column, tolerance=tolerance) for column in answers.T]
     return Duals(
         np.stack([one.dual for one in found], axis=1),
         np.zeros(answers.shape[1]),
