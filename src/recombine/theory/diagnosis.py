@@ -40,6 +40,7 @@ class Diagnosis:
     learner: Learner
     codes: Codes
     truth: Numbers  # (r,) NaN where not known
+    doubt: Numbers | None = None  # (r,) standard error of each true number, which rests on few examples itself
 
     @cached_property
     def scores(self) -> Numbers:
@@ -88,6 +89,12 @@ class Diagnosis:
         return self.known & self._misses(self.scores)
 
     @cached_property
+    def allowed(self) -> Numbers:
+        """(r,) How far a number may be from the truth: a tenth of the answers' spread, twice the truth's own error."""
+        doubt = np.zeros(len(self.codes)) if self.doubt is None else self.doubt
+        return WRONG * self.spread + 2 * np.nan_to_num(doubt)
+
+    @cached_property
     def errors(self) -> Numbers:
         """Prediction less truth for a number; 0 or 1 for a class; NaN where the truth is not known."""
         if self.learner.answers.kind == "number":
@@ -128,13 +135,13 @@ class Diagnosis:
         found = np.zeros(len(self.codes), dtype=bool)
         if len(asked):
             parts = SeenParts.of(self.learner.support, self.learner.salience.weights, self.codes[asked])
-            found[asked] = self._out_of_reach(parts, self.truth[asked])
+            found[asked] = self._out_of_reach(parts, asked)
         return found
 
-    def _out_of_reach(self, parts: SeenParts, truth: Numbers) -> Flags:
-        own = self.learner.answers
+    def _out_of_reach(self, parts: SeenParts, asked: Ints) -> Flags:
+        own, truth = self.learner.answers, self.truth[asked]
         if own.kind == "number":
-            return shortfall(parts, truth) > WRONG * self.spread
+            return shortfall(parts, truth) > self.allowed[asked]
         if own.questions == 1:
             return best_margin(parts, 2 * truth - 1) <= 1e-6
         margins = [best_margin(parts, np.where(truth == place, 1.0, -1.0)) for place in range(own.questions)]
@@ -142,7 +149,12 @@ class Diagnosis:
 
     @cached_property
     def _moved(self) -> Flags:
-        """Where memorising changes the answer: the class, or a number by more than counts as wrong."""
+        """Where memorising changes the answer: the class, or a number by more than counts as wrong.
+
+        A learner fitted to the data keeps back what the data say cannot be told from the parts: that is no leak.
+        """
+        if self.learner.salience.name == "fit":
+            return np.zeros(len(self.codes), dtype=bool)
         if self.learner.answers.kind == "number":
             return np.abs(self.scores - self.unleaked)[:, 0] > WRONG * self.spread
         changed = self.predicted != self.learner.answers.decide(self.unleaked)
@@ -151,7 +163,7 @@ class Diagnosis:
     def _misses(self, scores: Numbers) -> Flags:
         own = self.learner.answers
         if own.kind == "number":
-            return np.asarray(np.abs(scores[:, 0] - self.truth) > WRONG * self.spread)
+            return np.asarray(np.abs(scores[:, 0] - self.truth) > self.allowed)
         return np.asarray(own.decide(scores) != self.truth) | self._undecided(scores)
 
     def _undecided(self, scores: Numbers) -> Flags:

@@ -124,8 +124,7 @@ class Prediction:
         return Cube.of(self.learner.support, questions=self.learner.answers.questions)
 
     def _diagnosed(self, codes: Codes) -> Diagnosis:
-        known = np.full(len(codes), np.nan) if self.truth is None else self.truth.on(codes)
-        return Diagnosis(self.learner, codes, known)
+        return _diagnosis(self.learner, codes, self.truth)
 
     def _data(self) -> dict[str, Any]:
         support, learner = self.support, self.learner
@@ -200,7 +199,7 @@ def predict(
     learner = learn(support, own, weights, loss=loss, ridge=ridge, seed=seed)
     codes, sampled = _listed(learner, combinations, known, seed)
     tell("predicting", None)
-    diagnosis = Diagnosis(learner, codes, np.full(len(codes), np.nan) if known is None else known.on(codes))
+    diagnosis = _diagnosis(learner, codes, known)
     table = lines(diagnosis, contributions=len(codes) * len(weights.weights) <= 2 * 10**7)
     record = None
     if backtest:
@@ -213,6 +212,12 @@ def predict(
             progress=lambda share: tell("back-testing", share),
         )
     return _assemble(support, diagnosis, table, known, record, sampled=sampled)
+
+
+def _diagnosis(learner: Learner, codes: Codes, truth: Truth | None) -> Diagnosis:
+    if truth is None:
+        return Diagnosis(learner, codes, np.full(len(codes), np.nan))
+    return Diagnosis(learner, codes, truth.on(codes), truth.doubt(codes, learner.answers.within))
 
 
 def _silent(_: str, __: float | None) -> None:
@@ -269,7 +274,7 @@ def _assemble(
         listed=len(diagnosis.codes),
         space=support.space.size,
         known=known.known if known else 0,
-        wrong=known.wrong if known else 0,
+        wrong=_causes(diagnosis),
         salience=learner.salience,
         loss=learner.loss,
         answers=learner.answers,
@@ -293,6 +298,12 @@ def _assemble(
         support=support,
         truth=truth,
     )
+
+
+def _causes(diagnosis: Diagnosis) -> dict[str, int]:
+    """How many of the unseen combinations with a known answer come out wrong, by their verdict."""
+    verdicts = diagnosis.verdicts[diagnosis.wrong & ~diagnosis.seen]
+    return dict(zip(VERDICTS, np.bincount(verdicts, minlength=len(VERDICTS)).tolist(), strict=True))
 
 
 def _known(diagnosis: Diagnosis, truth: Truth | None) -> Known | None:

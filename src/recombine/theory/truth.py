@@ -29,6 +29,14 @@ class Truth:
         place = self._groups.lookup(codes)
         return np.where(place >= 0, self.values[self._groups.representatives[place]], np.nan)
 
+    def doubt(self, codes: Codes, within: float | None) -> Numbers:
+        """The standard error of each true number, given the variance of one example; NaN where it is not known."""
+        if not len(self.codes):
+            return np.full(len(codes), np.nan)
+        place = self._groups.lookup(codes)
+        counts = self.counts[self._groups.representatives[place]]
+        return np.where(place >= 0, np.sqrt((within or 0.0) / counts), np.nan)
+
     @cached_property
     def _groups(self) -> Groups:
         return group(self.codes, sizes=self.sizes, factors=tuple(range(len(self.sizes))))

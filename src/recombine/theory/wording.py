@@ -27,7 +27,7 @@ class Findings:
     listed: int
     space: int
     known: int
-    wrong: int
+    wrong: Mapping[str, int]  # of the known ones that come out wrong, by verdict
     salience: Salience
     loss: str
     answers: Answers
@@ -64,19 +64,20 @@ def verdict(found: Findings) -> str:
 
 
 def _with_truth(found: Findings) -> str:
-    if not found.wrong:
+    wrong = sum(found.wrong.values())
+    if not wrong:
         said = "all of them come out right" if found.known > 1 else "it comes out right"
         return f"Of {_many(found.known, 'unseen combination', 'unseen combinations')} with a known answer, {said}."
     return (
         f"Of {_many(found.known, 'unseen combination', 'unseen combinations')} with a known answer, "
-        f"{found.wrong:,} would come out wrong: {_causes(found, _WRONG)}."
+        f"{wrong:,} would come out wrong: {_causes(found.wrong, _WRONG)}."
     )
 
 
 def _without_truth(found: Findings) -> str:
     fine = found.counts["fine"]
     of = f"{fine:,} of {_many(found.asked, 'unseen combination', 'unseen combinations')}"
-    rest = _causes(found, ("leak", "not determined", "unsure"))
+    rest = _causes(found.counts, ("leak", "not determined", "unsure"))
     return f"{_learner(found.salience)} would have a sound answer for {of}" + (f"; {rest}." if rest else ".")
 
 
@@ -85,18 +86,19 @@ def _learner(salience: Salience) -> str:
     return made.get(salience.name, f"A learner like {salience.name}" if ":" in salience.name else "This learner")
 
 
-_WRONG = ("leak", "shortcut", "can't")
+_WRONG = ("leak", "shortcut", "can't", "not determined", "novel")
 _CAUSES = {
     "leak": ("leaks into memorised combinations", "leak into memorised combinations"),
     "shortcut": ("is led astray by a shortcut", "are led astray by a shortcut"),
     "can't": ("is out of reach of any rule of this kind", "are out of reach of any rule of this kind"),
     "not determined": ("is not determined by what was seen", "are not determined by what was seen"),
     "unsure": ("is too uncertain to say", "are too uncertain to say"),
+    "novel": ("holds a value never seen", "hold a value never seen"),
 }
 
 
-def _causes(found: Findings, names: tuple[str, ...]) -> str:
-    parts = [f"{found.counts[name]:,} {_CAUSES[name][found.counts[name] != 1]}" for name in names if found.counts[name]]
+def _causes(counts: Mapping[str, int], names: tuple[str, ...]) -> str:
+    parts = [f"{counts[name]:,} {_CAUSES[name][counts[name] != 1]}" for name in names if counts[name]]
     return listing(parts) if parts else ""
 
 
