@@ -458,7 +458,7 @@ def test_a_shortcut_names_what_pulls_the_wrong_way() -> None:
         assert one.verdict == "shortcut"
         # context 0 should follow the first feature, yet the second one's value decides, and the reverse
         wrong = "f2" if one.combination["f0"] == "0" else "f1"
-        assert one.why.startswith(f"{wrong} = {one.combination[wrong]} pulls the wrong way: towards {one.prediction}")
+        assert one.why.startswith(f"Pulled the wrong way (to {one.prediction}) by {wrong} = {one.combination[wrong]} (")
 
 
 # What sums can and cannot express

@@ -1,5 +1,6 @@
 """Gates: a share that a pipeline is held to, and the exit code that says how it ended."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -8,16 +9,23 @@ Gates = dict[str, dict[str, Any]]
 
 def check(share: Callable[[str], float], gates: Mapping[str, float], *, thin: Callable[[str], bool]) -> Gates:
     """Each gate with what it asks, what was found, and how it ended; `thin` says where the evidence is not enough."""
-    return {
-        name: {"asked": least, "found": share(name), "verdict": _verdict(share(name), least, thin(name))}
-        for name, least in gates.items()
-    }
+    return {name: _gate(share(name), least, thin(name)) for name, least in gates.items()}
 
 
-def _verdict(found: float, least: float, thin: bool) -> str:
-    if found < least:
-        return "fail"
-    return "not enough evidence" if thin else "pass"
+def _gate(found: float, least: float, thin: bool) -> dict[str, Any]:
+    if math.isnan(found):
+        return {"asked": least, "found": None, "verdict": "not enough evidence"}
+    verdict = "fail" if found < least else "not enough evidence" if thin else "pass"
+    return {"asked": least, "found": found, "verdict": verdict}
+
+
+def lines(checked: Gates) -> list[str]:
+    """Each gate as a line of the summary."""
+    return [
+        f"  gate   {name} {'unknown' if gate['found'] is None else format(gate['found'], '.3f')}, "
+        f"asked {gate['asked']:g}: [bold]{gate['verdict']}[/]"
+        for name, gate in checked.items()
+    ]
 
 
 def exit_code(checked: Gates) -> int:

@@ -10,6 +10,7 @@ import recombine
 from recombine.cli import gates, options, reading
 from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_prediction import summary
+from recombine.errors import SpaceError
 from recombine.files import write_text
 
 
@@ -103,10 +104,17 @@ def _truth(truth: str | None, source: str, support: Any, *, target: str, **given
         return None
     kind = "label" if hasattr(support.target, "classes") else "number"
     given |= {"target_kind": kind}
-    apart = Path(truth).suffix != "" or "/" in truth or "://" in truth
-    if apart:
-        return reading.read(truth, target=target, **given | {"where": None, "table": None, "weight": None})
-    return reading.read(source, target=truth, **given)
+    if Path(truth).suffix == "" and "/" not in truth and "://" not in truth:
+        return reading.read(source, target=truth, **given)
+    given |= {"where": None, "table": None, "weight": None}
+    try:
+        return reading.read(truth, target=target, **given)
+    except SpaceError:  # it may hold one value of a factor only, which is fine where the table has more
+        return reading.read(truth, target=target, **given | {"domain": _domain(support)})
+
+
+def _domain(support: Any) -> dict[str, list[Any]]:
+    return {factor.name: list(factor.values) for factor in support.space.factors}
 
 
 def _for_machines(found: Any, checked: gates.Gates) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def read(source: str, *, factors: Many, target: str | None, watch: Watch, **give
         target_kind=given["target_kind"],
         where=given["where"],
         bins=options.bins(given["bins"]),
-        domain=options.domain(given["domain"]),
+        domain=given["domain"] if isinstance(given["domain"], dict) else options.domain(given["domain"]),
         impossible=options.impossible(given["impossible"]),
         weight=given["weight"],
         missing=given["missing"],

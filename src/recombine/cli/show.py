@@ -13,6 +13,7 @@ from rich.padding import Padding
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from recombine.cli.gates import lines as gate_lines
 from recombine.errors import RecombineError
 from recombine.words import count, measure, percent
 
@@ -114,8 +115,8 @@ def summary(audit: Any, gates: dict[str, dict[str, Any]]) -> None:
     console.print(Padding(sentence, (0, 2)), width=min(console.width, 100))
     console.print()
     console.print(_facts(audit))
-    for name, gate in gates.items():
-        console.print(f"  gate   {name} {gate['found']:.3f}, asked {gate['asked']:g}: [bold]{gate['verdict']}[/]")
+    for line in gate_lines(gates):
+        console.print(line)
     next_commands(console, _next(audit))
 
 

@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+from recombine.cli.gates import lines as gate_lines
 from recombine.cli.show import console_for, next_commands, short
 from recombine.words import measure, percent
 
@@ -34,8 +35,8 @@ def summary(prediction: Any, gates: dict[str, dict[str, Any]]) -> None:
     if prediction.worst:
         console.print()
         console.print(_worst(prediction))
-    for name, gate in gates.items():
-        console.print(f"  gate   {name} {gate['found']:.3f}, asked {gate['asked']:g}: [bold]{gate['verdict']}[/]")
+    for line in gate_lines(gates):
+        console.print(line)
     next_commands(console, _next(prediction))
 
 

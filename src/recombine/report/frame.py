@@ -142,6 +142,7 @@ def _template(name: str) -> Template:
     )
     for spoken in ("whole", "decimal", "percent", "shorten", "value"):
         environment.filters[spoken] = getattr(wording, spoken)
+    environment.filters["table_name"] = table_name
     return environment.get_template(name)
 
 

@@ -35,6 +35,7 @@ MOST_LISTED = 10**6
 _DRAWN = 10_000
 _WORST = 200
 _POINTS = 1_000
+_ENOUGH_KNOWN = 5  # true answers for a line through them, unless there are no more
 _WORST_FIRST = (CANNOT, SHORTCUT, LEAK, NOT_DETERMINED, UNSURE)
 
 Progress = Callable[[str, float | None], None]
@@ -95,7 +96,7 @@ class Prediction:
     def share(self, name: str) -> float:
         """A share that a gate can be held against: a verdict's among the unseen, or `right` of those with a truth."""
         if name == "right" and self.known is not None:
-            return 1 - self.known.wrong / max(self.known.known, 1)
+            return 1 - self.known.wrong / self.known.known if self.known.known else float("nan")
         unseen = {verdict: count for verdict, count in self.counts.items() if verdict != "seen"}
         if name not in unseen:
             raise SettingError(
@@ -103,7 +104,9 @@ class Prediction:
                 why="a prediction does not measure it" + (" without a truth" if name == "right" else ""),
                 instead=f"write one of {', '.join(unseen)}, or right with a truth",
             )
-        return unseen[name] / max(sum(unseen.values()), 1)
+        if not any(unseen.values()):
+            return float(name == "fine")
+        return unseen[name] / sum(unseen.values())
 
     def record(self) -> Record:
         """The prediction as plain data, which can be saved, drawn and loaded."""
@@ -322,7 +325,7 @@ def _slope(diagnosis: Diagnosis) -> Slope | None:
     learner = diagnosis.learner
     own = learner.answers
     unseen = np.flatnonzero(~diagnosis.seen & (diagnosis.rungs != "novel"))
-    with_truth = own.kind == "number" and diagnosis.known[unseen].any()
+    with_truth = own.kind == "number" and int(diagnosis.known[unseen].sum()) >= min(_ENOUGH_KNOWN, len(unseen))
     said = own.best(diagnosis.scores)[unseen]
     should = diagnosis.truth[unseen] if with_truth else own.best(diagnosis.unleaked)[unseen]
     line = slopes.line(should, said)
@@ -332,7 +335,7 @@ def _slope(diagnosis: Diagnosis) -> Slope | None:
     shown = slopes.thinned(usable.tolist(), _POINTS, seed=learner.seed)
     points = zip(should[shown].tolist(), said[shown].tolist(), diagnosis.verdicts[unseen][shown].tolist(), strict=True)
     return Slope(
-        against="the truth" if with_truth else "an answer without a leak",
+        against="truth" if with_truth else "an answer without a leak",
         value=line[0],
         offset=line[1],
         points=tuple(points),

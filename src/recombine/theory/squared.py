@@ -48,6 +48,8 @@ def squared(
     bordered = np.column_stack([answers, np.ones(len(answers))])
     both = _checked(_solve(support, (0.0, *weights[1:]), penalty, bordered, tolerance), tolerance)
     solved, ones = both.weights[:, :-1], both.weights[:, -1]
+    if not ones.any():  # nothing but the intercept: the mean
+        return Duals(solved, answers.mean(axis=0), both.residual, both.iterations)
     intercept = solved.sum(axis=0) / ones.sum()
     return Duals(solved - ones[:, None] * intercept, intercept, both.residual, both.iterations)
 

@@ -11,7 +11,7 @@ their variance is added exactly: no seen combination holds two of them, so they 
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -31,6 +31,7 @@ _LARGEST_KERNEL = 2_000
 _CHUNK_NUMBERS = 10**7
 _CACHED = 1 << 15  # combinations whose sums stay close to the processor
 _DRAW_TOLERANCE = 1e-3  # moves a variance by less than a tenth of a percent
+_ALMOST_NOTHING = 1e-6
 _DRAWS = ((10**5, 64), (10**6, 32), (math.inf, 16))
 
 
@@ -181,6 +182,8 @@ class _ByDraws:
     """Draws from the posterior, all of them kept as coefficients of the seen conjunctions."""
 
     def __init__(self, asked: Uncertainty) -> None:
+        if asked.penalty.typical == 0:  # no penalty is the limit of a small one
+            asked = replace(asked, penalty=Penalty(_ALMOST_NOTHING * asked.prior))
         self._asked = asked
         self._design = Design.of(asked.support, asked.bounded)
         full = len(asked.weights) - 1

@@ -55,12 +55,19 @@ def grade(found: Findings) -> str:
 
 def verdict(found: Findings) -> str:
     """The answer in a sentence that a person would say."""
-    if not found.asked:
-        return f"Every combination that could be asked about was seen. {SCOPE}"
-    first = _with_truth(found) if found.known else _without_truth(found)
+    first = _first(found)
     novel = found.counts["novel"]
     last = f" {_many(novel, 'combination holds', 'combinations hold')} a value never seen." if novel else ""
     return f"{first}{last} {SCOPE}"
+
+
+def _first(found: Findings) -> str:
+    if not found.asked:
+        return "Every combination of seen values was seen." if found.counts["novel"] else "Every combination was seen."
+    first = _with_truth(found) if found.known else _without_truth(found)
+    if found.known and found.known < found.asked:
+        first += f" Of all {found.asked:,} unseen combinations, {found.counts['fine']:,} have a sound answer."
+    return first
 
 
 def _with_truth(found: Findings) -> str:
@@ -123,7 +130,8 @@ def _salience(found: Findings) -> str:
 def _slope(slope: Slope | None) -> str:
     if slope is None:
         return ""
-    return f"Against {slope.against}, predictions on unseen combinations have a slope of {measure(slope.value)}."
+    against = "the truth" if slope.against == "truth" else slope.against
+    return f"Against {against}, predictions on unseen combinations have a slope of {measure(slope.value)}."
 
 
 def _needed(slope: Slope | None) -> str:
