@@ -24,6 +24,7 @@ from recombine.auditing.unseen import LeverageSummary, Listed, unseen
 from recombine.auditing.verdict import Evidence, grade, reasons, verdict
 from recombine.errors import SettingError
 from recombine.factors import stored
+from recombine.factors.space import rows_of
 from recombine.factors.support import Support
 from recombine.records import Provenance, Record
 
@@ -88,7 +89,7 @@ class Audit:
         Combinations are tuples in the order of the factors, mappings from factor to value, or a table with the
         factors as columns.
         """
-        rows = combinations.to_pylist() if hasattr(combinations, "to_pylist") else _rows(combinations)
+        rows = rows_of(combinations)
         codes = self.support.space.encode(rows)
         names = self.support.space.names
         given = [[row[name] if isinstance(row, Mapping) else row[k] for row in rows] for k, name in enumerate(names)]
@@ -151,14 +152,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-
-
-def _rows(combinations: Any) -> list[Any]:
-    return (
-        combinations.to_dict("records")
-        if hasattr(combinations, "to_dict") and hasattr(combinations, "iloc")
-        else list(combinations)
-    )
 
 
 def audit(support: Support, *, seed: int = 0) -> Audit:

@@ -64,6 +64,16 @@ class Factor:
         return tuple(text(value) for value in self.values)
 
 
+def rows_of(combinations: Any) -> list[Any]:
+    """Combinations as rows, from an Arrow table, a frame, or any sequence of tuples or mappings."""
+    if hasattr(combinations, "to_pylist"):
+        found: list[Any] = combinations.to_pylist()
+        return found
+    if hasattr(combinations, "to_dict") and hasattr(combinations, "iloc"):
+        return list(combinations.to_dict("records"))
+    return list(combinations)
+
+
 def _hashable(value: Any) -> bool:
     try:
         hash(value)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from recombine.factors.groups import Codes, Ints, Numbers
-from recombine.factors.space import Factor, Space
+from recombine.factors.space import Factor, Space, rows_of
 from recombine.theory.diagnosis import VERDICTS, Diagnosis
 from recombine.theory.salience import members
 
@@ -15,13 +15,7 @@ _REACH = 1.959963984540054
 
 def read_combinations(space: Space, given: Any) -> Codes:
     """Combinations as tuples, mappings, an Arrow table or a frame, in positions of values."""
-    if hasattr(given, "to_pylist"):
-        rows: list[Any] = given.to_pylist()
-    elif hasattr(given, "iloc"):
-        rows = given.to_dict("records")
-    else:
-        rows = list(given)
-    return np.asfortranarray(space.encode(rows))
+    return np.asfortranarray(space.encode(rows_of(given)))
 
 
 def lines(diagnosis: Diagnosis, *, contributions: bool) -> pa.Table:

@@ -79,6 +79,15 @@ class Prediction:
         cells = "".join(f"<td>{escape(name)}<br><b>{count:,}</b></td>" for name, count in self.counts.items())
         return f"<p><b>{escape(self.verdict)}</b></p><table><tr>{cells}</tr></table>"
 
+    def __eq__(self, other: object) -> bool:
+        """Same numbers, rows and provenance."""
+        if not isinstance(other, Prediction):
+            return NotImplemented
+        mine, theirs = (asdict(one.provenance) | one._data() for one in (self, other))
+        return mine == theirs and bool(self.table.equals(other.table))
+
+    __hash__ = None  # type: ignore[assignment]
+
     @property
     def salience(self) -> Salience:
         """The weights of the learner's conjunctions."""
