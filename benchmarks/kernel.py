@@ -309,7 +309,7 @@ def plain_gradients(given: Input, cap: float) -> Subject:
 
 
 def lsmr(given: Input, tolerance: float, most: int) -> Subject:
-    """SciPy's LSMR on the primal least squares, a sparse column for each seen conjunction, scaled by its weight's root."""
+    """SciPy's LSMR on the primal least squares: a sparse column for each seen conjunction, times its weight's root."""
     from scipy.sparse.linalg import lsmr as solve
 
     problem, codes, answers = given.problem, given.codes(), given.answers()

@@ -255,6 +255,14 @@ def test_a_combination_seen_often_keeps_less_for_itself(seed: int) -> None:
     assert found[fresh] == pytest.approx(by_penalty[fresh], abs=EXACT)
 
 
+def test_noise_of_a_salience_is_a_ridge() -> None:
+    support, truth = addition(NINE, [0], counts=np.arange(17) % 3 + 1)
+    noisy = recombine.predict(support, salience=Salience.by_order([0.2, 0.3, 0.1], noise=0.25), truth=truth)
+    ridged = recombine.predict(support, salience="order:0.2,0.3,0.1", ridge=0.25, truth=truth)
+    for column in ("prediction", "unleaked", "variance"):
+        assert unseen(noisy, column) == pytest.approx(unseen(ridged, column), abs=1e-12)
+
+
 # Context dependence: the shortcut
 
 

@@ -8,20 +8,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 from typer.testing import CliRunner
 
 import recombine
 from recombine import Prediction, Salience
 from recombine.cli.app import app
 from recombine.errors import RecombineError, SettingError, TableError
-from recombine.factors.support import Support
+from recombine.factors.support import NumberTarget, Support
 from recombine.theory import backtest as backtesting
 from recombine.theory import baselines
 from recombine.theory import prediction as module
 from recombine.theory.answers import answers
 from recombine.theory.diagnosis import VERDICTS
+from recombine.theory.realisable import SeenParts, best_margin
 from tests.tables import brute_determined, brute_scores, every, labels, numbers, one_hot, supports
 from tests.test_cli import run
 
@@ -206,6 +208,15 @@ def test_unsure() -> None:
     assert (row["verdict"], row["rung"]) == ("unsure", "determined")
     assert found.worst[0].why == "Too little was seen of its parts to say."
     assert row["variance"] > 4 + 0.5 * 2
+
+
+@pytest.mark.parametrize(("full", "verdict"), [(1.9, "unsure"), (2.1, "unsure"), (0.3, "leak")])
+def test_unsure_begins_where_half_of_the_doubt_is_left(full: float, verdict: str) -> None:
+    """Of the two values' variance, 2 in all, more than 1 is left after what was seen."""
+    found = recombine.predict(prices(EIGHT_OF_NINE), salience=f"order:0,1,{full}")
+    row = row_of(found, "felt", "scarf")
+    assert row["verdict"] == verdict
+    assert (row["variance"] - full > 1) is (verdict == "unsure")
 
 
 def test_novel() -> None:
@@ -414,6 +425,30 @@ def test_accuracy_agrees_with_what_is_wrong() -> None:
     assert {row["error"] for row in found.table.to_pylist() if not row["seen"]} == {1.0}
 
 
+@settings(max_examples=60)
+@given(supports(most_factors=3, most_values=4), st.integers(0, 2**32 - 1))
+def test_signs_are_within_reach_where_a_linear_programme_finds_them(support: Support, seed: int) -> None:
+    """Some sum over seen lower conjunctions gives all that is asked its sign with a margin of one, or none does."""
+    rng = np.random.default_rng(seed)
+    cells = every(support.space.sizes)
+    fresh = cells[support.groups(range(cells.shape[1])).lookup(cells) < 0]
+    assume(len(fresh))
+    asked = fresh[np.sort(rng.permutation(len(fresh))[:8])]
+    signs = rng.choice([-1.0, 1.0], len(asked))
+    weights = (1.0,) * 2 ** cells.shape[1]
+    columns = [np.ones((len(asked), 1))]
+    for mask in range(1, len(weights) - 1):
+        groups = support.groups([k for k in range(cells.shape[1]) if mask >> k & 1])
+        columns.append((groups.lookup(asked)[:, None] == np.arange(groups.size)).astype(float))
+    design = np.hstack(columns)
+    bounds = [(None, None)] * design.shape[1]
+    possible = linprog(np.zeros(design.shape[1]), -signs[:, None] * design, -np.ones(len(asked)), bounds=bounds).success
+    found = best_margin(SeenParts.of(support, weights, np.asfortranarray(asked)), signs)
+    assert bool(found.min() > 1e-6) is bool(possible)
+    if possible:
+        assert found.min() >= 1 - 1e-6
+
+
 # Shares, words, records
 
 
@@ -538,6 +573,23 @@ def test_the_track_record_is_what_the_folds_say() -> None:
     assert kernel.score == pytest.approx(np.sqrt(np.mean(np.square(errors))), abs=1e-9)
     assert kernel.low < kernel.score < kernel.high
     assert sum(rung.tested for rung in record.rungs) == 30
+
+
+def test_intervals_allow_for_the_noise_of_what_is_held_out() -> None:
+    """A mean of few examples is itself uncertain: their variance over their number is part of the interval."""
+    cells = every((5, 5))
+    values = cells[:, 0] - 1.0 * cells[:, 1]
+    plain = numbers(cells, values)
+    half = 2.0  # each combination holds two examples, this far on either side of their mean
+    target = NumberTarget("y", np.full(25, 2.0), 2 * values, 2 * (values**2 + half**2))
+    noisy = Support(plain.space, plain.codes, np.full(25, 2.0), target, rows=50)
+    widths = [
+        np.array([high - low for _, _, low, high in recombine.backtest(one, salience="relu:1").points])
+        for one in (plain, noisy)
+    ]
+    within = 2 * half**2 / (2 - 1)  # the pooled variance of one example
+    expected = np.sqrt((widths[0] / 2 / 1.96) ** 2 + within / 2)
+    assert widths[1] / 2 / 1.96 == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_random_target_is_not_beaten_by_luck() -> None:

@@ -89,6 +89,7 @@ def agree(found: np.ndarray, expected: np.ndarray, *, to: float = 1e-8) -> None:
 # The squared loss, every way
 
 
+@settings(max_examples=40)
 @given(problems())
 def test_the_kernel_is_the_sum_over_sets(problem: Problem) -> None:
     weights = (0.7, *problem.weights[1:])
@@ -103,6 +104,7 @@ def test_a_value_that_is_not_one_agrees_with_nothing() -> None:
     assert agreement(codes, codes).tolist() == [[1, 1], [1, 3]]
 
 
+@settings(max_examples=60)
 @given(problems())
 def test_the_matrix(problem: Problem) -> None:
     agree(problem.scores(squared(problem.support, problem.weights, problem.penalty, problem.values)), problem.expected)
@@ -119,6 +121,7 @@ def test_the_iteration(problem: Problem) -> None:
     agree(problem.scores(duals), problem.expected, to=1e-7)
 
 
+@settings(max_examples=50)
 @given(problems(constants=(0.0, 0.7)))
 def test_sums_over_groups_and_back(problem: Problem) -> None:
     """Phi' and Phi, which take short ways through larger groups, against the indicators written out."""
@@ -152,7 +155,7 @@ def as_if_large(*, eliminate: bool = False) -> Iterator[None]:
     """Small tables solved as if they were large."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "SMALL", 0)
-        patch.setattr(module, "_eliminable", lambda support: eliminate)
+        patch.setattr(module, "eliminable", lambda support: eliminate)
         yield
 
 
@@ -164,6 +167,7 @@ def test_large_tables_with_every_constant(problem: Problem) -> None:
     agree(problem.scores(found), problem.expected, to=1e-7)
 
 
+@settings(max_examples=60)
 @given(problems(factors=2))
 def test_two_factors_by_elimination(problem: Problem) -> None:
     with as_if_large(eliminate=True):
@@ -217,7 +221,7 @@ def test_without_any_penalty_the_limit_is_meant(problem: Problem) -> None:
     expected = brute_kernel(problem.cells, problem.support.codes, bounded) @ duals + intercept
     agree(problem.scores(squared(problem.support, problem.weights, nothing, problem.values)), expected, to=1e-7)
     with as_if_large():
-        agree(problem.scores(squared(problem.support, problem.weights, nothing, problem.values)), expected, to=1e-4)
+        agree(problem.scores(squared(problem.support, problem.weights, nothing, problem.values)), expected, to=1e-7)
 
 
 def test_the_limit_is_the_limit() -> None:
@@ -241,11 +245,11 @@ def test_the_limit_is_the_limit() -> None:
 )
 def test_twelve_factors(orders: tuple[float, ...]) -> None:
     rng = np.random.default_rng(12)
-    support = support_of(rng.integers(0, 3, (40, 12)), sizes=(3,) * 12)
+    support = support_of(rng.integers(0, 3, (30, 12)), sizes=(3,) * 12)
     salience = Salience.by_order(orders, factors=12)
     ridge = 0.2
     values = rng.normal(size=(len(support), 1))
-    asked = np.asfortranarray(rng.integers(0, 3, (50, 12)).astype(np.int32))
+    asked = np.asfortranarray(rng.integers(0, 3, (20, 12)).astype(np.int32))
     expected = brute_scores(support.codes, values, asked, salience.weights, ridge / support.counts)
     penalty = Penalty.of(salience.full, ridge, support.counts)
     found = Fitted.of(support, salience.weights, squared(support, salience.weights, penalty, values))
@@ -346,6 +350,7 @@ def classifications(draw, *, constants=(0.0, 0.5)) -> Problem:
     return Problem(problem.support, problem.weights, 0.0, signs)
 
 
+@settings(max_examples=60)
 @given(classifications())
 def test_the_hard_margin_is_that_of_non_negative_least_squares(problem: Problem) -> None:
     """No intercept: min a'Qa/2 - sum a over a >= 0, with Q = L L' that is |L'a - L^-1 1|^2 / 2."""
@@ -358,6 +363,7 @@ def test_the_hard_margin_is_that_of_non_negative_least_squares(problem: Problem)
     agree(found[:, 0], expected, to=1e-6)
 
 
+@settings(max_examples=60)
 @given(classifications(constants=(math.inf,)))
 def test_the_hard_margin_with_a_free_intercept_is_a_support_vector_machine(problem: Problem) -> None:
     sign = problem.values[:, 0]
@@ -370,6 +376,7 @@ def test_the_hard_margin_with_a_free_intercept_is_a_support_vector_machine(probl
     agree(found[:, 0], expected, to=1e-4)
 
 
+@settings(max_examples=50)
 @given(classifications())
 def test_every_seen_combination_keeps_its_margin(problem: Problem) -> None:
     duals = margin(problem.support, problem.weights, problem.penalty, problem.values)

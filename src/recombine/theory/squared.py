@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from recombine.errors import SettingError, TableError
-from recombine.factors.groups import Ints, Numbers, totals
+from recombine.factors.groups import Numbers
 from recombine.factors.support import Support
 from recombine.theory import solver
 from recombine.theory.design import Design
+from recombine.theory.elimination import Elimination, eliminable
 from recombine.theory.kernel import kernel
 from recombine.theory.solver import Penalty
 
@@ -78,7 +79,7 @@ def _solve(support: Support, weights: Weights, penalty: Penalty, answers: Number
         )
     if penalty.typical == 0:
         return _limit(support, weights, answers, tolerance)
-    if len(weights) == 4 and _eliminable(support):
+    if len(weights) == 4 and eliminable(support):
         return _by_elimination(support, weights, penalty, answers)
     return _by_iteration(support, weights, penalty, answers, tolerance)
 
@@ -94,6 +95,11 @@ def _by_matrix(support: Support, weights: Weights, penalty: Penalty, answers: Nu
     solved = np.asarray(np.linalg.solve(matrix, answers), dtype=np.float64)
     residual = np.linalg.norm(matrix @ solved - answers) / max(float(np.linalg.norm(answers)), 1e-300)
     return Duals(solved, np.zeros(answers.shape[1]), float(residual), 0)
+
+
+def _by_elimination(support: Support, weights: Weights, penalty: Penalty, answers: Numbers) -> Duals:
+    solved, residual = Elimination(support, weights, penalty).solve(answers)
+    return Duals(solved, np.zeros(answers.shape[1]), residual, 1)
 
 
 def _by_iteration(support: Support, weights: Weights, penalty: Penalty, answers: Numbers, tolerance: float) -> Duals:
@@ -124,52 +130,3 @@ def _limit(support: Support, weights: Weights, answers: Numbers, tolerance: floa
         if np.linalg.norm(left - before) <= tolerance * np.linalg.norm(answers):
             break
     return Duals(total, np.zeros(answers.shape[1]), 0.0, 0)
-
-
-def _eliminable(support: Support) -> bool:
-    """Whether the smaller of two factors is so small that its own equations are solved at once."""
-    return min(support.space.sizes) ** 3 <= 10_000 * len(support)
-
-
-def _by_elimination(support: Support, weights: Weights, penalty: Penalty, answers: Numbers) -> Duals:
-    """Two factors: the larger one's equations are diagonal, so it is eliminated, and the smaller one's are dense."""
-    large, small = (0, 1) if support.space.sizes[0] >= support.space.sizes[1] else (1, 0)
-    firmness = np.ones(len(support)) if penalty.firmness is None else penalty.firmness
-    rows, columns = support.codes[:, large].astype(np.int64), support.codes[:, small].astype(np.int64)
-    shape = (support.space.sizes[large], support.space.sizes[small])
-    table = totals(rows * shape[1] + columns, firmness, shape[0] * shape[1]).reshape(shape)
-    stiffness = [penalty.typical / max(weights[1 << k], 1e-300) for k in (large, small)]
-    own = table.sum(axis=1) + stiffness[0]
-    if weights[0]:  # the constant joins the small side as one more column: every combination belongs to it
-        table = np.column_stack([table, table.sum(axis=1)])
-    inner = _inner(table, weights, penalty, stiffness[1]) - table.T @ (table / own[:, None])
-    weighed = firmness[:, None] * answers
-    by_row = _totals(rows, weighed, shape[0])
-    by_column = _totals(columns, weighed, shape[1])
-    if weights[0]:
-        by_column = np.vstack([by_column, weighed.sum(axis=0)])
-    held = np.linalg.solve(inner, by_column - table.T @ (by_row / own[:, None]))
-    freed = (by_row - table @ held) / own[:, None]
-    explained = freed[rows] + held[columns] + (held[-1] if weights[0] else 0.0)
-    solved = firmness[:, None] * (answers - explained) / penalty.typical
-    expressed = (
-        weights[0] * solved.sum(axis=0)
-        + weights[1 << large] * _totals(rows, solved, shape[0])[rows]
-        + weights[1 << small] * _totals(columns, solved, shape[1])[columns]
-    )
-    residual = np.linalg.norm(expressed - explained) / max(float(np.linalg.norm(answers)), 1e-300)
-    return Duals(solved, np.zeros(answers.shape[1]), float(residual), 1)
-
-
-def _inner(table: Numbers, weights: Weights, penalty: Penalty, stiffness: float) -> Numbers:
-    """The small side's own block: diagonal for its values, and a border for the constant."""
-    sums = table.sum(axis=0)
-    inner = np.diag(sums + stiffness)
-    if weights[0]:
-        inner[-1, :-1] = inner[:-1, -1] = sums[:-1]
-        inner[-1, -1] = sums[-1] + penalty.typical / weights[0]
-    return inner
-
-
-def _totals(groups: Ints, values: Numbers, size: int) -> Numbers:
-    return np.stack([totals(groups, column, size) for column in values.T], axis=1)
