@@ -98,13 +98,16 @@ def predict(
     raise typer.Exit(gates.exit_code(checked))
 
 
+_TABLES = (".csv", ".tsv", ".parquet", ".pq", ".json", ".jsonl", ".ndjson", ".gz", ".zst", ".duckdb", ".arrow")
+
+
 def _truth(truth: str | None, source: str, support: Any, *, target: str, **given: Any) -> Any:
     """True answers from a file of its own, or from a column of the same table."""
     if truth is None:
         return None
     kind = "label" if hasattr(support.target, "classes") else "number"
     given |= {"target_kind": kind}
-    if Path(truth).suffix == "" and "/" not in truth and "://" not in truth:
+    if not ("://" in truth or Path(truth).exists() or Path(truth).suffix in _TABLES):
         return reading.read(source, target=truth, **given)
     given |= {"where": None, "table": None, "weight": None}
     try:

@@ -16,7 +16,6 @@ from recombine.theory.diagnosis import Diagnosis
 from recombine.theory.learner import Learner
 from recombine.theory.salience import members
 
-IMPOSSIBLE, NOT_LISTED = 8, 9
 _MOST_CELLS = 300_000
 _MOST_PARTS = 2_000_000
 
@@ -62,14 +61,13 @@ class Cube:
 
     def cells(self, diagnosis: Diagnosis) -> pa.Table:
         """A line a cell; `diagnosis` was made for this cube's codes."""
-        own, space = diagnosis.learner.answers, diagnosis.learner.support.space
-        verdict = np.where(space.is_impossible(self.codes), IMPOSSIBLE, diagnosis.verdicts).astype(np.uint8)
+        own = diagnosis.learner.answers
         place = diagnosis.learner.seen(self.codes)
         counts = np.where(place >= 0, diagnosis.learner.support.counts[place], 0.0)
         sd = np.sqrt(diagnosis.learner.scale * diagnosis.variances[0])
         return pa.table(
             {
-                "verdict": verdict,
+                "verdict": diagnosis.verdicts,
                 "prediction": own.best(diagnosis.scores).astype(np.float32),
                 "label": diagnosis.predicted.astype(np.int16),
                 "sd": sd.astype(np.float32),

@@ -21,8 +21,8 @@ from recombine.factors.groups import Codes, Ints, Numbers
 from recombine.theory.learner import Learner
 from recombine.theory.realisable import SeenParts, best_margin, shortfall
 
-VERDICTS = ("seen", "fine", "leak", "shortcut", "can't", "not determined", "unsure", "novel")
-SEEN, FINE, LEAK, SHORTCUT, CANNOT, NOT_DETERMINED, UNSURE, NOVEL = range(8)
+VERDICTS = ("seen", "fine", "leak", "shortcut", "can't", "not determined", "unsure", "novel", "impossible")
+SEEN, FINE, LEAK, SHORTCUT, CANNOT, NOT_DETERMINED, UNSURE, NOVEL, IMPOSSIBLE = range(9)
 
 WRONG = 0.1
 """A number is wrong if it is off by more than this share of the seen answers' standard deviation."""
@@ -111,11 +111,12 @@ class Diagnosis:
 
     @cached_property
     def verdicts(self) -> npt.NDArray[np.uint8]:
-        """One of the eight verdicts for each."""
+        """One of the verdicts for each."""
         wrong = self.wrong
         moved = self._moved
         conditions = [
             (self.seen, SEEN),
+            (self.rungs == "impossible", IMPOSSIBLE),
             (self.rungs == "novel", NOVEL),
             (self.rungs == "undetermined", NOT_DETERMINED),
             (wrong & self.cannot, CANNOT),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from recombine import records
@@ -22,7 +23,7 @@ from recombine.theory.answers import answers, class_names
 from recombine.theory.backtest import Backtest
 from recombine.theory.backtest import backtest as back_tested
 from recombine.theory.cube import Cube, product
-from recombine.theory.diagnosis import CANNOT, LEAK, NOT_DETERMINED, SHORTCUT, UNSURE, VERDICTS, Diagnosis
+from recombine.theory.diagnosis import CANNOT, IMPOSSIBLE, LEAK, NOT_DETERMINED, SHORTCUT, UNSURE, VERDICTS, Diagnosis
 from recombine.theory.learner import Learner, Loss, learn, trained
 from recombine.theory.lines import lines, read_combinations
 from recombine.theory.resolve import resolve
@@ -279,7 +280,7 @@ def _assemble(
     sampled: bool,
 ) -> Prediction:
     learner = diagnosis.learner
-    counts = dict(zip(VERDICTS, np.bincount(diagnosis.verdicts, minlength=len(VERDICTS)).tolist(), strict=True))
+    counts = _tally(diagnosis.verdicts)
     known = _known(diagnosis, truth)
     found = wording.Findings(
         counts=counts,
@@ -314,8 +315,12 @@ def _assemble(
 
 def _causes(diagnosis: Diagnosis) -> dict[str, int]:
     """How many of the unseen combinations with a known answer come out wrong, by their verdict."""
-    verdicts = diagnosis.verdicts[diagnosis.wrong & ~diagnosis.seen]
-    return dict(zip(VERDICTS, np.bincount(verdicts, minlength=len(VERDICTS)).tolist(), strict=True))
+    return _tally(diagnosis.verdicts[diagnosis.wrong & ~diagnosis.seen])
+
+
+def _tally(verdicts: npt.NDArray[np.uint8]) -> dict[str, int]:
+    """How many there are of each verdict; the impossible ones do not count."""
+    return dict(zip(VERDICTS[:IMPOSSIBLE], np.bincount(verdicts, minlength=len(VERDICTS)).tolist(), strict=False))
 
 
 def _known(diagnosis: Diagnosis, truth: Truth | None) -> Known | None:

@@ -23,7 +23,7 @@ Weights = tuple[float, ...]
 
 SMALL = 300
 """Up to this many combinations a matrix is quicker than group sums, and exact to the last digits."""
-_LARGEST_MATRIX = 3_000
+_LARGEST_MATRIX = 6_000
 _MANY_SETS = 60
 """With more sets of factors than this (six factors and more) a matrix stays the quicker way for longer."""
 _LIMIT = 1e-6
