@@ -328,13 +328,21 @@ def lsmr(given: Input, tolerance: float, most: int) -> Subject:
 
 def lsmr_settings(given: Input, cap: float) -> Callable[[], tuple[float, int]]:
     """LSMR cannot be told to stop at a dual residual: find the tolerance that gets it there, at no cost to it."""
-    begun = lsmr(given, 0.0, 20)()
-    most = max(int(20 * cap / begun["seconds"]), 20)
+    timed = lsmr(given, 0.0, 20)()
+    most = max(int(20 * cap / timed["seconds"]), 20)
 
     def work() -> tuple[float, int]:
-        for exponent in range(7, 16):
+        nonlocal most
+        exponent = 7
+        while exponent < 15:
             found = lsmr(given, 10.0**-exponent, most)()
-            if found["residual"] <= TOLERANCE or found["iterations"] >= most:
+            if found["residual"] <= TOLERANCE:
+                break
+            if found["iterations"] < most:
+                exponent += 1
+            elif found["seconds"] < 0.7 * cap:  # the machine was busier when the iterations were reckoned
+                most = int(most * cap / found["seconds"])
+            else:
                 break
         return 10.0**-exponent, most
 
@@ -580,6 +588,7 @@ def picture(lines: dict[str, list[tuple[int, float, float]]], out: Path) -> None
     ends = np.array([sizes[0], sizes[-1]])
     axes.plot(ends, seconds[-1] * ends / ends[-1], color="0.7", linewidth=1, linestyle=(0, (4, 3)))
     axes.set(xscale="log", yscale="log", xlabel="seen combinations of 3 factors, one in 8 seen", ylabel="seconds")
+    axes.minorticks_off()
     axes.yaxis.set_major_formatter("{x:g}")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="0.92")
@@ -596,8 +605,8 @@ def picture(lines: dict[str, list[tuple[int, float, float]]], out: Path) -> None
 def _apart(heights: dict[str, float]) -> dict[str, float]:
     """Where to write beside the lines' ends so that no two labels touch."""
     placed: dict[str, float] = {}
-    for label in sorted(heights, key=heights.__getitem__):
-        placed[label] = max(heights[label], max(placed.values(), default=0.0) * 2.5)
+    for label in sorted(heights, key=heights.__getitem__, reverse=True):
+        placed[label] = min(heights[label], min(placed.values(), default=np.inf) / 3)
     return placed
 
 
