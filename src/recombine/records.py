@@ -100,14 +100,14 @@ def load(folder: str | Path, kind: str) -> Record:
         raise RecordError(
             f"no saved {kind} in '{folder}'",
             why=f"the folder holds no {FILE}",
-            instead=f"give the folder that was written by `recombine {kind} … --out FOLDER`",
+            instead=f"give the folder that was written by `recombine {_verb(kind)} … --out FOLDER`",
         )
     content = _read_json(path)
     if content.pop("kind", None) != kind or content.pop("format", None) != FORMAT:
         raise RecordError(
             f"'{folder}' is not {_article(kind)} that this version can read",
             why=f"it was saved as another kind, or in another format than {FORMAT}",
-            instead=f"make it again with `recombine {kind} … --out FOLDER`",
+            instead=f"make it again with `recombine {_verb(kind)} … --out FOLDER`",
         )
     provenance = Provenance(**content.pop("provenance"))
     sums = content.pop("tables", {})
@@ -194,6 +194,11 @@ def _damaged(path: Path, reason: object) -> RecordError:
         why=str(reason),
         instead="make the result again, or restore the file from a copy",
     )
+
+
+def _verb(kind: str) -> str:
+    """The command that makes a kind of result."""
+    return {"prediction": "predict"}.get(kind, kind)
 
 
 def _article(kind: str) -> str:

@@ -952,3 +952,37 @@ def test_the_track_record_is_printed(folder: Path) -> None:
 def test_a_vast_space_is_told_by_the_command(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_LISTED", 5)
     assert "1 unseen ones drawn at random" in command()[1]
+
+
+# What a first-time user met
+
+
+def test_a_look_up_table_knows_nothing_of_the_unseen() -> None:
+    found = recombine.predict(prices(THREE_CORNERS), salience="order:0,0,1")
+    assert found.counts["unsure"] == 1
+    assert found.grade == "not enough evidence"
+
+
+def test_rows_without_an_answer_are_told() -> None:
+    table = {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "y": [1.0, 2.0, 3.5, None]}
+    found = recombine.predict(recombine.read(table, factors=["a", "b"], target="y"))
+    assert "1 combination has no y: nothing was learnt from them, and they count as unseen." in found.reasons
+
+
+def test_a_truth_about_seen_combinations_alone_is_told() -> None:
+    found = recombine.predict(prices(THREE_CORNERS), truth=prices(THREE_CORNERS))
+    assert "The truth speaks of none of the unseen combinations." in found.reasons
+
+
+def test_nothing_asked_is_not_everything_seen() -> None:
+    assert recombine.predict(prices(THREE_CORNERS), combinations=[]).verdict.startswith(
+        "No combination was asked about."
+    )
+
+
+def test_a_truth_must_be_read_first_and_share_a_class() -> None:
+    support = kinds("silk hat light\nsilk coat light\nwool hat warm")
+    with pytest.raises(SettingError, match="the truth is a str"):
+        recombine.predict(support, truth="truth.csv")  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="none of them is a class of 'kind'"):
+        recombine.predict(support, truth=kinds("wool coat red\nsilk hat blue\nwool hat red"))

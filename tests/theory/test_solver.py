@@ -285,9 +285,9 @@ def test_negative_weights_are_solved_while_they_are_a_kernel_and_small() -> None
     support = support_of(cells)
     found = Fitted.of(support, weights, squared(support, weights, Penalty(0.4), values)).scores(cells)
     agree(found, values)
-    many = support_of(every((60, 60)))
-    with pytest.raises(SettingError, match="negative weights with 3,600 combinations"):
-        squared(many, weights, Penalty(0.4), rng.normal(size=(3600, 1)))
+    many = support_of(every((80, 80)))
+    with pytest.raises(SettingError, match="negative weights with 6,400 combinations"):
+        squared(many, weights, Penalty(0.4), rng.normal(size=(6400, 1)))
 
 
 def test_a_problem_that_loses_its_digits_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ def audit(
             help="A gate on what is seen or determined: determined=0.95. Exit 3 below it, 4 without evidence.",
         ),
     ] = [],  # noqa: B006
-    seed: Annotated[int, typer.Option(help="Which examples are drawn where a space is too large to list.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Which examples are drawn where a space is too large to list.")] = 0,
 ) -> None:
     """Which combinations are missing, and which of them can be worked out from the rest?"""
     asked = options.gates(fail_under)

@@ -24,7 +24,9 @@ def check_page(path: Path | None) -> None:
     """A page is written to a page: a slip must not replace the table by its report."""
     if path is not None and path.suffix.lower() not in (".html", ".htm"):
         raise SettingError(
-            f"--report {path}", why="a page's name ends in .html", instead=f"--report {path.with_suffix('.html')}"
+            f"--report {path}",
+            why="a page's name ends in .html",
+            instead=f"--report {path.with_suffix('.html') if path.name else 'page.html'}",
         )
 
 

@@ -108,7 +108,7 @@ def _next(prediction: Any) -> list[tuple[str, str]]:
     lines = []
     if not {"--report", "-r"} & words:
         lines.append((f"{command} --report predict.html", "see the grid, and click a combination to see why"))
-    if "--backtest" not in words:
+    if "--backtest" not in words and len(prediction.learner.support) >= 5:
         lines.append((f"{command} --backtest", "see its track record on combinations that were seen"))
     if not {"--salience", "-s"} & words:
         lines.append((f"{command} --salience fit", "let the data say what counts"))

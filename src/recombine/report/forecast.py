@@ -142,7 +142,7 @@ def curve(found: Data | None) -> Plot | None:
         [*goals, axes.path(points, "curve")],
         marks,
         labels,
-        "How far predictions shrink towards the mean, by how many seen combinations each value is in. "
+        "How much of a value's effect is carried over, by how many seen combinations the value is in. "
         "The dotted lines are .8, .9 and .95; a dot is where a factor stands now.",
     )
 

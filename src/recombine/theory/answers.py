@@ -83,14 +83,13 @@ def answers(support: Support, *, one_class: bool = False) -> Answers:
             why="what unseen combinations would be answered follows from the answers of the seen ones",
             instead="name the column to predict: --target COLUMN, or recombine.read(…, target='COLUMN')",
         )
-    found = _numbers(target) if isinstance(target, NumberTarget) else _labels(target, len(support), one_class)
-    if not len(found):
+    if not target.count.sum() > 0:
         raise TableError(
             f"no row has a {target.name!r}",
             why="every one of them is missing or NaN, so there is nothing to predict from",
             instead="name a target that is filled in, or repair the column",
         )
-    return found
+    return _numbers(target) if isinstance(target, NumberTarget) else _labels(target, len(support), one_class)
 
 
 def _numbers(target: NumberTarget) -> Answers:

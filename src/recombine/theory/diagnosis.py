@@ -107,7 +107,8 @@ class Diagnosis:
         uncertainty = self.learner.uncertainty
         lower = uncertainty.prior - uncertainty.weights[-1] - uncertainty.bounded[0]
         left = self.variances[0] - uncertainty.kept(self.codes)[0]
-        return (np.asarray(left > (1 - KNOWN) * lower) | self._undecided(self.scores)) & ~self.seen
+        ignorant = np.asarray(left > (1 - KNOWN) * lower) if lower > 0 else np.ones(len(self.codes), dtype=bool)
+        return (ignorant | self._undecided(self.scores)) & ~self.seen
 
     @cached_property
     def verdicts(self) -> npt.NDArray[np.uint8]:

@@ -18,6 +18,12 @@ from recombine.theory.salience import Salience
 
 def salience_of_file(path: str | Path, space: Space) -> Salience:
     """The salience that a representation gives to each set of factors."""
+    if not Path(path).is_file():
+        raise SourceError(
+            f"cannot read the features in '{path}'",
+            why="there is no such file",
+            instead="give the path of a Parquet file",
+        )
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException) as error:
@@ -43,12 +49,23 @@ def _codes(values: list[Any]) -> np.ndarray[Any, np.dtype[np.int32]]:
     return np.array([places[value] for value in values], dtype=np.int32)
 
 
+def _lists(rows: list[Any], name: str) -> Numbers:
+    lengths = {len(row) if row is not None else 0 for row in rows}
+    if len(lengths) != 1:
+        raise ColumnError(
+            f"the lists in {name!r} have from {min(lengths)} to {max(lengths)} numbers",
+            why="every row of a representation has the same features",
+            instead="write lists of one length",
+        )
+    return np.array(rows, dtype=np.float64).reshape(len(rows), -1)
+
+
 def _features(table: pa.Table, path: str | Path) -> Numbers:
     columns = []
     for name in table.column_names:
         kind = table.schema.field(name).type
         if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind) or pa.types.is_large_list(kind):
-            columns.append(np.array(table[name].to_pylist(), dtype=np.float64))
+            columns.append(_lists(table[name].to_pylist(), name))
         elif pa.types.is_floating(kind) or pa.types.is_integer(kind):
             columns.append(table[name].to_numpy().astype(np.float64)[:, None])
     if not columns:

@@ -286,6 +286,8 @@ def _assemble(
         counts=counts,
         listed=len(diagnosis.codes),
         space=support.space.size,
+        unanswered=len(support) - len(learner.support),
+        truth_given=truth is not None,
         known=known.known if known else 0,
         wrong=_causes(diagnosis),
         salience=learner.salience,

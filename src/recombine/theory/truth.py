@@ -44,6 +44,12 @@ class Truth:
 
 def truth_of(given: Support, support: Support, own: Answers) -> Truth:
     """Another table's answers, in the positions that this table's values and classes have."""
+    if not isinstance(given, Support):
+        raise SettingError(
+            f"the truth is a {type(given).__name__}",
+            why="it is the support of another table, with the same factors and the true answers as its target",
+            instead="read it first: truth=recombine.read('truth.csv', factors=[…], target='…')",
+        )
     if given.space.names != support.space.names:
         raise SettingError(
             f"the truth has the factors {', '.join(given.space.names)}",
@@ -64,6 +70,12 @@ def truth_of(given: Support, support: Support, own: Answers) -> Truth:
         ]
     )
     values = theirs.values[:, 0] if own.kind == "number" else _classes(theirs, own)
+    if not np.isfinite(values).any():
+        raise SettingError(
+            f"the truth has the classes {', '.join(map(text, theirs.classes[:5]))}",
+            why=f"none of them is a class of {own.name!r}: {', '.join(map(text, own.classes[:5]))}",
+            instead="give a table whose target is written in the same way",
+        )
     keep = (codes >= 0).all(axis=1) & np.isfinite(values)
     return Truth(given.source.source, support.space.sizes, codes[keep], values[keep], theirs.counts[keep])
 

@@ -26,6 +26,8 @@ class Findings:
     counts: Mapping[str, int]
     listed: int
     space: int
+    unanswered: int  # combinations of the table that have no answer
+    truth_given: bool
     known: int
     wrong: Mapping[str, int]  # of the known ones that come out wrong, by verdict
     salience: Salience
@@ -45,8 +47,8 @@ def grade(found: Findings) -> str:
     if not found.asked:
         return "fine" if not found.counts["novel"] else "not enough evidence"
     share = found.counts["fine"] / found.asked
-    if share >= _MOSTLY_FINE:
-        return "fine"
+    if share >= _MOSTLY_FINE:  # whatever it thinks of itself, a forecast that loses to a simple rule is not fine
+        return "doubtful" if found.backtest is not None and found.backtest.loses_to else "fine"
     open_ = (found.counts["not determined"] + found.counts["unsure"]) / found.asked
     if open_ > _HALF:
         return "not enough evidence"
@@ -62,6 +64,8 @@ def verdict(found: Findings) -> str:
 
 
 def _first(found: Findings) -> str:
+    if not found.listed:
+        return "No combination was asked about."
     if not found.asked:
         return "Every combination of seen values was seen." if found.counts["novel"] else "Every combination was seen."
     first = _with_truth(found) if found.known else _without_truth(found)
@@ -111,7 +115,15 @@ def _causes(counts: Mapping[str, int], names: tuple[str, ...]) -> str:
 
 def reasons(found: Findings) -> tuple[str, ...]:
     """Why, in a few sentences."""
-    said = [_salience(found), _slope(found.slope), _needed(found.slope), _track_record(found.backtest), _mixed(found)]
+    said = [
+        _salience(found),
+        _slope(found.slope),
+        _needed(found.slope),
+        _track_record(found.backtest),
+        _mixed(found),
+        _unanswered(found),
+        _silent_truth(found),
+    ]
     return tuple(sentence for sentence in said if sentence)
 
 
@@ -158,6 +170,17 @@ def _track_record(record: Backtest | None) -> str:
         return f"{said}, better than {listing(list(record.beats))}."
     tied = [method.name for method in record.methods if method.name not in (*record.beats, KERNEL)]
     return f"{said}, not reliably different from {listing(tied)}."
+
+
+def _unanswered(found: Findings) -> str:
+    if not found.unanswered:
+        return ""
+    have = _many(found.unanswered, "combination has", "combinations have")
+    return f"{have} no {found.answers.name}: nothing was learnt from them, and they count as unseen."
+
+
+def _silent_truth(found: Findings) -> str:
+    return "The truth speaks of none of the unseen combinations." if found.truth_given and not found.known else ""
 
 
 def _mixed(found: Findings) -> str:
