@@ -1,4 +1,4 @@
-"""Audit the real tables, predict two of them, and write a page for each into examples/pages/.
+"""Audit the real tables, predict, plan and evaluate two of them each, and write the pages into examples/pages/.
 
     python examples/build_pages.py [--only NAME]
 
@@ -7,8 +7,12 @@ Needs the data sets (RECOMBINE_DATA, or a folder `shared/data` beside the reposi
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
@@ -30,17 +34,18 @@ def main() -> int:
     for table in TABLES:
         if asked in (None, table.name):
             build(table, folder)
-    for name, predicted in PREDICTIONS.items():
-        if asked in (None, name):
-            write(f"{name}_prediction", predicted(folder))
+    for kind, (made, drawn) in KINDS.items():
+        for name, make in made.items():
+            if asked in (None, name):
+                write(f"{name}_{kind}", make(folder), drawn)
     return 0
 
 
-def write(name: str, prediction: recombine.Prediction) -> None:
-    """A prediction's page."""
+def write(name: str, result: Any, drawn: Callable[[Any], str]) -> None:
+    """The page of a prediction, a plan or an evaluation."""
     page = PAGES / f"{name}.html"
-    page.write_text(recombine.prediction_page(prediction.record()), encoding="utf-8")
-    print(f"{name}\n  {prediction.verdict}\n  {page.name}, {page.stat().st_size / 1e6:.2f} MB\n")
+    page.write_text(drawn(result.record()), encoding="utf-8")
+    print(f"{name}\n  {result.verdict}\n  {page.name}, {page.stat().st_size / 1e6:.2f} MB\n")
 
 
 def image_counts(folder: Path) -> recombine.Prediction:
@@ -54,14 +59,67 @@ def image_counts(folder: Path) -> recombine.Prediction:
 
 def attractive(folder: Path) -> recombine.Prediction:
     """CelebA: the share called attractive, from eight attributes; the truth is what the other two parts say."""
-    (faces,) = (table for table in TABLES if table.name == "celeba")
+    faces = table_of("celeba")
     source, question = folder / faces.file, faces.question | {"target_kind": "number"}
     support = recombine.read(source, **question)
     truth = recombine.read(source, **question | {"where": "split <> 'train'"})
     return recombine.predict(support, salience="fit", truth=truth, backtest=True)
 
 
-PREDICTIONS = {"mit_states": image_counts, "celeba": attractive}
+def shoes_to_collect(folder: Path) -> recombine.Plan:
+    """UT-Zappos: twelve more pairs, with the plan replayed on the pairs that are there."""
+    table = table_of("ut_zappos")
+    support = recombine.read(folder / table.file, **table.question)
+    return recombine.plan(support, goal="leverage", budget=12, replay=True)
+
+
+def pairs_to_collect(folder: Path) -> recombine.Plan:
+    """MIT-States: what it takes until no pair hangs on less than one example."""
+    table = table_of("mit_states")
+    return recombine.plan(recombine.read(folder / table.file, **table.question), goal="leverage")
+
+
+def leaning_on_the_background(folder: Path) -> recombine.Evaluation:
+    """Waterbirds: made-up answers that often follow the background, against some that seldom do."""
+    birds = pq.read_table(folder / "factors/waterbirds.parquet")
+    truth, rng = birds["bird"].to_numpy(zero_copy_only=False), np.random.default_rng(0)
+    place = np.where(birds["background"].to_numpy(zero_copy_only=False) == "water", "waterbird", "landbird")
+    other = np.where(truth == "waterbird", "landbird", "waterbird")
+    for name, lean in (("leaning", 0.5), ("robust", 0.1)):
+        slips, leans = rng.random(len(truth)) < 0.05, rng.random(len(truth)) < lean
+        birds = birds.append_column(name, pa.array(np.where(leans, place, np.where(slips, other, truth))))
+    question: dict[str, Any] = {"factors": ["species", "background_scene"], "target": "bird", "split": "split"}
+    return recombine.evaluate(birds, prediction="leaning", against="robust", **question)
+
+
+def sum_of_means(folder: Path) -> recombine.Evaluation:
+    """MIT-States: how many images a pair has, guessed from its two values alone, beside what theory expected."""
+    images = pq.read_table(folder / "factors/mit_states_images.parquet", columns=["attr", "obj"])
+    counted = images.group_by(["attr", "obj"]).aggregate([([], "count_all")]).sort_by("attr")
+    truth = np.log10(counted["count_all"].to_numpy())
+    trained = np.random.default_rng(0).random(len(truth)) < 0.8
+    guess = np.full(len(truth), truth[trained].mean())
+    for name in ("attr", "obj"):
+        codes = counted[name].combine_chunks().dictionary_encode().indices.to_numpy()
+        rest = np.where(trained, truth - guess, 0.0)
+        guess = guess + (np.bincount(codes, rest) / (np.bincount(codes, trained) + 1.0))[codes]
+    columns = {"log_images": truth, "guess": guess, "part": np.where(trained, "train", "test")}
+    table = pa.table({"attr": counted["attr"], "obj": counted["obj"], **columns})
+    support = recombine.read(table.filter(pa.array(trained)), factors=["attr", "obj"], target="log_images")
+    question: dict[str, Any] = {"factors": ["attr", "obj"], "target": "log_images", "prediction": "guess"}
+    return recombine.evaluate(table, split="part", theory=recombine.predict(support, salience="fit"), **question)
+
+
+def table_of(name: str) -> Table:
+    """One of the real tables by its name."""
+    return next(table for table in TABLES if table.name == name)
+
+
+KINDS: dict[str, tuple[dict[str, Callable[[Path], Any]], Callable[[Any], str]]] = {
+    "prediction": ({"mit_states": image_counts, "celeba": attractive}, recombine.prediction_page),
+    "plan": ({"ut_zappos": shoes_to_collect, "mit_states": pairs_to_collect}, recombine.plan_page),
+    "evaluation": ({"waterbirds": leaning_on_the_background, "mit_states": sum_of_means}, recombine.evaluation_page),
+}
 
 
 def build(table: Table, folder: Path) -> None:

@@ -12,12 +12,34 @@ if TYPE_CHECKING:
     from recombine.auditing.audit import Audit as Audit
     from recombine.auditing.audit import audit as audit
     from recombine.errors import RecombineError as RecombineError
+    from recombine.evaluation.evaluation import Evaluation as Evaluation
+    from recombine.evaluation.evaluation import evaluate as evaluate
     from recombine.factors.read import read as read
     from recombine.factors.space import Factor as Factor
     from recombine.factors.space import Space as Space
     from recombine.factors.support import Support as Support
+    from recombine.planning.plan import Plan as Plan
+    from recombine.planning.plan import plan as plan
     from recombine.report.audit_page import audit_page as audit_page
+    from recombine.report.evaluation_page import evaluation_page as evaluation_page
+    from recombine.report.plan_page import plan_page as plan_page
     from recombine.report.prediction_page import prediction_page as prediction_page
+    from recombine.splits.checker import check_split as check_split
+    from recombine.splits.combinations import HoldOutCombinations as HoldOutCombinations
+    from recombine.splits.divergences.compound_divergence import CompoundDivergence as CompoundDivergence
+    from recombine.splits.conjunctions import HoldOutConjunctions as HoldOutConjunctions
+    from recombine.splits.contracts.contract import Contract as Contract
+    from recombine.splits.corner import Corner as Corner
+    from recombine.splits.diagonal import Diagonal as Diagonal
+    from recombine.splits.divergences.measure import compound_divergence as compound_divergence
+    from recombine.splits.donut import Donut as Donut
+    from recombine.splits.folds import CombinationKFold as CombinationKFold
+    from recombine.splits.linting.lint import lint as lint
+    from recombine.splits.linting.linted import Lint as Lint
+    from recombine.splits.planes import OrthogonalPlanes as OrthogonalPlanes
+    from recombine.splits.writing.split import Split as Split
+    from recombine.splits.train_test import train_test_split as train_test_split
+    from recombine.splits.writing.write import write_split as write_split
     from recombine.theory.backtest import Backtest as Backtest
     from recombine.theory.backtest import backtest as backtest
     from recombine.theory.prediction import Prediction as Prediction
@@ -27,36 +49,80 @@ if TYPE_CHECKING:
 _HOME = {
     "Audit": "recombine.auditing.audit",
     "Backtest": "recombine.theory.backtest",
+    "CombinationKFold": "recombine.splits.folds",
+    "CompoundDivergence": "recombine.splits.divergences.compound_divergence",
+    "Contract": "recombine.splits.contracts.contract",
+    "Corner": "recombine.splits.corner",
+    "Diagonal": "recombine.splits.diagonal",
+    "Donut": "recombine.splits.donut",
+    "Evaluation": "recombine.evaluation.evaluation",
     "Factor": "recombine.factors.space",
+    "HoldOutCombinations": "recombine.splits.combinations",
+    "HoldOutConjunctions": "recombine.splits.conjunctions",
+    "Lint": "recombine.splits.linting.linted",
+    "OrthogonalPlanes": "recombine.splits.planes",
+    "Plan": "recombine.planning.plan",
     "Prediction": "recombine.theory.prediction",
+    "RecombineError": "recombine.errors",
     "Salience": "recombine.theory.salience",
     "Space": "recombine.factors.space",
-    "RecombineError": "recombine.errors",
     "Support": "recombine.factors.support",
     "audit": "recombine.auditing.audit",
     "audit_page": "recombine.report.audit_page",
     "backtest": "recombine.theory.backtest",
+    "check_split": "recombine.splits.checker",
+    "compound_divergence": "recombine.splits.divergences.measure",
+    "evaluate": "recombine.evaluation.evaluation",
+    "lint": "recombine.splits.linting.lint",
+    "plan": "recombine.planning.plan",
     "predict": "recombine.theory.prediction",
+    "evaluation_page": "recombine.report.evaluation_page",
+    "plan_page": "recombine.report.plan_page",
     "prediction_page": "recombine.report.prediction_page",
     "read": "recombine.factors.read",
+    "train_test_split": "recombine.splits.train_test",
+    "Split": "recombine.splits.writing.split",
+    "write_split": "recombine.splits.writing.write",
 }
 
 __all__ = [
     "Audit",
     "Backtest",
+    "CombinationKFold",
+    "CompoundDivergence",
+    "Contract",
+    "Corner",
+    "Diagonal",
+    "Donut",
+    "Evaluation",
     "Factor",
+    "HoldOutCombinations",
+    "HoldOutConjunctions",
+    "Lint",
+    "OrthogonalPlanes",
+    "Plan",
     "Prediction",
     "RecombineError",
     "Salience",
     "Space",
+    "Split",
     "Support",
     "__version__",
     "audit",
     "audit_page",
     "backtest",
+    "check_split",
+    "compound_divergence",
+    "evaluate",
+    "evaluation_page",
+    "lint",
+    "plan",
+    "plan_page",
     "predict",
     "prediction_page",
     "read",
+    "train_test_split",
+    "write_split",
 ]
 
 

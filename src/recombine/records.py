@@ -198,7 +198,7 @@ def _damaged(path: Path, reason: object) -> RecordError:
 
 def _verb(kind: str) -> str:
     """The command that makes a kind of result."""
-    return {"prediction": "predict"}.get(kind, kind)
+    return {"evaluation": "evaluate", "prediction": "predict"}.get(kind, kind)
 
 
 def _article(kind: str) -> str:

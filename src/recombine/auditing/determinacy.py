@@ -28,6 +28,7 @@ NOWHERE = -1
 _MOST_SUMS = 2 * 10**9
 _MOST_HELD = 3 * 10**7  # of them in memory at once
 _CHUNK = 1 << 21
+_MOST_PARTED = 12  # lists for which every way to part them in two is tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +206,7 @@ def _grouped(signature: Ints) -> Grouped:
 def _halves(grouped: list[Grouped]) -> tuple[list[Grouped], list[Grouped]]:
     """Two halves with as few sums as can be, the one with fewer first."""
     choices = []
-    for mask in range(1, 2 ** (len(grouped) - 1)):
+    for mask in _masks(grouped):
         halves = [[g for k, g in enumerate(grouped) if (mask >> k & 1) == side] for side in (0, 1)]
         choices.append(sorted(halves, key=_sum_count))
     smaller, larger = min(choices, key=lambda halves: _sum_count(halves[0]) + _sum_count(halves[1]))
@@ -216,6 +217,19 @@ def _halves(grouped: list[Grouped]) -> tuple[list[Grouped], list[Grouped]]:
             instead="audit fewer factors at a time, or leave out values that occur only once or twice",
         )
     return smaller, larger
+
+
+def _masks(grouped: list[Grouped]) -> Iterator[int]:
+    """Every way to part the lists in two; with many lists only one, the longest dealt out first."""
+    if len(grouped) <= _MOST_PARTED:
+        yield from range(1, 2 ** (len(grouped) - 1))
+        return
+    mask, sums = 0, [1, 1]
+    for place in sorted(range(len(grouped)), key=lambda k: -len(grouped[k][1])):
+        side = int(sums[1] <= sums[0])
+        mask |= side << place
+        sums[side] *= len(grouped[place][1])
+    yield mask
 
 
 def _sum_count(grouped: list[Grouped]) -> int:

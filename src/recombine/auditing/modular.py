@@ -57,13 +57,17 @@ class Echelon:
 
     def add(self, batch: Numbers) -> int:
         """Take in some constraints; how many of them were new."""
+        return len(self.take(batch))
+
+    def take(self, batch: Numbers) -> list[int]:
+        """Take in some constraints; which of them were new, each held against those before it."""
         batch = np.mod(batch - product(batch[:, self.pivots], self.rows, self.prime), self.prime)
-        new, pivots = _reduced(batch, self.prime)
+        new, pivots, taken = _reduced(batch, self.prime)
         if pivots:
             self.rows = np.mod(self.rows - product(self.rows[:, pivots], new, self.prime), self.prime)
             self.rows = np.concatenate([self.rows, new])
             self.pivots += pivots
-        return len(pivots)
+        return taken
 
     def restrict(self, forms: Numbers) -> Numbers:
         """Linear forms in all unknowns, rewritten in the free ones."""
@@ -78,9 +82,10 @@ class Echelon:
         return values
 
 
-def _reduced(batch: Numbers, prime: int) -> tuple[Numbers, list[int]]:
-    """Gauss–Jordan elimination of a few rows."""
+def _reduced(batch: Numbers, prime: int) -> tuple[Numbers, list[int], list[int]]:
+    """Gauss–Jordan elimination of a few rows: what is left of them, their pivots, and which rows these are."""
     pivots: list[int] = []
+    taken: list[int] = []
     for row in range(len(batch)):
         where = np.flatnonzero(batch[row])
         if not len(where):
@@ -91,4 +96,5 @@ def _reduced(batch: Numbers, prime: int) -> tuple[Numbers, list[int]]:
         others = others[others != row]
         batch[others] = np.mod(batch[others] - batch[others, column][:, None] * batch[row], prime)
         pivots.append(column)
-    return batch[batch.any(axis=1)], pivots
+        taken.append(row)
+    return batch[batch.any(axis=1)], pivots, taken

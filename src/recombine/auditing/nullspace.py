@@ -13,9 +13,13 @@ Three steps, each exact modulo p:
    parameters. When nothing can be decided, the most useful open value becomes a new parameter.
 3. *Reduce.* A combination with no open value left constrains the parameters. Those that a random vector violates are
    eliminated as they appear, so the parameters stay few.
+
+What the steps leave open are the values of a few nodes, the *coordinates*: whatever is written there extends to exactly
+one null vector. `null_space` hands those out; `null_vectors` writes random numbers there.
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -56,6 +60,55 @@ def null_vectors(variables: Ints, nodes: int, *, prime: int, seed: int) -> NullV
         others = values[variables[rows]].sum(axis=1) - values[pivots]
         values[pivots] = np.mod(-others, prime)
     return NullVectors(values, dimension)
+
+
+@dataclass(frozen=True, eq=False)
+class NullSpace:
+    """All null vectors modulo a prime, each fixed by its values at the coordinates."""
+
+    coordinates: Ints
+    prime: int
+    _variables: Ints
+    _nodes: int
+    _rounds: list[tuple[Ints, Ints]]
+    _cores: "tuple[_Core, ...]"
+
+    def at(self, given: Ints) -> Ints:
+        """The null vectors with the given values at the coordinates, one vector a column: (nodes, vectors)."""
+        values = np.zeros((self._nodes, given.shape[1]), dtype=np.int64)
+        values[self.coordinates] = given
+        for core in self._cores:
+            values[core.nodes] = core.extended(values)
+        for rows, pivots in reversed(self._rounds):
+            others = values[self._variables[rows]].sum(axis=1) - values[pivots]
+            values[pivots] = np.mod(-others, self.prime)
+        return values
+
+
+def null_space(variables: Ints, nodes: int, *, anchor: int, prime: int, seed: int) -> NullSpace:
+    """The null vectors of the one-hot design whose row e has ones at `variables[e]`, all of them.
+
+    All values but the last of the row `anchor` are coordinates, the first ones; values without a row are too.
+
+    >>> space = null_space(np.array([[0, 2, 4], [0, 3, 5]]), nodes=7, anchor=0, prime=101, seed=0)
+    >>> len(space.coordinates), space.coordinates[:2].tolist()
+    (5, [0, 2])
+    >>> vectors = space.at(np.eye(5, dtype=np.int64))
+    >>> (vectors[[0, 3, 5]].sum(axis=0) % 101).tolist()
+    [0, 0, 0, 0, 0]
+    """
+    rng = np.random.default_rng(seed)
+    twice = np.concatenate([variables, variables[anchor : anchor + 1]])  # held twice, it is never peeled
+    peeled = _peel(twice, nodes)
+    pivots = [pivots for _, pivots in peeled.rounds]
+    free = peeled.degree == 0
+    free[np.concatenate([*pivots, np.zeros(0, dtype=np.int64)])] = False
+    core = twice[peeled.active]
+    parts = sorted(_parts(core, nodes), key=lambda part: -int(part.max()))  # the anchor's part comes first
+    anchors = [len(part) - 1 if place == 0 else None for place, part in enumerate(parts)]
+    solved = [_Core(core[part], prime, rng, anchor=row) for part, row in zip(parts, anchors, strict=True)]
+    coordinates = np.concatenate([*(one.coordinates for one in solved), np.flatnonzero(free)])
+    return NullSpace(coordinates, prime, twice, nodes, peeled.rounds, tuple(solved))
 
 
 @dataclass(frozen=True)
@@ -155,6 +208,7 @@ class _Core:
     rows: Ints
     prime: int
     rng: np.random.Generator
+    anchor: int | None = None
     nodes: Ints = field(init=False)
     _frontier: Ints = field(init=False)
 
@@ -172,6 +226,7 @@ class _Core:
         self._used = np.zeros(len(self.rows), dtype=bool)
         self._promise = np.zeros(count, dtype=np.int64)
         self._full: list[Ints] = []
+        self._parameters = np.zeros(0, dtype=np.int64)
         self._solve(width)
 
     @property
@@ -186,17 +241,36 @@ class _Core:
         inner = self._forms.evaluate(drawn)[self._place]
         shift = self.rng.integers(0, self.prime, size=(width, VECTORS))
         shift[-1] = -shift[:-1].sum(axis=0)
+        return np.asarray(np.mod(inner.astype(np.int64) + shift[self._factor], self.prime))
+
+    @property
+    def coordinates(self) -> Ints:
+        """The nodes whose values can be chosen freely: all but one of the combination fixed first, the parameters."""
+        return np.asarray(self.nodes[np.concatenate([self._fixed, self._parameters])])
+
+    def extended(self, values: Ints) -> Ints:
+        """What the values at the coordinates make of this part's other nodes: (nodes, vectors)."""
+        shift = values[self.nodes[self._fixed]]
+        shift = np.mod(np.concatenate([shift, -shift.sum(axis=0, keepdims=True)]), self.prime)
+        drawn = np.mod(values[self.nodes[self._parameters]] - shift[self._factor[self._parameters]], self.prime)
+        inner = self._forms.evaluate(drawn.astype(np.float64))[self._place]
+        return np.asarray(np.mod(inner.astype(np.int64) + shift[self._factor], self.prime))
+
+    @cached_property
+    def _factor(self) -> Ints:
+        """The factor of each node."""
         factor = np.empty(len(self.nodes), dtype=np.int64)
-        for k in range(width):
+        for k in range(self.rows.shape[1]):
             factor[self.rows[:, k]] = k
-        return np.asarray(np.mod(inner.astype(np.int64) + shift[factor], self.prime))
+        return factor
 
     def _solve(self, width: int) -> None:
         """Fix one whole combination, then decide value after value."""
         degree = np.diff(self._starts)
-        anchor = int(np.argmax(degree[self.rows].sum(axis=1)))
+        anchor = int(np.argmax(degree[self.rows].sum(axis=1))) if self.anchor is None else self.anchor
+        self._fixed = self.rows[anchor, : width - 1]
         self._forms.append(np.zeros((width - 1, 0)))
-        self._know(self.rows[anchor, : width - 1])
+        self._know(self._fixed)
         while len(self._place) > self._forms.rows:
             decided = self._decidable()
             if len(decided):
@@ -230,8 +304,10 @@ class _Core:
     def _new_parameter(self, degree: Ints) -> None:
         """Open the value that leaves most combinations with one value open."""
         score = np.where(self._known, -1, self._promise * (len(self.rows) + 1) + degree)
+        chosen = np.array([int(np.argmax(score))])
+        self._parameters = np.concatenate([self._parameters, chosen])
         self._forms.add_parameter()
-        self._know(np.array([int(np.argmax(score))]))
+        self._know(chosen)
 
     def _know(self, new: Ints) -> None:
         """The forms of these values were just written down: note what they leave open."""
@@ -266,6 +342,7 @@ class _Core:
             chosen = self.rng.choice(violated, size=min(_BATCH, len(violated)), replace=False)
             echelon.add(np.mod(self._row_sums(chosen, self._forms.table), self.prime))
         if echelon.pivots:
+            self._parameters = self._parameters[echelon.free]
             self._forms.reduce(echelon)
 
     def _row_sums(self, rows: Ints, table: Numbers) -> Numbers:

@@ -10,8 +10,12 @@ import typer
 import recombine
 from recombine.cli.audit import audit
 from recombine.cli.demo import demo
+from recombine.cli.evaluate import evaluate
+from recombine.cli.lint import lint
+from recombine.cli.plan import plan
 from recombine.cli.predict import predict
 from recombine.cli.show import complain
+from recombine.cli.split import split
 from recombine.errors import RecombineError
 
 _INTERRUPTED = 130
@@ -25,6 +29,10 @@ app = typer.Typer(
 )
 app.command()(audit)
 app.command()(predict)
+app.command()(plan)
+app.command()(split)
+app.command()(lint)
+app.command()(evaluate)
 app.command()(demo)
 
 

@@ -30,7 +30,12 @@ def check_page(path: Path | None) -> None:
         )
 
 
-_EXAMPLES = {"--bins": "age=0,18,65", "--domain": "size=S,M,L", "--fail-under": "determined=0.95"}
+_EXAMPLES = {
+    "--bins": "age=0,18,65",
+    "--domain": "size=S,M,L",
+    "--fail-under": "determined=0.95",
+    "--prediction": "cat=p_cat,dog=p_dog",
+}
 
 
 def assignments(option: str, given: Iterable[str]) -> dict[str, str]:

@@ -49,8 +49,8 @@ def assemble(answer: Answer, question: Question, command: str | None) -> Support
             why="a factor is probably an identifier, or a number without bins",
             instead="leave that factor out, or bin it",
         )
-    kept, left_out = _without_missing(counted, answer.keys, rows, question)
-    space, codes = _encoded(kept, answer.keys, question)
+    kept, left_out = without_missing(counted, answer.keys, rows, question)
+    space, codes = encoded(kept, answer.keys, question)
     order, starts = _sorted_distinct(codes, space.sizes)
     totals = _totals(kept, question)[order]
     return Support(
@@ -64,9 +64,10 @@ def assemble(answer: Answer, question: Question, command: str | None) -> Support
     )
 
 
-def _without_missing(
+def without_missing(
     counted: pa.Table, keys: Sequence[Key], rows: Ints, question: Question
 ) -> tuple[pa.Table, dict[str, int]]:
+    """The lines that hold a whole combination, and how many rows miss each factor, or any."""
     if question.missing == "value":
         return counted, {}
     left_out: dict[str, int] = {}
@@ -89,7 +90,8 @@ def _without_missing(
     return (counted, {}) if whole.all() else (counted.filter(pa.array(whole)), left_out)
 
 
-def _encoded(counted: pa.Table, keys: Sequence[Key], question: Question) -> tuple[Space, Codes]:
+def encoded(counted: pa.Table, keys: Sequence[Key], question: Question) -> tuple[Space, Codes]:
+    """The space of the lines' values, and each line's combination in it."""
     factors = []
     codes = np.empty((len(counted), len(keys)), dtype=np.int32, order="F")
     for place, key in enumerate(keys):

@@ -91,7 +91,7 @@ def _count(source: Any, question: Question, progress: Progress | None, *, sniff_
 
 def _expression(lent: Source, question: Question) -> tuple[tuple[Key, ...], TargetKind | None, Any]:
     """The one aggregate: rows per combination, and per class or with sums for the target."""
-    table = _filtered(lent.table, question.where, lent.backend)
+    table = filtered(lent.table, question.where, lent.backend)
     columns.require(table, question.factors, role="a factor")
     keys = tuple(
         columns.key(table, name, bins=question.bins.get(name), declared=name in question.domain, backend=lent.backend)
@@ -102,7 +102,7 @@ def _expression(lent: Source, question: Question) -> tuple[tuple[Key, ...], Targ
     sums = {"rows": table.count(), "weight": table.count() if weight is None else weight.sum()}
     if weight is not None:
         sums |= {"weight_known": weight.count(), "weight_least": weight.min()}
-    kind = _target_kind(table, question, lent.backend)
+    kind = target_kind(table, question, lent.backend)
     if kind == "label":
         by["target"] = columns.as_value(table[question.target])
     elif kind == "number":
@@ -113,7 +113,8 @@ def _expression(lent: Source, question: Question) -> tuple[tuple[Key, ...], Targ
     return keys, kind, table.group_by(**by).aggregate(**sums).limit(MOST_COMBINATIONS + 1)
 
 
-def _filtered(table: Any, where: Where | None, backend: Any) -> Any:
+def filtered(table: Any, where: Where | None, backend: Any) -> Any:
+    """Only the rows that fulfil the user's condition."""
     if where is None:
         return table
     if callable(where):
@@ -163,7 +164,8 @@ def _weight(table: Any, name: str | None) -> Any:
     return table[name].cast("float64")
 
 
-def _target_kind(table: Any, question: Question, backend: Any) -> TargetKind | None:
+def target_kind(table: Any, question: Question, backend: Any) -> TargetKind | None:
+    """Whether the target is a label or a number; None where there is none."""
     if question.target is None:
         return None
     columns.require(table, [question.target], role="the target")

@@ -133,6 +133,15 @@ def _library(frame: Any) -> str:
     return type(frame).__module__.partition(".")[0]
 
 
+def as_arrow(frame: Any, *, columns: Sequence[str] | None = None) -> pa.Table:
+    """A table in memory as Arrow with its rows in their order, for callers who need rows rather than counts.
+
+    >>> as_arrow({"a": [1, 2], "b": ["x", "y"]}, columns=["b"]).column_names
+    ['b']
+    """
+    return _arrow(frame, columns)
+
+
 def _arrow(frame: Any, columns: Sequence[str] | None) -> pa.Table:
     """A frame of any library as Arrow, through the interface that they share."""
     try:

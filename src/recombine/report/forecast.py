@@ -6,37 +6,15 @@ from math import isfinite
 from typing import Any
 
 from recombine.report.cube import VERDICTS
+from recombine.report.dots import Dot, Dots, bounds, place, ticks
 from recombine.report.pictures import Bar, Bars, Piece
-from recombine.report.plots import Axes, Label, Mark, Path, Plot, Tick, around, round_numbers
+from recombine.report.plots import Axes, Label, Mark, Path, Plot, Tick, around
 from recombine.report.wording import decimal, enumerate_words, percent, share, shorten, value, whole
 
 Data = Mapping[str, Any]
 MOST_WEIGHTS = 24
 WANTED_SLOPES = (0.8, 0.9, 0.95)
 GOLDEN = 0.618034  # spreads points evenly, the same way each time
-
-
-@dataclass(frozen=True)
-class Dot:
-    """One method of the track record: its score and interval in percent of the axis, and how the forecast compares."""
-
-    name: str
-    at: float
-    low: float | None
-    high: float | None
-    text: str
-    note: str
-    own: bool
-
-
-@dataclass(frozen=True)
-class Dots:
-    """Scores beside each other on one axis."""
-
-    dots: Sequence[Dot]
-    ticks: Sequence[Tick]
-    score: str
-    better: str
 
 
 @dataclass(frozen=True)
@@ -257,18 +235,13 @@ def _apart(labels: Sequence[Label], least: float = 15.0) -> list[Label]:
 def _methods(found: Data) -> Dots:
     fmt = _score_format(found)
     known = [one[key] for one in found["methods"] for key in ("score", "low", "high") if one.get(key) is not None]
-    low, high = around([*known, 0.0] if min(known, default=0) < 0.5 * max(known, default=1) else known, 0.05)
-    low = max(low, 0.0) if min(known, default=0) >= 0 else low
-
-    def place(number: float | None) -> float | None:
-        return None if number is None else 100 * (number - low) / (high - low)
-
+    within = bounds(known)
     dots = [
         Dot(
             value(one["name"]),
-            place(one["score"]) or 0.0,
-            place(one.get("low")),
-            place(one.get("high")),
+            place(one["score"], within),
+            place(one.get("low"), within),
+            place(one.get("high"), within),
             f"{fmt(one['score'])}{_interval(one, fmt)}",
             _difference_note(one, found),
             position == 0,
@@ -276,8 +249,7 @@ def _methods(found: Data) -> Dots:
         for position, one in enumerate(found["methods"])
         if one.get("score") is not None
     ]
-    ticks = [Tick(place(number) or 0.0, fmt(number)) for number in round_numbers(low, high)]
-    return Dots(dots, ticks, found["score"], found["better"])
+    return Dots(dots, ticks(within, fmt), found["score"], found["better"])
 
 
 def _difference_note(one: Data, found: Data) -> str:

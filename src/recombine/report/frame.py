@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
+from itertools import accumulate
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
@@ -103,8 +104,41 @@ def shown_of(shown: int, total: int) -> str:
     return wording.whole(shown) if shown >= total else f"{wording.whole(shown)} of {wording.whole(total)}"
 
 
+def listed(columns: int) -> int:
+    """How many lines of a list are shown: fewer where many columns make each of them long.
+
+    >>> listed(6), listed(400)
+    (200, 20)
+    """
+    return max(20, min(LISTED, 4_000 // columns))
+
+
+def within(rows: Sequence[Sequence[Any]], most: int = 300_000) -> list[Sequence[Any]]:
+    """The first rows, as many as so many characters hold and one at least: long texts must not swell a page.
+
+    >>> within([["ab", 1], ["cd", 2], ["ef", 3]], most=6)
+    [['ab', 1], ['cd', 2]]
+    """
+    sizes = accumulate(sum(len(_full(cell)) for cell in row) for row in rows)
+    return [row for place, (row, size) in enumerate(zip(rows, sizes, strict=True)) if size <= most or place == 0]
+
+
+def bounded(one: dict[str, Any]) -> dict[str, Any]:
+    """A list whose download is cut where its texts are very long, and says so.
+
+    >>> bounded({"columns": ["a"], "rows": [["x"], ["y"]], "lead": "Two."})["lead"]
+    'Two.'
+    """
+    kept = within(one["rows"])
+    if len(kept) == len(one["rows"]):
+        return one
+    said = f"{one['lead']} Its texts are very long: the download holds the first {len(kept)}."
+    return one | {"lead": said, "download": {"columns": one["columns"], "rows": kept}}
+
+
 def _csv(one: Data) -> dict[str, Any]:
-    """A list for download: whole values, each written once."""
+    """A list for download: whole values, each written once; it can hold more than what is shown."""
+    one = {**one, **(one.get("download") or {})}
     rows = [[_full(cell) for cell in row] for row in one["rows"]]
     pool = {text: place for place, text in enumerate(dict.fromkeys(c for r in rows for c in r))}
     return {

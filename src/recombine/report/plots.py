@@ -65,6 +65,7 @@ class Plot:
     marks: Sequence[Mark]
     labels: Sequence[Label]
     sentence: str
+    bands: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,10 @@ class Axes:
         """A line through points given as numbers."""
         return Path(" ".join(f"{self.across(x)},{self.up(y)}" for x, y in points), kind)
 
+    def band(self, across: Sequence[float], low: Sequence[float], high: Sequence[float], kind: str) -> Path:
+        """The area between two lines over the same places, as the outline that is filled."""
+        return self.path([*zip(across, low, strict=True), *reversed(list(zip(across, high, strict=True)))], kind)
+
     def line(self, slope: float, offset: float, kind: str) -> Path | None:
         """The part of a straight line that lies inside, or None if none does."""
         ends = sorted({*self.x, *((y - offset) / slope for y in self.y if slope)})
@@ -100,14 +105,14 @@ class Axes:
         slack = 1e-9 * max(1.0, self.x[1] - self.x[0], self.y[1] - self.y[0])
         return self.x[0] - slack <= x <= self.x[1] + slack and self.y[0] - slack <= y <= self.y[1] + slack
 
-    def x_ticks(self) -> list[Tick]:
+    def x_ticks(self, spoken: Callable[[float], str] = decimal) -> list[Tick]:
         """Round numbers along the horizontal axis."""
         numbers = powers(*self.x) if self.logarithmic else round_numbers(*self.x)
-        return [Tick(self.across(number), decimal(number)) for number in numbers]
+        return [Tick(self.across(number), spoken(number)) for number in numbers]
 
-    def y_ticks(self) -> list[Tick]:
+    def y_ticks(self, spoken: Callable[[float], str] = decimal) -> list[Tick]:
         """Round numbers along the vertical axis."""
-        return [Tick(self.up(number), decimal(number)) for number in round_numbers(*self.y)]
+        return [Tick(self.up(number), spoken(number)) for number in round_numbers(*self.y)]
 
 
 def around(numbers: Sequence[float], room: float = 0.06) -> Bounds:

@@ -32,7 +32,7 @@ def prediction_page(record: Record) -> str:
     return frame.render(
         "prediction.html.j2",
         record,
-        styles=["page.css", "prediction.css"],
+        styles=["page.css", "plots.css", "prediction.css"],
         scripts=["page.js", "mapview.js", "grid.js"],
         payload={} if drawn is None else cube.cube_payload(drawn) | _spoken(data, drawn, places),
         lists=action_lists(data, places),

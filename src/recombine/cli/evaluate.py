@@ -1,0 +1,139 @@
+"""`recombine evaluate`: anybody's predictions in, how they fare on unseen combinations out."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import recombine
+from recombine.cli import gates, options, reading
+from recombine.cli.show import Watch, page_written, say
+from recombine.cli.show_evaluation import summary
+from recombine.files import write_text
+
+
+def evaluate(
+    source: Annotated[str, typer.Argument(help="The predictions: a file, glob, folder, s3:// URL or database URI.")],
+    factors: reading.Factors,
+    target: Annotated[str | None, typer.Option("--target", "-t", help="The column with the true answers.")] = None,
+    prediction: Annotated[
+        str | None,
+        typer.Option(
+            "--prediction",
+            "-p",
+            help="The column with the model's answers; for probabilities one for each class: cat=p_cat,dog=p_dog.",
+        ),
+    ] = None,
+    train: Annotated[
+        str | None, typer.Option(help="The table that the model was trained on, with the same factor columns.")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="The column that says which rows were trained on; the test side is scored.")
+    ] = None,
+    train_side: Annotated[
+        reading.Many, typer.Option("--train-side", help="The split's value of rows that were trained on.")
+    ] = [],  # noqa: B006
+    test_side: Annotated[
+        reading.Many, typer.Option("--test-side", help="The split's value of rows that are scored.")
+    ] = [],  # noqa: B006
+    data: Annotated[
+        str | None, typer.Option(help="Where factors and target are, if the predictions hold ids and answers alone.")
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="The column by which rows of two tables are matched.")
+    ] = None,
+    score: Annotated[
+        str | None,
+        typer.Option("--score", "-s", help="accuracy, mse, r2, logloss, or a column with a score for each row."),
+    ] = None,
+    better: Annotated[str | None, typer.Option(help="For a score of your own: higher or lower.")] = None,
+    against: Annotated[
+        str | None, typer.Option(help="Another model: a column of its answers, or a table of them.")
+    ] = None,
+    theory: Annotated[
+        Path | None, typer.Option(help="A saved prediction (recombine predict … --out FOLDER) to set beside it.")
+    ] = None,
+    causes: Annotated[
+        bool, typer.Option("--causes/--no-causes", help="Look for the causes of the errors too, which takes longest.")
+    ] = True,
+    target_kind: reading.TargetKind = None,
+    where: reading.Where = None,
+    bins: reading.Bins = [],  # noqa: B006
+    domain: reading.Domain = [],  # noqa: B006
+    impossible: reading.Impossible = None,
+    missing: reading.Missing = "leave out",
+    table: reading.TableName = None,
+    report: reading.Report = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Save the evaluation as a folder of JSON and Parquet.")
+    ] = None,
+    as_json: reading.AsJson = False,
+    fail_under: Annotated[
+        reading.Many,
+        typer.Option(
+            "--fail-under", help="A gate: unseen=0.8 (or all, seen, worst). Exit 3 below it, 4 where untested."
+        ),
+    ] = [],  # noqa: B006
+    draws: Annotated[int, typer.Option(help="How often combinations are resampled for an interval.")] = 2_000,
+    confidence: Annotated[float, typer.Option(help="What an interval promises.")] = 0.95,
+    seed: Annotated[int, typer.Option(min=0, help="Which combinations are drawn for the intervals.")] = 0,
+) -> None:
+    """Did the model hold on combinations that it had not seen, and if not, why?"""
+    asked = options.gates(fail_under)
+    options.check_page(report)
+    with Watch("scoring rows") as watch:
+        found = recombine.evaluate(
+            source,
+            factors=options.names(factors),
+            target=target,
+            prediction=_columns(prediction),
+            train=train,
+            split=split,
+            train_side=options.names(train_side),
+            test_side=options.names(test_side),
+            data=data,
+            id=id_column,
+            score=score,
+            better=better,  # type: ignore[arg-type]
+            against=against,
+            theory=theory,
+            causes=causes,
+            target_kind=target_kind,  # type: ignore[arg-type]
+            where=where,
+            bins=options.bins(bins),
+            domain=options.domain(domain),
+            impossible=options.impossible(impossible),
+            missing=missing,  # type: ignore[arg-type]
+            table=table,
+            draws=draws,
+            confidence=confidence,
+            seed=seed,
+            command=options.command_line(),
+            progress=watch.step,
+        )
+        checked = gates.check(found.share, asked, thin=found.thin)
+        if report is not None:
+            watch.now("drawing the page")
+            write_text(report, recombine.evaluation_page(found.record()))
+        if out is not None:
+            found.save(out)
+    if as_json:
+        say(json.dumps(_for_machines(found, checked), indent=2, ensure_ascii=False))
+    else:
+        summary(found, checked)
+        page_written(report, out)
+    raise typer.Exit(gates.exit_code(checked))
+
+
+def _columns(written: str | None) -> Any:
+    """One column, or a column for each class."""
+    if written is None or "=" not in written:
+        return written
+    return options.assignments("--prediction", options.names([written]))
+
+
+def _for_machines(found: Any, checked: gates.Gates) -> dict[str, Any]:
+    content: dict[str, Any] = found.record().to_json()
+    content.pop("impossible")
+    return content | {"gates": checked}

@@ -1,0 +1,90 @@
+"""`recombine lint`: a split that somebody already has, held to its claim."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import recombine
+from recombine.cli import options, reading
+from recombine.cli.show import Watch, page_written, say
+from recombine.cli.show_lint import summary
+
+EXIT_CODES = {"pass": 0, "fail": 3, "not enough evidence": 4}
+
+
+def lint(
+    factors: reading.Factors,
+    source: Annotated[
+        str | None, typer.Argument(help="A table with a split column; leave it out where --train and --test are given.")
+    ] = None,
+    split: Annotated[str, typer.Option("--split", "-s", help="The column that tells the side of each row.")] = "split",
+    expect: Annotated[
+        str, typer.Option("--expect", "-e", help="What must be new in test: rows, combinations, conjunctions, values.")
+    ] = "combinations",
+    order: Annotated[int, typer.Option(help="How many values a conjunction holds, with --expect conjunctions.")] = 2,
+    cold: Annotated[
+        reading.Many, typer.Option("--cold", help="Factors that must each be new, with --expect values: drug,cell.")
+    ] = [],  # noqa: B006
+    identity: Annotated[
+        str | None, typer.Option("--id", help="The column that tells rows apart, such as an image's name.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", help="The column of the classes, whose shares are compared.")
+    ] = None,
+    class_tolerance: Annotated[float, typer.Option(help="How far a class's share in test may be off.")] = 0.1,
+    train_side: Annotated[reading.Many, typer.Option(help="What the split column calls training: 0,1,2.")] = [],  # noqa: B006
+    validation_side: Annotated[reading.Many, typer.Option(help="What it calls validation.")] = [],  # noqa: B006
+    test_side: Annotated[reading.Many, typer.Option(help="What it calls test.")] = [],  # noqa: B006
+    train: Annotated[str | None, typer.Option(help="The training side, where it is a table of its own.")] = None,
+    validation: Annotated[str | None, typer.Option(help="The validation side, likewise.")] = None,
+    test: Annotated[str | None, typer.Option(help="The test side, likewise.")] = None,
+    against: Annotated[
+        reading.Many, typer.Option("--against", help="One more table that was trained on; any number of times.")
+    ] = [],  # noqa: B006
+    where: reading.Where = None,
+    bins: reading.Bins = [],  # noqa: B006
+    missing: reading.Missing = "leave out",
+    table: reading.TableName = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Save the manifest and all culprits as a folder.")
+    ] = None,
+    as_json: reading.AsJson = False,
+) -> None:
+    """Does a split hold out what it claims to? Leaks, lost values, rows on both sides, validation equal to test."""
+    with Watch("counting the sides") as watch:
+        found = recombine.lint(
+            source,
+            factors=options.names(factors),
+            split=split,
+            train=train,
+            test=test,
+            validation=validation,
+            against=against,
+            id=identity,
+            target=target,
+            expect=expect,  # type: ignore[arg-type]
+            order=order,
+            cold=options.names(cold),
+            class_tolerance=class_tolerance,
+            sides=_sides(train=train_side, validation=validation_side, test=test_side),
+            where=where,
+            bins=options.bins(bins),
+            missing=missing,  # type: ignore[arg-type]
+            table=table,
+            command=options.command_line(),
+            progress=watch.tell,
+        )
+        if out is not None:
+            found.save(out)
+    if as_json:
+        say(json.dumps(found.record().to_json(), indent=2, ensure_ascii=False))
+    else:
+        summary(found)
+        page_written(None, out)
+    raise typer.Exit(EXIT_CODES[found.grade])
+
+
+def _sides(**words: list[str]) -> Any:
+    return {side: options.names(given) for side, given in words.items() if given}

@@ -1,0 +1,132 @@
+"""The splitter that the options of `recombine split` describe; an option that it does not know is refused."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import recombine
+from recombine.cli import options
+from recombine.errors import SettingError, nearest
+
+_ALWAYS = ("bins", "missing")
+_KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "combinations": ("HoldOutCombinations", ("share", "guarantee", "strata", "seed")),
+    "conjunctions": ("HoldOutConjunctions", ("conjunctions", "order", "guarantee", "seed")),
+    "kfold": ("CombinationKFold", ("n_splits", "guarantee", "strata", "seed")),
+    "donut": ("Donut", ("hole", "guarantee")),
+    "corner": ("Corner", ("at", "guarantee")),
+    "diagonal": ("Diagonal", ("width", "guarantee")),
+    "planes": ("OrthogonalPlanes", ("through", "guarantee")),
+    "divergence": ("CompoundDivergence", ("share", "atom_limit", "seed")),
+}
+_OPTIONS = {"conjunctions": "--hold", "n_splits": "--folds", "atom_limit": "--atom-limit"}
+_NEEDED = {
+    "conjunctions": ("--hold", 'say what to hold out: --hold "colour=red,shape=square", or a number: --hold 3'),
+    "hole": ("--hole", "give limits: --hole 6,22, or --hole x=6,22 once for each factor"),
+    "at": ("--at", "give a limit: --at 12, or --at x=12 once for each factor"),
+    "width": ("--width", "give a width, where 1 is the whole range: --width 0.2"),
+    "through": ("--through", 'give a combination that training keeps: --through "x=0,y=0"'),
+}
+
+
+def splitter(by: str, factors: list[str], given: Mapping[str, Any]) -> Any:
+    """The splitter `by`, with the settings that were given."""
+    if by not in _KINDS:
+        raise SettingError(f"--by {by}", why="no splitter has that name", instead=nearest(by, _KINDS))
+    kind, known = _KINDS[by]
+    settings = {name: value for name, value in given.items() if value not in (None, [], {})}
+    for name in settings:
+        if name not in (*known, *_ALWAYS):
+            option = _OPTIONS.get(name, f"--{name}")
+            owners = [word for word, (_, theirs) in _KINDS.items() if name in theirs]
+            raise SettingError(
+                f"{option} with --by {by}",
+                why=f"it says nothing to that splitter; it belongs to {', '.join(owners)}",
+                instead=f"leave {option} out, or write --by {owners[0]}",
+            )
+    for name in known:
+        if name in _NEEDED and name not in settings:
+            option, instead = _NEEDED[name]
+            raise SettingError(f"--by {by} without {option}", why="it cannot know what to hold out", instead=instead)
+    return getattr(recombine, kind)(factors, **settings)
+
+
+def known(by: str) -> tuple[str, ...]:
+    """The settings that a splitter has; none for one that is not there."""
+    return _KINDS[by][1] if by in _KINDS else ()
+
+
+def missing(written: str) -> str | None:
+    """Rows that miss a factor get no side, or missing is a value; a splitter has its own word for the former."""
+    if written not in ("leave out", "value"):
+        raise SettingError(
+            f"--missing {written}",
+            why="a row that misses a factor gets no side, or missing counts as a value",
+            instead="write 'leave out' or 'value'",
+        )
+    return "value" if written == "value" else None
+
+
+def held(written: list[str]) -> Any:
+    """Conjunctions as `colour=red,shape=square`, any number of times, or how many are drawn.
+
+    >>> held(["colour=red,shape=square"]), held(["3"])
+    ([{'colour': 'red', 'shape': 'square'}], 3)
+    """
+    if len(written) == 1 and written[0].isdigit():
+        return int(written[0])
+    return [_conjunction("--hold", one) for one in written] or None
+
+
+def through(written: list[str]) -> Any:
+    """Whole combinations that training keeps."""
+    return [_conjunction("--through", one) for one in written] or None
+
+
+def limits(option: str, written: list[str], *, pairs: bool) -> Any:
+    """One limit for all factors, or one for each: `12`, `x=12`; with pairs `6,22`, `x=6,22`.
+
+    >>> limits("--at", ["x=12"], pairs=False), limits("--hole", ["6,22"], pairs=True)
+    ({'x': 12}, (6, 22))
+    """
+    if not written:
+        return None
+    named = [one.partition("=") for one in written]
+    if len(written) == 1 and not named[0][1]:
+        return _limit(option, written[0], pairs)
+    if not all(name and equals for name, equals, _ in named):
+        raise SettingError(
+            f"{option} {' '.join(written)}",
+            why="there is one limit for all factors, or one for each by its name",
+            instead=f"write {option} 12, or {option} x=12 {option} y=3",
+        )
+    return {name: _limit(option, value, pairs) for name, _, value in named}
+
+
+def _limit(option: str, written: str, pairs: bool) -> Any:
+    parts = [_value(part) for part in options.names([written])]
+    if pairs and len(parts) != 2:
+        raise SettingError(
+            f"{option} {written}", why="a hole has a lower and an upper limit", instead=f"write {option} 6,22"
+        )
+    return tuple(parts) if pairs else _value(written)
+
+
+def _conjunction(option: str, written: str) -> dict[str, Any]:
+    pairs = [part.partition("=") for part in options.names([written])]
+    if not pairs or not all(name and equals for name, equals, _ in pairs):
+        raise SettingError(
+            f"{option} {written}",
+            why="it is not of the form FACTOR=VALUE,FACTOR=VALUE",
+            instead=f'write for example {option} "colour=red,shape=square"',
+        )
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _value(written: str) -> Any:
+    """A number where it is one, else the text."""
+    for kind in (int, float):
+        try:
+            return kind(written)
+        except ValueError:
+            continue
+    return written

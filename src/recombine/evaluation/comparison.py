@@ -1,0 +1,113 @@
+"""Two models on the same rows: is one better, and where? Paired, because both met the same combinations."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from recombine.evaluation.intervals import FEWEST, Sure, interval
+from recombine.evaluation.outcomes import Mask, Outcomes
+from recombine.evaluation.reading import Paired
+from recombine.evaluation.scores import known, masks
+from recombine.evaluation.statistic import Statistic, difference, mean, r2, r2_difference
+from recombine.factors.support import NumberTarget
+from recombine.words import count, measure, percent
+
+Better = Literal["this", "other", "cannot tell"]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Both scores on one side, and the other model's less this one's, with an interval over combinations."""
+
+    name: str
+    rows: int
+    combinations: int
+    own: float | None
+    other: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    better: Better
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """This model and another, side by side."""
+
+    other: str
+    verdict: str
+    rows_without: int
+    sides: tuple[Compared, ...]
+
+
+def comparison(outcomes: Outcomes, paired: Paired, sure: Sure, *, other: str) -> Comparison:
+    """Compare two models on every side, on the rows that both answered."""
+    sides = tuple(_compared(outcomes, paired, name, mask, sure) for name, mask in masks(outcomes).items())
+    without = int(outcomes.rows.sum() - paired.rows.sum())
+    return Comparison(other, _verdict(sides, outcomes, sure), without, sides)
+
+
+def _compared(outcomes: Outcomes, paired: Paired, name: str, side: Mask, sure: Sure) -> Compared:
+    chosen = side & (paired.rows > 0)
+    own, other, apart = _statistics(outcomes, paired, chosen)
+    low, high = (interval(apart, sure, f"difference {name}") if apart.combinations else None) or (None, None)
+    return Compared(
+        name=name,
+        rows=int(paired.rows[chosen].sum()),
+        combinations=int(chosen.sum()),
+        own=known(own.of_all),
+        other=known(other.of_all),
+        difference=known(apart.of_all),
+        low=low,
+        high=high,
+        better=_better(low, high, outcomes.score.better),
+    )
+
+
+def _statistics(outcomes: Outcomes, paired: Paired, chosen: Mask) -> tuple[Statistic, Statistic, Statistic]:
+    rows, own, other = (part[chosen] for part in (paired.rows, paired.own, paired.other))
+    if outcomes.score.name != "r2":
+        return mean(rows, own), mean(rows, other), difference(rows, own, other)
+    truth = outcomes.tested.target
+    assert isinstance(truth, NumberTarget)  # noqa: S101 - r2 is refused for anything else
+    share = rows / outcomes.rows[chosen]  # the truth's spread, where the other model left rows unanswered
+    total, squares = truth.total[chosen] * share, truth.squares[chosen] * share
+    return (
+        r2(rows, own, total, squares),
+        r2(rows, other, total, squares),
+        r2_difference(rows, own, other, total, squares),
+    )
+
+
+def _better(low: float | None, high: float | None, better: str) -> Better:
+    if low is None or high is None or low <= 0 <= high:
+        return "cannot tell"
+    return "other" if (low > 0) == (better == "higher") else "this"
+
+
+def _verdict(sides: tuple[Compared, ...], outcomes: Outcomes, sure: Sure) -> str:
+    """The side that matters most: the unseen combinations where there are any, else all of them."""
+    unseen, everything = sides[2], sides[0]
+    side = unseen if unseen.combinations else everything
+    where = f"On {count(side.combinations)} {'unseen' if side is unseen else 'tested'} combinations"
+    if side.difference is None:
+        return f"{where} no row was answered by both models, so they cannot be compared."
+    worded = {
+        "other": "the other model is better",
+        "this": "this model is better",
+        "cannot tell": "neither model is clearly better",
+    }[side.better]
+    apart = _amount(abs(side.difference), outcomes)
+    if side.low is None or side.high is None:
+        few = f"with fewer than {FEWEST} combinations, or none that differ, that may be luck"
+        return f"{where} the models differ by {apart}; {few}."
+    unit = 100 if outcomes.score.is_share else 1
+    around = f"{percent(sure.confidence)} interval of other less this {_ends(unit * side.low, unit * side.high)}"
+    return f"{where} {worded}: they differ by {apart} ({around})."
+
+
+def _amount(number: float, outcomes: Outcomes) -> str:
+    return f"{100 * number:.3g} points" if outcomes.score.is_share else measure(number)
+
+
+def _ends(low: float, high: float) -> str:
+    return f"{measure(low)} to {measure(high)}"

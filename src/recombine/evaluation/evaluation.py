@@ -1,0 +1,390 @@
+"""How a model's predictions fare on combinations that it has not seen: the value, and the verb that makes it."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from html import escape
+from pathlib import Path
+from typing import Any, Literal, get_type_hints
+
+import pyarrow as pa
+
+from recombine import records
+from recombine.errors import SettingError
+from recombine.evaluation import listing, saved, wording
+from recombine.evaluation.additivity import Additivity, additivity
+from recombine.evaluation.anatomy import Anatomy, anatomy
+from recombine.evaluation.asked import Asked, Columns, is_table
+from recombine.evaluation.beside_theory import BesideTheory, beside
+from recombine.evaluation.comparison import Comparison, comparison
+from recombine.evaluation.deviations import RATE, Deviations, deviations
+from recombine.evaluation.gathering import gather
+from recombine.evaluation.intervals import Sure
+from recombine.evaluation.listing import Listed
+from recombine.evaluation.other import paired_by_combination
+from recombine.evaluation.outcomes import Outcomes, Score
+from recombine.evaluation.parts import parts
+from recombine.evaluation.reading import Reading, outcomes_of
+from recombine.evaluation.scores import Gap, Side, gap, sides
+from recombine.evaluation.shrinkage import shrunk
+from recombine.evaluation.swap import SwapTest, swap_test
+from recombine.evaluation.untested import Untested, untested
+from recombine.factors.columns import Bins
+from recombine.factors.question import Question, TargetKind, Where
+from recombine.factors.space import Value
+from recombine.records import Provenance, Record
+from recombine.theory.prediction import Prediction
+
+Progress = Callable[[str, float | None], None]
+"""Told the name of a step and, where it is known, how far it is."""
+
+
+@dataclass(frozen=True)
+class Deviating:
+    """How many combinations deviate from what their parts give elsewhere; `rate` of those named may be luck."""
+
+    sentence: str
+    testable: int
+    rank: int
+    found: int
+    rate: float
+    listed: tuple[Listed, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A verdict on a model's predictions, and the numbers behind it.
+
+    >>> import recombine
+    >>> table = {"colour": ["red", "red", "blue", "blue"], "shape": ["disc", "cube", "disc", "cube"],
+    ...          "split": ["train", "train", "train", "test"], "y": ["a", "b", "a", "b"], "said": ["a", "b", "a", "a"]}
+    >>> found = recombine.evaluate(table, factors=["colour", "shape"], target="y", prediction="said", split="split")
+    >>> found.side("unseen").score, found.side("unseen").low, found.grade
+    (0.0, None, 'not enough evidence')
+    """
+
+    verdict: str
+    grade: str
+    reasons: tuple[str, ...]
+    score: Score
+    confidence: float
+    draws: int
+    seed: int
+    sides: tuple[Side, ...]
+    gap: Gap | None
+    worst: tuple[Listed, ...]
+    untested: Untested
+    deviations: Deviating
+    against: Comparison | None
+    anatomy: Anatomy | None
+    swap: SwapTest | None
+    additivity: Additivity | None
+    theory: BesideTheory | None
+    pairs_left_out: tuple[tuple[str, str], ...]
+    table: pa.Table
+    by_value: pa.Table
+    by_pair: pa.Table
+    outcomes: Outcomes
+
+    def __repr__(self) -> str:
+        return f"Evaluation({self.verdict!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the sentence and the scores of the sides."""
+        shown = [side for side in self.sides if side.score is not None]
+        cells = "".join(
+            f"<td>{side.name}<br><b>{wording.amount(self.score, side.score or 0.0)}</b><br>"
+            f"{side.combinations:,} combinations</td>"
+            for side in shown
+        )
+        return f"<p><b>{escape(self.verdict)}</b></p><table><tr>{cells}</tr></table>"
+
+    def __eq__(self, other: object) -> bool:
+        """Same numbers, tables and provenance."""
+        if not isinstance(other, Evaluation):
+            return NotImplemented
+        mine, theirs = self.record(), other.record()
+        return mine.to_json() == theirs.to_json() and mine.tables == theirs.tables
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where it came from."""
+        return self.outcomes.tested.source
+
+    def side(self, name: str) -> Side:
+        """One side by its name: all, seen, unseen, determined, undetermined, novel."""
+        for side in self.sides:
+            if side.name == name:
+                return side
+        raise SettingError(
+            f"no side {name!r}",
+            why="combinations are seen, unseen or novel",
+            instead=f"write one of {', '.join(side.name for side in self.sides)}",
+        )
+
+    def share(self, name: str) -> float:
+        """A score that a gate can be held against: that of a side, or of the `worst` combination after shrinkage.
+
+        NaN where it was not tested.
+        """
+        if self.score.better == "lower":
+            raise SettingError(
+                f"a gate on {name!r}",
+                why=f"the score is {wording.score_name(self.score)}, of which less is better",
+                instead="score by accuracy or r2 for a gate (--score r2)",
+            )
+        if name == "worst":
+            return self.worst[0].shrunk if self.score.name != "r2" else float("nan")
+        found = self.side(name).score
+        return float("nan") if found is None else found
+
+    def thin(self, name: str) -> bool:
+        """Whether the evidence behind a gate is not enough: no interval, or a worst case with untested ones."""
+        return self.untested.total > 0 if name == "worst" else self.side(name).low is None
+
+    def record(self) -> Record:
+        """The evaluation as plain data, which can be saved, drawn and loaded."""
+        results = {name: _plain(getattr(self, name)) for name in _RESULTS}
+        tables = {"combinations": self.table, "by_value": self.by_value, "by_pair": self.by_pair}
+        return Record(
+            "evaluation",
+            results | saved.describe(self.outcomes),
+            saved.tables(self.outcomes) | tables,
+            self.provenance,
+        )
+
+    def save(self, folder: str | Path) -> Path:
+        """Write it as a folder: JSON for people, Parquet for machines."""
+        return records.save(self.record(), folder)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Evaluation":
+        """Read an evaluation back: the same evaluation."""
+        record = records.load(folder, "evaluation")
+        hints = get_type_hints(cls)
+        results = {name: records.revive(hints[name], record.data[name]) for name in _RESULTS if name != "score"}
+        outcomes = saved.load(record)
+        return cls(
+            **results,
+            score=outcomes.score,
+            table=record.tables["combinations"],
+            by_value=record.tables["by_value"],
+            by_pair=record.tables["by_pair"],
+            outcomes=outcomes,
+        )
+
+
+_APART = ("table", "by_value", "by_pair", "outcomes")
+_RESULTS = tuple(field.name for field in fields(Evaluation) if field.name not in _APART)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain(asdict(value))
+    return {name: _plain(item) for name, item in value.items()} if isinstance(value, Mapping) else value
+
+
+def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few have an answer already
+    predictions: Any,
+    *,
+    factors: Sequence[str],
+    target: str | None = None,
+    prediction: Columns | None = None,
+    train: Any = None,
+    split: str | None = None,
+    train_side: Sequence[str] = (),
+    test_side: Sequence[str] = (),
+    data: Any = None,
+    id: str | None = None,  # noqa: A002 - what the column is called everywhere
+    score: str | None = None,
+    better: Literal["higher", "lower"] | None = None,
+    against: Any = None,
+    theory: Prediction | str | Path | None = None,
+    causes: bool = True,
+    target_kind: TargetKind | None = None,
+    where: Where | None = None,
+    bins: Mapping[str, Bins] | None = None,
+    domain: Mapping[str, Sequence[Value]] | None = None,
+    impossible: Iterable[Mapping[str, Value]] = (),
+    missing: Literal["leave out", "value"] = "leave out",
+    table: str | None = None,
+    draws: int = 2_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+    command: str | None = None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Say how predictions fare on combinations that were seen in training, and on those that were not.
+
+    `predictions` is any table with the factors, the target and the model's answers; or with `data` a table of ids and
+    answers alone, of which `data` holds the rest. `train` is the table that was trained on; or `split` names the
+    column that says which rows were. `score` is accuracy, mse, r2, logloss, or a column with a score for each row.
+    `prediction` is a column, or for log loss a mapping from class to column. `against` is another column of answers,
+    or another table of them. `theory` is a `Prediction` to set beside the measurement. `causes=False` leaves out the
+    causes of the errors (anatomy, swap test, additivity), which take longer than all the rest.
+    """
+    tell: Progress = progress or _silent
+    sure = _sure(draws, confidence, seed)
+    other_table = against if against is not None and is_table(against) else None
+    asked = Asked(
+        question=Question(
+            factors=(factors,) if isinstance(factors, str) else tuple(factors),
+            target=target,
+            target_kind=target_kind,
+            where=where,
+            bins=dict(bins or {}),
+            domain={name: list(values) for name, values in (domain or {}).items()},
+            impossible=tuple(impossible),
+            missing=missing,
+            table=table,
+        ),
+        prediction=prediction,
+        other=_other(against, prediction, other_table, id),
+        score=score,
+        better=better,
+        split=split,
+        train_side=tuple(train_side),
+        test_side=tuple(test_side),
+        id=id,
+    )
+    theirs = _theory(theory)
+    tell("scoring rows", None)
+    joined = other_table if id is not None else None
+    gathered = gather(
+        predictions, asked, data=data, train=train, against=joined, progress=lambda share: tell("scoring rows", share)
+    )
+    source = Provenance(source=gathered.source, settings=_settings(asked, sure, gathered.train), command=command)
+    reading = outcomes_of(gathered, asked, source)
+    if other_table is not None and id is None:
+        reading = replace(reading, paired=paired_by_combination(other_table, asked, gathered.meant, reading.outcomes))
+    found = _measured(reading, sure, tell, other=str(against) if isinstance(against, str | Path) else "other")
+    return _explained(found, theirs, tell, causes=causes)
+
+
+def _measured(reading: Reading, sure: Sure, tell: Progress, *, other: str) -> Evaluation:
+    """All that the scores alone say."""
+    outcomes = reading.outcomes
+    tell("resampling combinations", None)
+    scored, apart = sides(outcomes, sure), gap(outcomes, sure)
+    compared = None if reading.paired is None else comparison(outcomes, reading.paired, sure, other=other)
+    tell("comparing combinations", None)
+    own, deviation, by_part = shrunk(outcomes, sure), deviations(outcomes), parts(outcomes, sure)
+    found = wording.Findings(
+        outcomes=outcomes,
+        sides={side.name: side for side in scored},
+        gap=apart,
+        untested=untested(outcomes),
+        deviations=deviation,
+        comparison=compared,
+        notes=reading.notes,
+        sure=sure,
+    )
+    return Evaluation(
+        verdict=wording.verdict(found),
+        grade=wording.grade(found),
+        reasons=wording.reasons(found),
+        score=outcomes.score,
+        confidence=sure.confidence,
+        draws=sure.draws,
+        seed=sure.seed,
+        sides=scored,
+        gap=apart,
+        worst=listing.worst(outcomes, own, deviation),
+        untested=found.untested,
+        deviations=_deviating(outcomes, own, deviation),
+        against=compared,
+        anatomy=None,
+        swap=None,
+        additivity=None,
+        theory=None,
+        pairs_left_out=by_part.left_out,
+        table=listing.table(outcomes, own, deviation),
+        by_value=by_part.values,
+        by_pair=by_part.pairs,
+        outcomes=outcomes,
+    )
+
+
+def _explained(found: Evaluation, theory: Prediction | None, tell: Progress, *, causes: bool) -> Evaluation:
+    """The same with the causes of the errors, and the theory beside it."""
+    outcomes, seed = found.outcomes, found.seed
+    tell("looking at the errors", None)
+    cause, swapped, added = (
+        (anatomy(outcomes, seed=seed), swap_test(outcomes, seed=seed), additivity(outcomes, seed=seed))
+        if causes
+        else (None, None, None)
+    )
+    beside_it = None if theory is None else beside(outcomes, theory, draws=found.draws, seed=seed)
+    said = tuple(part.verdict for part in (cause, swapped, added, beside_it) if part is not None)
+    return replace(
+        found,
+        reasons=found.reasons + said,
+        anatomy=cause,
+        swap=swapped,
+        additivity=added,
+        theory=beside_it,
+    )
+
+
+def _deviating(outcomes: Outcomes, own: Any, found: Deviations) -> Deviating:
+    listed = listing.deviating(outcomes, own, found)
+    return Deviating(found.sentence, found.testable, found.rank, found.found, RATE, listed)
+
+
+def _silent(_: str, __: float | None) -> None:
+    """Nobody listens."""
+
+
+def _sure(draws: int, confidence: float, seed: int) -> Sure:
+    if not 0 < confidence < 1:
+        raise SettingError(
+            f"confidence={confidence!r}", why="it is the share that an interval promises", instead="write 0.95"
+        )
+    if draws < 100:
+        raise SettingError(
+            f"draws={draws!r}",
+            why="an interval's ends need more draws to be found",
+            instead="write 2000, or 100 at least",
+        )
+    return Sure(draws=draws, confidence=confidence, seed=seed)
+
+
+def _other(against: Any, prediction: Columns | None, table: Any, own_id: str | None) -> Columns | None:
+    """The other model's columns: a column of this table, or of another table those with the same names."""
+    if against is None or (table is not None and own_id is None):
+        return None
+    if prediction is None:
+        raise SettingError(
+            "against without a prediction",
+            why="two models are compared by their answers",
+            instead="name the prediction too: prediction='…' (--prediction …)",
+        )
+    return prediction if table is not None else str(against)
+
+
+def _theory(given: Any) -> Prediction | None:
+    if given is None or isinstance(given, Prediction):
+        return given
+    if isinstance(given, str | Path):
+        return Prediction.load(given)
+    raise SettingError(
+        f"theory was given a {type(given).__name__}",
+        why="it is a prediction, or the folder of one",
+        instead="give what recombine.predict(…) returned, or the folder of `recombine predict … --out FOLDER`",
+    )
+
+
+def _settings(asked: Asked, sure: Sure, train: str | None) -> dict[str, Any]:
+    own = {
+        "prediction": dict(asked.prediction) if isinstance(asked.prediction, Mapping) else asked.prediction,
+        "other": dict(asked.other) if isinstance(asked.other, Mapping) else asked.other,
+        "score": asked.score,
+        "split": asked.split,
+        "train": train,
+        "id": asked.id,
+    }
+    kept = {name: value for name, value in own.items() if value is not None}
+    return asked.question.settings() | kept | asdict(sure)

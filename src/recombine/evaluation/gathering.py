@@ -1,0 +1,280 @@
+"""Read a table of predictions: one GROUP BY is pushed to the engine, and only the sums come back.
+
+The answers may stand beside factors and truth, or in a table of their own that is joined by an id. What was trained
+on is told by a column of the same table (`split`) or by a table of its own (`train`).
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import ibis
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from recombine.errors import ColumnError, SettingError, TableError
+from recombine.evaluation.asked import Asked, Columns, answer_columns
+from recombine.evaluation.rowscores import SCORED, Meant, RowScore, clean, number, scored, understood
+from recombine.factors import columns
+from recombine.factors.columns import Key
+from recombine.factors.engine import Progress
+from recombine.factors.sides import sides_of
+from recombine.factors.space import text
+from recombine.factors.tally import Ask, Beside, Tally, columns_of, tally, together
+
+_SEEN_SIDE = "seen"  # what `recombine split --seen-share` calls tested rows of seen combinations
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The engine's lines, both sides under one another, and how the question was understood.
+
+    `counted` says how many rows there were of each table that was joined, and how many of them found a partner.
+    """
+
+    lines: pa.Table
+    keys: tuple[Key, ...]
+    meant: Meant
+    source: str
+    train: str | None
+    counted: dict[str, tuple[int, int]]
+
+
+def gather(
+    predictions: Any,
+    asked: Asked,
+    *,
+    data: Any = None,
+    train: Any = None,
+    against: Any = None,
+    progress: Progress | None = None,
+) -> Gathered:
+    """Count how the answers fared, by combination, on the side that is tested; and what was trained on."""
+    if train is not None and asked.split is not None:
+        raise SettingError(
+            "both train and split were given",
+            why="each of them says what was trained on",
+            instead="give the training table, or the column that says which rows were trained on",
+        )
+    _check_sides_alike(asked, train)
+    source, asked, beside = _beside(predictions, asked, data, against)
+    found = tally(
+        source,
+        asked.question,
+        lambda table, backend: _ask(table, asked, backend, beside),
+        needs=asked.needs(),
+        beside=beside,
+        progress=progress,
+    )
+    tallies, marks = [found], ["test" if asked.split is None else None]
+    if train is not None:
+        tallies.append(_trained(train, asked, found.meant, progress))
+        marks.append("train")
+    return Gathered(
+        together(tallies, marks),
+        found.keys,
+        found.meant,
+        found.source,
+        tallies[1].source if train is not None else None,
+        _partners(found, beside),
+    )
+
+
+def _beside(predictions: Any, asked: Asked, data: Any, against: Any) -> tuple[Any, Asked, tuple[Beside, ...]]:
+    """The table that is counted, and the tables whose answers are joined to it by their ids."""
+    joined: list[Beside] = []
+    if data is not None:
+        joined.append(_lent(predictions, asked, asked.prediction, "prediction", score=asked.own_score))
+        asked = replace(
+            asked,
+            prediction=_renamed(asked.prediction, "prediction"),
+            score=_name("score", 0) if asked.own_score is not None else asked.score,
+        )
+    if against is not None:
+        joined.append(_lent(against, asked, asked.other, "other"))
+        asked = replace(asked, other=_renamed(asked.other, "other"))
+    return (predictions if data is None else data), asked, tuple(joined)
+
+
+def _lent(source: Any, asked: Asked, answers: Columns | None, role: str, *, score: str | None = None) -> Beside:
+    """A table's ids and answers, under names that nobody else has."""
+    if asked.id is None:
+        raise SettingError(
+            "two tables without an id",
+            why="their rows are matched by a column that both have",
+            instead="name it: id='image' (--id image)",
+        )
+    named = answer_columns(answers)
+    rows = columns_of(source, [asked.id, *named, *([score] if score else [])], role=f"the {role}")
+    _check_ids(rows[asked.id], asked.id, role)
+    renamed = {_name(f"{role}_id", 0): rows[asked.id]}
+    renamed |= {_name(role, place): rows[name] for place, name in enumerate(named)}
+    if score:
+        renamed[_name("score", 0)] = rows[score]
+    here = _name(f"{role}_here", 0)
+    return Beside(pa.table(renamed | {here: pa.array([True] * len(rows))}), _name(f"{role}_id", 0), asked.id)
+
+
+def _name(role: str, place: int) -> str:
+    return f"recombine_{role}_{place}"
+
+
+def _renamed(answers: Columns | None, role: str) -> Columns | None:
+    if answers is None or isinstance(answers, str):
+        return None if answers is None else _name(role, 0)
+    return {label: _name(role, place) for place, label in enumerate(answers)}
+
+
+def _check_ids(ids: pa.ChunkedArray, name: str, role: str) -> None:
+    if ids.null_count:
+        raise ColumnError(
+            f"the id {name!r} is missing in {ids.null_count:,} rows of the {role} table",
+            why="rows are matched by it",
+            instead="leave those rows out, or name another column",
+        )
+    twice = len(ids) - pc.count_distinct(ids).as_py()
+    if twice:
+        counted = pc.value_counts(ids.combine_chunks())
+        first = next(pair["values"] for pair in counted.to_pylist() if pair["counts"] > 1)
+        raise _duplicated(name, twice, f", such as {text(first)!r}")
+
+
+def _duplicated(name: str, twice: int, such: str = "") -> ColumnError:
+    return ColumnError(
+        f"the id {name!r} is not unique: {twice:,} rows repeat one{such}",
+        why="a row would be scored more than once, or with another row's answer",
+        instead="keep one row for each id, or name another column",
+    )
+
+
+def _partners(found: Tally, beside: tuple[Beside, ...]) -> dict[str, tuple[int, int]]:
+    counted = {}
+    for one in beside:
+        role = _role(one)
+        matched = int(pc.sum(found.lines[f"{role}_here"]).as_py() or 0)
+        if not matched:
+            raise TableError(
+                f"no id of the {role} table is in '{found.source}'",
+                why=f"{len(one.rows):,} rows were to be matched by {one.own_id!r}, and none was",
+                instead="check that both tables write the id in the same way",
+            )
+        counted[role] = (len(one.rows), matched)
+    return counted
+
+
+def _ask(table: Any, asked: Asked, backend: Any, beside: tuple[Beside, ...]) -> Ask:
+    """The keys and sums of the one aggregate."""
+    meant = understood(table, asked, backend)
+    _check_own_ids(table, asked, backend)
+    side = None if asked.split is None else _side(table, asked, backend)
+    test = ibis.literal(True) if side is None else (side == "test").fill_null(False)
+    own = scored(table, asked, meant, backend, answers=asked.prediction)
+    by: dict[str, Any] = {} if side is None else {"side": side}
+    by["state"] = test.ifelse(own.state, SCORED)
+    ok = test & (own.state == SCORED)
+    sums: dict[str, Any] = {f"{_role(one)}_here": table[f"recombine_{_role(one)}_here_0"].count() for one in beside}
+    if own.score is not None:
+        sums |= {"total": ok.ifelse(own.score, 0.0).sum(), "squares": ok.ifelse(own.score * own.score, 0.0).sum()}
+    if meant.kind == "label":
+        by |= {"truth": clean(table[asked.target], backend), "said": test.ifelse(own.said, ibis.null(own.said.type()))}
+    elif meant.kind == "number":
+        sums |= _number_sums(table, asked, backend, own, ok, test)
+    if asked.other is not None:
+        other = scored(table, asked, meant, backend, answers=asked.other)
+        _compare(by, sums, own, other, ok)
+    return Ask(by, sums, meant)
+
+
+def _role(one: Beside) -> str:
+    return "prediction" if one.id == _name("prediction_id", 0) else "other"
+
+
+def _number_sums(table: Any, asked: Asked, backend: Any, own: RowScore, ok: Any, test: Any) -> dict[str, Any]:
+    """Truth and answers of the rows that are scored; of the training side all truth that there is."""
+    truth = number(table, str(asked.target), backend)
+    known = ok | (~test & truth.notnull())
+    return {
+        "prediction_total": ok.ifelse(own.said, 0.0).sum(),
+        "target_count": known.ifelse(1, 0).sum(),
+        "target_total": known.ifelse(truth, 0.0).sum(),
+        "target_squares": known.ifelse(truth * truth, 0.0).sum(),
+    }
+
+
+def _compare(by: dict[str, Any], sums: dict[str, Any], own: RowScore, other: RowScore, ok: Any) -> None:
+    """Both models' sums over the rows that both answered; for plain labels the answers themselves are keys."""
+    both = ok & (other.state == SCORED)
+    sums["other_bad"] = (ok & (other.state > 2)).ifelse(1, 0).sum()
+    if own.score is None:
+        by["other"] = ok.ifelse(other.said, ibis.null(other.said.type()))
+        return
+    sums |= {
+        "both_rows": both.ifelse(1, 0).sum(),
+        "own_both": both.ifelse(own.score, 0.0).sum(),
+        "other_both": both.ifelse(other.score, 0.0).sum(),
+    }
+
+
+def _check_own_ids(table: Any, asked: Asked, backend: Any) -> None:
+    if asked.id is None:
+        return
+    ids = table[asked.id]
+    found = backend.to_pyarrow(table.aggregate(rows=ids.count(), different=ids.nunique())).to_pylist()[0]
+    if found["rows"] > found["different"]:
+        raise _duplicated(asked.id, found["rows"] - found["different"])
+
+
+def _side(table: Any, asked: Asked, backend: Any) -> Any:
+    """The side that each row stands on, in our own words."""
+    column = clean(table[asked.split], backend)
+    found = backend.to_pyarrow(table.select(side=column).filter(column.notnull()).distinct().limit(1001))
+    values = columns.ordered(set(found["side"].to_pylist()))
+    if len(values) > 1000:
+        raise ColumnError(
+            f"the split {asked.split!r} has more than 1,000 different values",
+            why="a split says on which side a row stands",
+            instead="name the column that holds train and test",
+        )
+    sides: dict[Any, str] = dict(sides_of(str(asked.split), values, train=asked.train_side, test=asked.test_side))
+    if not asked.test_side:
+        sides |= {value: "test" for value in values if text(value).lower() == _SEEN_SIDE}
+    if "test" not in sides.values():
+        listed = ", ".join(repr(text(value)) for value in values[:8])
+        raise ColumnError(
+            f"no value of {asked.split!r} is the test side: it holds {listed}",
+            why="the rows of the test side are scored",
+            instead=f"say which value it is: test_side=[{text(values[-1])!r}] (--test-side {text(values[-1])})",
+        )
+    return ibis.cases(*[(column == value, side) for value, side in sides.items()], else_=ibis.null("string"))
+
+
+def _trained(train: Any, asked: Asked, meant: Meant, progress: Progress | None) -> Tally:
+    """The training table's combinations, with the target where it has one."""
+
+    def ask(table: Any, backend: Any) -> Ask:
+        if meant.kind == "score" or asked.target not in table.columns:
+            return Ask()
+        if meant.kind == "label":
+            return Ask(by={"truth": clean(table[asked.target], backend)})
+        if not table[asked.target].type().is_numeric():
+            raise ColumnError(
+                f"the training table's {asked.target!r} is of type {table[asked.target].type()}",
+                why="the truth of the predictions is a number",
+                instead="give a training table with the same target",
+            )
+        truth = number(table, str(asked.target), backend)
+        sums = {"target_count": truth.count(), "target_total": truth.sum(), "target_squares": (truth * truth).sum()}
+        return Ask(sums=sums)
+
+    question = replace(asked.question, where=None, table=None)
+    return tally(train, question, ask, needs=[asked.target] if asked.target else [], progress=progress)
+
+
+def _check_sides_alike(asked: Asked, train: Any) -> None:
+    """Bins that a table cuts by its own numbers would be cut otherwise in the other table."""
+    own = [name for name, bins in asked.question.bins.items() if isinstance(bins, int) or str(bins).startswith("quant")]
+    if train is not None and own:
+        raise SettingError(
+            f"bins={asked.question.bins[own[0]]!r} for {own[0]!r} with a training table",
+            why="each table would be cut at edges of its own, so that a bin would mean two things",
+            instead=f"give the edges: bins=dict({own[0]}=[0, 10, 20]) (--bins {own[0]}=0,10,20)",
+        )

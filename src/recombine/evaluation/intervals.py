@@ -1,0 +1,164 @@
+"""Intervals whose unit of evidence is the combination.
+
+Rows of one combination share its luck, so they are resampled together: a combination is drawn with all its rows.
+Drawing the rows again within it would count their noise twice, because the combinations' own scores already carry it
+(Davison and Hinkley 1997, section 3.8). The draws are studentised: each is measured in its own standard error, which
+keeps the promise for skewed scores, where the quantiles of the draws themselves cover too little. For scores with
+heavy tails on both sides Student's formula is the safer one. Each end is the further of the two: some hundredths
+wider, and what is promised is kept (`benchmarks/coverage.py`).
+
+Scores near their bound have draws without any spread. There a share gets Wilson's interval for as many independent
+answers as the combinations are worth, and where there is no error at all, for one answer a combination.
+
+Our own, because the resampling of libraries draws rows, or loops over draws.
+"""
+
+import math
+import zlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from recombine.evaluation.distributions import student_quantile
+from recombine.evaluation.statistic import Statistic
+from recombine.factors.groups import Numbers
+
+FEWEST = 5
+"""With fewer combinations nothing can be said about the next one."""
+_CHUNK = 2 * 10**6
+_DEGENERATE = 0.002
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Sure:
+    """How sure an interval is to be, and from how many draws."""
+
+    draws: int = 2_000
+    confidence: float = 0.95
+    seed: int = 0
+
+    def generator(self, name: str) -> np.random.Generator:
+        """Random numbers of their own for each thing that is resampled, so that one more changes no other."""
+        return np.random.default_rng([self.seed, zlib.crc32(name.encode())])
+
+    @property
+    def tail(self) -> float:
+        """The share left out on each side."""
+        return (1 - self.confidence) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Resampled:
+    """A statistic over draws of its combinations: its values, and their standard errors."""
+
+    statistic: Statistic
+    values: Numbers
+    errors: Numbers
+
+    @cached_property
+    def value(self) -> float:
+        """The statistic itself."""
+        return self.statistic.of_all
+
+    @cached_property
+    def error(self) -> float:
+        """Its standard error."""
+        return self.statistic.error
+
+
+def resampled(statistic: Statistic, sure: Sure, name: str) -> Resampled:
+    """Draw the combinations again and again, all rows of a combination together."""
+    count, width = statistic.parts.shape
+    rng = sure.generator(name)
+    places = np.triu_indices(width)
+    columns = np.concatenate([statistic.parts, statistic.parts[:, places[0]] * statistic.parts[:, places[1]]], axis=1)
+    sums = np.empty((sure.draws, columns.shape[1]))
+    step = max(1, _CHUNK // count)
+    for start in range(0, sure.draws, step):
+        size = min(step, sure.draws - start)
+        sums[start : start + size] = _times_drawn(rng, size, count) @ columns
+    values = statistic.value(sums[:, :width])
+    slope = statistic.slope(sums[:, :width])
+    weight = np.where(places[0] == places[1], 1.0, 2.0)
+    with np.errstate(invalid="ignore"):
+        spread = np.sum(weight * slope[:, places[0]] * slope[:, places[1]] * sums[:, width:], axis=1)
+        errors = np.sqrt(np.maximum(spread, 0.0) * count / max(count - 1, 1))
+    return Resampled(statistic, values, errors)
+
+
+def _times_drawn(rng: np.random.Generator, draws: int, count: int) -> Numbers:
+    """How often each of `count` things is drawn in `count` draws with replacement, for several draws."""
+    drawn = rng.integers(0, count, size=(draws, count), dtype=np.int64)
+    drawn += np.arange(draws)[:, None] * count
+    return np.bincount(drawn.ravel(), minlength=draws * count).reshape(draws, count).astype(np.float64)
+
+
+def interval(
+    statistic: Statistic, sure: Sure, name: str, *, share: bool = False, least: float = -math.inf
+) -> Interval | None:
+    """An interval for one score; None with too few combinations, or where nothing varies and nothing bounds it.
+
+    A `share` lies between 0 and 1; any other score at `least` or above.
+
+    >>> from recombine.evaluation.statistic import mean
+    >>> rows = np.full(40, 10.0)
+    >>> right = np.tile([10.0, 8.0, 6.0, 9.0], 10)
+    >>> [round(end, 2) for end in interval(mean(rows, right), Sure(), "unseen", share=True)]
+    [0.78, 0.87]
+    """
+    if statistic.combinations < FEWEST or not math.isfinite(statistic.of_all):
+        return None
+    if statistic.error <= 1e-12 * max(1.0, abs(statistic.of_all)):
+        return _wilson_of(statistic, float(statistic.combinations), sure) if share else None
+    found = resampled(statistic, sure, name)
+    usable = found.errors > 1e-9 * found.error
+    if share and (~usable).mean() > _DEGENERATE:
+        worth = statistic.of_all * (1 - statistic.of_all) / statistic.error**2
+        return _wilson_of(statistic, worth, sure)
+    shape = (found.value, found.error, statistic.combinations - 1)
+    low, high = _studentised(*shape, (found.values[usable], found.errors[usable]), sure)
+    return (max(low, 0.0), min(high, 1.0)) if share else (max(low, least), high)
+
+
+def gap_interval(one: Statistic, other: Statistic, sure: Sure, name: str) -> Interval | None:
+    """An interval for the difference of two scores over different combinations, each resampled on its own."""
+    if min(one.combinations, other.combinations) < FEWEST:
+        return None
+    value, error = one.of_all - other.of_all, math.hypot(one.error, other.error)
+    if not math.isfinite(value) or error <= 1e-12 * max(1.0, abs(one.of_all), abs(other.of_all)):
+        return None
+    first, second = resampled(one, sure, f"{name} first"), resampled(other, sure, f"{name} second")
+    errors = np.hypot(first.errors, second.errors)
+    usable = errors > 1e-9 * error
+    freedom = error**4 / sum(part.error**4 / (part.combinations - 1) for part in (one, other))  # Satterthwaite's
+    return _studentised(value, error, freedom, ((first.values - second.values)[usable], errors[usable]), sure)
+
+
+def _studentised(value: float, error: float, freedom: float, drawn: tuple[Numbers, Numbers], sure: Sure) -> Interval:
+    """The bootstrap-t interval, nowhere narrower than Student's."""
+    scaled = (drawn[0] - value) / drawn[1]
+    low, high = np.quantile(scaled[np.isfinite(scaled)], [sure.tail, 1 - sure.tail])
+    least = float(student_quantile(1 - sure.tail, freedom))
+    return float(value - max(high, least) * error), float(value - min(low, -least) * error)
+
+
+def _wilson_of(statistic: Statistic, worth: float, sure: Sure) -> Interval:
+    low, high = wilson(np.array(statistic.of_all), np.array(worth), np.array(statistic.combinations - 1), sure)
+    return float(low), float(high)
+
+
+def wilson(share: Numbers, worth: Numbers, freedom: Numbers, sure: Sure) -> tuple[Numbers, Numbers]:
+    """Wilson's interval for shares of `worth` independent answers, with Student's quantile for few combinations.
+
+    >>> low, high = wilson(np.array([1.0]), np.array([40.0]), np.array([39.0]), Sure())
+    >>> low.round(3).tolist(), high.round(9).tolist()
+    ([0.907], [1.0])
+    """
+    t = student_quantile(1 - sure.tail, freedom)
+    worth = np.maximum(worth, 1.0)
+    middle = (share + t**2 / (2 * worth)) / (1 + t**2 / worth)
+    reach = t / (1 + t**2 / worth) * np.sqrt(share * (1 - share) / worth + t**2 / (4 * worth**2))
+    return np.maximum(middle - reach, 0.0), np.minimum(middle + reach, 1.0)

@@ -1,0 +1,163 @@
+"""What a model answered, gathered by combination: the value that the whole room computes from.
+
+However many rows were predicted, an evaluation needs of each tested combination only how many rows it has, the sum of
+their scores and of the scores' squares, and for labels how often each answer was given for each truth.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from recombine.auditing.determinacy import Determinacy, determinacy
+from recombine.auditing.ladder import rungs
+from recombine.errors import TableError
+from recombine.factors.groups import Ints, Numbers, totals
+from recombine.factors.space import Value
+from recombine.factors.support import Support
+
+Kind = Literal["label", "number", "score"]
+Mask = npt.NDArray[np.bool_]
+
+RUNGS = ("seen", "determined", "undetermined", "novel")
+UNKNOWN = "unknown"
+"""The rung of every combination where nothing is known of the training."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """How a row is scored, and which way is better.
+
+    `name` is accuracy, mse, r2, logloss, or the column that holds the scores.
+    """
+
+    name: str
+    better: Literal["higher", "lower"]
+
+    @property
+    def is_share(self) -> bool:
+        """Whether a score is a share of right answers, which is told in percent and points."""
+        return self.name == "accuracy"
+
+    @property
+    def rows_better(self) -> Literal["higher", "lower"]:
+        """Which way a row's own score is better: R² is better higher, the squared errors that it is made of lower."""
+        return "lower" if self.name == "r2" else self.better
+
+    @property
+    def never_negative(self) -> bool:
+        """Whether the row scores are losses that cannot fall below nothing."""
+        return self.name in ("mse", "logloss")
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """What was predicted, gathered by combination.
+
+    `tested` holds the scored rows (counts = rows; target = the truth's statistics), `training` what the model was
+    trained on, in the same space. Classes are numbered alike everywhere: in `truth`, in `said`, and in the targets of
+    `tested` and `training`. For labels there is a line for each (combination, true class, predicted class); the
+    arrays are empty otherwise. `total` and `squares` are the sums over each tested combination's rows of the row
+    score and of its square: 0 or 1 for accuracy, squared error for mse and r2, log loss, or the given column.
+
+    >>> from recombine.factors.space import Space
+    >>> space = Space.of({"bird": ["land", "water"], "background": ["land", "water"]})
+    >>> codes = np.asfortranarray([[0, 0], [1, 1]], dtype=np.int32)
+    >>> found = Outcomes(
+    ...     tested=Support(space, codes, np.array([2.0, 2.0])),
+    ...     training=None, kind="score", classes=(), score=Score("accuracy", "higher"),
+    ...     combination=np.zeros(0, int), truth=np.zeros(0, int), said=np.zeros(0, int), count=np.zeros(0),
+    ...     total=np.array([2.0, 1.0]), squares=np.array([2.0, 1.0]), prediction_total=None)
+    >>> found.mean.tolist(), found.rung.tolist()
+    ([1.0, 0.5], ['unknown', 'unknown'])
+    """
+
+    tested: Support
+    training: Support | None
+    kind: Kind
+    classes: tuple[Value, ...]
+    combination: Ints
+    truth: Ints
+    said: Ints
+    count: Numbers
+    total: Numbers
+    squares: Numbers
+    prediction_total: Numbers | None
+    score: Score
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.tested)
+
+    @property
+    def rows(self) -> Numbers:
+        """How many rows of each tested combination were scored."""
+        return self.tested.counts
+
+    @cached_property
+    def mean(self) -> Numbers:
+        """The mean row score of each tested combination (for r2 the mean squared error)."""
+        return self.total / self.rows
+
+    @cached_property
+    def spread(self) -> Numbers:
+        """The variance of the row scores within each tested combination; NaN where there is one row only."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            apart = np.maximum(self.squares - self.total**2 / self.rows, 0.0) / (self.rows - 1)
+        return np.where(self.rows > 1, apart, np.nan)
+
+    @cached_property
+    def wrong(self) -> Numbers:
+        """Labels: how many rows of each tested combination were answered wrong."""
+        return totals(self.combination, self.count * (self.truth != self.said), len(self))
+
+    @cached_property
+    def determinacy(self) -> Determinacy | None:
+        """What the training fixes under an additive rule; None where it cannot be told."""
+        if self.training is None:
+            return None
+        try:
+            return determinacy(self.training)
+        except TableError:  # too loose to be solved exactly: seen and novel can still be told
+            return None
+
+    @cached_property
+    def rung(self) -> npt.NDArray[np.str_]:
+        """How far each tested combination is from training: seen, determined, undetermined, novel; or unknown."""
+        if self.training is None:
+            return np.full(len(self), UNKNOWN)
+        if self.determinacy is not None:
+            return rungs(self.training, self.determinacy, self.tested.codes)
+        return np.select([self.seen, self.novel], ["seen", "novel"], default="undetermined")
+
+    @cached_property
+    def seen(self) -> Mask:
+        """Which tested combinations were in training."""
+        if self.training is None:
+            return np.zeros(len(self), dtype=bool)
+        codes = self.tested.codes
+        return np.asarray(self.training.groups(range(codes.shape[1])).lookup(codes) >= 0)
+
+    @cached_property
+    def novel(self) -> Mask:
+        """Which tested combinations hold a value that was never in training."""
+        found = np.zeros(len(self), dtype=bool)
+        if self.training is not None:
+            for column, counts in zip(self.tested.codes.T, self.training.value_counts, strict=True):
+                found |= counts[column] == 0
+        return found
+
+    @cached_property
+    def unseen(self) -> Mask:
+        """Which tested combinations were not in training though each of their values was."""
+        if self.training is None:
+            return np.zeros(len(self), dtype=bool)
+        return ~self.seen & ~self.novel
+
+    def labels(self, place: int) -> dict[str, str]:
+        """One tested combination as people read it."""
+        factors = self.tested.space.factors
+        return {f.name: f.labels[int(code)] for f, code in zip(factors, self.tested.codes[place], strict=True)}

@@ -1,0 +1,251 @@
+"""How one row is scored, as an expression that the engine carries out.
+
+Every row gets a *state*: it can be scored, or it cannot, for one reason. Rows that merely lack something are left out
+and counted; answers that are wrong in themselves (infinite, no probabilities) stop everything with a word.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import ibis
+import numpy as np
+
+from recombine.errors import ColumnError, nearest
+from recombine.evaluation.asked import SCORES, Asked, Columns
+from recombine.evaluation.outcomes import Kind, Score
+from recombine.factors import columns
+from recombine.factors.read import target_kind
+from recombine.factors.space import Value, text
+
+SCORED, NO_TRUTH, NO_ANSWER, INFINITE, OUTSIDE, NOT_ONE, NO_COLUMN, INFINITE_TRUTH = range(8)
+_SUM_TOLERANCE = 1e-3
+_SMALLEST = float(np.finfo(np.float64).eps)  # where scikit-learn cuts probabilities too
+
+
+@dataclass(frozen=True)
+class Meant:
+    """How a question was understood once the columns' types were known.
+
+    `classes` are those of the probability columns, in their order; `positive` is the class that a single column is
+    taken to be the probability of.
+    """
+
+    kind: Kind
+    score: Score
+    classes: tuple[str, ...] = ()
+    positive: str | None = None
+    guessed: bool = False
+
+
+@dataclass(frozen=True)
+class RowScore:
+    """One row's expressions: its state, what was said, and its score where the engine computes it."""
+
+    state: Any
+    said: Any = None
+    score: Any = None
+
+
+def understood(table: Any, asked: Asked, backend: Any) -> Meant:
+    """What the columns' types say about how to score."""
+    _require(table, asked)
+    if asked.own_score is not None and (asked.prediction is None or asked.target is None):
+        return Meant("score", _score(asked, "score"))
+    kind, guessed = _kind(table, asked, backend)
+    score = _score(asked, kind)
+    if isinstance(asked.prediction, Mapping):
+        return Meant(kind, score, tuple(asked.prediction))
+    if score.name == "logloss":
+        classes = _two_classes(table, asked, backend)
+        return Meant(kind, score, classes, positive=classes[1])
+    _check_answer_type(table, asked, kind)
+    return Meant(kind, score, guessed=guessed)
+
+
+def scored(table: Any, asked: Asked, meant: Meant, backend: Any, *, answers: Columns | None) -> RowScore:
+    """The expressions for one model's answers."""
+    if meant.kind == "score":
+        return _by_column(table, asked, backend)
+    if meant.kind == "number":
+        found = _by_error(table, asked, backend, str(answers))
+    elif meant.classes:
+        found = _by_probability(table, asked, meant, backend, answers)
+    else:
+        truth, said = (clean(table[name], backend) for name in (asked.target, answers))
+        found = RowScore(ibis.cases((truth.isnull(), NO_TRUTH), (said.isnull(), NO_ANSWER), else_=SCORED), said)
+    return found if asked.own_score is None else _with_column(table, asked, backend, found)
+
+
+def clean(column: Any, backend: Any) -> Any:
+    """A column of labels as values, missing where it is not a number."""
+    return columns.as_value(columns.without_nan(column, backend))
+
+
+def number(table: Any, name: str, backend: Any) -> Any:
+    """A column of numbers, missing where it is not one."""
+    return columns.without_nan(table[name].cast("float64"), backend)
+
+
+def infinite(column: Any, backend: Any) -> Any:
+    """Which of the numbers are infinite, on engines that know the word and on those that do not."""
+    if backend.has_operation(ibis.expr.operations.IsInf):
+        return column.isinf()
+    return column.abs() > float(np.finfo(np.float64).max)
+
+
+def _require(table: Any, asked: Asked) -> None:
+    for role, names in (
+        ("the target", [asked.target]),
+        ("the prediction", _listed(asked.prediction)),
+        ("the other prediction", _listed(asked.other)),
+        ("the id", [asked.id]),
+        ("the split", [asked.split]),
+    ):
+        columns.require(table, [name for name in names if name is not None], role=role)
+    if asked.own_score is not None and asked.own_score not in table.columns:
+        raise ColumnError(
+            f"no score {asked.own_score!r}",
+            why="it is neither a score that is known nor a column of the table",
+            instead=nearest(asked.own_score, [*SCORES, *table.columns], most=12),
+        )
+
+
+def _listed(given: Columns | None) -> list[str | None]:
+    return list(given.values()) if isinstance(given, Mapping) else [given]
+
+
+def _score(asked: Asked, kind: Kind) -> Score:
+    if asked.own_score is not None:
+        return Score(asked.own_score, asked.better or "higher")
+    name = asked.score or ("accuracy" if kind == "label" else "mse")
+    if isinstance(asked.prediction, Mapping) and asked.score is None:
+        name = "logloss"
+    return Score(name, SCORES[name])
+
+
+def _kind(table: Any, asked: Asked, backend: Any) -> tuple[Literal["label", "number"], bool]:
+    if asked.kind is not None:
+        if asked.kind == "number" and not _numeric(table[asked.target]):
+            raise _other_kind(f"the target {asked.target!r} holds {table[asked.target].type()}, not numbers")
+        return asked.kind, False
+    found = target_kind(table, asked.question, backend) or "label"
+    floating = isinstance(asked.prediction, str) and table[asked.prediction].type().is_floating()
+    if found == "label" and floating and _numeric(table[asked.target]):
+        return "number", True  # few whole numbers, but the model answers with fractions: grades, not names
+    return found, False
+
+
+def _numeric(column: Any) -> bool:
+    return bool(column.type().is_numeric() or column.type().is_boolean())
+
+
+def _check_answer_type(table: Any, asked: Asked, kind: Kind) -> None:
+    for name in _listed(asked.prediction) + _listed(asked.other):
+        if name is None:
+            continue
+        column, truth = table[name].type(), table[asked.target].type()
+        if kind == "number" and not column.is_numeric():
+            raise _other_kind(f"the prediction {name!r} holds {column}, the target {asked.target!r} {truth}")
+        if kind == "label" and column.is_floating() and not truth.is_numeric():
+            raise _other_kind(f"the prediction {name!r} holds {column}, the target {asked.target!r} {truth}")
+
+
+def _other_kind(what: str) -> ColumnError:
+    return ColumnError(
+        what,
+        why="an answer can be compared with the truth where both are labels or both are numbers",
+        instead="name the column with the model's own answer, or for probabilities write score='logloss' "
+        "(--score logloss), or say target_kind='label' or 'number' (--target-kind)",
+    )
+
+
+def _by_column(table: Any, asked: Asked, backend: Any) -> RowScore:
+    name = str(asked.own_score)
+    if not _numeric(table[name]):
+        raise ColumnError(
+            f"the score {name!r} is of type {table[name].type()}",
+            why="a score is a number for each row",
+            instead=f"name a column of numbers, or one of {', '.join(SCORES)}",
+        )
+    row = number(table, name, backend)
+    state = ibis.cases((row.isnull(), NO_ANSWER), (infinite(row, backend), INFINITE), else_=SCORED)
+    return RowScore(state, score=row)
+
+
+def _with_column(table: Any, asked: Asked, backend: Any, found: RowScore) -> RowScore:
+    """Labels or numbers, scored by a column of the user's own."""
+    own = _by_column(table, asked, backend)
+    state = ibis.cases((found.state != SCORED, found.state), else_=own.state)
+    return RowScore(state, found.said, own.score)
+
+
+def _by_error(table: Any, asked: Asked, backend: Any, name: str) -> RowScore:
+    truth, said = number(table, str(asked.target), backend), number(table, name, backend)
+    state = ibis.cases(
+        (truth.isnull(), NO_TRUTH),
+        (said.isnull(), NO_ANSWER),
+        (infinite(said, backend), INFINITE),
+        (infinite(truth, backend), INFINITE_TRUTH),
+        else_=SCORED,
+    )
+    return RowScore(state, said, (said - truth) * (said - truth))
+
+
+def _by_probability(table: Any, asked: Asked, meant: Meant, backend: Any, answers: Columns | None) -> RowScore:
+    """Log loss of the true class, and the likeliest class as what was said (by its place among the classes)."""
+    shares = _shares(table, meant, backend, answers)
+    truth = clean(table[asked.target], backend).cast("string")
+    total = sum(shares[1:], shares[0])
+    outside = (shares[0] < 0) | (shares[0] > 1)
+    for share in shares[1:]:
+        outside = outside | (share < 0) | (share > 1)
+    true_share = ibis.cases(*[(truth == name, share) for name, share in zip(meant.classes, shares, strict=True)])
+    state = ibis.cases(
+        (truth.isnull(), NO_TRUTH),
+        (total.isnull(), NO_ANSWER),
+        (outside, OUTSIDE),
+        ((total - 1).abs() > _SUM_TOLERANCE, NOT_ONE),
+        (true_share.isnull(), NO_COLUMN),
+        else_=SCORED,
+    )
+    most = ibis.greatest(*shares)
+    said = ibis.cases(*[(share == most, place) for place, share in enumerate(shares)])
+    score = None if meant.score.name == "accuracy" else -_cut(true_share).log()
+    return RowScore(state, said, score)
+
+
+def _shares(table: Any, meant: Meant, backend: Any, answers: Columns | None) -> list[Any]:
+    if isinstance(answers, Mapping):
+        return [number(table, name, backend) for name in answers.values()]
+    share = number(table, str(answers), backend)
+    return [1 - share, share] if meant.positive == meant.classes[1] else [share, 1 - share]
+
+
+def _cut(share: Any) -> Any:
+    return ibis.least(ibis.greatest(share, _SMALLEST), 1.0)
+
+
+def _two_classes(table: Any, asked: Asked, backend: Any) -> tuple[str, str]:
+    """The classes of a two-class target, the one that a single column is the probability of last."""
+    column = clean(table[asked.target], backend)
+    found = backend.to_pyarrow(table.select(target=column).filter(column.notnull()).distinct().limit(3))
+    values = columns.ordered(set(found["target"].to_pylist()))
+    known = _completed(values)
+    if len(known) != 2:
+        listed = ", ".join(repr(text(value)) for value in values)
+        raise ColumnError(
+            f"the target {asked.target!r} holds {listed or 'nothing'}{' …' if len(values) > 2 else ''}",
+            why="one column of probabilities is enough for two classes only",
+            instead="name a column for each class: {'cat': 'p_cat', 'dog': 'p_dog'} (--prediction cat=p_cat,dog=p_dog)",
+        )
+    return text(known[0]), text(known[1])
+
+
+def _completed(values: list[Value]) -> list[Value]:
+    """Of a target that is true or false, or 0 or 1, one class is enough to know both."""
+    if len(values) != 1:
+        return values
+    if isinstance(values[0], bool):
+        return [False, True]
+    return [0, 1] if values[0] in (0, 1) and isinstance(values[0], int) else values

@@ -1,0 +1,276 @@
+"""What a model's answer hangs on: does it change when one factor changes and the truth does not?
+
+Two tested combinations that differ in one factor are a swap of that factor. Over all such pairs, and all rows of the
+two that share the truth: how often do the answers differ (the model relies on the factor though it does not matter)?
+And where the truth differs: how often does the answer stay (the model overlooks a factor that does matter)?
+
+Two rows of one and the same combination can differ too, by everything that is not a factor. The mean of that rate over
+the two combinations of each pair stands beside it, and only what lies above it is put down to the swap. That excess
+is half the squared distance between the two combinations' answers: nothing if they answer alike, however unsurely.
+
+Every combination counts alike, whatever its rows. Pairs are never listed: a group of all factors but one holds the
+combinations that differ in that one, and the number of pairs with some property is a square of sums less a sum of
+squares. To count the predictions for swapped inputs, put their rows, with their swapped values, into the table.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from recombine.evaluation.outcomes import Outcomes
+from recombine.factors.groups import Ints, Numbers, number, totals
+from recombine.words import listing, percent
+
+Flags = npt.NDArray[np.bool_]
+Times = Numbers | Ints
+"""How often each combination counts: once, or as often as it was drawn."""
+
+_DRAWS = 400
+_FEWEST = 5  # combinations in pairs, for an interval
+_FEWEST_DRAWS, _MOST_WORK = 100, 2 * 10**7
+_NOTHING = 1e-9
+_LEVEL = (0.025, 0.975)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share of pairs with its 95 % interval; None where there are no pairs, or too few for an interval."""
+
+    share: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class FactorSwap:
+    """What swapping one factor does.
+
+    `changed`: the answer changes though the truth does not. `within`: how often two rows of one combination differ;
+    `excess`: how much more often those of two do, both over pairs whose combinations have two rows or more. `stayed`:
+    the answer stays though the truth changes. `pairs` of combinations share the truth, and `other_pairs` do not; where
+    the rows of a combination differ in their truth, a pair counts in part for each.
+    """
+
+    factor: str
+    combinations: int
+    pairs: float
+    changed: Rate
+    within: float | None
+    excess: Rate
+    other_pairs: float
+    stayed: Rate
+    sentence: str
+
+
+@dataclass(frozen=True)
+class SwapTest:
+    """One line for each factor, in their order."""
+
+    verdict: str
+    factors: tuple[FactorSwap, ...]
+    draws: int
+
+
+def swap_test(outcomes: Outcomes, *, draws: int = _DRAWS, seed: int = 0) -> SwapTest | None:
+    """Swap each factor, over all tested combinations; None where the answers are not classes.
+
+    >>> from recombine.evaluation.outcomes import Score
+    >>> from recombine.factors.space import Space
+    >>> from recombine.factors.support import Support
+    >>> space = Space.of({"bird": ["gull", "wren"], "place": ["sea", "land"]})
+    >>> codes = np.asfortranarray([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=np.int32)
+    >>> place, bird = codes[:, 1].astype(int), codes[:, 0].astype(int)
+    >>> right = (place == bird).astype(float)
+    >>> said_by_place = Outcomes(
+    ...     tested=Support(space, codes, np.ones(4)), training=None, kind="label", classes=("gull", "wren"),
+    ...     combination=np.arange(4), truth=bird, said=place, count=np.ones(4), total=right, squares=right,
+    ...     prediction_total=None, score=Score("accuracy", "higher"))
+    >>> [(one.factor, one.changed.share, one.stayed.share) for one in swap_test(said_by_place).factors]
+    [('bird', None, 1.0), ('place', 1.0, None)]
+    """
+    if outcomes.kind != "label" or not len(outcomes.count):
+        return None
+    size, swaps, chance = len(outcomes), _swaps(outcomes), np.random.default_rng([seed, 2])
+    draws = min(draws, max(_FEWEST_DRAWS, _MOST_WORK // len(outcomes.count)))
+    resampled = np.empty((draws, len(swaps), 4))
+    for draw in range(draws):
+        times = np.bincount(chance.integers(0, size, size), minlength=size)
+        resampled[draw] = [one.rates(times) for one in swaps]
+    names = outcomes.tested.space.names
+    found = tuple(_told(name, swaps[k], resampled[:, k]) for k, name in enumerate(names))
+    return SwapTest(_verdict(found), found, draws)
+
+
+def _swaps(outcomes: Outcomes) -> list["_Swap"]:
+    truth, said = (outcomes.truth,), (outcomes.said,)
+    often, differ = _repeated(outcomes)
+    cells = [_cells(outcomes, parts) for parts in ((), truth, said, truth + said)]
+    cells += [_cells(outcomes, parts, among=often) for parts in (truth, truth + said)]
+    width = len(outcomes.tested.space.factors)
+    found = []
+    for swapped in range(width):
+        rest = [k for k in range(width) if k != swapped]
+        ids = outcomes.tested.groups(rest).ids if rest else np.zeros(len(outcomes), dtype=np.int64)
+        found.append(_Swap(ids, differ, *(one.pairs(ids, int(ids.max()) + 1) for one in cells)))
+    return found
+
+
+def _cells(outcomes: Outcomes, parts: tuple[Ints, ...], *, among: Flags | None = None) -> "_Cells":
+    """Each combination's rows as shares, by some of truth and answer; of some of the lines, if they are named."""
+    rows = totals(outcomes.combination, outcomes.count, len(outcomes))
+    share = outcomes.count / rows[outcomes.combination]
+    width, key, bound = max(len(outcomes.classes), 1), outcomes.combination, len(outcomes)
+    for part in parts:
+        key, bound = key * width + part, bound * width
+    chosen = slice(None) if among is None else among
+    keys, ids = number(key[chosen], bound)
+    combination, label = np.divmod(keys, width ** len(parts))
+    return _Cells(combination, label, totals(ids, share[chosen], len(keys)), width ** len(parts))
+
+
+def _repeated(outcomes: Outcomes) -> tuple[Flags, Numbers]:
+    """Lines whose combination has two rows of the same truth or more, and how often two such rows differ.
+
+    The second is in the order of combination and truth, as cells are.
+    """
+    width = len(outcomes.classes)
+    keys, ids = number(outcomes.combination * width + outcomes.truth, len(outcomes) * width)
+    rows = totals(ids, outcomes.count, len(keys))
+    alike = totals(ids, outcomes.count * np.maximum(outcomes.count - 1, 0), len(keys))
+    often = rows >= 2
+    return often[ids], 1 - alike[often] / (rows * (rows - 1))[often]
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """A line for each combination and class (or pair of classes), with its share of the combination's rows."""
+
+    combination: Ints
+    label: Ints
+    share: Numbers
+    labels: int
+
+    def pairs(self, groups: Ints, size: int) -> "_Pairs":
+        """The same, ready to be added up by group and label."""
+        keys, ids = number(groups[self.combination] * self.labels + self.label, size * self.labels)
+        return _Pairs(ids, len(keys), self.combination, self.share)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Counts pairs of different combinations in one group that share a label."""
+
+    ids: Ints
+    size: int
+    combination: Ints
+    share: Numbers
+
+    def total(self, times: Times) -> float:
+        """The square of each group's sum, less each combination's own square, over two."""
+        weighted = times[self.combination] * self.share
+        return float(np.square(totals(self.ids, weighted, self.size)).sum() - np.square(weighted).sum()) / 2
+
+    def average(self, times: Times, numbers: Numbers) -> float:
+        """The sum over the same pairs of the mean of their two numbers."""
+        weighted = times[self.combination] * self.share
+        others = totals(self.ids, weighted, self.size)[self.ids] - weighted
+        return float((numbers * weighted * others).sum()) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class _Swap:
+    """All that is added up for one factor: any pair, same truth, same answer, both the same; and for repeated rows."""
+
+    ids: Ints
+    differ: Numbers  # how often two rows of one combination and truth do
+    any: _Pairs
+    truth: _Pairs
+    answer: _Pairs
+    both: _Pairs
+    repeated_truth: _Pairs
+    repeated_both: _Pairs
+
+    @property
+    def paired(self) -> int:
+        """How many combinations have a partner."""
+        return int((np.bincount(self.ids)[self.ids] > 1).sum())
+
+    def rates(self, times: Times) -> tuple[float, float, float, float]:
+        """Changed, within, excess and stayed; NaN where there is nothing to divide by."""
+        same_truth, both, repeated = (one.total(times) for one in (self.truth, self.both, self.repeated_truth))
+        other_truth, overlooked = self.any.total(times) - same_truth, self.answer.total(times) - both
+        within = _ratio(self.repeated_truth.average(times, self.differ), repeated)
+        changed_too = 1 - _ratio(self.repeated_both.total(times), repeated)
+        return 1 - _ratio(both, same_truth), within, changed_too - within, _ratio(overlooked, other_truth)
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole > _NOTHING else float("nan")
+
+
+def _told(name: str, swap: _Swap, resampled: Numbers) -> FactorSwap:
+    once = np.ones(len(swap.ids))
+    rates = swap.rates(once)
+    changed, within, excess, stayed = (_rate(rates[k], resampled[:, k], swap.paired) for k in range(4))
+    same = max(swap.truth.total(once), 0.0)
+    return FactorSwap(
+        factor=name,
+        combinations=swap.paired,
+        pairs=round(same, 6),
+        changed=changed,
+        within=within.share,
+        excess=excess,
+        other_pairs=round(max(swap.any.total(once) - same, 0.0), 6),
+        stayed=stayed,
+        sentence=_sentence(name, swap.paired, changed, stayed),
+    )
+
+
+def _rate(found: float, resampled: Numbers, combinations: int) -> Rate:
+    if not np.isfinite(found):
+        return Rate(None, None, None)
+    known = resampled[np.isfinite(resampled)]
+    if combinations < _FEWEST or len(known) < len(resampled) / 2:
+        return Rate(_exact(found), None, None)
+    low, high = np.quantile(known, _LEVEL)
+    return Rate(_exact(found), _exact(low), _exact(high))
+
+
+def _exact(share: float) -> float:
+    """Without what is left of the squares' rounding."""
+    return round(float(share), 9) + 0.0
+
+
+def _sentence(name: str, combinations: int, changed: Rate, stayed: Rate) -> str:
+    if not combinations:
+        return f"No two tested combinations differ in {name} alone, so what hangs on it cannot be told."
+    said = []
+    if changed.share is not None:
+        said.append(f"the answer changes in {percent(changed.share)} of the swaps that leave the truth as it is")
+    if stayed.share is not None:
+        said.append(f"it stays in {percent(stayed.share)} of those that change the truth")
+    return f"When {name} is swapped, {' and '.join(said)}."
+
+
+def _verdict(found: tuple[FactorSwap, ...]) -> str:
+    tested = [one for one in found if one.changed.share is not None]
+    if not tested:
+        return "No two tested combinations differ in one factor alone and share the truth: nothing can be swapped."
+    measured = [one for one in tested if one.excess.share is not None]
+    if not measured:
+        most = max(tested, key=lambda one: one.changed.share or 0.0)
+        return (
+            f"Swapping {most.factor} changes {percent(most.changed.share or 0.0)} of the answers where it should not; "
+            "no combination has two rows, so how much of that is chance cannot be told."
+        )
+    relied = [one for one in measured if one.excess.low is not None and one.excess.low > _NOTHING]
+    if not relied:
+        names = listing([one.factor for one in measured])
+        return f"Swapping {names} where it does not matter changes the answers no more than chance does."
+    first = max(relied, key=lambda one: one.excess.share or 0.0)
+    return (
+        f"The answer hangs on {first.factor} where it should not: "
+        f"swapping it changes {percent(first.changed.share or 0.0)} of the answers, "
+        f"against {percent(first.within or 0.0)} between two rows of one combination."
+    )

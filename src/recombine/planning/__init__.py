@@ -1,0 +1,1 @@
+"""What to collect next: the cheapest combinations that would fix what an audit or a prediction found wanting."""

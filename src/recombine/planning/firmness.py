@@ -1,0 +1,239 @@
+"""The goal "leverage": make the unseen combinations that hang on least evidence hang on more.
+
+What is not determined at all comes first. After that, each line is the combination after which the worst leverage,
+then the mean, is lowest for its price. One matrix over all values, inverted once, tells every leverage; a new row
+changes it by a rank-one update (Sherman–Morrison), and the leverage of x becomes h(x) - c(x, z)² / (1 + h(z)).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from recombine.auditing.determinacy import Determinacy, determinacy
+from recombine.auditing.leverage import WEAK
+from recombine.errors import TableError
+from recombine.factors.groups import Codes, Ints, Numbers
+from recombine.factors.support import Support
+from recombine.planning.choice import NOTHING_LEFT, Choice, Measure, Needed, Progress
+from recombine.planning.collectable import Collectable, merged
+from recombine.planning.coverage import Flags
+from recombine.planning.determined import determined
+from recombine.planning.unseen import unseen
+from recombine.words import measure
+
+LISTED = 3 * 10**5
+DEFAULT_BUDGET = 50.0
+_DRAWN = 20_000
+_LARGEST_INVERSE = 3_000
+_TRIED = 12
+_NOISE = 1e-9  # what lies below is the arithmetic's
+
+
+@dataclass(eq=False)
+class Firmness:
+    """Leverages of some combinations, kept up to date while rows are added. Legend: v values, m combinations."""
+
+    codes: Codes
+    _rows: Ints  # (m, factors) positions among all values
+    _inverse: Numbers  # (v, v)
+    leverage: Numbers  # (m,)
+
+    @classmethod
+    def of(cls, support: Support, found: Determinacy, codes: Codes) -> "Firmness":
+        """Invert once; the combinations must be determined."""
+        offsets = np.concatenate([[0], np.cumsum(support.space.sizes)])
+        total = int(offsets[-1])
+        if total > _LARGEST_INVERSE:
+            raise TableError(
+                f"the factors have {total:,} values together",
+                why=f"every leverage is kept up to date in one matrix of all values, {_LARGEST_INVERSE:,} at most",
+                instead="group rare values, plan for fewer factors, or take goal='determined'",
+            )
+        inverse = _inverse(support.codes.astype(np.int64) + offsets[:-1], total, found)
+        made = cls(codes, codes.astype(np.int64) + offsets[:-1], inverse, np.zeros(0))
+        made.leverage = np.concatenate(
+            [
+                made._inverse[part[:, :, None], part[:, None, :]].sum(axis=(1, 2))
+                for part in np.array_split(made._rows, max(1, len(codes) // 2**16))
+            ]
+        )
+        return made
+
+    def between(self, line: int) -> Numbers:
+        """For every combination, how much its answer shares with that of one of them."""
+        return np.asarray(self._pull(line)[self._rows].sum(axis=1))
+
+    def after(self, line: int) -> Numbers:
+        """Every leverage once that one is collected."""
+        return np.asarray(self.leverage - self.between(line) ** 2 / (1 + self.leverage[line]))
+
+    def add(self, line: int) -> None:
+        """Collect it."""
+        pull = self._pull(line)
+        self.leverage, scale = self.after(line), 1 + self.leverage[line]
+        self._inverse -= np.outer(pull, pull / scale)
+
+    def _pull(self, line: int) -> Numbers:
+        return np.asarray(self._inverse[:, self._rows[line]].sum(axis=1))
+
+
+def _inverse(rows: Ints, total: int, found: Determinacy) -> Numbers:
+    """An inverse of A'A on what is determined; any choice on the rest gives the same leverages there."""
+    gram = np.zeros((total, total))
+    for one in rows.T:
+        for other in rows.T:
+            np.add.at(gram, (one, other), 1.0)
+    if found.deficit:
+        return np.asarray(np.linalg.pinv(gram, rcond=1e-11, hermitian=True))
+    # the open directions shift one factor against another within an island, and the values never seen: close them
+    islands = np.concatenate(found.islands)
+    factor = np.repeat(np.arange(len(found.islands)), [len(island) for island in found.islands])
+    shifts = []
+    for island in range(found.island_count):
+        first = (islands == island) & (factor == 0)
+        shifts += [((islands == island) & (factor == k)) * 1.0 - first for k in range(1, len(found.islands))]
+    closed = np.stack(shifts, axis=1)
+    gram += closed @ closed.T * (np.trace(gram) / total**2 + 1e-3)
+    gram[np.diag_indices(total)] += islands < 0
+    return np.asarray(np.linalg.inv(gram))
+
+
+def firmness(
+    collectable: Collectable, *, budget: float | None, seed: int, tell: Progress, pool: Codes | None = None
+) -> Choice:
+    """Choose what lowers the worst leverage most."""
+    first = determined(collectable, budget=budget, seed=seed, tell=tell, pool=pool)
+    support = merged(collectable.support, first.codes)
+    whole = Collectable(support, collectable.costs)
+    found = determinacy(support, seed=seed)
+    asked, sampled = unseen(whole, listed=LISTED, drawn=_DRAWN, seed=seed)
+    asked = asked[found.determined(asked)]
+    spent = float(first.prices.sum())
+    left = max((DEFAULT_BUDGET if budget is None else budget) - spent, 0.0)
+    firm = Firmness.of(support, found, asked) if len(asked) else None
+    start = float(firm.leverage.max()) if firm else None
+    lines = _Lines()
+    if firm and (first.reached or first.blocked is not None or pool is not None):
+        prices = whole.price(asked) if pool is None else _in_pool(whole, asked, pool)
+        lines = _greedy(firm, prices, left, stop=budget is None, tell=tell)
+    today = None if len(first.codes) or first.blocked is not None else start
+    return _choice(first, lines, asked, today=today, start=start, sampled=sampled)
+
+
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    chosen: tuple[int, ...] = ()
+    prices: tuple[float, ...] = ()
+    worst: tuple[float, ...] = ()
+    mean: tuple[float, ...] = ()
+    firm: float | None = None  # the share of what is unseen then that is at most WEAK
+
+
+def _in_pool(collectable: Collectable, asked: Codes, pool: Codes) -> Numbers:
+    """Prices of what is in the pool; the rest cannot be had."""
+    there = merged(Support(collectable.space, pool[:0], np.zeros(0)), pool).groups(range(pool.shape[1])).lookup(asked)
+    return np.where(there >= 0, collectable.price(asked), np.inf)
+
+
+def _greedy(firm: Firmness, prices: Numbers, left: float, *, stop: bool, tell: Progress) -> _Lines:
+    open_ = np.ones(len(prices), dtype=bool)
+    rows: list[tuple[int, float, float, float]] = []
+    budget = max(left, 1e-9)
+    while open_.any():
+        if stop and firm.leverage[open_].max() <= WEAK:
+            break
+        usable = open_ & (prices <= left * (1 + 1e-12))
+        best = _best(firm, prices, open_, usable)
+        if best is None:
+            break
+        firm.add(best)
+        open_[best] = False
+        left -= float(prices[best])
+        rest = firm.leverage[open_]
+        worst, mean = (float(rest.max()), float(rest.mean())) if len(rest) else (np.nan, np.nan)
+        rows.append((best, float(prices[best]), worst, mean))
+        tell("lowering the worst leverage", 1 - left / budget)
+    share = float((firm.leverage[open_] <= WEAK).mean()) if open_.any() else 1.0
+    if not rows:
+        return _Lines(firm=share)
+    chosen, paid, worsts, means = zip(*rows, strict=True)
+    return _Lines(chosen, paid, worsts, means, share)
+
+
+def _best(firm: Firmness, prices: Numbers, open_: Flags, usable: Flags) -> int | None:
+    """Of the worst ones, and of those that help the very worst, the one that lowers the worst most for its price."""
+    if not usable.any():
+        return None
+    level = np.where(open_, firm.leverage, -np.inf)
+    worst = int(np.argmax(level))
+    cost = np.maximum(prices, 1e-9)
+    helps = np.where(usable, firm.between(worst) ** 2 / (1 + firm.leverage) / cost, -np.inf)
+    weak = np.where(usable, firm.leverage / cost, -np.inf)
+    tried = np.unique(np.concatenate([_top(helps), _top(weak)]))
+    tried = tried[usable[tried]]
+    now, mean = float(level[worst]), float(firm.leverage[open_].mean())
+    scores = []
+    for line in tried:
+        after = firm.after(int(line))
+        rest = open_.copy()
+        rest[line] = False
+        left = after[rest] if rest.any() else np.zeros(1)
+        scores.append(((now - float(left.max())) / cost[line], (mean - float(left.mean())) / cost[line]))
+    best = max(range(len(tried)), key=lambda i: (round(scores[i][0] / _NOISE), scores[i][1]))
+    return int(tried[best])
+
+
+def _top(score: Numbers) -> Ints:
+    return np.argpartition(-score, min(_TRIED, len(score) - 1))[:_TRIED]
+
+
+def _said(worst: float, mean: float) -> str:
+    return f"worst leverage {measure(worst)}, mean {measure(mean)}" if np.isfinite(worst) else NOTHING_LEFT
+
+
+def _choice(
+    first: Choice, lines: _Lines, asked: Codes, *, today: float | None, start: float | None, sampled: bool
+) -> Choice:
+    before = len(first.codes)
+    undetermined = np.full(before, np.nan)
+    if before and first.reached and start is not None:
+        undetermined[-1] = start
+    after = np.concatenate([undetermined, lines.worst])
+    codes = np.concatenate([first.codes, asked[list(lines.chosen)]])
+    words = [*first.words, *(_said(w, m) for w, m in zip(lines.worst, lines.mean, strict=True))]
+    level = float(after[-1]) if len(after) else start
+    reached = first.reached and (level is None or level <= WEAK or (len(words) > 0 and words[-1] == NOTHING_LEFT))
+    prices = np.concatenate([first.prices, lines.prices])
+    enough = np.flatnonzero(after <= WEAK)[0] + 1 if (after <= WEAK).any() else len(codes)
+    needed = (
+        Needed(
+            int(enough),
+            float(prices[:enough].sum()),
+            False,
+            "The worst leverage is at most 1 then; fewer may do, as each line was chosen on its own.",
+        )
+        if reached
+        else Needed(None, None, False, "More than these are needed to bring every leverage down to 1.")
+    )
+    if not first.reached and first.blocked is None:
+        needed = Needed(
+            first.needed.combinations, first.needed.cost, False, "So many are needed before leverage has any bound."
+        )
+    notes = [*first.notes]
+    if sampled:
+        notes.append(
+            f"The space is too large to list: the worst is that of {len(asked):,} unseen combinations drawn at random."
+        )
+    return Choice(
+        codes=codes,
+        prices=prices,
+        after=after,
+        words=tuple(words),
+        measure=Measure("worst leverage", today, "lower", WEAK),
+        needed=needed,
+        reached=reached,
+        blocked=first.blocked,
+        notes=tuple(notes),
+        extra={"mean_leverage": np.concatenate([np.full(before, np.nan), lines.mean])},
+        share=lines.firm,
+    )

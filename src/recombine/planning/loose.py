@@ -1,0 +1,170 @@
+"""What the seen combinations leave open under an additive rule, and how rows that are added close it again.
+
+The open directions are written in *loose* coordinates: a value v of factor k, against the value that one seen
+combination, the base, has there. Collecting the base with v in place of its own value closes that coordinate and no
+other, so without obstacles the plan can be read off. Any other row closes a mixture of them, which is solved for
+exactly, modulo a prime. Our own: a matroid basis over rows of a space that cannot be listed is in no library.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from recombine.auditing.components import components
+from recombine.auditing.determinacy import NOWHERE, Determinacy, determinacy
+from recombine.auditing.modular import PRIMES, Echelon, product
+from recombine.auditing.nullspace import NullSpace, TooSparse, null_space
+from recombine.errors import TableError
+from recombine.factors.groups import Codes, Ints, Numbers
+from recombine.factors.support import Support
+
+VECTORS = 4
+_BATCH = 64
+_MOST_FORM_ENTRIES = 3 * 10**8
+
+
+@dataclass(frozen=True, eq=False)
+class Loose:
+    """The open directions of a support. Legend: d loose coordinates, v values of all factors together."""
+
+    support: Support
+    today: Determinacy
+    base: Codes  # (factors,) the seen combination that the others are compared with
+    null: NullSpace
+    seed: int
+
+    @classmethod
+    def of(cls, support: Support, *, seed: int) -> "Loose":
+        """Find the open directions, from the best connected combination of the largest island."""
+        today = determinacy(support, seed=seed)
+        anchor = _best_connected(support, today)
+        offsets = _offsets(support)
+        rows = support.codes.astype(np.int64) + offsets[:-1]
+        nodes = int(offsets[-1])
+        for prime in PRIMES:
+            try:
+                null = null_space(rows, nodes, anchor=anchor, prime=prime, seed=seed)
+            except TooSparse as error:
+                raise TableError(
+                    f"the {len(rows):,} combinations over {nodes:,} values hang together too loosely to be planned for",
+                    why="what they leave open has too many dimensions for this machine's memory",
+                    instead="plan for fewer factors at a time, group rare values, or leave out those that hardly occur",
+                ) from error
+            if len(null.coordinates) == nodes - today.rank:  # nearly always: the prime divides no determinant
+                break
+        return cls(support, today, support.codes[anchor].copy(), null, seed)
+
+    @cached_property
+    def offsets(self) -> Ints:
+        """Where each factor's values start among all."""
+        return _offsets(self.support)
+
+    @property
+    def nodes(self) -> Ints:
+        """The values that are loose, a coordinate each: (d,)."""
+        return self.null.coordinates[len(self.base) - 1 :]
+
+    @cached_property
+    def factor(self) -> Ints:
+        """The factor of each loose value."""
+        return np.asarray(np.searchsorted(self.offsets, self.nodes, side="right") - 1)
+
+    @cached_property
+    def star(self) -> Codes:
+        """For each loose value the base with that value in it: collecting it closes that coordinate alone."""
+        rows = np.repeat(self.base[None], len(self.nodes), axis=0).astype(np.int32)
+        rows[np.arange(len(rows)), self.factor] = self.nodes - self.offsets[self.factor]
+        return rows
+
+    def at(self, loose: Ints) -> Ints:
+        """Null vectors with the given values at the loose coordinates, against the base: (v, vectors)."""
+        rng = np.random.default_rng(self.seed)
+        width, vectors = len(self.base), loose.shape[1]
+        shift = rng.integers(0, self.null.prime, size=(width, vectors))
+        shift[-1] = -shift[:-1].sum(axis=0)
+        given = np.concatenate([shift[:-1], loose + shift[self.factor]])
+        return self.null.at(np.mod(given, self.null.prime))
+
+    def forms(self, chosen: Ints) -> Numbers:
+        """Every value in some of the loose coordinates, all others being closed: (v, chosen)."""
+        if int(self.offsets[-1]) * len(chosen) > _MOST_FORM_ENTRIES:
+            raise TooSparse
+        given = np.zeros((len(self.null.coordinates), len(chosen)), dtype=np.int64)
+        given[len(self.base) - 1 + chosen, np.arange(len(chosen))] = 1
+        return self.null.at(given).astype(np.float64)
+
+    def images(self, codes: Codes, forms: Numbers) -> Numbers:
+        """What each combination would close, in the coordinates of the forms."""
+        rows = codes.astype(np.int64) + self.offsets[:-1]
+        total = forms[rows[:, 0]]
+        for column in rows.T[1:]:
+            total = total + forms[column]
+        return np.asarray(np.mod(total, self.null.prime))
+
+    def independent(self, codes: Codes, forms: Numbers) -> tuple[Ints, Echelon]:
+        """Of candidates in the order of their price, those that close something that the ones before leave open.
+
+        Taking every such candidate is the cheapest way to close all that can be closed: rows form a matroid.
+        """
+        rng = np.random.default_rng(self.seed)
+        prime = self.null.prime
+        echelon = Echelon(forms.shape[1], prime)
+        taken: list[int] = []
+        alive = np.arange(len(codes))
+        while len(alive) and echelon.free.any():
+            values = product(forms, echelon.sample(2, rng), prime)
+            alive = alive[self.images(codes[alive], values).any(axis=1)]  # what is closed once stays closed
+            batch, alive = alive[:_BATCH], alive[_BATCH:]
+            taken += batch[echelon.take(self.images(codes[batch], forms))].tolist()
+        return np.array(taken, dtype=np.int64), echelon
+
+    def determinacy(self, lines: Codes, loose: Ints) -> Determinacy:
+        """What is determined with some lines added, given random null vectors that they leave open."""
+        values = self.at(loose)
+        prime = self.null.prime
+        labels = self._labels(lines)
+        seen = labels != NOWHERE
+        rank = self.today.rank + len(lines)
+        floor = (len(self.base) - 1) * (int(labels.max()) + 1)
+        cuts = self.offsets[1:-1]
+        return Determinacy(
+            islands=tuple(np.split(labels, cuts)),
+            signatures=tuple(np.split(values, cuts)),
+            moduli=np.full(VECTORS, prime),
+            rank=rank,
+            deficit=int(seen.sum()) - rank - floor,
+        )
+
+    def _labels(self, lines: Codes) -> Ints:
+        """The island of each value once the lines are added: they link islands, and values never seen."""
+        before = np.concatenate(self.today.islands)
+        never = before == NOWHERE
+        start = before.copy()
+        start[never] = self.today.island_count + np.arange(int(never.sum()))
+        links = start[lines.astype(np.int64) + self.offsets[:-1]]
+        joined = components(links, int(start.max()) + 1)[start]
+        touched = np.zeros(len(before), dtype=bool)
+        touched[(lines.astype(np.int64) + self.offsets[:-1]).ravel()] = True
+        alone = never & ~touched
+        return np.where(alone, NOWHERE, _numbered(joined, ~alone))
+
+
+def _numbered(labels: Ints, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
+    """Labels numbered from 0 without gaps, among those that are kept."""
+    used = np.unique(labels[kept])
+    return np.searchsorted(used, labels)
+
+
+def _offsets(support: Support) -> Ints:
+    return np.concatenate([[0], np.cumsum(support.space.sizes)])
+
+
+def _best_connected(support: Support, found: Determinacy) -> int:
+    """The combination of the largest island whose values occur in most others; of equal ones the most frequent."""
+    home = found.islands[0][support.codes[:, 0]]
+    inside = np.flatnonzero(home == np.bincount(home).argmax())
+    links = np.zeros(len(inside))
+    for k, size in enumerate(support.space.sizes):
+        links += np.bincount(support.codes[:, k], minlength=size)[support.codes[inside, k]]
+    return int(inside[np.lexsort((-support.counts[inside], -links))[0]])

@@ -1,0 +1,296 @@
+"""What to collect next: an ordered list, what each line of it buys, and what cannot be had; the value, and the verb."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from recombine import records
+from recombine.errors import SettingError, nearest
+from recombine.factors import stored
+from recombine.factors.support import Support
+from recombine.planning import wording
+from recombine.planning.choice import Blocked, Choice, Measure, Needed, Progress
+from recombine.planning.collectable import Collectable
+from recombine.planning.costs import Costs
+from recombine.planning.covering import covering
+from recombine.planning.determined import determined
+from recombine.planning.firmness import firmness
+from recombine.planning.lines import COLUMNS, Line, Point, curve, table
+from recombine.planning.replay import Learning, Replay
+from recombine.planning.replay import replay as replayed
+from recombine.records import Provenance, Record
+from recombine.theory.salience import Salience
+
+Goal = Literal["determined", "pairs", "triples", "leverage", "variance"]
+GOALS: tuple[str, ...] = get_args(Goal)
+_SHARES = {"leverage": "firm", "variance": "explained"}
+_SAVED_LINES = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What to collect next for a goal, within a budget, in order.
+
+    >>> import recombine
+    >>> table = {"colour": ["red", "red", "blue"], "shape": ["disc", "cube", "ball"]}
+    >>> plan = recombine.plan(recombine.read(table, factors=["colour", "shape"]))
+    >>> plan.verdict
+    "1 more combination would let all 3 undetermined ones be worked out; the first joins 'blue' and 'ball' to the rest."
+    >>> plan.table.select(["colour", "shape", "cost", "gain"]).to_pylist()
+    [{'colour': 'red', 'shape': 'ball', 'cost': 1.0, 'gain': 3.0}]
+    """
+
+    verdict: str
+    grade: str
+    reasons: tuple[str, ...]
+    goal: str
+    budget: float | None
+    measure: Measure
+    curve: tuple[Point, ...]
+    needed: Needed
+    reached: bool
+    blocked: Blocked | None
+    replay: Replay | None
+    shares: Mapping[str, float | None]
+    settings: Mapping[str, Any]
+    table: pa.Table
+    support: Support
+
+    def __repr__(self) -> str:
+        return f"Plan({self.verdict!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the sentence and the first lines."""
+        rows = "".join(
+            f"<tr><td>{escape(', '.join(line.combination.values()))}</td><td>{escape(line.buys)}</td></tr>"
+            for line in self.first(10)
+        )
+        return f"<p><b>{escape(self.verdict)}</b></p><table>{rows}</table>"
+
+    def __eq__(self, other: object) -> bool:
+        """Same numbers, lines and provenance."""
+        if not isinstance(other, Plan):
+            return NotImplemented
+        mine, theirs = self.record(), other.record()
+        return mine.to_json() == theirs.to_json() and mine.tables == theirs.tables
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where it came from."""
+        return self.support.source
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        """The combinations to collect, in order."""
+        return self.first(self.table.num_rows)
+
+    def first(self, number: int) -> tuple[Line, ...]:
+        """The first few lines."""
+        names = self.support.space.names
+        part = self.table.slice(0, number)
+        columns = [part[place].to_pylist() for place in range(part.num_columns)]
+        own = dict(zip(COLUMNS, columns[len(names) : len(names) + len(COLUMNS)], strict=True))
+        return tuple(
+            Line(
+                combination={name: columns[k][row] for k, name in enumerate(names)},
+                **{name: own[name][row] for name in COLUMNS},
+            )
+            for row in range(part.num_rows)
+        )
+
+    def share(self, name: str) -> float:
+        """A share that a gate can be held against, once the plan is carried out: `determined`, `pairs` or `triples` of
+        the possible ones; `firm`, of leverage at most 1; `explained`, of the variance.
+        """
+        if name not in self.shares:
+            raise SettingError(
+                f"no share {name!r}",
+                why=f"a plan for {self.goal!r} does not measure it",
+                instead=f"write {', '.join(self.shares)}",
+            )
+        found = self.shares[name]
+        return math.nan if found is None else found
+
+    def record(self) -> Record:
+        """The plan as plain data, which can be saved, drawn and loaded."""
+        tables = stored.tables(self.support) | {"lines": self.table}
+        return Record("plan", self._data(), tables, self.provenance)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write it as a folder: JSON for people, Parquet for machines."""
+        return records.save(self.record(), folder)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Plan":
+        """Read a plan back: the same plan."""
+        record = records.load(folder, "plan")
+        plain = {name: record.data[name] for name in _PLAIN}
+        return cls(
+            **plain | {"reasons": tuple(plain["reasons"])},
+            measure=records.revive(Measure, record.data["measure"]),
+            curve=records.revive(tuple[Point, ...], record.data["curve"]),
+            needed=records.revive(Needed, record.data["needed"]),
+            blocked=records.revive(Blocked | None, record.data["blocked"]),
+            replay=records.revive(Replay | None, record.data["replay"]),
+            table=record.tables["lines"],
+            support=stored.load_support(record),
+        )
+
+    def _data(self) -> dict[str, Any]:
+        support = self.support
+        return {
+            **{name: getattr(self, name) for name in _PLAIN},
+            "reasons": list(self.reasons),
+            **stored.describe(support),
+            "factors": [
+                {"name": f.name, "values": len(f.values), "seen": int((counts > 0).sum()), "declared": f.declared}
+                for f, counts in zip(support.space.factors, support.value_counts, strict=True)
+            ],
+            "combinations": len(support),
+            "space": support.space.size,
+            "line_count": self.table.num_rows,
+            "spent": self.curve[-1].spent,
+            "measure": asdict(self.measure),
+            "curve": [asdict(point) for point in self.curve],
+            "needed": asdict(self.needed),
+            "blocked": asdict(self.blocked) if self.blocked is not None else None,
+            "replay": asdict(self.replay) if self.replay is not None else None,
+            "lines": [asdict(line) for line in self.first(_SAVED_LINES)],
+        }
+
+
+_PLAIN = ("verdict", "grade", "reasons", "goal", "budget", "reached", "shares", "settings")
+
+
+def plan(
+    support: Support,
+    *,
+    goal: Goal = "determined",
+    budget: float | None = None,
+    costs: Any = None,
+    salience: Salience | str = "relu:3",
+    ridge: float = 0.0,
+    replay: bool = False,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Plan:
+    """Say which combinations to collect next, in which order, and what each of them buys.
+
+    `goal` is "determined" (the fewest after which everything can be worked out), "pairs" or "triples" (every pair or
+    triple of values seen together), "leverage" (what hangs on least evidence hangs on more) or "variance" (what tells
+    a kernel-like learner most; `salience` and `ridge` describe it). `costs` is a CSV file or a table with factors as
+    columns and `cost`. `budget` is in units of cost: what is needed unless given, at most 50 for leverage and
+    variance. `replay` compares the plan's order with random ones on the table's own past.
+    """
+    _refuse(support, goal, budget, ridge)
+    tell: Progress = progress or _silent
+    collectable = Collectable(support, Costs.of(costs, support.space))
+    choice = _choose(collectable, goal, budget, Learning(salience, ridge), seed, tell)
+    past = None
+    if replay:
+        past = replayed(support, goal, learning=Learning(salience, ridge), seed=seed, tell=tell)
+    settings: dict[str, Any] = {"seed": seed, "costs": len(collectable.costs.prices)}
+    if goal == "variance":
+        settings |= {"salience": str(salience), "ridge": ridge}
+    return _assembled(support, goal, budget, choice, past, settings)
+
+
+def _choose(
+    collectable: Collectable, goal: str, budget: float | None, learning: Learning, seed: int, tell: Progress
+) -> Choice:
+    if goal == "determined":
+        return determined(collectable, budget=budget, seed=seed, tell=tell)
+    if goal == "leverage":
+        return firmness(collectable, budget=budget, seed=seed, tell=tell)
+    if goal != "variance":
+        return covering(collectable, goal, budget=budget, seed=seed, tell=tell)
+    from recombine.planning.information import Belief, information  # noqa: PLC0415
+    from recombine.theory.resolve import resolve  # noqa: PLC0415
+
+    if learning.salience == "fit" and collectable.support.target is None:
+        raise SettingError(
+            "salience='fit' without a target",
+            why="weights are fitted to the answers of the seen combinations",
+            instead="name the column to predict (--target COLUMN), or a network: salience='relu:3'",
+        )
+    belief = Belief(
+        collectable.support, resolve(learning.salience, collectable.support, seed=seed), learning.ridge, seed
+    )
+    return information(collectable, belief, budget=budget, seed=seed, tell=tell)
+
+
+def _silent(_: str, __: float | None) -> None:
+    """Nobody listens."""
+
+
+def _refuse(support: Any, goal: str, budget: Any, ridge: Any) -> None:
+    if not isinstance(support, Support):
+        raise SettingError(
+            f"recombine.plan was given a {type(support).__name__}",
+            why="it takes the support of a table",
+            instead="read it first: recombine.plan(recombine.read(table, factors=['material', 'garment']))",
+        )
+    if goal not in GOALS:
+        raise SettingError(f"goal={goal!r}", why="there is no such goal", instead=nearest(str(goal), GOALS))
+    if budget is not None and not (_is_number(budget) and budget >= 0):
+        raise SettingError(
+            f"budget={budget!r}",
+            why="a budget is a number from 0 on, in units of cost",
+            instead="write for example budget=50, or leave it out for what is needed",
+        )
+    if not (_is_number(ridge) and ridge >= 0):
+        raise SettingError(f"ridge={ridge!r}", why="a ridge is a number from 0 on", instead="write ridge=0.0")
+
+
+def _is_number(given: Any) -> bool:
+    return isinstance(given, int | float | np.number) and not isinstance(given, bool) and math.isfinite(given)
+
+
+def _assembled(
+    support: Support, goal: str, budget: float | None, choice: Choice, past: Replay | None, settings: dict[str, Any]
+) -> Plan:
+    spent = np.cumsum(choice.prices)
+    return Plan(
+        verdict=wording.verdict(goal, choice, budget),
+        grade=_grade(choice),
+        reasons=(*choice.notes, *((past.said,) if past else ())),
+        goal=goal,
+        budget=None if budget is None else float(budget),
+        measure=choice.measure,
+        curve=curve(choice, spent),
+        needed=choice.needed,
+        reached=choice.reached,
+        blocked=choice.blocked,
+        replay=past,
+        shares={_SHARES.get(goal, goal): _share(goal, choice)},
+        settings=settings,
+        table=table(support, choice, spent),
+        support=support,
+    )
+
+
+def _grade(choice: Choice) -> str:
+    if choice.blocked is not None:
+        return "blocked"
+    if not choice.reached:
+        return "partial"
+    return "reached" if len(choice.codes) else "complete"
+
+
+def _share(goal: str, choice: Choice) -> float | None:
+    """What a gate is held against; nothing where it cannot be known."""
+    if goal in _SHARES:
+        return choice.share
+    if not choice.measure.full or choice.measure.name.startswith("independent"):
+        return None
+    last = float(choice.after[-1]) if len(choice.after) else choice.measure.today
+    return None if last is None else last / choice.measure.full

@@ -1,0 +1,175 @@
+"""Why a model errs on unseen combinations, as pictures with one sentence each: habits, swaps, theory."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from recombine.report.dots import Dot, Dots, place, ticks
+from recombine.report.plots import Axes, Mark, Plot, around
+from recombine.report.scores import difference, spoken
+from recombine.report.wording import decimal, percent, shorten, value, whole
+
+Data = Mapping[str, Any]
+SHARES = {"name": "accuracy", "better": "higher", "share": True}
+MOST_CAUSES = 8
+MOST_EXAMPLES = 12
+MOST_FACTORS = 12
+MOST_POINTS = 1_000
+SLIGHT = 0.005
+GREY = 4
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One explanation: its stretch of the bar, and beside it what would be expected without it."""
+
+    name: str
+    colour: int
+    width: float
+    share: str
+    interval: str
+    among_errors: str
+    among_right: str
+    by_chance: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Causes:
+    """The errors split among their explanations; unsure where the data cannot tell them apart."""
+
+    causes: Sequence[Cause]
+    unsure: bool
+    sentence: str
+    notes: Sequence[str]
+    names: Sequence[str]
+    examples: Sequence[Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Theory beside measurement: one scatter, and the score under each of the theory's verdicts."""
+
+    picture: Plot | None
+    sentence: str
+    rows: Sequence[Sequence[str]]
+    kinds: Sequence[str]
+
+
+def causes(found: Data | None) -> Causes | None:
+    """The errors on unseen combinations as one stacked bar."""
+    if not found:
+        return None
+    shares = [one for one in found.get("shares") or [] if one["share"] >= SLIGHT or one["fits"]][:MOST_CAUSES]
+    firm = any(one["low"] is not None for one in shares)  # without an interval the split is a guess, and not drawn
+    pieces = [_cause(one, colour) for one, colour in zip(shares, _colours(shares), strict=True) if firm]
+    examples = list(found.get("examples") or [])[:MOST_EXAMPLES]
+    names = list(dict.fromkeys(name for one in examples for name in one["combination"]))
+    rows = [
+        [
+            *(one["combination"].get(name) for name in names),
+            one["truth"],
+            one["said"],
+            whole(one["count"]),
+            one["explanation"],
+        ]
+        for one in examples
+    ]
+    notes = [one for one in found.get("cannot_tell") or [] if one not in found["verdict"]]
+    return Causes(pieces, found.get("leading") is None, found["verdict"], notes, names, rows)
+
+
+def swaps(found: Data | None) -> Dots | None:
+    """How much more often the answer changes when one factor is swapped and the truth stays."""
+    asked = list((found or {}).get("factors") or [])[:MOST_FACTORS]
+    numbers = [number for one in asked for number in one["excess"].values() if number is not None]
+    if not numbers:
+        return None
+    within = around([*numbers, 0.0], 0.1)
+    dots = [
+        Dot(
+            value(one["factor"]),
+            place(one["excess"]["share"], within),
+            place(one["excess"]["low"], within),
+            place(one["excess"]["high"], within),
+            "untested" if one["excess"]["share"] is None else difference(SHARES, one["excess"]["share"]),
+            _changed(one),
+            own=(one["excess"]["low"] or 0.0) > 0,
+        )
+        for one in asked
+    ]
+    marks = ticks(within, lambda number: difference(SHARES, number).removesuffix(" points"))
+    return Dots(dots, marks, "excess", "lower", zero=place(0.0, within))
+
+
+def _changed(one: Data) -> str:
+    changed = one["changed"]["share"]
+    return "nothing to swap" if changed is None else f"{percent(changed)} of the answers change"
+
+
+def beside(found: Data | None, score: Data) -> Beside | None:
+    """What the theory expected of each unseen combination, against what was measured."""
+    if not found:
+        return None
+    points = [one for one in found.get("points") or [] if isfinite(one[0]) and isfinite(one[1])]
+    fmt = spoken(score)
+    rows = [
+        [value(one["verdict"]), whole(one["combinations"]), whole(one["rows"]), fmt(one["score"]), fmt(one["macro"])]
+        for one in found.get("verdicts") or []
+    ]
+    picture = _scatter(found, points) if len({one[0] for one in points}) > 1 else None
+    return Beside(picture, found["verdict"], rows, sorted({one[2] for one in points}))
+
+
+def _colours(shares: Sequence[Data]) -> list[int]:
+    """A colour for each explanation; what none explains is grey."""
+    free = iter(colour for colour in range(len(shares) + 1) if colour != GREY)
+    return [GREY if one["habit"] == "neither" else next(free) for one in shares]
+
+
+def _cause(one: Data, colour: int) -> Cause:
+    interval = "–" if one["low"] is None else f"{percent(one['low'])} to {percent(one['high'])}"
+    fits = f"fits {whole(one['fits'])} errors, {whole(one['only'])} of them alone"
+    return Cause(
+        value(one["name"]),
+        colour,
+        100 * one["share"],
+        percent(one["share"]),
+        interval,
+        percent(one["among_errors"]),
+        percent(one["among_right"]),
+        percent(one["by_chance"]),
+        f"{shorten(value(one['name']), 80)}: {percent(one['share'])} of the errors; {fits}",
+    )
+
+
+def _scatter(found: Data, points: Sequence[Sequence[Any]]) -> Plot:
+    shown = evenly(points, MOST_POINTS)
+    axes = Axes(around([one[0] for one in shown]), around([one[1] for one in shown]))
+    marks = [
+        Mark(axes.across(x), axes.up(y), kind, f"{kind}: {found['across']} {decimal(x)}, {found['up']} {decimal(y)}")
+        for x, y, kind in shown
+    ]
+    few = "" if len(shown) == found["joined"] else f" {whole(len(shown))} of them are drawn."
+    sentence = f"Each point is one of {whole(found['joined'])} unseen combinations.{few}"
+    return Plot(found["across"], found["up"], axes.x_ticks(), axes.y_ticks(), [], marks, [], sentence)
+
+
+def evenly(points: Sequence[Any], most: int) -> list[Any]:
+    """At most so many of the points, taken at even steps.
+
+    >>> evenly(range(10), 4), evenly([1, 2], 4)
+    ([0, 2, 5, 7], [1, 2])
+    """
+    if len(points) <= most:
+        return list(points)
+    return [points[place * len(points) // most] for place in range(most)]
+
+
+def additive(found: Data | None) -> list[tuple[str, str]]:
+    """What of the answers is a sum over seen conjunctions, as numbers beside their names."""
+    if not found or found.get("r2") is None:
+        return []
+    names = {"r2": "R²", "adjusted": "adjusted for the free numbers", "left_out": "on combinations left out"}
+    return [(said, decimal(found[key])) for key, said in names.items() if found.get(key) is not None]

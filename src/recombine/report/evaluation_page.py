@@ -1,0 +1,158 @@
+"""An evaluation as one HTML page that needs nothing but itself.
+
+First what was asked: how the model does on combinations that it saw, and on those that it did not. Then where, and why.
+What was not tested is drawn as untested, never as nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from recombine.records import Record
+from recombine.report import causes, deviating, frame, scoremap, scores, wording
+from recombine.report.frame import Data, names_of, shown_of
+
+
+def evaluation_page(record: Record) -> str:
+    """The complete page of an evaluation's record.
+
+    >>> from recombine.records import Provenance
+    >>> data = {"verdict": "Nothing was tested.", "grade": "not enough evidence", "rows": 0}
+    >>> data |= {"score": {"name": "accuracy", "better": "higher", "share": True}}
+    >>> "Nothing was tested." in evaluation_page(Record("evaluation", data, {}, Provenance(source="said.csv")))
+    True
+    """
+    frame.refuse_other_kinds(record, "evaluation", called="an evaluation", command="evaluate")
+    data, tables = record.data, record.tables
+    maps = scoremap.score_maps(data, tables)
+    packed = scoremap.maps_payload(maps, data)
+    return frame.render(
+        "evaluation.html.j2",
+        record,
+        styles=["page.css", "plots.css", "evaluation.css"],
+        scripts=["page.js", "mapview.js", "scoremap.js"],
+        payload=packed,
+        lists=action_lists(data),
+        tested=next((one["combinations"] for one in data.get("sides") or [] if one["name"] == "all"), 0),
+        score=scores.score_name(data["score"]),
+        reasons=_reasons(data),
+        pairs=[{"title": _pair(one), "cut": one.cut} for one in maps] if packed else [],
+        pairs_left_out=_pairs_left_out(len(maps), len(data.get("factors") or [])),
+        sides=scores.sides(data),
+        gap=scores.gap(data),
+        gap_sentence=scores.gap_sentence(data),
+        compared=scores.compared(data),
+        by_factor=scores.by_factor(data, tables.get("by_value")),
+        factors_left_out=scores.factors_left_out(data),
+        volcano=deviating.volcano(data, tables.get("combinations")),
+        causes=causes.causes(data.get("anatomy")),
+        swaps=causes.swaps(data.get("swap")),
+        additive=causes.additive(data.get("additivity")),
+        beside=causes.beside(data.get("theory"), data["score"]),
+    )
+
+
+def action_lists(data: Data) -> list[dict[str, Any]]:
+    """The lists that one acts on: the worst combinations, those that deviate from their parts, those never tested."""
+    found = (_worst(data), _deviating(data), _untested(data))
+    return [one for one in found if one is not None]
+
+
+def _worst(data: Data) -> dict[str, Any] | None:
+    listed = list(data.get("worst") or [])
+    tested = next((one["combinations"] for one in data.get("sides") or [] if one["name"] == "all"), len(listed))
+    missing = (data.get("untested") or {}).get("total", 0)
+    were = "combination was" if missing == 1 else "combinations were"
+    but = f" {wording.whole(missing)} {were} never tested and may be worse." if missing else ""
+    return _measured(
+        "Worst of the tested combinations",
+        "worst.csv",
+        data["score"],
+        listed,
+        (*_rung(data), "rows", "score", "shrunk", "low", "high"),
+        lambda shown: (
+            f"{shown_of(shown, tested)} tested, the worst first by the shrunk score, which does not let a "
+            f"few unlucky rows decide; low and high are its interval.{but}"
+        ),
+    )
+
+
+def _deviating(data: Data) -> dict[str, Any] | None:
+    found = data.get("deviations") or {}
+    return _measured(
+        "Combinations that deviate from their parts",
+        "deviating.csv",
+        data["score"],
+        list(found.get("listed") or []),
+        (*_rung(data), "rows", "score", "expected", "deviation", "q"),
+        lambda shown: (
+            f"{shown_of(shown, found.get('found') or shown)}, the surest first. Expected is what the parts "
+            "give elsewhere; q is the share of those named down to this one that may be luck."
+        ),
+    )
+
+
+def _untested(data: Data) -> dict[str, Any] | None:
+    found = data.get("untested") or {}
+    total = found.get("total") or 0
+    listed = [{**one, "in training": "yes" if one["seen"] else "no"} for one in found.get("listed") or []]
+    return _measured(
+        "Never tested",
+        "untested.csv",
+        data["score"],
+        listed,
+        ("in training", "rows"),
+        lambda shown: (
+            f"{wording.whole(total)} combinations of the space have no tested row, so nothing is known of them"
+            f"{f'; {shown} are listed' if shown < total else ''}. Rows are those in training, or as many as would be "
+            "expected there."
+        ),
+    )
+
+
+def _measured(
+    title: str, file: str, score: Data, listed: Sequence[Data], keys: Sequence[str], lead: Callable[[int], str]
+) -> dict[str, Any] | None:
+    """A list of combinations with some measures of each."""
+    if not listed:
+        return None
+    names = names_of(listed)
+    rows = [[*(one["combination"].get(name) for name in names), *(one.get(key) for key in keys)] for one in listed]
+    shown = rows[: frame.listed(len(names) + len(keys))]
+    worded = {"rung", "in training"}
+    amounts = {"score", "shrunk", "low", "high", "expected"} if score.get("share") else set()
+    found = {
+        "title": title,
+        "file": file,
+        "lead": lead(len(shown)),
+        "columns": [*names, *keys],
+        "numeric": [len(names) + place for place, key in enumerate(keys) if key not in worded],
+        "plain": [len(names) + place for place, key in enumerate(keys) if key in worded],
+        "shares": [len(names) + place for place, key in enumerate(keys) if key in amounts],
+        "rows": shown,
+    }
+    return frame.bounded(found)
+
+
+def _rung(data: Data) -> tuple[str, ...]:
+    """A column for the rung, where it is known what was trained on."""
+    return ("rung",) if data.get("training") is not None else ()
+
+
+def _pair(one: scoremap.ScoreMap) -> str:
+    return " × ".join(wording.shorten(wording.value(axis.factor)) for axis in (one.rows, one.columns))
+
+
+def _pairs_left_out(drawn: int, factors: int) -> str:
+    pairs = factors * (factors - 1) // 2
+    return (
+        f"{drawn} of {wording.whole(pairs)} pairs of factors have a map here; the saved tables hold more."
+        if drawn < pairs
+        else ""
+    )
+
+
+def _reasons(data: Data) -> list[str]:
+    """The reasons that no picture says already."""
+    parts = [data.get(name) or {} for name in ("anatomy", "swap", "additivity", "theory", "against")]
+    said = {part.get("verdict") for part in parts} | {(data.get("deviations") or {}).get("sentence")}
+    return [one for one in data.get("reasons") or [] if one not in said]

@@ -1,0 +1,247 @@
+"""How well a model does, as dots with intervals: on what it saw and what it did not, value by value, beside another."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from recombine.report.dots import Dot, Dots, bounds, place, ticks, widened
+from recombine.report.plots import Bounds, around
+from recombine.report.wording import decimal, enumerate_words, percent, shorten, value, whole
+
+Data = Mapping[str, Any]
+SIDES = {
+    "all": "all tested",
+    "seen": "seen",
+    "unseen": "unseen",
+    "determined": "— determined",
+    "undetermined": "— undetermined",
+    "novel": "novel",
+}
+NAMES = {"mse": "mean squared error", "r2": "R²", "logloss": "log loss"}
+MOST_VALUES = 12
+MOST_FACTORS = 12
+MOST_NAMED = 6
+
+
+@dataclass(frozen=True)
+class FactorScores:
+    """The values of one factor by their scores, the worst first."""
+
+    name: str
+    picture: Dots | None
+    sentence: str
+
+
+def score_name(score: Data) -> str:
+    """What the score is called in a sentence.
+
+    >>> score_name({"name": "mse"}), score_name({"name": "accuracy"})
+    ('mean squared error', 'accuracy')
+    """
+    return NAMES.get(score["name"], value(score["name"]))
+
+
+def spoken(score: Data) -> Callable[[float | None], str]:
+    """How a score is written: a share in percent, anything else to three digits."""
+    return percent if score.get("share") else decimal
+
+
+def difference(score: Data, number: float | None) -> str:
+    """A difference of scores with its sign; shares differ by points of a hundred.
+
+    >>> difference({"share": True}, 0.234), difference({"share": False}, -0.5), difference({"share": True}, None)
+    ('+23 points', '−0.5', '–')
+    """
+    if number is None:
+        return "–"
+    size = abs(number) * (100 if score.get("share") else 1)
+    text = decimal(size) if not score.get("share") else f"{size:.0f}" if size >= 10 else f"{size:.2g}"
+    sign = "" if float(text.replace(",", "")) == 0 else "+" if number > 0 else "−"
+    return f"{sign}{text}{' points' if score.get('share') else ''}"
+
+
+def sides(data: Data) -> Dots | None:
+    """The score on seen, unseen and novel combinations; what was not tested is shown as such."""
+    told = data.get("training") is not None
+    wanted = [one for one in data.get("sides") or [] if (one["name"] != "all") == told and one["name"] in SIDES]
+    if not wanted:
+        return None
+    fmt, within = spoken(data["score"]), _within(data["score"], wanted, ("score", "low", "high"))
+    dots = [
+        Dot(
+            SIDES[one["name"]],
+            place(one["score"], within),
+            place(one["low"], within),
+            place(one["high"], within),
+            _scored(one, fmt),
+            _counted(one, data),
+            one["name"] == ("unseen" if told else "all"),
+        )
+        for one in wanted
+    ]
+    return Dots(dots, ticks(within, fmt), score_name(data["score"]), data["score"]["better"])
+
+
+def gap(data: Data) -> Dots | None:
+    """How much worse the unseen combinations fare, on an axis of its own that holds zero."""
+    found, score = data.get("gap"), data["score"]
+    if not found:
+        return None
+    within = around([number for number in (0.0, *found.values()) if number is not None], 0.12)
+    dot = Dot(
+        "gap",
+        place(found["value"], within),
+        place(found["low"], within),
+        place(found["high"], within),
+        difference(score, found["value"]).lstrip("+"),
+        _interval(found, score),
+        own=True,
+    )
+    return _differences([dot], within, score)
+
+
+def gap_sentence(data: Data) -> str:
+    """What the gap says, and what its interval leaves open."""
+    found = data.get("gap")
+    if not found:
+        return ""
+    if found["low"] is None:
+        return "There are too few combinations for an interval of the gap, so it may be luck."
+    if found["low"] > 0:
+        return "The interval of the gap lies above zero: unseen combinations fare worse."
+    return (
+        "The interval of the gap lies below zero: unseen combinations fare better."
+        if found["high"] < 0
+        else "The interval of the gap holds zero: that unseen combinations fare worse is not shown."
+    )
+
+
+def compared(data: Data) -> Dots | None:
+    """Another model's score less this one's on the same rows, side by side."""
+    found, score = data.get("against"), data["score"]
+    if not found or not found.get("sides"):
+        return None
+    fmt = spoken(score)
+    wanted = [one for one in found["sides"] if one["name"] in SIDES]
+    known = [one[key] for one in wanted for key in ("difference", "low", "high") if one[key] is not None]
+    within = around([*known, 0.0], 0.08)
+    dots = [
+        Dot(
+            SIDES[one["name"]],
+            place(one["difference"], within),
+            place(one["low"], within),
+            place(one["high"], within),
+            "untested" if one["difference"] is None else difference(score, one["difference"]),
+            _both(one, fmt, score),
+            one["name"] == "unseen",
+        )
+        for one in wanted
+    ]
+    return _differences(dots, within, score)
+
+
+def by_factor(data: Data, table: pa.Table | None) -> list[FactorScores]:
+    """A small picture for each factor: the score of each of its values, the worst first."""
+    if table is None or not table.num_rows:
+        return []
+    names = table["factor"].unique().to_pylist()[:MOST_FACTORS]
+    return [_factor(name, table.filter(pc.equal(table["factor"], name)), data) for name in names]
+
+
+def factors_left_out(data: Data) -> str:
+    """Which factors have no picture, if there are more than can be drawn."""
+    rest = len(data.get("factors") or []) - MOST_FACTORS
+    return f"The first {MOST_FACTORS} factors are drawn; {whole(rest)} more are in the saved table." if rest > 0 else ""
+
+
+def _factor(name: str, lines: pa.Table, data: Data) -> FactorScores:
+    fmt, worst = spoken(data["score"]), "ascending" if data["score"]["better"] == "higher" else "descending"
+    scored = lines.filter(pc.is_valid(lines["score"]))
+    shown = scored.sort_by([("score", worst), ("rows", "descending")]).slice(0, MOST_VALUES).to_pylist()
+    rest = _rest(scored.num_rows - len(shown), lines)
+    if not shown:
+        return FactorScores(value(name), None, f"None of its values has a score. {rest}")
+    within = _within(data["score"], shown, ("score", "low", "high", "unseen_score"))
+    dots = [
+        Dot(
+            value(one["value"]),
+            place(one["score"], within),
+            place(one["low"], within),
+            place(one["high"], within),
+            f"{fmt(one['score'])} · {whole(one['rows'])}",
+            own=True,
+            beside=place(one.get("unseen_score"), within),
+            title=_value_title(one, fmt),
+        )
+        for one in shown
+    ]
+    picture = Dots(dots, ticks(within, fmt, 5), score_name(data["score"]), data["score"]["better"])
+    return FactorScores(value(name), picture, rest)
+
+
+def _rest(more: int, lines: pa.Table) -> str:
+    """What is not drawn: the values that fare better, and those of which nothing, or too little, is known."""
+    said = [f"{whole(more)} more fare no worse than these." if more else ""]
+    unscored = lines.filter(pc.is_null(lines["score"]))
+    for head, tested in (("Untested", False), ("Tested, but too little for a score", True)):
+        found = unscored.filter(pc.equal(pc.greater(unscored["rows"], 0), tested))["value"]
+        if len(found):
+            named = [shorten(value(one), 24) for one in found.slice(0, MOST_NAMED).to_pylist()]
+            over = [f"{whole(len(found) - MOST_NAMED)} more"] if len(found) > MOST_NAMED else []
+            said.append(f"{head}: {enumerate_words([*named, *over])}.")
+    return " ".join(filter(None, said))
+
+
+def _value_title(one: Data, fmt: Callable[[float | None], str]) -> str:
+    parts = [
+        f"{name} {fmt(one[f'{key}score'])} on {whole(one[f'{key}rows'])} rows"
+        for name, key in (("all", ""), ("seen", "seen_"), ("unseen", "unseen_"))
+        if one.get(f"{key}score") is not None
+    ]
+    return f"{shorten(value(one['value']), 80)}: {'; '.join(parts)}"
+
+
+def _within(score: Data, found: Sequence[Data], keys: Sequence[str]) -> Bounds:
+    known = [one[key] for one in found for key in keys if one.get(key) is not None]
+    return widened(bounds(known)) if score.get("share") else bounds(known)
+
+
+def _differences(dots: Sequence[Dot], within: Bounds, score: Data) -> Dots:
+    marks = ticks(within, lambda number: difference(score, number).removesuffix(" points"))
+    return Dots(dots, marks, score_name(score), score["better"], zero=place(0.0, within))
+
+
+def _scored(one: Data, fmt: Callable[[float | None], str]) -> str:
+    if one["score"] is None:
+        return "untested"
+    return fmt(one["score"]) + ("" if one["low"] is None else f" ({fmt(one['low'])} to {fmt(one['high'])})")
+
+
+def _counted(one: Data, data: Data) -> str:
+    if not one["combinations"]:
+        return one.get("note") or ""
+    said = [f"{whole(one['rows'])} row{'' if one['rows'] == 1 else 's'} of {_combinations(one['combinations'])}"]
+    if one.get("macro") is not None:
+        said.append(f"{spoken(data['score'])(one['macro'])} if each counts once")
+    return "; ".join(said) + (f". {one['note']}" if one.get("note") else "")
+
+
+def _both(one: Data, fmt: Callable[[float | None], str], score: Data) -> str:
+    if one["difference"] is None:
+        return "No row of these was answered by both."
+    better = {"this": "this model is better", "other": "the other is better"}.get(one["better"], "not told apart")
+    return f"{fmt(one['own'])} → {fmt(one['other'])}; {_interval(one, score)}: {better}"
+
+
+def _interval(one: Data, score: Data) -> str:
+    if one["low"] is None:
+        return "no interval"
+    low, high = difference(score, one["low"]).removesuffix(" points"), difference(score, one["high"])
+    return f"interval {low} to {high}"
+
+
+def _combinations(number: int) -> str:
+    return f"{whole(number)} combination{'' if number == 1 else 's'}"

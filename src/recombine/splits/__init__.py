@@ -1,0 +1,1 @@
+"""Splits that hold out combinations, and checks of splits that somebody already has."""

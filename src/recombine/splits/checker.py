@@ -1,0 +1,172 @@
+"""One invariant checker for every split, whoever made it.
+
+| invariant | says |
+|---|---|
+| sides | neither side is empty |
+| disjoint | nothing stands on both sides, or twice on one |
+| covering | everything stands on a side; what is left out is named |
+| combinations | no held-out combination is in training |
+| values | every value is still in training |
+| determined | every held-out combination is determined by training, exactly |
+| absent | the conjunctions that were to be absent from training are |
+| parts | every smaller part of a held-out combination has enough rows in training |
+| strata | the class shares of either side are within a tolerance of the whole table's |
+
+Splitters hand out nothing before it has passed, and a test holds a broken splitter against each line.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from recombine.errors import SettingError
+from recombine.factors.columns import Bins
+from recombine.factors.groups import Ints
+from recombine.factors.support import Support
+from recombine.splits.facts import Facts, class_lines
+from recombine.splits.invariants import INVARIANTS, REMEDIES
+from recombine.splits.promise import Invariant, Promise
+from recombine.splits.table import Missing, Names, Rows, rows_of_table
+from recombine.words import listing
+
+__all__ = ["Checked", "Invariant", "Promise", "Side", "check_split"]
+
+Side = Sequence[int] | npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was found, one line for each invariant.
+
+    >>> table = {"a": ["x", "x", "y", "y"], "b": ["p", "q", "p", "q"]}
+    >>> checked = check_split(table, [0, 1, 2], [3], factors=["a", "b"], promise="determined")
+    >>> checked.holds
+    True
+    """
+
+    invariants: tuple[Invariant, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything that was promised is kept."""
+        return not self.breaches
+
+    @property
+    def breaches(self) -> tuple[Invariant, ...]:
+        """The lines that were promised and are not kept."""
+        return tuple(line for line in self.invariants if line.holds is False)
+
+    @property
+    def verdict(self) -> str:
+        """All of it in a sentence."""
+        if self.holds:
+            kept = listing([line.name for line in self.invariants if line.holds])
+            return f"The split keeps what it promises: {kept}."
+        return f"The split breaks its promise: {self.breaches[0].sentence}."
+
+    def __getitem__(self, name: str) -> Invariant:
+        return next(line for line in self.invariants if line.name == name)
+
+    def raise_for_breach(self) -> "Checked":
+        """An error that names what stands in the way, or the check itself where nothing does."""
+        if self.holds:
+            return self
+        raise SettingError(
+            "the split breaks its promise: " + "; ".join(line.sentence for line in self.breaches),
+            why="a score on it would not mean what it is taken to mean",
+            instead="; ".join(dict.fromkeys(REMEDIES[line.name] for line in self.breaches)),
+        )
+
+    def data(self) -> list[dict[str, Any]]:
+        """The lines as JSON can hold them, for a manifest or a record."""
+        return [{"name": line.name, "holds": line.holds, "sentence": line.sentence} for line in self.invariants]
+
+
+def check_split(
+    source: Any,
+    train: Side,
+    test: Side,
+    *,
+    factors: Names | None = None,
+    promise: Promise | str | None = None,
+    y: Any = None,
+    strata: str | int | None = None,
+    bins: Mapping[str, Bins] | None = None,
+    missing: Missing = "refuse",
+) -> Checked:
+    """Hold a split to a promise: `source` is a table with sides of rows, or a support with sides of combinations.
+
+    A side lists positions, or is an array of booleans. The promise is a `Promise`, or a guarantee by its name:
+    `"values"`, `"determined"`, or `"none"`, which still means that no held-out combination is in training. `strata`
+    names the classes' column (`"y"` for `y`).
+
+    >>> table = {"a": ["x", "x", "y", "y"], "b": ["p", "q", "p", "p"]}
+    >>> checked = check_split(table, [0, 1, 2], [3], factors=["a", "b"])
+    >>> checked["combinations"].sentence
+    '1 held-out combination is in training: (a=y, b=p)'
+    """
+    if isinstance(source, Support | Rows):
+        rows = source if isinstance(source, Rows) else None
+        support = source.support if isinstance(source, Rows) else source
+    elif factors is None:
+        raise SettingError(
+            "no factors were given",
+            why="the combinations of a table are told by its factors",
+            instead="name its columns: check_split(table, train, test, factors=['colour', 'shape'])",
+        )
+    else:
+        rows = rows_of_table(source, factors=factors, y=y, strata=strata, bins=bins, missing=missing)
+        support = rows.support
+    facts = _facts(support, rows, train, test)
+    asked = Promise.of(promise)
+    return Checked(tuple(invariant(facts, asked) for invariant in INVARIANTS))
+
+
+def _facts(support: Support, rows: Rows | None, train: Side, test: Side) -> Facts:
+    size = len(support) if rows is None else len(rows)
+    return Facts(
+        support,
+        train=_positions(train, size, "train"),
+        test=_positions(test, size, "test"),
+        combination=np.arange(size) if rows is None else rows.combination,
+        counts=support.counts if rows is None else np.ones(size),
+        lines=_class_lines(support, rows),
+        noun="combination" if rows is None else "row",
+    )
+
+
+def _class_lines(support: Support, rows: Rows | None) -> tuple[Ints, Ints, npt.NDArray[np.float64]] | None:
+    """For each unit and class that occur together: unit, class, how often."""
+    if rows is not None and rows.label is not None:
+        known = np.flatnonzero(rows.label >= 0)
+        return known, rows.label[known], np.ones(len(known))
+    return class_lines(support.target) if rows is None else None
+
+
+def _positions(side: Side, size: int, name: str) -> Ints:
+    given = np.asarray(side)
+    if given.dtype == bool:
+        if len(given) != size:
+            raise SettingError(
+                f"{name} has {len(given):,} booleans",
+                why=f"there are {size:,} of what it chooses from",
+                instead="give one boolean for each, or positions",
+            )
+        return np.flatnonzero(given)
+    if len(given) and given.dtype.kind not in "iu":
+        raise SettingError(
+            f"{name} holds {given.dtype.name} entries",
+            why="a side lists positions, which are whole numbers",
+            instead="give positions from 0 on, or booleans",
+        )
+    stray = given[(given < 0) | (given >= size)]
+    if len(stray):
+        raise SettingError(
+            f"{name} holds the position {int(stray[0]):,}",
+            why=f"positions go from 0 to {size - 1:,}",
+            instead="give positions from 0 on, not labels of an index",
+        )
+    return given.astype(np.int64)

@@ -1,0 +1,1 @@
+"""Splits that keep a contract, solved as a program or refused with the reason."""

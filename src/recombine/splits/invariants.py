@@ -1,0 +1,155 @@
+"""The invariants themselves: each a short function from the facts of a split and a promise to one line."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from recombine.auditing.determinacy import determinacy
+from recombine.factors.space import text
+from recombine.factors.support import LabelTarget
+from recombine.splits.facts import NAMED, Facts, conjunction_text, few, holding, thinnest_part, written
+from recombine.splits.promise import Invariant, Promise
+from recombine.words import count, listing, measure
+
+_NOT_ASKED = "not promised, not looked at"
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def sides(facts: Facts, promise: Promise) -> Invariant:  # noqa: ARG001 - always promised
+    """Neither side is empty."""
+    empty = [name for name, side in (("training", facts.train), ("the held-out side", facts.test)) if not len(side)]
+    said = f"{facts.amount(len(facts.train))} in training, {count(len(facts.test))} held out"
+    return Invariant("sides", not empty, f"{listing(empty)} holds nothing" if empty else said)
+
+
+def disjoint(facts: Facts, promise: Promise) -> Invariant:  # noqa: ARG001 - always promised
+    """Nothing stands on both sides, or twice on one."""
+    times = [np.bincount(side, minlength=len(facts.combination)) for side in (facts.train, facts.test)]
+    both = np.flatnonzero((times[0] > 0) & (times[1] > 0))
+    twice = np.flatnonzero((times[0] > 1) | (times[1] > 1))
+    if len(both):
+        where = facts.named(both) if facts.noun == "combination" else few(list(map(str, both[:NAMED])), len(both))
+        return Invariant("disjoint", False, f"{facts.amount(len(both))} {_is(len(both))} on both sides, at {where}")
+    if len(twice):
+        return Invariant("disjoint", False, f"{facts.noun} {int(twice[0])} stands twice on one side")
+    return Invariant("disjoint", True, f"no {facts.noun} is on both sides")
+
+
+def covering(facts: Facts, promise: Promise) -> Invariant:
+    """Everything stands on a side; what is left out is named."""
+    used = np.zeros(len(facts.combination), dtype=bool)
+    used[facts.train] = used[facts.test] = True
+    absent = np.flatnonzero(~used)
+    if not len(absent):
+        return Invariant("covering", True if promise.covering else None, f"every {facts.noun} is on a side")
+    parts = np.unique(facts.combination[absent])
+    said = f"{facts.amount(len(absent))} {_is(len(absent))} on neither side, of {facts.named(parts)}"
+    return Invariant("covering", False if promise.covering else None, said)
+
+
+def held_out_combinations(facts: Facts, promise: Promise) -> Invariant:
+    """No held-out combination is in training."""
+    leaked = np.flatnonzero(facts.train_combinations & facts.test_combinations)
+    said = "no held-out combination is in training"
+    if len(leaked):
+        amount = facts.amount(len(leaked), "held-out combination")
+        said = f"{amount} {_is(len(leaked))} in training: {facts.named(leaked)}"
+    return Invariant("combinations", not len(leaked) if promise.combinations else None, said)
+
+
+def values(facts: Facts, promise: Promise) -> Invariant:
+    """Every value that the table holds is still in training."""
+    lost = []
+    codes = facts.support.codes
+    for k, factor in enumerate(facts.support.space.factors):
+        there = np.bincount(codes[:, k], minlength=len(factor.values)) > 0
+        kept = np.bincount(codes[facts.train_combinations, k], minlength=len(factor.values)) > 0
+        lost += [f"{factor.name}={factor.labels[value]}" for value in np.flatnonzero(there & ~kept)]
+    said = f"{facts.amount(len(lost), 'value')} {_is(len(lost))} not in training: {few(lost[:NAMED], len(lost))}"
+    return Invariant("values", not lost if promise.values else None, said if lost else "every value is in training")
+
+
+def determined(facts: Facts, promise: Promise) -> Invariant:
+    """Every held-out combination is determined by training, exactly."""
+    if not promise.determined:
+        return Invariant("determined", None, _NOT_ASKED)
+    asked = np.flatnonzero(facts.test_combinations)
+    known = np.flatnonzero(facts.train_combinations)
+    if not len(known):
+        return Invariant("determined", False, "training holds nothing that could determine anything")
+    found = determinacy(facts.support.subset(known)).determined(facts.support.codes[asked])
+    loose = asked[~found]
+    if not len(loose):
+        return Invariant("determined", True, "every held-out combination is determined by training")
+    amount = facts.amount(len(loose), "held-out combination")
+    return Invariant(
+        "determined", False, f"{amount} {_is(len(loose))} not determined by training: {facts.named(loose)}"
+    )
+
+
+def absent(facts: Facts, promise: Promise) -> Invariant:
+    """The conjunctions that were to be absent from training are."""
+    if not promise.absent:
+        return Invariant("absent", None, _NOT_ASKED)
+    for conjunction in promise.absent:
+        found = holding(facts.support, conjunction) & facts.train_combinations
+        if found.any():
+            place = int(np.flatnonzero(found)[0])
+            said = f"{conjunction_text(conjunction)} is in training, in {written(facts.support, place)}"
+            return Invariant("absent", False, said)
+    return Invariant("absent", True, f"{facts.amount(len(promise.absent), 'conjunction')} wholly absent from training")
+
+
+def parts(facts: Facts, promise: Promise) -> Invariant:
+    """Every part of a held-out combination below the promised order has enough rows in training."""
+    if promise.least is None:
+        return Invariant("parts", None, _NOT_ASKED)
+    if promise.order < 2 or not len(facts.test):
+        return Invariant("parts", True, "there is no smaller part to keep")
+    part, rows = thinnest_part(facts, promise.order)
+    if rows < promise.least:
+        said = f"{conjunction_text(part)} has {count(rows)} rows in training, {promise.least} were promised"
+        return Invariant("parts", False, said)
+    return Invariant("parts", True, f"every smaller part has at least {promise.least} rows in training")
+
+
+def strata(facts: Facts, promise: Promise) -> Invariant:
+    """The class shares of either side are within a tolerance of the whole table's."""
+    target = facts.support.target
+    if not isinstance(target, LabelTarget):
+        holds = None if promise.class_tolerance is None else False
+        return Invariant("strata", holds, "the table has no classes" if holds is False else _NOT_ASKED)
+    off = facts.class_distance()
+    side, label = (int(place) for place in np.unravel_index(np.argmax(off), off.shape))
+    furthest = f"{text(target.classes[label])} is off by {measure(float(off[side, label]))}"
+    said = f"class shares: {furthest} {('in training', 'among the held out')[side]}"
+    holds = None if promise.class_tolerance is None else bool(off.max() <= promise.class_tolerance + 1e-9)
+    return Invariant("strata", holds, said)
+
+
+INVARIANTS: tuple[Callable[[Facts, Promise], Invariant], ...] = (
+    sides,
+    disjoint,
+    covering,
+    held_out_combinations,
+    values,
+    determined,
+    absent,
+    parts,
+    strata,
+)
+
+REMEDIES = {
+    "sides": "choose what is held out so that something is left on both sides",
+    "disjoint": "put each on one side",
+    "covering": "put the rest on a side, or take the promise back: covering=False",
+    "combinations": "move all rows of a combination to one side",
+    "values": "hold out less, keep a combination of each value in training, or ask for guarantee='none'",
+    "determined": "hold out less, or ask for guarantee='values'",
+    "absent": "move every row that holds the conjunction out of training",
+    "parts": "hold out less, or ask for fewer rows with `least`",
+    "strata": "hold out other combinations, or allow more with `class_tolerance`",
+}

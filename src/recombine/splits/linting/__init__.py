@@ -1,0 +1,1 @@
+"""Checks of splits that somebody already has."""

@@ -1,0 +1,188 @@
+"""Sides that are missing, or swapped, or hold other shares of the classes; and how far training reaches.
+
+The shares of a class on two sides differ by chance, and the unit of chance is the combination: its rows come and go
+together. So the difference is held against its spread over combinations (the linearised variance of a ratio), with
+Student's quantile for as many combinations as the smaller side has, shared out over the classes (Bonferroni).
+"""
+
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+import pyarrow as pa
+
+from recombine.auditing.determinacy import determinacy
+from recombine.auditing.ladder import rungs
+from recombine.errors import TableError
+from recombine.factors.groups import Ints, Numbers, totals
+from recombine.factors.space import text
+from recombine.factors.support import LabelTarget
+from recombine.splits.assignment import SEEN
+from recombine.splits.linting.check import Check, amount, few
+from recombine.splits.linting.sided import EVERY_SIDE, TEST, TRAIN, Sided
+from recombine.words import count, listing, percent
+
+_BY_FAR = 2
+_ERROR = 0.05  # how often a difference that is chance alone may be called more
+_FEWEST = 5  # combinations on a side, for its spread to be known at all
+
+
+def sides(sided: Sided) -> Check:
+    """Every side is there, and every row is on one."""
+    name = "sides"
+    lost = dict(sorted(sided.no_side.items(), key=lambda one: (-one[1], one[0])))
+    listed = few([f"{word!r} {count(rows)}" for word, rows in list(lost.items())[:3]], len(lost))
+    if not sided.on(TEST).any():
+        hint = f" Rows of no side: {listed}. Say which of these is the test side: --test-side." if lost else ""
+        return Check(name, "not enough evidence", f"The test side is empty.{hint}", sum(lost.values()))
+    if lost:
+        rows = sum(lost.values())
+        said = (
+            f"{amount(rows, 'row')} {'belongs' if rows == 1 else 'belong'} to no side: {listed}. "
+            "Name their side (--train-side, --validation-side, --test-side), or leave them out with --where."
+        )
+        table = pa.table({"word": list(lost), "rows": list(lost.values())})
+        return Check(name, "fail", said, rows, table)
+    there = [f"{side} {count(sided.rows(place))}" for place, side in enumerate(EVERY_SIDE) if sided.rows(place)]
+    return Check(name, "pass", f"Every row is on a side: {listing(there)}.")
+
+
+def sizes(sided: Sided) -> Check:
+    """A test side much larger than training is often training by another name."""
+    train, test = sided.rows(TRAIN), sided.rows(TEST)
+    said = f"{amount(train, 'training row')}, {amount(test, 'test row')}."
+    if test > _BY_FAR * train:
+        return Check("sizes", "warning", f"{said} The test side is by far the larger: are the sides swapped?")
+    return Check("sizes", "pass" if test else "not asked", said)
+
+
+def left_out(sided: Sided) -> Check:
+    """Rows that miss a factor hold no combination, so nothing here speaks of them."""
+    lost = sided.support.left_out
+    if not lost:
+        return Check("missing", "pass", "Every row holds a whole combination.")
+    factors = [f"{name} in {count(rows)}" for name, rows in lost.items() if name != "(any)"]
+    said = f"{amount(lost['(any)'], 'row')} could not be looked at, as they miss a factor: {listing(factors)}."
+    return Check("missing", "warning", f"{said} With --missing value, missing is a value of its own.", lost["(any)"])
+
+
+def seen_side(sided: Sided) -> Check:
+    """Rows kept apart as seen must be of combinations that training still holds."""
+    place = EVERY_SIDE.index(SEEN)
+    seen = sided.on(place)
+    if not seen.any():
+        return Check("seen", "not asked", "No rows of seen combinations were kept apart.")
+    stray = int((seen & ~sided.on(TRAIN)).sum())
+    if stray:
+        return Check("seen", "fail", f"{amount(stray, 'combination')} marked as seen are not in training.", stray)
+    return Check("seen", "pass", f"All {amount(int(seen.sum()), 'combination')} kept apart as seen are in training.")
+
+
+def reach(sided: Sided) -> Check:
+    """How the test combinations stand to training: seen, determined by it, undetermined, novel."""
+    asked = np.flatnonzero(sided.on(TEST))
+    if not len(asked) or not sided.on(TRAIN).any():
+        return Check("determined", "not asked", "There is nothing to reach for.")
+    try:
+        found = rungs(sided.training, determinacy(sided.training), sided.whole.codes[asked])
+    except TableError as error:
+        return Check("determined", "not asked", f"It could not be worked out: {error.what}.")
+    names, numbers = np.unique(found, return_counts=True)
+    parts = [
+        f"{count(int(number))} {name} ({percent(number / len(asked))})"
+        for name, number in sorted(zip(names, numbers, strict=True), key=lambda one: -one[1])
+    ]
+    said = f"To training, the {amount(len(asked), 'test combination')} {'is' if len(asked) == 1 else 'are'}"
+    return Check("determined", "told", f"{said}: {listing(parts)}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """For each class, its share on either side, and the error of their difference over combinations."""
+
+    train: Numbers
+    test: Numbers
+    error: Numbers
+    fewest: int
+
+    @property
+    def gap(self) -> Numbers:
+        """How far the shares are apart."""
+        return np.abs(self.test - self.train)
+
+
+def difference(sided: Sided, target: LabelTarget) -> Difference:
+    """Class shares on both sides, with the error of the difference when combinations are the unit."""
+    size, classes = len(sided.whole), len(target.classes)
+    side = sided.support.codes[target.combination, -1]
+    combination = sided.combination[target.combination]
+    amounts = [np.where(side == place, target.count, 0.0) for place in (TRAIN, TEST)]
+    sums = [float(one.sum()) for one in amounts]
+    weight = [totals(combination, one, size) / total for one, total in zip(amounts, sums, strict=True)]
+    share = [totals(target.label, one, classes) / total for one, total in zip(amounts, sums, strict=True)]
+    pair, place = np.unique(combination * classes + target.label, return_inverse=True)
+    within = [totals(place, one, len(pair)) / total for one, total in zip(amounts, sums, strict=True)]
+    where, label = np.divmod(pair, classes)
+    # what each combination adds to the difference; without rows of a class it still adds what its size calls for
+    absent = share[0][label] * weight[0][where] - share[1][label] * weight[1][where]
+    squares = totals(label, (absent + within[1] - within[0]) ** 2 - absent**2, classes)
+    squares += (
+        share[0] ** 2 * (weight[0] ** 2).sum()
+        - 2 * share[0] * share[1] * (weight[0] * weight[1]).sum()
+        + share[1] ** 2 * (weight[1] ** 2).sum()
+    )
+    number = int(((weight[0] > 0) | (weight[1] > 0)).sum())
+    error = np.sqrt(np.maximum(squares, 0) * number / max(number - 1, 1))
+    return Difference(share[0], share[1], error, min(int((one > 0).sum()) for one in weight))
+
+
+def classes(sided: Sided, tolerance: float) -> Check:
+    """Class shares of the test side that are off: beyond the tolerance, and beyond chance."""
+    target = sided.support.target
+    if not isinstance(target, LabelTarget):
+        return Check("classes", "not asked", "No target was named.")
+    with_label = {int(side) for side in np.unique(sided.support.codes[target.combination, -1])}
+    if not {TRAIN, TEST} <= with_label:
+        return Check("classes", "not enough evidence", f"One of the sides holds no {target.name}.")
+    found = difference(sided, target)
+    off = np.flatnonzero(found.gap > tolerance)
+    worst = off[np.argsort(-found.gap[off], kind="stable")]
+    if not len(off):
+        largest = percent(float(found.gap.max()))
+        said = f"The shares of the classes differ by {largest} at most, within {percent(tolerance)}."
+        return Check("classes", "pass", said)
+    enough = found.fewest >= _FEWEST
+    sure = enough and bool((found.gap[off] > _quantile(found.fewest - 1, len(target.classes)) * found.error[off]).any())
+    named = [
+        f"{text(target.classes[k])!r} is {percent(found.train[k])} of training, {percent(found.test[k])} of test"
+        for k in worst[:3].tolist()
+    ]
+    said = f"The shares of the classes are off by more than {percent(tolerance)}: {few(named, len(off))}."
+    if not sure:
+        fewest = amount(found.fewest, "combination")
+        said += f" With {fewest} on the smaller side that may be chance: combinations, not rows, are the evidence."
+    return Check("classes", "fail" if sure else "not enough evidence", said, len(off), _shares(found, target, worst))
+
+
+def _shares(found: Difference, target: LabelTarget, worst: Ints) -> pa.Table:
+    return pa.table(
+        {
+            "class": [text(target.classes[k]) for k in worst.tolist()],
+            "training_share": found.train[worst],
+            "test_share": found.test[worst],
+            "error": found.error[worst],
+        }
+    )
+
+
+def _quantile(freedom: int, comparisons: int) -> float:
+    """Student's two-sided quantile, shared out over several comparisons (Cornish and Fisher's expansion).
+
+    >>> round(_quantile(10, 1), 2), round(_quantile(1000, 1), 2)
+    (2.23, 1.96)
+    """
+    z = NormalDist().inv_cdf(1 - _ERROR / 2 / comparisons)
+    first = (z**3 + z) / (4 * freedom)
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
+    return z + first + second + third

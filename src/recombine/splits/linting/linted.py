@@ -1,0 +1,122 @@
+"""What a lint found: the answer, a line for each check, and how it is saved and read back."""
+
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from recombine import records
+from recombine.errors import SettingError
+from recombine.records import Provenance, Record
+from recombine.splits.linting.check import Check, Verdict
+from recombine.splits.linting.claims import Claim
+
+_VERDICTS: tuple[Verdict, ...] = ("fail", "not enough evidence", "warning", "pass", "told", "not asked")
+
+
+@dataclass(frozen=True)
+class SideCount:
+    """How much there is of one side."""
+
+    name: str
+    words: tuple[str, ...]
+    rows: int
+    combinations: int
+
+
+@dataclass(frozen=True, eq=False)
+class Lint:
+    """What was found about a split: the answer, a line for each check, and the culprits of each.
+
+    >>> import recombine
+    >>> table = {
+    ...     "colour": ["red", "red", "blue", "blue"],
+    ...     "shape": ["disc", "cube", "disc", "disc"],
+    ...     "split": ["train", "train", "train", "test"],
+    ... }
+    >>> found = recombine.lint(table, factors=["colour", "shape"])
+    >>> found.grade, found["combinations"].culprits
+    ('fail', 1)
+    """
+
+    verdict: str
+    grade: str
+    expect: Claim
+    order: int
+    factors: tuple[str, ...]
+    rows: int
+    combinations: int
+    sides: tuple[SideCount, ...]
+    checks: tuple[Check, ...]
+    digest: str
+    provenance: Provenance
+
+    def __repr__(self) -> str:
+        return f"Lint({self.verdict!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the sentence and a line for each check."""
+        lines = "".join(
+            f"<tr><td>{check.name}</td><td><b>{check.verdict}</b></td><td>{escape(check.sentence)}</td></tr>"
+            for check in self.checks
+        )
+        return f"<p><b>{escape(self.verdict)}</b></p><table>{lines}</table>"
+
+    def __eq__(self, other: object) -> bool:
+        """Same findings, culprits and provenance."""
+        if not isinstance(other, Lint):
+            return NotImplemented
+        mine, theirs = self.record(), other.record()
+        return mine.to_json() == theirs.to_json() and mine.tables == theirs.tables
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getitem__(self, name: str) -> Check:
+        """One check by its name."""
+        for check in self.checks:
+            if check.name == name:
+                return check
+        known = ", ".join(check.name for check in self.checks)
+        raise SettingError(f"no check {name!r}", why="a lint does not look at it", instead=f"write one of {known}")
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The sentences that the grade rests on, the worst first."""
+        ranked = sorted(self.checks, key=lambda check: _VERDICTS.index(check.verdict))
+        return tuple(check.sentence for check in ranked if check.verdict in _VERDICTS[:3])
+
+    def record(self) -> Record:
+        """The lint as plain data: the manifest of a split that was found, with the digest of its assignment."""
+        data = {
+            "verdict": self.verdict,
+            "grade": self.grade,
+            "reasons": list(self.reasons),
+            "expect": self.expect,
+            "order": self.order,
+            "factors": list(self.factors),
+            "rows": self.rows,
+            "combinations": self.combinations,
+            "sides": [vars(side) | {"words": list(side.words)} for side in self.sides],
+            "checks": [
+                {"name": c.name, "verdict": c.verdict, "sentence": c.sentence, "culprits": c.culprits}
+                for c in self.checks
+            ],
+            "digest": self.digest,
+        }
+        tables = {f"culprits_{c.name}": c.table for c in self.checks if c.table is not None}
+        return Record("lint", data, tables, self.provenance)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write it as a folder: JSON for people, Parquet for machines."""
+        return records.save(self.record(), folder)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Lint":
+        """Read a lint back: the same lint."""
+        record = records.load(folder, "lint")
+        kept = {name: value for name, value in record.data.items() if name not in ("reasons", "checks", "sides")}
+        checks = tuple(
+            Check(**line, table=record.tables.get(f"culprits_{line['name']}")) for line in record.data["checks"]
+        )
+        sides = records.revive(tuple[SideCount, ...], record.data["sides"])
+        factors = tuple(kept.pop("factors"))
+        return cls(**kept, factors=factors, checks=checks, sides=sides, provenance=record.provenance)

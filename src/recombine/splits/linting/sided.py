@@ -1,0 +1,175 @@
+"""How often each combination stands on each side of a split: one GROUP BY, with the side as one more factor."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from recombine.errors import ColumnError, SettingError
+from recombine.factors import columns
+from recombine.factors.assembly import MOST_COMBINATIONS, Answer, assemble
+from recombine.factors.columns import Bins, Key
+from recombine.factors.engine import Progress, run
+from recombine.factors.groups import Ints
+from recombine.factors.question import Question, TargetKind
+from recombine.factors.sides import SIDES, Side, sides_of
+from recombine.factors.sources import Source
+from recombine.factors.space import Value, text
+from recombine.factors.support import Support
+from recombine.splits.assignment import SEEN
+
+NO_SIDE = "(no side)"
+EVERY_SIDE = (*SIDES, SEEN, NO_SIDE)
+TRAIN, VALIDATION, TEST = (EVERY_SIDE.index(side) for side in SIDES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked of a split: the columns, how they become values, and how the sides are named."""
+
+    factors: tuple[str, ...]
+    split: str = "split"
+    target: str | None = None
+    bins: Mapping[str, Bins]
+    missing: Literal["leave out", "value"] = "leave out"
+    named: Mapping[Side, Sequence[str]]
+
+    def __post_init__(self) -> None:
+        if self.split in self.factors or self.split == self.target:
+            raise SettingError(
+                f"{self.split!r} is both the split and {'the target' if self.split == self.target else 'a factor'}",
+                why="the side of a row is not a property of the example",
+                instead="take it off one of the two",
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Sided:
+    """A support whose last factor is the side, and what the split's own words for the sides stand for."""
+
+    support: Support
+    words: Mapping[Value, str]
+    no_side: Mapping[str, int]
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """The factors' names, without the side."""
+        return self.support.space.names[:-1]
+
+    @cached_property
+    def whole(self) -> Support:
+        """All combinations, whatever their side."""
+        return self.support.project(range(len(self.factors)))
+
+    @cached_property
+    def combination(self) -> Ints:
+        """The combination of each line of the support."""
+        return self.support.groups(range(len(self.factors))).ids
+
+    @cached_property
+    def counts(self) -> Ints:
+        """Rows by combination and side."""
+        side = self.support.codes[:, -1].astype(np.int64)
+        sides = len(EVERY_SIDE)
+        flat = np.bincount(
+            self.combination * sides + side, weights=self.support.counts, minlength=len(self.whole) * sides
+        )
+        return flat.astype(np.int64).reshape(-1, sides)
+
+    def on(self, side: int) -> npt.NDArray[np.bool_]:
+        """Which combinations have rows on a side."""
+        return np.asarray(self.counts[:, side] > 0)
+
+    def rows(self, side: int) -> int:
+        """How many rows a side has."""
+        return int(self.counts[:, side].sum())
+
+    def raw(self, side: str) -> list[Value]:
+        """The split column's own words for a side."""
+        return [word for word, meant in self.words.items() if meant == side]
+
+    @cached_property
+    def training(self) -> Support:
+        """The combinations that training holds, over the space of all."""
+        return self.whole.subset(np.flatnonzero(self.on(TRAIN)))
+
+
+def count_sides(lent: Source, side: str, asked: Asked, progress: Progress | None) -> Sided:
+    """Count the combinations on each side where the table lies."""
+    table = lent.table
+    columns.require(table, asked.factors, role="a factor")
+    keys = tuple(
+        columns.key(table, name, bins=asked.bins.get(name), declared=False, backend=lent.backend)
+        for name in asked.factors
+    )
+    by = {f"f{place}": key.expression for place, key in enumerate(keys)}
+    by |= {"side": columns.key(table, side, bins=None, declared=True, backend=lent.backend).expression}
+    if asked.target is not None:
+        by["target"] = _label(table, asked.target)
+    counting = table.group_by(**by).aggregate(rows=table.count(), weight=table.count())
+    counted = run(lent.backend, counting.limit(MOST_COMBINATIONS + 1), progress)
+    return _assembled(counted, keys, lent.name, asked)
+
+
+def _assembled(counted: pa.Table, keys: tuple[Key, ...], name: str, asked: Asked) -> Sided:
+    raw = pc.dictionary_encode(counted["side"], null_encoding="encode").combine_chunks()
+    values = raw.dictionary.to_pylist()
+    known = columns.ordered({value for value in values if value is not None})
+    words = _words(asked, known) if len(counted) else {}
+    sides = pa.array([words.get(value, NO_SIDE) for value in values], pa.string())
+    column = sides.take(raw.indices) if len(counted) else pa.array([], pa.string())
+    counted = counted.append_column(f"f{len(keys)}", column)
+    kind: TargetKind | None = None if asked.target is None else "label"
+    question = Question(
+        factors=(*asked.factors, asked.split),
+        target=asked.target,
+        target_kind=kind,
+        bins=asked.bins,
+        domain={asked.split: EVERY_SIDE},
+        missing=asked.missing,
+    )
+    support = assemble(Answer(counted, (*keys, Key(asked.split, None)), kind, name), question, None)
+    return Sided(support, words, _rows_of_no_side(counted, keys, words, asked))
+
+
+def _words(asked: Asked, known: Sequence[Value]) -> dict[Value, str]:
+    """What each value of the split column stands for; `seen` is our own word, and needs no naming."""
+    sides: dict[Value, str] = dict(
+        sides_of(
+            asked.split,
+            known,
+            train=asked.named["train"],
+            validation=asked.named["validation"],
+            test=asked.named["test"],
+        )
+    )
+    return sides | {value: SEEN for value in known if value not in sides and text(value) == SEEN}
+
+
+def _rows_of_no_side(
+    counted: pa.Table, keys: Sequence[Key], words: Mapping[Value, str], asked: Asked
+) -> dict[str, int]:
+    """Rows of each word that stands for no side; rows that miss a factor are told elsewhere."""
+    if asked.missing != "value":
+        for place in range(len(keys)):
+            counted = counted.filter(pc.is_valid(counted[f"f{place}"]))
+    totals = counted.group_by("side").aggregate([("rows", "sum")]).to_pylist()
+    stray = {line["side"]: int(line["rows_sum"]) for line in totals if line["side"] not in words}
+    return {"(missing)" if value is None else text(value): rows for value, rows in stray.items()}
+
+
+def _label(table: Any, target: str) -> Any:
+    columns.require(table, [target], role="the target")
+    kind = table[target].type()
+    if not (kind.is_string() or kind.is_boolean() or columns.is_whole(kind)):
+        raise ColumnError(
+            f"the target {target!r} is of type {kind}",
+            why="the shares of classes are compared, and a class is text, a boolean or a whole number",
+            instead="name a column of classes, or leave the target out",
+        )
+    return columns.as_value(table[target])

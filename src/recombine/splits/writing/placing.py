@@ -1,0 +1,97 @@
+"""Which combination goes where: counted by the engine, decided by a splitter, and told to the engine again."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from recombine.factors import columns
+from recombine.factors.assembly import MOST_COMBINATIONS, Answer, assemble, encoded, without_missing
+from recombine.factors.columns import Key
+from recombine.factors.engine import Progress, run
+from recombine.factors.groups import Ints
+from recombine.factors.question import Question
+from recombine.factors.sources import Source
+from recombine.factors.support import Support
+from recombine.splits.assignment import TRAIN
+from recombine.splits.promise import Invariant
+from recombine.splits.splitter import Splitter
+from recombine.splits.writing.verbatim import Rows
+
+SIDES = (TRAIN, "test")
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The combinations of a table, the engine's own keys of each, and how many rows a draw would keep apart."""
+
+    support: Support
+    keys: tuple[Key, ...]
+    raw: pa.Table
+    combination: Ints
+    drawn: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """The side of each combination as a place among `words`, -1 for none; and whether its rows may be drawn as seen."""
+
+    words: tuple[str, ...]
+    side: Ints
+    seen: Ints
+    invariants: tuple[Invariant, ...]
+
+
+def count_combinations(lent: Source, rows: Rows, drawn: Any, question: Question, progress: Progress | None) -> Counted:
+    """Count the combinations, and the rows of each that a draw would keep apart."""
+    table = rows.table
+    keys = tuple(_key(lent, rows, name, question) for name in question.factors)
+    by = {f"f{place}": key.expression for place, key in enumerate(keys)}
+    if question.target is not None:
+        by["target"] = columns.as_value(table[rows.understood_as(question.target)])
+    apart = table.count() * 0 if drawn is None else drawn.ifelse(1, 0).sum()
+    asked = table.group_by(**by).aggregate(rows=table.count(), weight=table.count(), drawn=apart)
+    counted = run(lent.backend, asked.limit(MOST_COMBINATIONS + 1), progress)
+    kind = question.target_kind
+    support = assemble(Answer(counted, keys, kind, lent.name), question, None)
+    kept, _ = without_missing(counted, keys, counted["rows"].to_numpy(), question)
+    combination = support.groups(range(len(keys))).lookup(encoded(kept, keys, question)[1])
+    drawn_rows = np.bincount(combination, weights=kept["drawn"].to_numpy(), minlength=len(support)).astype(np.int64)
+    return Counted(support, keys, kept.select([f"f{k}" for k in range(len(keys))]), combination, drawn_rows)
+
+
+def _key(lent: Source, rows: Rows, name: str, question: Question) -> Key:
+    asked = rows.understood_as(name)
+    bins = question.bins.get(name)
+    return replace(columns.key(rows.table, asked, bins=bins, declared=False, backend=lent.backend), name=name)
+
+
+def decide(splitter: Splitter, counted: Counted, fold: int, seen_share: float) -> Decided:
+    """Let a splitter decide, every promise checked."""
+    support = counted.support
+    if hasattr(splitter, "fold_of_each"):
+        checked = [splitter.checked(support, place)[1] for place in range(splitter.folds)]
+        folds = np.asarray(splitter.fold_of_each(support), dtype=np.int64)
+        words = tuple(map(str, range(splitter.folds)))
+        return Decided(words, folds, np.zeros(len(support), dtype=np.int64), checked[0].invariants)
+    sides, found = splitter.checked(support, fold)
+    side = np.select([sides.train, sides.test], [0, 1], default=-1)
+    # a combination that would be drawn whole stays whole: what is called seen must still be seen in training
+    may = sides.train & (counted.drawn < support.counts) if seen_share else np.zeros(len(support), dtype=bool)
+    return Decided(SIDES, side, np.where(may, counted.drawn, 0), found.invariants)
+
+
+def join_table(counted: Counted, decided: Decided, names: list[str]) -> pa.Table:
+    """The engine's own keys of each combination, once each, with the side."""
+    once, combination = counted.raw, counted.combination
+    if len(once) > len(counted.support):  # a line for each class, too
+        lines = once.append_column("combination", pa.array(combination))
+        once = lines.group_by([f"f{k}" for k in range(len(names))]).aggregate([("combination", "min")])
+        combination = once["combination_min"].to_numpy()
+    side = decided.side[combination]
+    words = pa.array(decided.words, pa.string()).take(pa.array(side, mask=side < 0))
+    if decided.words != SIDES:
+        words = words.cast(pa.int32())
+    found = {name: once[f"f{k}"] for k, name in enumerate(names)}
+    return pa.table(found | {"side": words, "may_be_seen": decided.seen[combination] > 0})

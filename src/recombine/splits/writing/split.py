@@ -1,0 +1,133 @@
+"""A split that was made: which combination is on which side, what was promised and kept, and where it was written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from recombine import records
+from recombine.errors import SettingError
+from recombine.factors.space import MISSING, text
+from recombine.records import Provenance, Record
+from recombine.splits.promise import Invariant
+
+
+@dataclass(frozen=True)
+class SplitSide:
+    """How much there is of one side; `combinations` counts those that have rows there."""
+
+    name: str
+    rows: int
+    combinations: int
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Which combination is on which side, with what was promised of it.
+
+    `assignment` has a line for each combination: its values, its side and its rows. Rows kept apart as *seen* are of
+    training combinations, which the assignment therefore calls `train`.
+
+    >>> import tempfile, recombine
+    >>> table = {"colour": ["red", "red", "blue", "blue"], "shape": ["disc", "bar", "disc", "bar"]}
+    >>> splitter = recombine.HoldOutConjunctions(["colour", "shape"], conjunctions=[{"colour": "red", "shape": "bar"}])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     split = recombine.write_split(table, splitter=splitter, out=f"{folder}/table.csv")
+    >>> split.side(("red", "bar")), split.side(("blue", "bar"))
+    ('test', 'train')
+    """
+
+    verdict: str
+    grade: str
+    reasons: tuple[str, ...]
+    splitter: str
+    factors: tuple[str, ...]
+    column: str
+    file: str
+    sides: tuple[SplitSide, ...]
+    invariants: tuple[Invariant, ...]
+    rows: int
+    combinations: int
+    digest: str
+    assignment: pa.Table
+    provenance: Provenance
+
+    def __repr__(self) -> str:
+        return f"Split({self.verdict!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the sentence and the sides."""
+        cells = "".join(f"<td>{escape(side.name)}<br><b>{side.rows:,}</b></td>" for side in self.sides)
+        return f"<p><b>{escape(self.verdict)}</b></p><table><tr>{cells}</tr></table>"
+
+    def __eq__(self, other: object) -> bool:
+        """Same sides, assignment and provenance."""
+        if not isinstance(other, Split):
+            return NotImplemented
+        mine, theirs = self.record(), other.record()
+        return mine.to_json() == theirs.to_json() and mine.tables == theirs.tables
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def side(self, combination: Mapping[str, Any] | Sequence[Any]) -> str | None:
+        """The side of a combination: a tuple in the order of the factors, or a mapping; None where it has none."""
+        values = [combination[name] for name in self.factors] if isinstance(combination, Mapping) else combination
+        if isinstance(values, str) or len(values) != len(self.factors):
+            raise SettingError(
+                f"the combination {combination!r}",
+                why=f"there are {len(self.factors)} factors: {', '.join(self.factors)}",
+                instead="give one value for each, in that order, or a mapping from factor to value",
+            )
+        return self._side_of.get(tuple(MISSING if value is None else text(value) for value in values))
+
+    @cached_property
+    def _side_of(self) -> dict[tuple[str, ...], str | None]:
+        columns = [self.assignment[name].to_pylist() for name in self.factors]
+        return dict(zip(zip(*columns, strict=True), self.assignment[SIDE_COLUMN].to_pylist(), strict=True))
+
+    def record(self) -> Record:
+        """The split as plain data: the manifest, and the assignment as a table."""
+        data = {
+            "verdict": self.verdict,
+            "grade": self.grade,
+            "reasons": list(self.reasons),
+            "splitter": self.splitter,
+            "factors": list(self.factors),
+            "column": self.column,
+            "file": self.file,
+            "sides": [asdict(side) for side in self.sides],
+            "invariants": [asdict(line) for line in self.invariants],
+            "rows": self.rows,
+            "combinations": self.combinations,
+            "digest": self.digest,
+        }
+        return Record("split", data, {"assignment": self.assignment}, self.provenance)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write it as a folder: JSON for people, Parquet for machines."""
+        return records.save(self.record(), folder)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Split":
+        """Read a split back: the same split."""
+        record = records.load(folder, "split")
+        kept = dict(record.data)
+        return cls(
+            **kept
+            | {
+                "reasons": tuple(kept["reasons"]),
+                "factors": tuple(kept["factors"]),
+                "sides": records.revive(tuple[SplitSide, ...], kept["sides"]),
+                "invariants": records.revive(tuple[Invariant, ...], kept["invariants"]),
+            },
+            assignment=record.tables["assignment"],
+            provenance=record.provenance,
+        )
+
+
+SIDE_COLUMN = "recombine_side"
+"""The assignment's column for the side: no factor is likely to bear its name."""

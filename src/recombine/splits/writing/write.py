@@ -1,0 +1,225 @@
+"""Write a table with a column that tells the side, out of core: any size, any engine.
+
+The combinations are counted with one GROUP BY, a splitter decides over them in memory, and one streaming join in
+DuckDB writes every row with its side. Rows of other engines are fetched once, into a file that goes away.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import ibis
+import pyarrow as pa
+
+from recombine.errors import OutputError, SettingError
+from recombine.factors.engine import Progress, run
+from recombine.factors.question import Question, Where
+from recombine.factors.sources import Source, unreadable
+from recombine.records import Provenance
+from recombine.splits.assignment import SEEN
+from recombine.splits.splitter import Splitter
+from recombine.splits.writing import destination, manifest
+from recombine.splits.writing.making import summed_up
+from recombine.splits.writing.outgoing import local, rows_drawn, rows_to_write
+from recombine.splits.writing.placing import Counted, Decided, count_combinations, decide, join_table
+from recombine.splits.writing.split import Split
+from recombine.splits.writing.verbatim import Rows
+
+_MEMORY = "2GB"  # of the engine: what does not fit goes to disk
+
+
+def write_split(  # noqa: PLR0913 - each is one plain question, and all but three have an answer already
+    source: Any,
+    *,
+    splitter: Splitter,
+    out: str | Path,
+    fold: int = 0,
+    column: str | None = None,
+    seen_share: float = 0.0,
+    id: str | None = None,  # noqa: A002 - what everybody calls it
+    seed: int = 0,
+    where: Where | None = None,
+    table: str | None = None,
+    force: bool = False,
+    command: str | None = None,
+    progress: Progress | None = None,
+) -> Split:
+    """Write a table with a `split` column (train, test), and a manifest `<name>.split.json` beside it.
+
+    The ending of `out` says what is written: `.parquet`, `.csv`, `.tsv` (also with `.gz`), or a folder with one
+    sub-folder for each side. A splitter that deals folds writes a column `fold` instead. With `seen_share`, rows of
+    training combinations are kept apart as `seen`, drawn by a hash of the row or of its `id`, so that seen and unseen
+    scores can be compared. A row that misses a factor gets no side, unless the splitter says `missing="value"`.
+
+    >>> import tempfile, recombine
+    >>> table = {"colour": ["red", "red", "blue", "blue"], "shape": ["disc", "bar", "disc", "bar"]}
+    >>> splitter = recombine.HoldOutCombinations(["colour", "shape"], share=0.25)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     split = write_split(table, splitter=splitter, out=f"{folder}/table.parquet")
+    >>> [(side.name, side.rows) for side in split.sides]
+    [('train', 3), ('test', 1)]
+    """
+    path = Path(out).expanduser()
+    named = column or ("fold" if hasattr(splitter, "fold_of_each") else "split")
+    _check_settings(splitter, fold, seen_share)
+    how = destination.options_for(path, named)
+    note = destination.place_beside(path)
+    destination.check_free(path, source, note, column=named, force=force)
+    question = _question(splitter, where)
+    order = _Order(splitter, fold, named, how, seen_share, id, seed)
+    try:
+        name, counted, decided = _write(source, table, path, question, order, progress, sniff_all=False)
+    except duckdb.ConversionException:
+        # a CSV column whose first lines look like another type than the rest: look at all lines, once
+        name, counted, decided = _write(source, table, path, question, order, progress, sniff_all=True)
+    settings = question.settings() | {"seed": getattr(splitter, "seed", seed), "fold": fold, "seen_share": seen_share}
+    provenance = Provenance(source=name, settings=settings, command=command)
+    made = summed_up(counted, decided, splitter, path.name, named, provenance)
+    manifest.write(made, note)
+    return made
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What is to be done with the rows."""
+
+    splitter: Splitter
+    fold: int
+    column: str
+    how: str
+    seen_share: float
+    id: str | None
+    seed: int
+
+
+def _write(
+    source: Any,
+    table: str | None,
+    path: Path,
+    question: Question,
+    order: _Order,
+    progress: Progress | None,
+    *,
+    sniff_all: bool,
+) -> tuple[str, Counted, Decided]:
+    """Count, decide, write; the file is in its place only if all of it went well."""
+    with destination.staged(path) as staging, local(source, question, table, staging, sniff_all=sniff_all) as lent:
+        try:
+            lent.backend.con.execute(f"SET memory_limit = '{_MEMORY}'")
+            rows = rows_to_write(lent, question, staging, order.column)
+            drawn = rows_drawn(rows, order.id, share=order.seen_share, seed=order.seed)
+            counted = count_combinations(lent, rows, drawn, question, progress)
+            decided = decide(order.splitter, counted, order.fold, order.seen_share)
+            to = f"TO '{_quoted(staging)}' ({order.how})"
+            written = _copy(lent, rows, drawn, counted, decided, order.column, to, progress)
+        except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
+            raise _no_room(path, error) from error
+        except duckdb.ConversionException as error:
+            if lent.whole_file_sniffed:
+                raise unreadable(lent.name, error) from error
+            raise
+        except duckdb.Error as error:
+            raise unreadable(lent.name, error) from error
+        if written != counted.support.rows:  # pragma: no cover - would be the engine's mistake
+            raise RuntimeError(f"{written} rows were written of {counted.support.rows}")
+    return lent.name, counted, decided
+
+
+def _check_settings(splitter: Any, fold: int, seen_share: float) -> None:
+    if not isinstance(splitter, Splitter):
+        raise SettingError(
+            f"splitter is a {type(splitter).__name__}",
+            why="it must say which combinations are held out",
+            instead="give one of recombine's, such as HoldOutCombinations(['colour', 'shape'])",
+        )
+    if splitter.table is not None or not all(isinstance(name, str) for name in splitter.factors):
+        raise SettingError(
+            f"the splitter {type(splitter).__name__} is bound to a table, or names factors by position",
+            why="the factors are read from the table that is written",
+            instead="name columns of that table, and leave `table` out",
+        )
+    if not 0 <= fold < splitter.folds:
+        raise SettingError(
+            f"fold={fold}", why=f"the splitter makes {splitter.folds}", instead=f"write 0 to {splitter.folds - 1}"
+        )
+    if not 0 <= seen_share < 1:
+        raise SettingError(
+            f"seen_share={seen_share}",
+            why="it is a share of the training rows, and some must stay in training",
+            instead="write a number from 0 to below 1, such as seen_share=0.1 (--seen-share 0.1)",
+        )
+    if seen_share and hasattr(splitter, "fold_of_each"):
+        raise SettingError(
+            "seen_share with folds",
+            why="every row is in training in all folds but one",
+            instead="leave seen_share out, or hold out combinations once",
+        )
+
+
+def _question(splitter: Splitter, where: Where | None) -> Question:
+    strata = getattr(splitter, "strata", None)
+    return Question(
+        factors=tuple(map(str, splitter.factors)),
+        target=strata,
+        target_kind=None if strata is None else "label",
+        where=where,
+        bins=dict(splitter.bins or {}),
+        missing="value" if splitter.missing == "value" else "leave out",
+    )
+
+
+def _copy(
+    lent: Source,
+    rows: Rows,
+    drawn: Any,
+    counted: Counted,
+    decided: Decided,
+    column: str,
+    to: str,
+    progress: Progress | None,
+) -> int:
+    """One streaming join: every row with the side of its combination; answers with how many were written."""
+    connection = lent.backend.con
+    names = [f"recombine_key{place}" for place in range(len(counted.keys))]
+    connection.register("recombine_assignment", join_table(counted, decided, names))
+    added = {name: key.expression for name, key in zip(names, counted.keys, strict=True)}
+    keyed = rows.table.mutate(**added, recombine_drawn=ibis.literal(False) if drawn is None else drawn)
+    unwritten = ", ".join([*names, "recombine_drawn", *rows.understood.values()])
+    same = " AND ".join(f"source.{name} IS NOT DISTINCT FROM assigned.{name}" for name in names)
+    seen = f"CASE WHEN assigned.may_be_seen AND source.recombine_drawn THEN '{SEEN}' ELSE assigned.side END"
+    query = (
+        f"COPY (SELECT source.* EXCLUDE ({unwritten}), {seen} AS {_identifier(column)} "  # noqa: S608
+        f"FROM ({lent.backend.compile(keyed)}) AS source LEFT JOIN recombine_assignment AS assigned ON {same}) {to}"
+    )
+    # the rows keep their order: the table is the side that streams past, and batches are written as they came
+    connection.execute("SET preserve_insertion_order = true")
+    connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+    return int(run(_Statement(connection), query, progress).column(0)[0].as_py())
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """A connection as `run` knows engines, for a statement that is written by hand."""
+
+    con: Any
+
+    def to_pyarrow(self, statement: str) -> pa.Table:
+        """Carry out a statement; what it answers is a table too."""
+        return pa.table({"answer": [row[0] for row in self.con.execute(statement).fetchall()]})
+
+
+def _no_room(path: Path, error: Exception) -> OutputError:
+    return OutputError(
+        f"cannot write '{path}'",
+        why=str(error).splitlines()[0],
+        instead="name a place with more room; split wide rows (images, texts) by their names alone",
+    )
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,230 @@
+"""Theory beside measurement: the join, what is compared, rank correlations, and three known answers."""
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+import recombine
+from recombine.errors import SettingError
+from recombine.evaluation import beside_theory as module
+from recombine.evaluation.beside_theory import BesideTheory, beside, spearman
+from recombine.records import revive
+from tests.evaluation.test_additivity import number_outcomes
+from tests.evaluation.test_anatomy import label_outcomes
+from tests.tables import every, labels, numbers
+
+CELLS = every((9, 9))
+SEEN = (CELLS == 4).any(axis=1)
+VALUES = CELLS.sum(axis=1) - 8.0
+
+
+@pytest.fixture(scope="module")
+def theory():
+    """Addition: every pair with a middle value is seen; the theory's answers shrink."""
+    training = numbers(CELLS[SEEN], VALUES[SEEN], sizes=(9, 9))
+    return training, recombine.predict(training, salience="order:0,0.3,0.4")
+
+
+def measured(training, said, among=~SEEN):
+    return number_outcomes(training, CELLS[among], said[among], true=VALUES[among])
+
+
+def test_a_model_that_does_what_the_theory_says(theory):
+    training, prediction = theory
+    found = beside(measured(training, 0.428571 * VALUES), prediction)
+    assert found.rank.value == pytest.approx(1.0, abs=1e-6)
+    assert found.rank.low == pytest.approx(1.0, abs=0.01)
+    assert found.said.value == pytest.approx(1.0, abs=1e-6)
+    assert (found.joined, found.missing, found.same_answer) == (64, 0, None)
+    assert found.verdict.startswith("On 64 unseen combinations the model does better where the theory expects it (rank")
+    assert (found.across, found.up) == ("theory's distance from the truth", "measured mse")
+    for x, y, _ in found.points:  # the same shrinkage on both sides: the error squared
+        assert y == pytest.approx(x**2, abs=1e-4)
+
+
+def test_a_model_that_does_the_opposite(theory):
+    training, prediction = theory
+    found = beside(measured(training, VALUES + (9 - np.abs(VALUES))), prediction)
+    assert found.rank.value == pytest.approx(-1.0, abs=1e-6)
+    assert "the model does worse where the theory expects better" in found.verdict
+
+
+def test_a_model_that_has_nothing_to_do_with_it(theory):
+    training, prediction = theory
+    chance = np.random.default_rng(0)
+    found = beside(measured(training, VALUES + chance.normal(size=81)), prediction)
+    assert found.rank.low < 0 < found.rank.high
+    assert "the theory does not tell where the model does better" in found.verdict
+
+
+def test_a_perfect_model_cannot_be_ranked(theory):
+    training, prediction = theory
+    found = beside(measured(training, VALUES), prediction)
+    assert found.rank.value is None
+    assert found.verdict == (
+        "On 64 unseen combinations the theory or the score is the same everywhere, so their ranks cannot be compared."
+    )
+
+
+def test_nothing_in_common(theory):
+    training, prediction = theory
+    found = beside(measured(training, VALUES, SEEN), prediction)
+    assert (found.joined, found.points, found.rank.value) == (0, (), None)
+    assert [(one.verdict, one.combinations) for one in found.verdicts] == [("seen", 17)]
+    assert found.verdict == (
+        "The prediction and the measurement have no unseen combination in common: nothing can be compared."
+    )
+
+
+def test_combinations_without_a_row_are_counted(theory):
+    training, _ = theory
+    few = recombine.predict(training, combinations=CELLS[~SEEN][:20].tolist())
+    found = beside(measured(training, 0.5 * VALUES), few)
+    assert (found.joined, found.missing) == (20, 44)
+
+
+def test_scores_by_verdict(theory):
+    training, prediction = theory
+    outcomes = measured(training, 0.5 * VALUES, np.ones(81, dtype=bool))
+    found = beside(outcomes, prediction)
+    assert sum(one.combinations for one in found.verdicts) == 81
+    names = np.array(prediction.table["verdict"].to_pylist())  # the table lists the space in the order of the values
+    for one in found.verdicts:
+        assert one.combinations == int((names == one.verdict).sum())
+        assert one.score == pytest.approx(outcomes.mean[names == one.verdict].mean())
+        assert one.macro == pytest.approx(one.score)
+
+
+def test_the_values_are_matched_whatever_their_order(theory):
+    """The evaluation's space lists other values, and in another order, than the prediction's."""
+    _, prediction = theory
+    turned = numbers(8 - CELLS[SEEN], VALUES[SEEN], sizes=(10, 9))
+    factors = tuple(
+        recombine.Factor(f"f{k}", values, declared=True)
+        for k, values in enumerate([(8, 7, 6, 5, 4, 3, 2, 1, 0, 99), (8, 7, 6, 5, 4, 3, 2, 1, 0)])
+    )
+    space = recombine.Space(factors)
+    training = recombine.Support(space, turned.codes, turned.counts, turned.target)
+    outcomes = number_outcomes(training, 8 - CELLS[~SEEN], 0.428571 * VALUES[~SEEN], true=VALUES[~SEEN])
+    assert beside(outcomes, prediction).rank.value == pytest.approx(1.0, abs=1e-6)
+
+
+def context(cells):
+    """Two doors: the first factor says which of the others counts."""
+    return np.where(cells[:, 0] == 0, cells[:, 1] >= 3, cells[:, 2] >= 3).astype(int)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_classes_are_compared_by_the_margin_of_the_true_one(classes):
+    cells = every((2, 6, 6))
+    left = np.random.default_rng(0).random(len(cells)) < 0.4
+    truth = context(cells) + (cells[:, 1] % 2 if classes == 3 else 0)
+    names = tuple(f"c{k}" for k in range(classes))
+    training = labels(cells[~left], truth[~left], classes=names, sizes=(2, 6, 6))
+    prediction = recombine.predict(training)
+    scores = prediction.learner.fitted.scores(cells[left])
+    if classes == 2:
+        margin = np.where(truth[left] == 1, scores[:, 0], -scores[:, 0])
+    else:
+        others = np.where(np.eye(3)[truth[left]] == 1, -np.inf, scores)
+        margin = scores[np.arange(len(scores)), truth[left]] - others.max(axis=1)
+    said = np.where(margin > np.median(margin), truth[left], (truth[left] + 1) % classes)
+    outcomes = label_outcomes(training, cells[left], truth[left], said, classes=classes)
+    found = beside(outcomes, prediction)
+    assert sorted(x for x, _, _ in found.points) == pytest.approx(sorted(margin))
+    assert found.rank.value == pytest.approx(spearmanr(margin, said == truth[left]).statistic, abs=1e-9)
+    theory_says = np.array(prediction.table["prediction"].to_pylist())[left]
+    assert found.same_answer == pytest.approx(np.mean([f"c{s}" == t for s, t in zip(said, theory_says, strict=True)]))
+    assert found.said is None
+
+
+def test_points_are_thinned_and_the_seed_decides(theory, monkeypatch):
+    training, prediction = theory
+    monkeypatch.setattr(module, "POINTS", 10)
+    outcomes = measured(training, 0.5 * VALUES)
+    found = beside(outcomes, prediction, seed=1)
+    assert len(found.points) == 10
+    assert found == beside(outcomes, prediction, seed=1)
+    assert found.points != beside(outcomes, prediction, seed=2).points
+
+
+def test_it_is_plain_data(theory):
+    training, prediction = theory
+    for said in (0.5 * VALUES, VALUES):
+        found = beside(measured(training, said), prediction)
+        assert revive(BesideTheory, json.loads(json.dumps(asdict(found), allow_nan=False))) == found
+
+
+def test_a_loaded_prediction_gives_the_same(theory, tmp_path):
+    training, prediction = theory
+    outcomes = measured(training, 0.5 * VALUES)
+    loaded = recombine.Prediction.load(prediction.save(tmp_path / "theory"))
+    assert beside(outcomes, loaded) == beside(outcomes, prediction)
+
+
+def test_other_things_are_refused_with_words(theory):
+    training, _ = theory
+    outcomes = measured(training, VALUES)
+    with pytest.raises(SettingError, match="the theory is a str"):
+        beside(outcomes, "prediction/")
+    other = numbers(every((2, 2, 2)), np.arange(8), sizes=(2, 2, 2))
+    with pytest.raises(SettingError, match="the theory has the factors f0, f1, f2"):
+        beside(outcomes, recombine.predict(other))
+    classes = labels(CELLS[SEEN], VALUES[SEEN] > 0, sizes=(9, 9))
+    with pytest.raises(SettingError, match="the theory predicts a label"):
+        beside(outcomes, recombine.predict(classes))
+
+
+def test_what_rounding_alone_tells_apart_is_a_tie():
+    """Where the task is symmetric the theory's margins are all the same, and no order may be read into them."""
+    cells = every((2, 6, 6))
+    left = (cells[:, 1] < 3) & (cells[:, 2] >= 3)
+    training = labels(cells[~left], context(cells)[~left], classes=("c0", "c1"), sizes=(2, 6, 6))
+    truth = context(cells)[left]
+    said = np.where(np.arange(18) % 2, truth, 1 - truth)
+    found = beside(label_outcomes(training, cells[left], truth, said), recombine.predict(training))
+    assert found.rank.value is None
+    assert len({x for x, _, _ in found.points}) > 1  # apart by rounding
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=40))
+def test_ranks_equal_scipys(pairs):
+    x, y = np.array(pairs, dtype=float).T
+    found = spearman(x, y, draws=10)
+    expected = spearmanr(x, y).statistic if np.ptp(x) and np.ptp(y) else np.nan
+    assert found.value == (None if np.isnan(expected) else pytest.approx(expected, abs=1e-9))
+
+
+def test_a_resample_is_a_weight():
+    """Ranks by weights equal those of the repeated pairs."""
+    chance = np.random.default_rng(0)
+    x, y = chance.integers(0, 6, (2, 30)).astype(float)
+    times = np.bincount(chance.integers(0, 30, 30), minlength=30)
+    first, second = (np.unique(values, return_inverse=True)[1] for values in (x, y))
+    repeated = spearmanr(np.repeat(x, times), np.repeat(y, times)).statistic
+    assert module._correlation(first, second, times.astype(float)) == pytest.approx(repeated, abs=1e-12)
+
+
+def test_intervals_cover():
+    """Pairs with a known rank correlation: 95 % intervals hold it in nearly that share of the draws."""
+    rho = 0.5
+    true = 6 / np.pi * np.arcsin(rho / 2)
+    chance = np.random.default_rng(0)
+    inside = 0
+    for draw in range(200):
+        x = chance.normal(size=60)
+        y = rho * x + np.sqrt(1 - rho**2) * chance.normal(size=60)
+        found = spearman(x, y, draws=200, seed=draw)
+        inside += found.low <= true <= found.high
+    assert 0.89 <= inside / 200 <= 0.99
+
+
+def test_few_pairs_get_no_interval():
+    found = spearman(np.arange(4.0), np.arange(4.0))
+    assert (found.value, found.low, found.high) == (1.0, None, None)

@@ -1,0 +1,132 @@
+"""`recombine evaluate` as a person runs it: in a folder of its own, with every way to end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+import recombine
+from recombine.cli.app import app
+from tests.evaluation.twins import predictions
+
+ASK = ("evaluate", "p.csv", "--factors", "colour,shape", "--target", "label", "--prediction", "said", "--draws", "200")
+SPLIT = (*ASK, "--split", "split")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    predictions().to_csv(tmp_path / "p.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words: str):
+    return CliRunner().invoke(app, list(words), env={"COLUMNS": "100"})
+
+
+def process(folder, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from recombine.cli import main; main()", *words]
+    environment = os.environ | {"COLUMNS": "100"}
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=120, env=environment
+    )
+
+
+def test_the_answer_comes_first_and_the_next_commands_can_be_pasted(folder):
+    done = process(folder, *SPLIT, "--against", "said_b")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.strip().splitlines()
+    assert lines[0].startswith("On the 22 combinations seen in training it is right in")
+    assert "worst of the tested" in done.stdout
+    assert "said_b" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert f"next   recombine {' '.join(SPLIT)} --against said_b --report evaluation.html" in done.stdout
+
+
+def test_without_training_the_next_step_is_to_tell_it(folder):
+    done = run(*ASK)
+    assert done.exit_code == 0
+    assert "It was not told what the model was trained on" in " ".join(done.stdout.split())
+    assert "--train TRAINING_TABLE" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("gate", "code", "verdict"),
+    [
+        ("unseen=0.1", 0, "pass"),
+        ("unseen=0.99", 3, "fail"),
+        ("novel=0.5", 4, "not enough evidence"),
+        ("worst=0.01", 0, "pass"),
+    ],
+)
+def test_gates(folder, gate, code, verdict):
+    done = run(*SPLIT, "--fail-under", gate)
+    assert done.exit_code == code
+    assert f"asked {gate.split('=')[1]}: {verdict}" in done.stdout
+
+
+def test_json_and_the_saved_folder_are_the_record(folder):
+    done = run(*SPLIT, "--json", "--out", "saved", "--fail-under", "unseen=0.1")
+    content = json.loads(done.stdout)
+    assert content["kind"] == "evaluation"
+    assert content["gates"]["unseen"]["verdict"] == "pass"
+    loaded = recombine.Evaluation.load(folder / "saved")
+    assert content["verdict"] == loaded.verdict
+    assert [side["name"] for side in content["sides"]] == [side.name for side in loaded.sides]
+
+
+def test_a_page_is_written(folder):
+    done = run(*SPLIT, "--report", "evaluation.html")
+    assert done.exit_code == 0, done.exception
+    assert (folder / "evaluation.html").read_text().startswith("<!doctype html>")
+
+
+def test_probabilities_on_the_command_line(folder):
+    ask = [word for word in SPLIT if word not in ("--prediction", "said")]
+    done = run(*ask, "--prediction", "x=p_x,y=p_y,z=p_z")
+    assert done.exit_code == 0, done.exception
+    assert "log loss" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--split", "spilt"), "no column 'spilt' (given as the split)"),
+        (("--split", "split", "--score", "f1"), "no score 'f1'"),
+        (("--split", "split", "--fail-under", "unseen"), "it is not of the form NAME=SOMETHING"),
+        (("--split", "split", "--fail-under", "unsen=0.5"), "no side 'unsen'"),
+        (("--split", "split", "--report", "p.csv"), "a page's name ends in .html"),
+        (("--split", "split", "--prediction", "x=,y=p"), "it is not of the form NAME=SOMETHING"),
+        (("--train", "nowhere.csv"), "no file 'nowhere.csv'"),
+        (("--theory", "nowhere"), "no saved prediction in 'nowhere'"),
+        (("--against", "other.csv"), "no file 'other.csv'"),
+    ],
+)
+def test_a_mistake_is_explained_and_ends_in_2(folder, words, said):
+    done = process(folder, *ASK, *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_empty_file_is_explained(folder):
+    (folder / "p.csv").write_text("")
+    done = process(folder, *SPLIT)
+    assert done.returncode == 2
+    assert "is empty" in done.stderr
+
+
+def test_an_interrupt_ends_in_130(folder):
+    predictions(0, 60_000).to_csv(folder / "p.csv", index=False)
+    command = [sys.executable, "-c", "from recombine.cli import main; main()", *SPLIT, "--draws", "2000000"]
+    started = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(6)
+    started.send_signal(signal.SIGINT)
+    _, said = started.communicate(timeout=60)
+    assert started.returncode in (130, -signal.SIGINT)
+    assert "Traceback" not in said

@@ -1,0 +1,130 @@
+"""Intervals over combinations: the formulas, three known answers, and whether the promise is kept."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from recombine.evaluation import distributions
+from recombine.evaluation.intervals import Sure, gap_interval, interval, resampled, wilson
+from recombine.evaluation.statistic import difference, macro, mean, r2, r2_difference
+from tests.evaluation import twins
+
+SURE = Sure(draws=1_000)
+
+
+def test_distributions_are_those_of_scipy():
+    a, b = np.array([0.3, 2.0, 50.0, 4000.0]), np.array([5.0, 2.0, 0.7, 900.0])
+    x = np.array([0.01, 0.4, 0.99, 0.82])
+    assert distributions.beta_below(x, a, b) == pytest.approx(stats.beta.cdf(x, a, b), abs=1e-9)
+    assert distributions.beta_quantile(0.025, a, b) == pytest.approx(stats.beta.ppf(0.025, a, b), abs=1e-8)
+    z = np.array([-3.0, 0.0, 5.0])
+    assert distributions.normal_tail(z) == pytest.approx(stats.norm.sf(z))
+    v = np.array([4, 10, 100])
+    assert distributions.student_quantile(0.975, v) == pytest.approx(stats.t.ppf(0.975, v), rel=2e-3)
+    hits, trials = np.array([0.0, 3, 20, 40]), np.array([5.0, 10, 20, 400])
+    at_most, at_least = distributions.beta_binomial_tails(hits, trials, a, b)
+    theirs = stats.betabinom(trials.astype(int), a, b)
+    assert at_most == pytest.approx(theirs.cdf(hits), abs=1e-9)
+    assert at_least == pytest.approx(theirs.sf(hits - 1), abs=1e-9)
+
+
+def test_resampling_is_that_of_the_twin():
+    rng = np.random.default_rng(0)
+    rows, total = rng.integers(1, 9, 12).astype(float), rng.random(12)
+    drawn = Sure(draws=30).generator("x").integers(0, 12, size=(30, 12))
+    values, errors = twins.bootstrap_t(rows, total, drawn)
+    found = resampled(mean(rows, total), Sure(draws=30), "x")
+    assert found.values == pytest.approx(values)
+    assert found.errors == pytest.approx(errors)
+
+
+def test_the_slopes_are_derivatives():
+    rng = np.random.default_rng(1)
+    rows = rng.integers(2, 9, 10).astype(float)
+    error, total, squares = rng.random(10), rng.normal(size=10), 5 + rng.random(10)
+    for one in (mean(rows, error), macro(rows, error), r2(rows, error, total, squares)):
+        sums = one.parts.sum(axis=0)
+        for place in range(len(sums)):
+            step = np.zeros(len(sums))
+            step[place] = 1e-6
+            numeric = (one.value(sums + step) - one.value(sums - step)) / 2e-6
+            assert one.slope(sums)[place] == pytest.approx(numeric, rel=1e-5, abs=1e-8)
+
+
+def test_r2_and_its_difference():
+    rng = np.random.default_rng(2)
+    rows, own, other = np.full(6, 4.0), rng.random(6), rng.random(6)
+    total, squares = rng.normal(size=6), 9 + rng.random(6)
+    apart = r2_difference(rows, own, other, total, squares).of_all
+    assert apart == pytest.approx(r2(rows, other, total, squares).of_all - r2(rows, own, total, squares).of_all)
+
+
+def test_perfect_a_share_without_an_error_is_not_certain():
+    low, high = interval(mean(np.full(40, 10.0), np.full(40, 10.0)), SURE, "x", share=True)
+    assert (round(low, 2), round(high, 6)) == (0.91, 1.0)
+
+
+def test_perfect_a_loss_that_never_varies_has_no_interval():
+    assert interval(mean(np.full(40, 10.0), np.zeros(40)), SURE, "x") is None
+
+
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_empty_or_few_combinations_have_no_interval(count):
+    one = mean(np.full(count, 3.0), np.arange(count, dtype=float))
+    assert interval(one, SURE, "x") is None
+    assert gap_interval(one, mean(np.full(9, 1.0), np.arange(9.0)), SURE, "x") is None
+    assert math.isnan(mean(np.zeros(0), np.zeros(0)).of_all)
+
+
+def test_adversarial_rows_of_one_combination_count_once():
+    """A million rows in each of six combinations say nothing about the seventh."""
+    shares = np.array([0.9, 0.2, 0.8, 0.5, 0.7, 0.4])
+    low, high = interval(mean(np.full(6, 1e6), shares * 1e6), SURE, "x", share=True)
+    assert high - low > 0.3
+
+
+def test_a_difference_is_paired():
+    rng = np.random.default_rng(3)
+    rows, hard = np.full(40, 20.0), rng.random(40) * 20
+    apart = interval(difference(rows, hard, hard + rng.random(40)), SURE, "x")
+    alone = gap_interval(mean(rows, hard + 0.5), mean(rows, hard), SURE, "x")
+    assert 0 < apart[0] < apart[1] < 0.05
+    assert alone[0] < 0 < alone[1]
+
+
+def test_a_seed_is_a_seed_and_names_have_their_own():
+    one = mean(np.full(20, 5.0), np.arange(20.0))
+    assert interval(one, SURE, "a") == interval(one, SURE, "a")
+    assert interval(one, SURE, "a") != interval(one, SURE, "b")
+    assert interval(one, SURE, "a") != interval(one, Sure(draws=1_000, seed=1), "a")
+
+
+def test_few_combinations_with_errors_fall_back_to_wilson():
+    rows, right = np.full(60, 10.0), np.full(60, 10.0)
+    right[:2] = 5.0
+    one = mean(rows, right)
+    worth = one.of_all * (1 - one.of_all) / one.error**2
+    low, high = wilson(np.array(one.of_all), np.array(worth), np.array(59), SURE)
+    assert interval(one, SURE, "x", share=True) == (float(low), float(high))
+
+
+@pytest.mark.parametrize("level", [0.3, 3.5])
+def test_the_promise_is_kept_where_a_row_bootstrap_breaks_it(level):
+    """200 tables: see benchmarks/coverage.py for 1,000 of each kind."""
+    rng = np.random.default_rng(7)
+    truth = (1 / (1 + np.exp(-(level + 1.2 * rng.normal(size=10**6))))).mean()
+    ours, by_rows = [], []
+    for repeat in range(200):
+        p = 1 / (1 + np.exp(-(level + 1.2 * rng.normal(size=40))))
+        right = rng.binomial(20, p)
+        low, high = interval(
+            mean(np.full(40, 20.0), right.astype(float)), Sure(draws=500, seed=repeat), "x", share=True
+        )
+        ours.append(low <= truth <= high)
+        drawn = rng.binomial(800, right.sum() / 800, size=400) / 800
+        low, high = np.quantile(drawn, [0.025, 0.975])
+        by_rows.append(low <= truth <= high)
+    assert 0.91 <= np.mean(ours) <= 0.99
+    assert np.mean(by_rows) < 0.85
