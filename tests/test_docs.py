@@ -58,8 +58,15 @@ def run_page(page: str, name: str) -> None:
             assert printed.getvalue().strip() == block.printed, f"{name}, line {block.line}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_page_runs(page, tmp_path, monkeypatch):
+def _with_marks(page: Path) -> object:
+    """A page whose code asks for the shared data sets is skipped with a word where they are absent."""
+    asks = "RECOMBINE_DATA" in page.read_text(encoding="utf-8")
+    return pytest.param(page, marks=[pytest.mark.data] if asks else [], id=str(page.relative_to(ROOT)))
+
+
+@pytest.mark.parametrize("page", [_with_marks(page) for page in PAGES])
+def test_page_runs(page, tmp_path, monkeypatch, data):
+    monkeypatch.setenv("RECOMBINE_DATA", str(data))
     monkeypatch.chdir(tmp_path)
     run_page(page.read_text(encoding="utf-8"), str(page.relative_to(ROOT)))
 

@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from recombine.report.prediction_page import prediction_page as prediction_page
     from recombine.splits.checker import check_split as check_split
     from recombine.splits.combinations import HoldOutCombinations as HoldOutCombinations
-    from recombine.splits.divergences.compound_divergence import CompoundDivergence as CompoundDivergence
     from recombine.splits.conjunctions import HoldOutConjunctions as HoldOutConjunctions
     from recombine.splits.contracts.contract import Contract as Contract
     from recombine.splits.corner import Corner as Corner
     from recombine.splits.diagonal import Diagonal as Diagonal
+    from recombine.splits.divergences.compound_divergence import CompoundDivergence as CompoundDivergence
     from recombine.splits.divergences.measure import compound_divergence as compound_divergence
     from recombine.splits.donut import Donut as Donut
     from recombine.splits.folds import CombinationKFold as CombinationKFold
     from recombine.splits.linting.lint import lint as lint
     from recombine.splits.linting.linted import Lint as Lint
     from recombine.splits.planes import OrthogonalPlanes as OrthogonalPlanes
-    from recombine.splits.writing.split import Split as Split
     from recombine.splits.train_test import train_test_split as train_test_split
+    from recombine.splits.writing.split import Split as Split
     from recombine.splits.writing.write import write_split as write_split
     from recombine.theory.backtest import Backtest as Backtest
     from recombine.theory.backtest import backtest as backtest

@@ -215,6 +215,18 @@ def test_explanations_that_coincide_are_not_told_apart():
     assert found.verdict.endswith("which give the same answers here.")
 
 
+def test_two_explanations_can_be_firm_together():
+    training, codes, truth = table(2, sizes=(30, 6), classes=2)
+    outcomes, _ = planted(training, codes, truth, {"memory": 0.5, "shortcut": 0.5}, rows=10, seed=2, classes=2)
+    found = anatomy(outcomes)
+    assert found.leading is None
+    assert found.together.names == ("memory", "shortcut: f1")
+    assert found.together.low > max(share(found, name).low for name in found.together.names) + 0.2
+    assert found.verdict.endswith("are put down to memory and shortcut: f1 together; how much to each cannot be told.")
+    nothing, _ = planted(training, codes, truth, {"neither": 1.0}, rows=10, seed=2, classes=2)
+    assert anatomy(nothing).together is None
+
+
 def test_with_two_classes_a_shortcut_that_always_misleads_may_be_chance():
     """Every tested combination is unusual, so that each wrong answer is the one that the second factor gives."""
     cells = every((20, 20))

@@ -11,6 +11,7 @@ No library fits this: it is twenty lines, and vectorised over the resamples.
 """
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from recombine.evaluation.explanations import (
     unseen_lines,
 )
 from recombine.evaluation.outcomes import Outcomes
-from recombine.factors.groups import Ints
+from recombine.factors.groups import Ints, Numbers
 from recombine.factors.space import text
 from recombine.factors.support import LabelTarget
 from recombine.words import count, listing, percent
@@ -35,6 +36,8 @@ _FEWEST = 10  # unseen combinations with an error, for an interval
 _SURE = 0.9  # of the resamples that must name the same explanation
 _EXAMPLES = 3  # of each explanation
 _LEVEL = (0.025, 0.975)
+_MOST = 0.5  # of the errors, for which two explanations together must surely account
+_FIRMER = 0.2  # how much more than either alone
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,16 @@ class Share:
     among_errors: float
     among_right: float | None
     by_chance: float | None
+
+
+@dataclass(frozen=True)
+class Together:
+    """Two explanations that stand for each other: their sum is firm, though not how it is divided."""
+
+    names: tuple[str, str]
+    share: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -89,6 +102,7 @@ class Anatomy:
     several: float
     none: float
     cannot_tell: tuple[str, ...]
+    together: Together | None
     examples: tuple[Example, ...]
     draws: int
 
@@ -133,7 +147,7 @@ def _nothing(lines: Lines) -> Anatomy:
     else:
         verdict = f"The {count(lines.errors)} errors cannot be explained: the training table has no answers."
     right = float(lines.count.sum()) - lines.errors
-    return Anatomy(verdict, lines.errors, right, tested, (), None, None, 0.0, 0.0, (), (), 0)
+    return Anatomy(verdict, lines.errors, right, tested, (), None, None, 0.0, 0.0, (), None, (), 0)
 
 
 def _assembled(outcomes: Outcomes, lines: Lines, found: tuple[Explanation, ...], mixture: Mixture) -> Anatomy:
@@ -150,8 +164,9 @@ def _assembled(outcomes: Outcomes, lines: Lines, found: tuple[Explanation, ...],
     sure = _agreement(mixture) if firm else None
     leading = shares[0] if sure is not None and sure >= _SURE else None
     unclear = _cannot_tell(lines, found, mixture)
+    pair = _together(found, mixture) if firm and leading is None else None
     return Anatomy(
-        verdict=_verdict(lines, shares, leading, firm, unclear),
+        verdict=_verdict(lines, shares, leading, firm, unclear, pair),
         errors=errors,
         right=float(lines.count.sum()) - errors,
         combinations=len(lines.codes),
@@ -161,6 +176,7 @@ def _assembled(outcomes: Outcomes, lines: Lines, found: tuple[Explanation, ...],
         several=float(lines.count[wrong & (fitting > 1)].sum()),
         none=none,
         cannot_tell=unclear,
+        together=pair,
         examples=_examples(outcomes, lines, found, mixture, fitting),
         draws=DRAWS if firm else 0,
     )
@@ -189,16 +205,29 @@ def _share(
 
 
 def _interval(mixture: Mixture, place: int, firm: bool) -> tuple[float | None, float | None]:
+    return _reached(float(mixture.shares[place]), mixture.draws[place]) if firm else (None, None)
+
+
+def _reached(found: float, draws: Numbers) -> tuple[float, float]:
     """From the lower of two bounds to the upper: the resamples' own, and these mirrored at what was found.
 
     A share near none or all of the errors is pulled inwards by chance, and resamples are pulled once more.
     """
-    if not firm:
-        return None, None
-    low, high = np.nanquantile(mixture.draws[place], _LEVEL)
-    found = mixture.shares[place]
+    low, high = np.nanquantile(draws, _LEVEL)
     low, high = min(low, 2 * found - high), max(high, 2 * found - low)
     return round(max(float(low), 0.0), 6), round(min(float(high), 1.0), 6)
+
+
+def _together(found: tuple[Explanation, ...], mixture: Mixture) -> Together | None:
+    """The two explanations that surely account for most errors between them, where neither does by itself."""
+    pairs = []
+    for p, q in combinations(range(len(found)), 2):
+        share = float(mixture.shares[p] + mixture.shares[q])
+        low, high = _reached(share, mixture.draws[p] + mixture.draws[q])
+        alone = max(_reached(float(mixture.shares[e]), mixture.draws[e])[0] for e in (p, q))
+        if low >= _MOST and low - alone >= _FIRMER:
+            pairs.append(Together((found[p].name, found[q].name), share, low, high))
+    return max(pairs, key=lambda pair: pair.low, default=None)
 
 
 def _agreement(mixture: Mixture) -> float:
@@ -253,12 +282,24 @@ def _example(outcomes: Outcomes, lines: Lines, line: int, name: str) -> Example:
     return Example(combination, truth, said, float(lines.count[line]), name)
 
 
-def _verdict(lines: Lines, shares: list[Share], leading: Share | None, firm: bool, unclear: tuple[str, ...]) -> str:
+def _verdict(
+    lines: Lines,
+    shares: list[Share],
+    leading: Share | None,
+    firm: bool,
+    unclear: tuple[str, ...],
+    pair: Together | None,
+) -> str:
     noun = "error" if lines.errors == 1 else "errors"
     head = f"{count(lines.errors)} {noun} on unseen combinations"
     if not firm:
         where = len(np.unique(lines.combination[lines.wrong]))
         return f"The {head} lie on {count(where)} combinations: too few to tell why they happen."
+    if pair is not None:
+        return (
+            f"Of {head}, {percent(pair.share)} (95 % interval {_reach(pair)}) are put down to {listing(pair.names)} "
+            "together; how much to each cannot be told."
+        )
     if leading is None:
         rivals = [f"{one.name} {percent(one.share)} ({_reach(one)})" for one in shares[:3] if one.share >= 0.1]
         why = f" Not to be told apart: {unclear[0]}." if unclear else ""
@@ -266,7 +307,7 @@ def _verdict(lines: Lines, shares: list[Share], leading: Share | None, firm: boo
     return f"Of {head}, {percent(leading.share)} (95 % interval {_reach(leading)}) {_cause(leading)}"
 
 
-def _reach(one: Share) -> str:
+def _reach(one: Share | Together) -> str:
     return f"{100 * (one.low or 0.0):.0f} to {100 * (one.high or 0.0):.0f} %"
 
 
