@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -67,9 +68,56 @@ def test_the_answer_comes_first_and_fits_a_screen(folder) -> None:
     assert lines[0].startswith("9 of 12 combinations were seen.")
     assert len(lines) <= 24
     assert (
-        "next   recombine audit products.csv --factors material,garment --target label --report audit.html"
+        "       recombine audit products.csv --factors material,garment --target label --report audit.html"
         in done.stdout
     )
+
+
+def next_lines(folder, *words: str) -> list[str]:
+    """The commands that are offered."""
+    lines = run(folder, *words).stdout.splitlines()
+    return [line.removeprefix("  next").strip() for line in lines if "   recombine " in line]
+
+
+def test_what_to_do_next_can_be_pasted_and_runs(tmp_path) -> None:
+    assert run(tmp_path, "demo").returncode == 0
+    offered = next_lines(tmp_path, *ASK, "--target", "label")
+    assert [line.split()[1] for line in offered] == ["plan", "audit", "split", "audit"]
+    assert offered[0] == "recombine plan products.csv --factors material,garment"
+    codes = [run(tmp_path, *shlex.split(line)[1:]).returncode for line in offered]
+    assert codes == [0, 0, 0, 3]  # 20 % of the demo's combinations are not determined, and the gate says so
+
+
+def test_what_is_weak_is_to_be_made_firmer(folder) -> None:
+    offered = next_lines(folder, *ASK)
+    assert offered[0] == "recombine plan products.csv --factors material,garment --goal leverage --budget 10"
+    assert run(folder, *shlex.split(offered[0])[1:]).returncode == 0
+
+
+def test_what_cannot_be_held_out_is_not_offered(tmp_path) -> None:
+    (tmp_path / "products.csv").write_text("material,garment\nwool,coat\nsilk,hat\n")
+    offered = next_lines(tmp_path, *ASK)
+    assert [line.split()[1] for line in offered] == ["plan", "audit", "audit"]
+    assert run(tmp_path, "split", *ASK[1:], "--out", "held.parquet").returncode == 2
+
+
+def test_nothing_is_to_be_collected_where_all_was_seen(tmp_path) -> None:
+    (tmp_path / "products.csv").write_text("material,garment\nwool,coat\nsilk,hat\nwool,hat\nsilk,coat\n")
+    assert [line.split()[1] for line in next_lines(tmp_path, *ASK)] == ["audit", "split", "audit"]
+
+
+def test_the_next_verb_is_asked_about_the_same_rows(folder) -> None:
+    words = ["--where=garment <> 'hat'", "-fmaterial,garment", "--weight", "n", "--seed", "3", "--out", "saved"]
+    words += ["--domain", "material=wool,silk,denim,felt,tweed", "--missing", "value", "products.csv"]
+    (folder / "products.csv").write_text(
+        "material,garment,n\nwool,coat,1\nwool,hat,1\nsilk,coat,2\nsilk,cap,1\nwool,cap,1\n"
+    )
+    plan, _, split, _ = next_lines(folder, "audit", *words)
+    told = ["--where=garment <> 'hat'", "-fmaterial,garment"]
+    domain = ["--domain", "material=wool,silk,denim,felt,tweed"]
+    assert shlex.split(plan)[1:] == ["plan", *told, "--weight", "n", *domain, "--missing", "value", "products.csv"]
+    assert shlex.split(split)[1:] == ["split", *told, "--missing", "value", "products.csv", "--out", "held.parquet"]
+    assert [run(folder, *shlex.split(line)[1:]).returncode for line in (plan, split)] == [0, 0]
 
 
 def test_what_is_piped_has_no_escape_codes(folder) -> None:

@@ -75,13 +75,14 @@ def test_there_are_pages_with_code():
     assert sum(len(blocks(page.read_text(encoding="utf-8"))) for page in PAGES) >= 10
 
 
-@pytest.mark.parametrize("name", ["audit", "predict", "demo"])
+@pytest.mark.parametrize("name", ["audit", "plan", "split", "lint", "predict", "evaluate", "demo"])
 def test_every_option_of_a_command_is_described(name):
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     section = re.split(r"^## ", page.split(f"## `recombine {name}`")[1], flags=re.MULTILINE)[0]
     described = set(re.findall(r"`(--?[a-z-]+)`", section))
     command = typer.main.get_command(app).commands[name]
-    assert described == {word for option in command.params for word in option.opts if word.startswith("-")}
+    words = {word for option in command.params for word in (*option.opts, *option.secondary_opts)}
+    assert described == {word for word in words if word.startswith("-")}
 
 
 def test_the_readme_shows_what_a_prediction_prints(tmp_path, monkeypatch):
@@ -93,6 +94,31 @@ def test_the_readme_shows_what_a_prediction_prints(tmp_path, monkeypatch):
     printed = " ".join(CliRunner().invoke(app, command.split()[2:]).stdout.split())
     for line in filter(None, map(str.strip, shown.splitlines())):
         assert line in printed
+
+
+@pytest.mark.parametrize("verb", ["plan", "split", "lint", "evaluate"])
+def test_the_readme_shows_what_the_other_verbs_print(verb, in_the_readmes_folder):
+    readme, ran = in_the_readmes_folder
+    command, rest = readme.split(f"```console\n$ recombine {verb} ", 1)[1].split("\n", 1)
+    shown = rest.split("```text\n", 1)[1].split("```")[0]
+    assert " ".join(shown.split()) in " ".join(ran(f"{verb} {command}").split())
+
+
+@pytest.fixture
+def in_the_readmes_folder(tmp_path, monkeypatch):
+    """The README, and a way to run its commands where those before them were run."""
+    monkeypatch.chdir(tmp_path)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+
+    def ran(line: str) -> str:
+        done = CliRunner().invoke(app, line.split())
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    ran("demo")
+    ran(re.search(r"^\$ recombine (split .*)$", readme, re.MULTILINE)[1].replace("--out", "--force --out"))
+    exec(compile(readme.split("```py\n")[1].split("```")[0], "README.md", "exec"), {})
+    return readme, lambda line: ran(line.replace("--out", "--force --out"))
 
 
 _NUMBER = re.compile(r"[-−+]?\d+(?:\.(\d+))?")

@@ -10,12 +10,13 @@ import hashlib
 import json
 import shutil
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, final, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -71,6 +72,29 @@ class Record:
         }
 
 
+class Result(ABC):
+    """What every result can do because it can turn itself into a record: be saved, and be compared."""
+
+    @abstractmethod
+    def record(self) -> Record:
+        """The result as plain data, which can be saved, drawn and loaded."""
+
+    @final
+    def save(self, folder: str | Path) -> Path:
+        """Write it as a folder: JSON for people, Parquet for machines."""
+        return save(self.record(), folder)
+
+    @final
+    def __eq__(self, other: object) -> bool:
+        """Same numbers, tables and provenance."""
+        if not isinstance(other, Result) or type(other) is not type(self):
+            return NotImplemented
+        mine, theirs = self.record(), other.record()
+        return mine.to_json() == theirs.to_json() and mine.tables == theirs.tables
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 def save(record: Record, folder: str | Path) -> Path:
     """Write a record as a folder, all of it or nothing."""
     target = Path(folder)
@@ -113,6 +137,19 @@ def load(folder: str | Path, kind: str) -> Record:
     sums = content.pop("tables", {})
     tables = {name: _read_table(Path(folder), name, digest) for name, digest in sums.items()}
     return Record(kind, content, tables, provenance)
+
+
+def plain(value: Any) -> Any:
+    """A frozen dataclass, or a container of them, as plain data; `revive` turns it back.
+
+    >>> plain((Provenance(source="shoes.csv", created="now", version="0"),))[0]["source"]
+    'shoes.csv'
+    """
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
+    return {name: plain(item) for name, item in value.items()} if isinstance(value, Mapping) else value
 
 
 def revive(kind: Any, plain: Any) -> Any:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recombine.evaluation import additivity as module
-from recombine.evaluation.additivity import Additivity, additivity
+from recombine.evaluation.causes import additivity as module
+from recombine.evaluation.causes.additivity import Additivity, additivity
 from recombine.evaluation.outcomes import Outcomes, Score
 from recombine.factors.support import NumberTarget, Support
 from recombine.records import revive

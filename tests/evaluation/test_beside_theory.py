@@ -11,8 +11,8 @@ from scipy.stats import spearmanr
 
 import recombine
 from recombine.errors import SettingError
-from recombine.evaluation import beside_theory as module
-from recombine.evaluation.beside_theory import BesideTheory, beside, spearman
+from recombine.evaluation.causes import beside_theory as module
+from recombine.evaluation.causes.beside_theory import BesideTheory, beside, spearman
 from recombine.records import revive
 from tests.evaluation.test_additivity import number_outcomes
 from tests.evaluation.test_anatomy import label_outcomes

@@ -35,7 +35,7 @@ def test_resampling_is_that_of_the_twin():
     rows, total = rng.integers(1, 9, 12).astype(float), rng.random(12)
     drawn = Sure(draws=30).generator("x").integers(0, 12, size=(30, 12))
     values, errors = twins.bootstrap_t(rows, total, drawn)
-    found = resampled(mean(rows, total), Sure(draws=30), "x")
+    found = resampled([mean(rows, total), macro(rows, total)], Sure(draws=30), "x")[0]
     assert found.values == pytest.approx(values)
     assert found.errors == pytest.approx(errors)
 

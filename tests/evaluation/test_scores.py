@@ -60,6 +60,19 @@ def test_a_binary_probability_is_scored_as_scikit_learn_does():
     assert ours == pytest.approx(log_loss(rows.yes, rows.p_yes), abs=1e-12)
 
 
+def test_r2_of_large_numbers_keeps_its_digits():
+    far = FRAME.assign(value=FRAME.value + 1e6, guess=FRAME.guess + 1e6)
+    rows = far[far.split == "test"]
+    ours = found(far, target="value", prediction="guess", score="r2")
+    assert ours.side("all").score == pytest.approx(r2_score(rows.value, rows.guess), abs=1e-9)
+
+
+def test_r2_without_a_spread_is_unknown():
+    ours = found(FRAME.assign(value=1.0), target="value", prediction="guess", score="r2")
+    assert ours.side("all").score is None
+    assert ours.side("all").note == "The true answers do not vary here, so R² means nothing."
+
+
 def test_groups_are_scored_as_fairlearn_does():
     rows = SIDES["all"]
 
@@ -245,7 +258,9 @@ def test_gates():
         found(target="value", prediction="guess").share("unseen")
 
 
-@pytest.mark.parametrize("given", [{}, {"target": "value", "prediction": "guess"}, {"split": None}], ids=str)
+@pytest.mark.parametrize(
+    "given", [{}, {"target": "value", "prediction": "guess", "score": "r2"}, {"split": None}], ids=str
+)
 def test_saved_and_loaded_it_is_the_same(tmp_path, given):
     ours = found(**given)
     again = Evaluation.load(ours.save(tmp_path / "evaluation"))

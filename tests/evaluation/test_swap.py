@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recombine.evaluation.swap import SwapTest, swap_test
+from recombine.evaluation.causes.swap import SwapTest, swap_test
 from recombine.records import revive
 from tests.evaluation.test_additivity import number_outcomes
 from tests.evaluation.test_anatomy import label_outcomes

@@ -1,7 +1,7 @@
 """The audit: everything that the data alone say about the combinations that were not seen."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -26,13 +26,13 @@ from recombine.errors import SettingError
 from recombine.factors import stored
 from recombine.factors.space import rows_of
 from recombine.factors.support import Support
-from recombine.records import Provenance, Record
+from recombine.records import Provenance, Record, Result
 
 Combinations = Sequence[Mapping[str, Any] | Sequence[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Audit:
+class Audit(Result):
     """A verdict on a table's combinations, the reasons for it, and the means to ask about any one of them.
 
     >>> import recombine
@@ -68,15 +68,6 @@ class Audit:
         """What a notebook shows: the sentence and the numbers behind it."""
         cells = "".join(f"<td>{name}<br><b>{count:,}</b></td>" for name, count in vars(self.counts).items())
         return f"<p><b>{escape(self.verdict)}</b></p><table><tr>{cells}</tr></table>"
-
-    def __eq__(self, other: object) -> bool:
-        """Same numbers, tables and provenance."""
-        if not isinstance(other, Audit):
-            return NotImplemented
-        mine, theirs = self.record(), other.record()
-        return mine.to_json() == theirs.to_json() and mine.tables == theirs.tables
-
-    __hash__ = None  # type: ignore[assignment]
 
     @property
     def provenance(self) -> Provenance:
@@ -116,10 +107,6 @@ class Audit:
         """The audit as plain data, which can be saved, drawn and loaded."""
         return Record("audit", self._data(), saved.tables(self.support, self.determinacy, self.maps), self.provenance)
 
-    def save(self, folder: str | Path) -> Path:
-        """Write it as a folder: JSON for people, Parquet for machines."""
-        return records.save(self.record(), folder)
-
     @classmethod
     def load(cls, folder: str | Path) -> "Audit":
         """Read an audit back: the same audit."""
@@ -139,19 +126,13 @@ class Audit:
         return Leverage(self.support, self.determinacy)
 
     def _data(self) -> dict[str, Any]:
-        return {name: _plain(getattr(self, name)) for name in _RESULTS} | saved.describe(
+        return {name: records.plain(getattr(self, name)) for name in _RESULTS} | saved.describe(
             self.support, self.determinacy, self.maps
         )
 
 
 _APART = ("maps", "support", "determinacy")
 _RESULTS = tuple(field.name for field in fields(Audit) if field.name not in _APART)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 def audit(support: Support, *, seed: int = 0) -> Audit:

@@ -3,6 +3,7 @@
 import os
 import shlex
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,6 +21,20 @@ from recombine.words import count, measure, percent
 _SHOWN_FACTORS = 8
 _SHOWN_VALUES = 4
 _LONGEST = 40
+_READING = (
+    "--factors",
+    "-f",
+    "--where",
+    "-w",
+    "--bins",
+    "--domain",
+    "--impossible",
+    "--weight",
+    "--missing",
+    "--table",
+)
+_UNKNOWN_TO_SPLIT = ("--domain", "--impossible", "--weight")
+_FLAGS = ("--json", "--")
 _SIGN = {
     "complete": "green",
     "sound": "green",
@@ -195,12 +210,37 @@ def _left_out(audit: Any) -> tuple[str, str, str]:
 def _next(audit: Any) -> list[tuple[str, str]]:
     command = audit.provenance.command or "recombine audit …"
     words = shlex.split(command)
-    lines = []
+    lines = _plans(audit, words)
     if not {"--report", "-r"} & set(words):
         lines.append((f"{command} --report audit.html", "see the map"))
+    if audit.counts.seen > audit.rank:  # otherwise every seen combination is needed, and a split would be refused
+        split = _asked_of("split", words, but=_UNKNOWN_TO_SPLIT)
+        lines.append((f"{split} --out held.parquet", "hold out combinations honestly"))
     if "--fail-under" not in words:
         lines.append((f"{command} --fail-under determined=0.95", "hold a pipeline to it"))
     return lines
+
+
+def _plans(audit: Any, words: list[str]) -> list[tuple[str, str]]:
+    """What to collect, where something is undetermined or weak."""
+    plan = _asked_of("plan", words, but=())
+    if audit.counts.undetermined or audit.counts.novel:
+        return [(plan, "what to collect, so that all of them can be worked out")]
+    if audit.leverage is not None and audit.leverage.weak:
+        return [(f"{plan} --goal leverage --budget 10", "what to collect, so that the weak ones become firmer")]
+    return []
+
+
+def _asked_of(verb: str, words: list[str], *, but: Collection[str]) -> str:
+    """The same table asked of another verb: what says how to read it is kept, what an audit does with it is not."""
+    kept, rest = [], iter(words[2:])
+    for word in rest:
+        name = word.partition("=")[0] if word.startswith("--") else word[:2]
+        option = word.startswith("-")
+        value = [next(rest, "")] if option and word == name and name not in _FLAGS else []
+        if not option or (name in _READING and name not in but):
+            kept += [word, *value]
+    return shlex.join(["recombine", verb, *kept])
 
 
 def next_commands(console: Console, lines: list[tuple[str, str]]) -> None:

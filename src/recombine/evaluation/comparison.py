@@ -7,8 +7,7 @@ from recombine.evaluation.intervals import FEWEST, Sure, interval
 from recombine.evaluation.outcomes import Mask, Outcomes
 from recombine.evaluation.reading import Paired
 from recombine.evaluation.scores import known, masks
-from recombine.evaluation.statistic import Statistic, difference, mean, r2, r2_difference
-from recombine.factors.support import NumberTarget
+from recombine.evaluation.statistic import Statistic, difference, mean, r2, r2_difference, truth_of
 from recombine.words import count, measure, percent
 
 Better = Literal["this", "other", "cannot tell"]
@@ -67,10 +66,8 @@ def _statistics(outcomes: Outcomes, paired: Paired, chosen: Mask) -> tuple[Stati
     rows, own, other = (part[chosen] for part in (paired.rows, paired.own, paired.other))
     if outcomes.score.name != "r2":
         return mean(rows, own), mean(rows, other), difference(rows, own, other)
-    truth = outcomes.tested.target
-    assert isinstance(truth, NumberTarget)  # noqa: S101 - r2 is refused for anything else
     share = rows / outcomes.rows[chosen]  # the truth's spread, where the other model left rows unanswered
-    total, squares = truth.total[chosen] * share, truth.squares[chosen] * share
+    total, squares = truth_of(outcomes)[:, chosen] * share
     return (
         r2(rows, own, total, squares),
         r2(rows, other, total, squares),

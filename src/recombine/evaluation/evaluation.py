@@ -1,7 +1,7 @@
 """How a model's predictions fare on combinations that it has not seen: the value, and the verb that makes it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from html import escape
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
@@ -11,10 +11,11 @@ import pyarrow as pa
 from recombine import records
 from recombine.errors import SettingError
 from recombine.evaluation import listing, saved, wording
-from recombine.evaluation.additivity import Additivity, additivity
-from recombine.evaluation.anatomy import Anatomy, anatomy
 from recombine.evaluation.asked import Asked, Columns, is_table
-from recombine.evaluation.beside_theory import BesideTheory, beside
+from recombine.evaluation.causes.additivity import Additivity, additivity
+from recombine.evaluation.causes.anatomy import Anatomy, anatomy
+from recombine.evaluation.causes.beside_theory import BesideTheory, beside
+from recombine.evaluation.causes.swap import SwapTest, swap_test
 from recombine.evaluation.comparison import Comparison, comparison
 from recombine.evaluation.deviations import RATE, Deviations, deviations
 from recombine.evaluation.gathering import gather
@@ -24,14 +25,13 @@ from recombine.evaluation.other import paired_by_combination
 from recombine.evaluation.outcomes import Outcomes, Score
 from recombine.evaluation.parts import parts
 from recombine.evaluation.reading import Reading, outcomes_of
-from recombine.evaluation.scores import Gap, Side, gap, sides
+from recombine.evaluation.scores import Gap, Side, scores
 from recombine.evaluation.shrinkage import shrunk
-from recombine.evaluation.swap import SwapTest, swap_test
 from recombine.evaluation.untested import Untested, untested
 from recombine.factors.columns import Bins
 from recombine.factors.question import Question, TargetKind, Where
 from recombine.factors.space import Value
-from recombine.records import Provenance, Record
+from recombine.records import Provenance, Record, Result
 from recombine.theory.prediction import Prediction
 
 Progress = Callable[[str, float | None], None]
@@ -51,7 +51,7 @@ class Deviating:
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class Evaluation(Result):
     """A verdict on a model's predictions, and the numbers behind it.
 
     >>> import recombine
@@ -98,15 +98,6 @@ class Evaluation:
         )
         return f"<p><b>{escape(self.verdict)}</b></p><table><tr>{cells}</tr></table>"
 
-    def __eq__(self, other: object) -> bool:
-        """Same numbers, tables and provenance."""
-        if not isinstance(other, Evaluation):
-            return NotImplemented
-        mine, theirs = self.record(), other.record()
-        return mine.to_json() == theirs.to_json() and mine.tables == theirs.tables
-
-    __hash__ = None  # type: ignore[assignment]
-
     @property
     def provenance(self) -> Provenance:
         """Where it came from."""
@@ -145,7 +136,7 @@ class Evaluation:
 
     def record(self) -> Record:
         """The evaluation as plain data, which can be saved, drawn and loaded."""
-        results = {name: _plain(getattr(self, name)) for name in _RESULTS}
+        results = {name: records.plain(getattr(self, name)) for name in _RESULTS}
         tables = {"combinations": self.table, "by_value": self.by_value, "by_pair": self.by_pair}
         return Record(
             "evaluation",
@@ -153,10 +144,6 @@ class Evaluation:
             saved.tables(self.outcomes) | tables,
             self.provenance,
         )
-
-    def save(self, folder: str | Path) -> Path:
-        """Write it as a folder: JSON for people, Parquet for machines."""
-        return records.save(self.record(), folder)
 
     @classmethod
     def load(cls, folder: str | Path) -> "Evaluation":
@@ -177,14 +164,6 @@ class Evaluation:
 
 _APART = ("table", "by_value", "by_pair", "outcomes")
 _RESULTS = tuple(field.name for field in fields(Evaluation) if field.name not in _APART)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        return _plain(asdict(value))
-    return {name: _plain(item) for name, item in value.items()} if isinstance(value, Mapping) else value
 
 
 def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few have an answer already
@@ -268,7 +247,7 @@ def _measured(reading: Reading, sure: Sure, tell: Progress, *, other: str) -> Ev
     """All that the scores alone say."""
     outcomes = reading.outcomes
     tell("resampling combinations", None)
-    scored, apart = sides(outcomes, sure), gap(outcomes, sure)
+    scored, apart = scores(outcomes, sure)
     compared = None if reading.paired is None else comparison(outcomes, reading.paired, sure, other=other)
     tell("comparing combinations", None)
     own, deviation, by_part = shrunk(outcomes, sure), deviations(outcomes), parts(outcomes, sure)

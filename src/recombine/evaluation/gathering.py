@@ -178,6 +178,8 @@ def _ask(table: Any, asked: Asked, backend: Any, beside: tuple[Beside, ...]) -> 
         by |= {"truth": clean(table[asked.target], backend), "said": test.ifelse(own.said, ibis.null(own.said.type()))}
     elif meant.kind == "number":
         sums |= _number_sums(table, asked, backend, own, ok, test)
+        if meant.score.name == "r2":
+            sums |= _centred_sums(table, asked, backend, ok)
     if asked.other is not None:
         other = scored(table, asked, meant, backend, answers=asked.other)
         _compare(by, sums, own, other, ok)
@@ -198,6 +200,14 @@ def _number_sums(table: Any, asked: Asked, backend: Any, own: RowScore, ok: Any,
         "target_total": known.ifelse(truth, 0.0).sum(),
         "target_squares": known.ifelse(truth * truth, 0.0).sum(),
     }
+
+
+def _centred_sums(table: Any, asked: Asked, backend: Any, ok: Any) -> dict[str, Any]:
+    """The truth about its mean: squares of large numbers that hardly differ would lose their digits."""
+    truth = number(table, str(asked.target), backend)
+    found = backend.to_pyarrow(table.aggregate(centre=truth.mean()))["centre"].to_pylist()[0]
+    apart = truth - float(found or 0.0)
+    return {"centred_total": ok.ifelse(apart, 0.0).sum(), "centred_squares": ok.ifelse(apart * apart, 0.0).sum()}
 
 
 def _compare(by: dict[str, Any], sums: dict[str, Any], own: RowScore, other: RowScore, ok: Any) -> None:

@@ -15,6 +15,7 @@ Our own, because the resampling of libraries draws rows, or loops over draws.
 
 import math
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -69,24 +70,35 @@ class Resampled:
         return self.statistic.error
 
 
-def resampled(statistic: Statistic, sure: Sure, name: str) -> Resampled:
-    """Draw the combinations again and again, all rows of a combination together."""
-    count, width = statistic.parts.shape
+def resampled(statistics: Sequence[Statistic], sure: Sure, name: str) -> tuple[Resampled, ...]:
+    """Draw combinations again and again, each with all its rows; several statistics of the same ones at once."""
+    count = statistics[0].combinations
     rng = sure.generator(name)
-    places = np.triu_indices(width)
-    columns = np.concatenate([statistic.parts, statistic.parts[:, places[0]] * statistic.parts[:, places[1]]], axis=1)
+    columns = np.concatenate([_columns(one) for one in statistics], axis=1)
     sums = np.empty((sure.draws, columns.shape[1]))
     step = max(1, _CHUNK // count)
     for start in range(0, sure.draws, step):
         size = min(step, sure.draws - start)
         sums[start : start + size] = _times_drawn(rng, size, count) @ columns
-    values = statistic.value(sums[:, :width])
+    ends = np.cumsum([_columns(one).shape[1] for one in statistics])
+    return tuple(_drawn(one, part) for one, part in zip(statistics, np.split(sums, ends[:-1], axis=1), strict=True))
+
+
+def _columns(statistic: Statistic) -> Numbers:
+    """What is summed for a statistic: its parts, and their products for its standard error."""
+    first, second = np.triu_indices(statistic.parts.shape[1])
+    return np.concatenate([statistic.parts, statistic.parts[:, first] * statistic.parts[:, second]], axis=1)
+
+
+def _drawn(statistic: Statistic, sums: Numbers) -> Resampled:
+    count, width = statistic.parts.shape
+    first, second = np.triu_indices(width)
     slope = statistic.slope(sums[:, :width])
-    weight = np.where(places[0] == places[1], 1.0, 2.0)
+    weight = np.where(first == second, 1.0, 2.0)
     with np.errstate(invalid="ignore"):
-        spread = np.sum(weight * slope[:, places[0]] * slope[:, places[1]] * sums[:, width:], axis=1)
+        spread = np.sum(weight * slope[:, first] * slope[:, second] * sums[:, width:], axis=1)
         errors = np.sqrt(np.maximum(spread, 0.0) * count / max(count - 1, 1))
-    return Resampled(statistic, values, errors)
+    return Resampled(statistic, statistic.value(sums[:, :width]), errors)
 
 
 def _times_drawn(rng: np.random.Generator, draws: int, count: int) -> Numbers:
@@ -97,11 +109,17 @@ def _times_drawn(rng: np.random.Generator, draws: int, count: int) -> Numbers:
 
 
 def interval(
-    statistic: Statistic, sure: Sure, name: str, *, share: bool = False, least: float = -math.inf
+    statistic: Statistic,
+    sure: Sure,
+    name: str,
+    *,
+    share: bool = False,
+    least: float = -math.inf,
+    drawn: Resampled | None = None,
 ) -> Interval | None:
     """An interval for one score; None with too few combinations, or where nothing varies and nothing bounds it.
 
-    A `share` lies between 0 and 1; any other score at `least` or above.
+    A `share` lies between 0 and 1; any other score at `least` or above. `drawn` are draws made already.
 
     >>> from recombine.evaluation.statistic import mean
     >>> rows = np.full(40, 10.0)
@@ -113,7 +131,7 @@ def interval(
         return None
     if statistic.error <= 1e-12 * max(1.0, abs(statistic.of_all)):
         return _wilson_of(statistic, float(statistic.combinations), sure) if share else None
-    found = resampled(statistic, sure, name)
+    found = drawn or resampled([statistic], sure, name)[0]
     usable = found.errors > 1e-9 * found.error
     if share and (~usable).mean() > _DEGENERATE:
         worth = statistic.of_all * (1 - statistic.of_all) / statistic.error**2
@@ -123,14 +141,16 @@ def interval(
     return (max(low, 0.0), min(high, 1.0)) if share else (max(low, least), high)
 
 
-def gap_interval(one: Statistic, other: Statistic, sure: Sure, name: str) -> Interval | None:
+def gap_interval(
+    one: Statistic, other: Statistic, sure: Sure, name: str, *, drawn: tuple[Resampled, Resampled] | None = None
+) -> Interval | None:
     """An interval for the difference of two scores over different combinations, each resampled on its own."""
     if min(one.combinations, other.combinations) < FEWEST:
         return None
     value, error = one.of_all - other.of_all, math.hypot(one.error, other.error)
     if not math.isfinite(value) or error <= 1e-12 * max(1.0, abs(one.of_all), abs(other.of_all)):
         return None
-    first, second = resampled(one, sure, f"{name} first"), resampled(other, sure, f"{name} second")
+    first, second = drawn or (resampled([one], sure, f"{name} 1")[0], resampled([other], sure, f"{name} 2")[0])
     errors = np.hypot(first.errors, second.errors)
     usable = errors > 1e-9 * error
     freedom = error**4 / sum(part.error**4 / (part.combinations - 1) for part in (one, other))  # Satterthwaite's

@@ -88,6 +88,8 @@ class Outcomes:
     prediction_total: Numbers | None
     score: Score
     left_out: Mapping[str, int] = field(default_factory=dict)
+    centred: Numbers | None = None
+    """For R² (2, combinations): the sums of the truth and of its square about one centre, which keeps digits."""
 
     def __len__(self) -> int:
         return len(self.tested)

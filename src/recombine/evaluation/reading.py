@@ -128,7 +128,7 @@ class _Lines:
     def answers(self) -> dict[str, Any]:
         """The sums of the scores by combination, and for labels the lines of (combination, truth, said)."""
         nothing = np.zeros(0, dtype=np.int64)
-        found = {"combination": nothing, "truth": nothing, "said": nothing, "count": np.zeros(0)}
+        found: dict[str, Any] = {"combination": nothing, "truth": nothing, "said": nothing, "count": np.zeros(0)}
         groups = self.groups
         if self.kind == "label":
             combination, places, rows = self._distinct(self.matched.places[:2])
@@ -139,8 +139,13 @@ class _Lines:
             right = found["count"] * (found["truth"] == found["said"])
             total = squares = totals(found["combination"], right, groups.size)
         _check_finite(total, squares, self.asked)
-        answered = groups.total(self.column("prediction_total")) if self.kind == "number" else None
-        return {**found, "total": total, "squares": squares, "prediction_total": answered}
+        found |= {"total": total, "squares": squares, "prediction_total": None}
+        if self.kind == "number":
+            found["prediction_total"] = groups.total(self.column("prediction_total"))
+        if self.meant.score.name == "r2":
+            parts = [groups.total(self.column(f"centred_{part}")) for part in ("total", "squares")]
+            found["centred"] = np.stack(parts)
+        return found
 
     def paired(self) -> Paired:
         """Both models' sums over the rows that both answered."""

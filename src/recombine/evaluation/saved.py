@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from recombine.evaluation.outcomes import Outcomes, Score
 from recombine.factors import stored
+from recombine.factors.groups import Numbers
 from recombine.factors.support import LabelTarget, Support
 from recombine.records import Record
 
@@ -37,6 +38,8 @@ def tables(outcomes: Outcomes) -> dict[str, pa.Table]:
     sums = {"total": outcomes.total, "squares": outcomes.squares}
     if outcomes.prediction_total is not None:
         sums["prediction_total"] = outcomes.prediction_total
+    if outcomes.centred is not None:
+        sums |= {"centred_total": outcomes.centred[0], "centred_squares": outcomes.centred[1]}
     found["sums"] = pa.table(sums)
     found["answers"] = pa.table({name: getattr(outcomes, name) for name in ("combination", "truth", "said", "count")})
     if outcomes.training is not None:
@@ -62,7 +65,14 @@ def load(record: Record) -> Outcomes:
         prediction_total=sums["prediction_total"].to_numpy() if "prediction_total" in sums.column_names else None,
         score=Score(record.data["score"]["name"], record.data["score"]["better"]),
         left_out=record.data["not_scored"],
+        centred=_load_centred(sums),
     )
+
+
+def _load_centred(sums: pa.Table) -> Numbers | None:
+    if "centred_total" not in sums.column_names:
+        return None
+    return np.stack([sums[f"centred_{part}"].to_numpy() for part in ("total", "squares")])
 
 
 def _describe_training(training: Support) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recombine.evaluation.intervals import FEWEST, Interval, Sure, gap_interval, interval
+from recombine.evaluation.intervals import FEWEST, Interval, Resampled, Sure, gap_interval, interval, resampled
 from recombine.evaluation.outcomes import Mask, Outcomes
 from recombine.evaluation.statistic import Statistic, macro_of, score_of
 
@@ -48,51 +48,61 @@ def masks(outcomes: Outcomes) -> dict[str, Mask]:
     return found | {name: rung == name for name in ("determined", "undetermined")} | {"novel": outcomes.novel}
 
 
-def sides(outcomes: Outcomes, sure: Sure) -> tuple[Side, ...]:
-    """The score on every side, tested or not."""
+def scores(outcomes: Outcomes, sure: Sure) -> tuple[tuple[Side, ...], Gap | None]:
+    """The score on every side, tested or not, and the gap between seen and unseen."""
     found: dict[str, Side] = {}
-    known_masks = masks(outcomes)
-    for name, mask in known_masks.items():
-        twin = next((other for other in found if np.array_equal(mask, known_masks[other])), None)
-        found[name] = _side(outcomes, name, mask, sure) if twin is None else replace(found[twin], name=name)
-    return tuple(found.values())
+    drawn: dict[str, Resampled] = {}
+    chosen = masks(outcomes)
+    for name, mask in chosen.items():
+        twin = next((other for other in found if np.array_equal(mask, chosen[other])), None)
+        if twin is not None:
+            found[name] = replace(found[twin], name=name)
+            continue
+        several = [one for one in (score_of(outcomes, mask), macro_of(outcomes, mask)) if one is not None]
+        draws = resampled(several, sure, name) if int(mask.sum()) >= FEWEST else None
+        found[name] = _side(outcomes, name, several, draws, sure)
+        if draws is not None:
+            drawn[name] = draws[0]
+    return tuple(found.values()), _gap(outcomes, sure, drawn)
 
 
-def gap(outcomes: Outcomes, sure: Sure) -> Gap | None:
-    """The gap between seen and unseen; None where one of them was not tested."""
-    seen, unseen = score_of(outcomes, outcomes.seen), score_of(outcomes, outcomes.unseen)
-    better, worse = (seen, unseen) if outcomes.score.better == "higher" else (unseen, seen)
+def _gap(outcomes: Outcomes, sure: Sure, drawn: dict[str, Resampled]) -> Gap | None:
+    """How much worse unseen is than seen; None where one of them was not tested."""
+    names = ("seen", "unseen") if outcomes.score.better == "higher" else ("unseen", "seen")
+    better, worse = (score_of(outcomes, masks(outcomes)[name]) for name in names)
     value = better.of_all - worse.of_all
     if not math.isfinite(value):
         return None
-    low, high = gap_interval(better, worse, sure, "gap") or (None, None)
+    both = (drawn[names[0]], drawn[names[1]]) if set(names) <= set(drawn) else None
+    low, high = gap_interval(better, worse, sure, "gap", drawn=both) or (None, None)
     return Gap(value, low, high)
 
 
-def _side(outcomes: Outcomes, name: str, chosen: Mask, sure: Sure) -> Side:
-    count = int(chosen.sum())
-    score, macro = score_of(outcomes, chosen), macro_of(outcomes, chosen)
-    found = _interval(outcomes, score, sure, name)
-    around = None if macro is None else _interval(outcomes, macro, sure, f"{name} macro")
+def _side(
+    outcomes: Outcomes, name: str, several: list[Statistic], drawn: tuple[Resampled, ...] | None, sure: Sure
+) -> Side:
+    score, macro = several[0], several[1] if len(several) > 1 else None
+    found = _interval(outcomes, score, sure, drawn[0] if drawn else None)
+    around = None if macro is None else _interval(outcomes, macro, sure, drawn[1] if drawn else None)
     low, high = found or (None, None)
     macro_low, macro_high = around or (None, None)
     return Side(
         name=name,
-        rows=int(outcomes.rows[chosen].sum()),
-        combinations=count,
+        rows=int(masks(outcomes)[name] @ outcomes.rows),
+        combinations=score.combinations,
         score=known(score.of_all),
         low=low,
         high=high,
         macro=None if macro is None else known(macro.of_all),
         macro_low=macro_low,
         macro_high=macro_high,
-        note=None if found is not None else _note(outcomes, count),
+        note=None if found is not None else _note(outcomes, score.combinations, score.of_all),
     )
 
 
-def _interval(outcomes: Outcomes, statistic: Statistic, sure: Sure, name: str) -> Interval | None:
+def _interval(outcomes: Outcomes, statistic: Statistic, sure: Sure, drawn: Resampled | None) -> Interval | None:
     least = 0.0 if outcomes.score.never_negative else -math.inf
-    return interval(statistic, sure, name, share=outcomes.score.is_share, least=least)
+    return interval(statistic, sure, "", share=outcomes.score.is_share, least=least, drawn=drawn)
 
 
 def known(number: float) -> float | None:
@@ -100,11 +110,13 @@ def known(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _note(outcomes: Outcomes, count: int) -> str:
+def _note(outcomes: Outcomes, count: int, score: float) -> str:
     if not count and outcomes.training is None:
         return "It was not told what the model was trained on, so seen and unseen combinations cannot be told apart."
     if not count:
         return "No such combination was tested: nothing is known about it."
+    if not math.isfinite(score):
+        return "The true answers do not vary here, so R² means nothing."
     if count < FEWEST:
         return f"{count} combination{'s are' if count > 1 else ' is'} too few for an interval: {FEWEST} at least."
     return "Every combination has the same score, so there is nothing to build an interval on."

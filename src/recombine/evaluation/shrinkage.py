@@ -60,8 +60,11 @@ def _shares(outcomes: Outcomes, chosen: Mask, sure: Sure) -> tuple[Numbers, Numb
     rows, right = outcomes.rows[chosen], outcomes.total[chosen]
     middle = (right.sum() + 0.5) / (rows.sum() + 1)
     strength = _strength(rows, right / rows)
-    a, b = middle * strength + right, (1 - middle) * strength + rows - right
-    return a / (a + b), beta_quantile(sure.tail, a, b), beta_quantile(1 - sure.tail, a, b)
+    pairs, place = np.unique(np.stack([rows, right]), axis=1, return_inverse=True)  # few, however many combinations
+    a, b = middle * strength + pairs[1], (1 - middle) * strength + pairs[0] - pairs[1]
+    low, high = (beta_quantile(tail, a, b) for tail in (sure.tail, 1 - sure.tail))
+    place = place.ravel()
+    return (a / (a + b))[place], low[place], high[place]
 
 
 def _strength(rows: Numbers, shares: Numbers) -> float:

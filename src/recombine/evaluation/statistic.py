@@ -64,10 +64,8 @@ def macro(rows: Numbers, total: Numbers) -> Statistic:
 
 
 def r2(rows: Numbers, error: Numbers, total: Numbers, squares: Numbers) -> Statistic:
-    """One less the squared error over the spread of the truth, which is taken about `total`'s own mean."""
-    centre = total.sum() / rows.sum() if len(rows) else 0.0  # R² does not change, and the sums lose fewer digits
-    moved = [rows, error, total - centre * rows, squares - 2 * centre * total + centre**2 * rows]
-    return Statistic(np.stack(moved, axis=1), _r2, _r2_slope)
+    """One less the squared error over the spread of the truth, of which `total` and `squares` are the sums."""
+    return Statistic(np.stack([rows, error, total, squares], axis=1), _r2, _r2_slope)
 
 
 def difference(rows: Numbers, own: Numbers, other: Numbers) -> Statistic:
@@ -86,9 +84,16 @@ def score_of(outcomes: Outcomes, chosen: Mask) -> Statistic:
     rows, total = outcomes.rows[chosen], outcomes.total[chosen]
     if outcomes.score.name != "r2":
         return mean(rows, total)
+    return r2(rows, total, *(part[chosen] for part in truth_of(outcomes)))
+
+
+def truth_of(outcomes: Outcomes) -> Numbers:
+    """The sums of the truth and of its square by combination: about one centre where that was asked of the engine."""
+    if outcomes.centred is not None:
+        return outcomes.centred
     truth = outcomes.tested.target
     assert isinstance(truth, NumberTarget)  # noqa: S101 - r2 is refused for anything else
-    return r2(rows, total, truth.total[chosen], truth.squares[chosen])
+    return np.stack([truth.total, truth.squares])
 
 
 def macro_of(outcomes: Outcomes, chosen: Mask) -> Statistic | None:

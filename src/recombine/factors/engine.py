@@ -1,12 +1,18 @@
-"""Run one question on an engine, tell how far it is, and stop it when the user does."""
+"""Run one question on an engine, tell how far it is, stop it when the user does, and explain what it complains of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as NotYet
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
+import duckdb
 import pyarrow as pa
 
+from recombine.errors import RecombineError
+from recombine.factors.sources import Source, unreadable
+
+Answered = TypeVar("Answered")
 Progress = Callable[[float | None], None]
 """Called a few times a second with the share done, or None where the engine does not tell."""
 
@@ -50,3 +56,26 @@ def _interrupt(backend: Any) -> None:
         if hasattr(connection, stop):
             getattr(connection, stop)()
             return
+
+
+def sniffing_again(ask: Callable[[bool], Answered]) -> Answered:
+    """Ask; and with all lines looked at ask again, where a CSV's first ones look like another type than the rest."""
+    try:
+        return ask(False)
+    except duckdb.ConversionException:
+        return ask(True)
+
+
+@contextmanager
+def explained(lent: Source) -> Iterator[None]:
+    """What an engine complains of while it is asked, as one of our errors; a type guessed too soon passes through."""
+    try:
+        yield
+    except duckdb.ConversionException as error:
+        if lent.whole_file_sniffed:
+            raise unreadable(lent.name, error) from error
+        raise
+    except RecombineError:
+        raise
+    except Exception as error:
+        raise unreadable(lent.name, error, engine=lent.backend.name) from error

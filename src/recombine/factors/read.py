@@ -8,15 +8,13 @@ target still shows its combination.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-import duckdb
-
-from recombine.errors import ColumnError, RecombineError, SettingError
+from recombine.errors import ColumnError, SettingError
 from recombine.factors import columns
 from recombine.factors.assembly import MOST_COMBINATIONS, Answer, assemble
 from recombine.factors.columns import Bins, Key
-from recombine.factors.engine import Progress, run
+from recombine.factors.engine import Progress, explained, run, sniffing_again
 from recombine.factors.question import Question, TargetKind, Where
-from recombine.factors.sources import Source, opened, unreadable
+from recombine.factors.sources import Source, opened
 from recombine.factors.space import Value
 from recombine.factors.support import Support
 
@@ -65,27 +63,15 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
         missing=missing,
         table=table,
     )
-    try:
-        answer = _count(source, question, progress, sniff_all=False)
-    except duckdb.ConversionException:
-        # a CSV column whose first 20,480 lines look like another type than the rest: look at all lines, once
-        answer = _count(source, question, progress, sniff_all=True)
+    answer = sniffing_again(lambda sniff_all: _count(source, question, progress, sniff_all=sniff_all))
     return assemble(answer, question, command)
 
 
 def _count(source: Any, question: Question, progress: Progress | None, *, sniff_all: bool) -> Answer:
-    with opened(source, table=question.table, columns=question.columns, sniff_all=sniff_all) as lent:
-        try:
-            keys, kind, expression = _expression(lent, question)
-            counted = run(lent.backend, expression, progress)
-        except duckdb.ConversionException as error:
-            if lent.whole_file_sniffed:
-                raise unreadable(lent.name, error) from error
-            raise
-        except RecombineError:
-            raise
-        except Exception as error:
-            raise unreadable(lent.name, error, engine=lent.backend.name) from error
+    table, needed = question.table, question.columns
+    with opened(source, table=table, columns=needed, sniff_all=sniff_all) as lent, explained(lent):
+        keys, kind, expression = _expression(lent, question)
+        counted = run(lent.backend, expression, progress)
     return Answer(counted, keys, kind, lent.name)
 
 

@@ -9,15 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import duckdb
 import ibis
 import pyarrow as pa
 
-from recombine.errors import ColumnError, RecombineError, TableError
+from recombine.errors import ColumnError, TableError
 from recombine.factors import columns
 from recombine.factors.assembly import MOST_COMBINATIONS
 from recombine.factors.columns import Key
-from recombine.factors.engine import Progress, run
+from recombine.factors.engine import Progress, explained, run, sniffing_again
 from recombine.factors.question import Question
 from recombine.factors.read import filtered
 from recombine.factors.sources import opened, unreadable
@@ -73,10 +72,7 @@ def tally(
     [(0, 0, 2, 3.0), (1, 1, 1, 4.0)]
     """
     given = (source, question, ask, needs, beside, progress)
-    try:
-        return _tallied(*given, sniff_all=False)
-    except duckdb.ConversionException:  # a CSV column whose first lines look like another type than the rest
-        return _tallied(*given, sniff_all=True)
+    return sniffing_again(lambda sniff_all: _tallied(*given, sniff_all=sniff_all))
 
 
 def _tallied(
@@ -90,30 +86,21 @@ def _tallied(
     sniff_all: bool,
 ) -> Tally:
     wanted = None if question.where is not None else list(dict.fromkeys([*question.factors, *needs]))
-    with opened(source, table=question.table, columns=wanted, sniff_all=sniff_all) as lent:
-        try:
-            table = filtered(lent.table, question.where, lent.backend)
-            columns.require(table, question.factors, role="a factor")
-            for other in beside:
-                table = _joined(table, other)
-            keys = tuple(
-                columns.key(
-                    table, name, bins=question.bins.get(name), declared=name in question.domain, backend=lent.backend
-                )
-                for name in question.factors
+    with opened(source, table=question.table, columns=wanted, sniff_all=sniff_all) as lent, explained(lent):
+        table = filtered(lent.table, question.where, lent.backend)
+        columns.require(table, question.factors, role="a factor")
+        for other in beside:
+            table = _joined(table, other)
+        keys = tuple(
+            columns.key(
+                table, name, bins=question.bins.get(name), declared=name in question.domain, backend=lent.backend
             )
-            asked = ask(table, lent.backend)
-            by = {f"f{place}": key.expression for place, key in enumerate(keys)} | dict(asked.by)
-            sums = {"rows": table.count(), **asked.sums}
-            lines = run(lent.backend, table.group_by(**by).aggregate(**sums).limit(MOST_COMBINATIONS + 1), progress)
-        except duckdb.ConversionException as error:
-            if lent.whole_file_sniffed:
-                raise unreadable(lent.name, error) from error
-            raise
-        except RecombineError:
-            raise
-        except Exception as error:
-            raise unreadable(lent.name, error, engine=lent.backend.name) from error
+            for name in question.factors
+        )
+        asked = ask(table, lent.backend)
+        by = {f"f{place}": key.expression for place, key in enumerate(keys)} | dict(asked.by)
+        sums = {"rows": table.count(), **asked.sums}
+        lines = run(lent.backend, table.group_by(**by).aggregate(**sums).limit(MOST_COMBINATIONS + 1), progress)
     _check_size(lines, lent.name)
     return Tally(lines, keys, lent.name, asked.meant)
 

@@ -25,7 +25,7 @@ from recombine.planning.firmness import firmness
 from recombine.planning.lines import COLUMNS, Line, Point, curve, table
 from recombine.planning.replay import Learning, Replay
 from recombine.planning.replay import replay as replayed
-from recombine.records import Provenance, Record
+from recombine.records import Provenance, Record, Result
 from recombine.theory.salience import Salience
 
 Goal = Literal["determined", "pairs", "triples", "leverage", "variance"]
@@ -35,7 +35,7 @@ _SAVED_LINES = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Result):
     """What to collect next for a goal, within a budget, in order.
 
     >>> import recombine
@@ -73,15 +73,6 @@ class Plan:
             for line in self.first(10)
         )
         return f"<p><b>{escape(self.verdict)}</b></p><table>{rows}</table>"
-
-    def __eq__(self, other: object) -> bool:
-        """Same numbers, lines and provenance."""
-        if not isinstance(other, Plan):
-            return NotImplemented
-        mine, theirs = self.record(), other.record()
-        return mine.to_json() == theirs.to_json() and mine.tables == theirs.tables
-
-    __hash__ = None  # type: ignore[assignment]
 
     @property
     def provenance(self) -> Provenance:
@@ -124,10 +115,6 @@ class Plan:
         """The plan as plain data, which can be saved, drawn and loaded."""
         tables = stored.tables(self.support) | {"lines": self.table}
         return Record("plan", self._data(), tables, self.provenance)
-
-    def save(self, folder: str | Path) -> Path:
-        """Write it as a folder: JSON for people, Parquet for machines."""
-        return records.save(self.record(), folder)
 
     @classmethod
     def load(cls, folder: str | Path) -> "Plan":

@@ -12,7 +12,7 @@ import numpy as np
 
 from recombine.errors import RecombineError, SettingError
 from recombine.factors.columns import Bins
-from recombine.factors.engine import Progress
+from recombine.factors.engine import Progress, sniffing_again
 from recombine.factors.question import Question, Where
 from recombine.factors.sides import SIDES, Side
 from recombine.factors.sources import unreadable
@@ -101,13 +101,9 @@ def _look(
     parts: Sequence[Part], asked: Asked, question: Question, id_: str | None, progress: Progress | None
 ) -> _Looked:
     try:
-        return _look_once(parts, asked, question, id_, progress, sniff_all=False)
-    except duckdb.ConversionException:
-        # a CSV column whose first lines look like another type than the rest: look at all lines, once
-        try:
-            return _look_once(parts, asked, question, id_, progress, sniff_all=True)
-        except duckdb.ConversionException as error:
-            raise unreadable(str(parts[0].source), error) from error
+        return sniffing_again(lambda sniff_all: _look_once(parts, asked, question, id_, progress, sniff_all=sniff_all))
+    except duckdb.ConversionException as error:
+        raise unreadable(str(parts[0].source), error) from error
 
 
 def _look_once(

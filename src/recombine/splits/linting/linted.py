@@ -6,7 +6,7 @@ from pathlib import Path
 
 from recombine import records
 from recombine.errors import SettingError
-from recombine.records import Provenance, Record
+from recombine.records import Provenance, Record, Result
 from recombine.splits.linting.check import Check, Verdict
 from recombine.splits.linting.claims import Claim
 
@@ -24,7 +24,7 @@ class SideCount:
 
 
 @dataclass(frozen=True, eq=False)
-class Lint:
+class Lint(Result):
     """What was found about a split: the answer, a line for each check, and the culprits of each.
 
     >>> import recombine
@@ -61,15 +61,6 @@ class Lint:
         )
         return f"<p><b>{escape(self.verdict)}</b></p><table>{lines}</table>"
 
-    def __eq__(self, other: object) -> bool:
-        """Same findings, culprits and provenance."""
-        if not isinstance(other, Lint):
-            return NotImplemented
-        mine, theirs = self.record(), other.record()
-        return mine.to_json() == theirs.to_json() and mine.tables == theirs.tables
-
-    __hash__ = None  # type: ignore[assignment]
-
     def __getitem__(self, name: str) -> Check:
         """One check by its name."""
         for check in self.checks:
@@ -104,10 +95,6 @@ class Lint:
         }
         tables = {f"culprits_{c.name}": c.table for c in self.checks if c.table is not None}
         return Record("lint", data, tables, self.provenance)
-
-    def save(self, folder: str | Path) -> Path:
-        """Write it as a folder: JSON for people, Parquet for machines."""
-        return records.save(self.record(), folder)
 
     @classmethod
     def load(cls, folder: str | Path) -> "Lint":

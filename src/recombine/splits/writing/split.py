@@ -12,7 +12,7 @@ import pyarrow as pa
 from recombine import records
 from recombine.errors import SettingError
 from recombine.factors.space import MISSING, text
-from recombine.records import Provenance, Record
+from recombine.records import Provenance, Record, Result
 from recombine.splits.promise import Invariant
 
 
@@ -26,7 +26,7 @@ class SplitSide:
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class Split(Result):
     """Which combination is on which side, with what was promised of it.
 
     `assignment` has a line for each combination: its values, its side and its rows. Rows kept apart as *seen* are of
@@ -64,15 +64,6 @@ class Split:
         cells = "".join(f"<td>{escape(side.name)}<br><b>{side.rows:,}</b></td>" for side in self.sides)
         return f"<p><b>{escape(self.verdict)}</b></p><table><tr>{cells}</tr></table>"
 
-    def __eq__(self, other: object) -> bool:
-        """Same sides, assignment and provenance."""
-        if not isinstance(other, Split):
-            return NotImplemented
-        mine, theirs = self.record(), other.record()
-        return mine.to_json() == theirs.to_json() and mine.tables == theirs.tables
-
-    __hash__ = None  # type: ignore[assignment]
-
     def side(self, combination: Mapping[str, Any] | Sequence[Any]) -> str | None:
         """The side of a combination: a tuple in the order of the factors, or a mapping; None where it has none."""
         values = [combination[name] for name in self.factors] if isinstance(combination, Mapping) else combination
@@ -106,10 +97,6 @@ class Split:
             "digest": self.digest,
         }
         return Record("split", data, {"assignment": self.assignment}, self.provenance)
-
-    def save(self, folder: str | Path) -> Path:
-        """Write it as a folder: JSON for people, Parquet for machines."""
-        return records.save(self.record(), folder)
 
     @classmethod
     def load(cls, folder: str | Path) -> "Split":

@@ -13,7 +13,7 @@ import ibis
 import pyarrow as pa
 
 from recombine.errors import OutputError, SettingError
-from recombine.factors.engine import Progress, run
+from recombine.factors.engine import Progress, run, sniffing_again
 from recombine.factors.question import Question, Where
 from recombine.factors.sources import Source, unreadable
 from recombine.records import Provenance
@@ -68,11 +68,9 @@ def write_split(  # noqa: PLR0913 - each is one plain question, and all but thre
     destination.check_free(path, source, note, column=named, force=force)
     question = _question(splitter, where)
     order = _Order(splitter, fold, named, how, seen_share, id, seed)
-    try:
-        name, counted, decided = _write(source, table, path, question, order, progress, sniff_all=False)
-    except duckdb.ConversionException:
-        # a CSV column whose first lines look like another type than the rest: look at all lines, once
-        name, counted, decided = _write(source, table, path, question, order, progress, sniff_all=True)
+    name, counted, decided = sniffing_again(
+        lambda sniff_all: _write(source, table, path, question, order, progress, sniff_all=sniff_all)
+    )
     settings = question.settings() | {"seed": getattr(splitter, "seed", seed), "fold": fold, "seen_share": seen_share}
     provenance = Provenance(source=name, settings=settings, command=command)
     made = summed_up(counted, decided, splitter, path.name, named, provenance)

@@ -15,7 +15,7 @@ from itertools import combinations
 
 import numpy as np
 
-from recombine.evaluation.explanations import (
+from recombine.evaluation.causes.explanations import (
     DRAWS,
     Explanation,
     Flags,
