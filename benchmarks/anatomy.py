@@ -150,12 +150,12 @@ class Tried:
     held: tuple[bool, ...]
 
 
-def trial(planted: str, tables: int, *, by_row: bool) -> list[Tried]:
+def trial(planted: str, tables: int, *, by_row: bool, first: int) -> list[Tried]:
     """Many tables of every shape with one planted cause."""
     done = []
     for number, (shape, (sizes, classes)) in enumerate(SHAPES.items()):
         for table in range(tables):
-            seed = 1_000 * number + table
+            seed = 1_000 * number + first + table
             made = simulate(sizes, classes, PLANTED[planted], seed=seed, by_row=by_row)
             if made.shares:
                 done.append(_tried(shape, made, anatomy(made.outcomes, seed=table)))
@@ -229,12 +229,14 @@ def _cells(line: dict[str, Any]) -> list[Any]:
 
 def main() -> None:
     """Run it."""
-    given = measure.options(__doc__).parse_args()
+    parser = measure.options(__doc__)
+    parser.add_argument("--first", type=int, default=0, help="the first seed: other tables of the same kinds")
+    given = parser.parse_args()
     tables = 2 if given.smoke else 12
     figures: dict[str, Any] = {}
     for by_row in (True, False):
         kind = "habit chosen for each row" if by_row else "habit chosen once for each combination"
-        tried = {planted: trial(planted, tables, by_row=by_row) for planted in PLANTED}
+        tried = {planted: trial(planted, tables, by_row=by_row, first=given.first) for planted in PLANTED}
         print(f"\n{kind}, {tables * len(SHAPES)} tables a line: what is named first")
         figures[kind] = _confusion(tried)
         print("\nby shape, all planted causes together")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from measure import options, table, write
-from recombine.evaluation.intervals import Sure, gap_interval, interval
+from recombine.evaluation.intervals import Sure, difference_interval, gap_interval, interval
 from recombine.evaluation.statistic import difference, mean
 
 ROWS = 20
@@ -95,10 +95,11 @@ def simulate(name: str, unseen_count: int, repeats: int, truth: dict[str, float]
         sure = Sure(draws=1_000, seed=repeat)
         share = name == "accuracy"
         scores = [mean(one.rows, one.own) for one in (seen, unseen)]
+        apart = difference(unseen.rows, unseen.own, unseen.other)
         ours = {
             "score": interval(scores[1], sure, "unseen", share=share),
-            "gap": gap_interval(*scores, sure, "gap"),
-            "difference": interval(difference(unseen.rows, unseen.own, unseen.other), sure, "difference"),
+            "gap": gap_interval(*scores, sure, "gap", share=share),
+            "difference": difference_interval(apart, sure, "difference", share=share),
         }
         by_rows = {"score": row_bootstrap(rng, unseen.own_rows), "difference": row_bootstrap(rng, unseen.apart_rows)}
         by_rows["gap"] = row_bootstrap(rng, seen.own_rows) - by_rows["score"]

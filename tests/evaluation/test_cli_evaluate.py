@@ -42,7 +42,7 @@ def test_the_answer_comes_first_and_the_next_commands_can_be_pasted(folder):
     assert done.returncode == 0, done.stderr
     lines = done.stdout.strip().splitlines()
     assert lines[0].startswith("On the 22 combinations seen in training it is right in")
-    assert "worst of the tested" in done.stdout
+    assert "worst tested" in done.stdout
     assert "said_b" in done.stdout
     assert "\x1b" not in done.stdout
     assert f"next   recombine {' '.join(SPLIT)} --against said_b --report evaluation.html" in done.stdout
@@ -52,7 +52,23 @@ def test_without_training_the_next_step_is_to_tell_it(folder):
     done = run(*ASK)
     assert done.exit_code == 0
     assert "It was not told what the model was trained on" in " ".join(done.stdout.split())
-    assert "--train TRAINING_TABLE" in done.stdout
+    assert "--prediction said --draws 200 --split split" in process(folder, *ASK).stdout
+    predictions().drop(columns="split").to_csv(folder / "p.csv", index=False)
+    done = run(*ASK)
+    assert "add --train and the table that the model was trained on" in " ".join(done.stdout.split())
+    assert "--split" not in done.stdout
+
+
+def test_a_theory_that_was_given_the_whole_table_is_told_so(folder):
+    assert run("predict", "p.csv", "--factors", "colour,shape", "--target", "label", "--out", "whole").exit_code == 0
+    done = run(*SPLIT, "--no-causes", "--theory", "whole")
+    assert "make it from the training rows alone" in " ".join(done.stdout.split())
+
+
+def test_the_worst_table_fits_80_columns(folder):
+    done = CliRunner().invoke(app, [*SPLIT, "--no-causes"], env={"COLUMNS": "80"})
+    header = next(line for line in done.stdout.splitlines() if "worst tested" in line)
+    assert "rows" in header
 
 
 @pytest.mark.parametrize(
@@ -99,7 +115,9 @@ def test_probabilities_on_the_command_line(folder):
         (("--split", "spilt"), "no column 'spilt' (given as the split)"),
         (("--split", "split", "--score", "f1"), "no score 'f1'"),
         (("--split", "split", "--fail-under", "unseen"), "it is not of the form NAME=SOMETHING"),
-        (("--split", "split", "--fail-under", "unsen=0.5"), "no side 'unsen'"),
+        (("--split", "split", "--fail-under", "unsen=0.5"), "determined, undetermined, novel, worst"),
+        (("--split", "split", "--score", "mse"), "write score='accuracy' (--score accuracy)"),
+        (("--split", "split", "--against", "label"), "is both the target and the other model's answers"),
         (("--split", "split", "--report", "p.csv"), "a page's name ends in .html"),
         (("--split", "split", "--prediction", "x=,y=p"), "it is not of the form NAME=SOMETHING"),
         (("--train", "nowhere.csv"), "no file 'nowhere.csv'"),

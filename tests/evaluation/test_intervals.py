@@ -4,10 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from recombine.evaluation import distributions
-from recombine.evaluation.intervals import Sure, gap_interval, interval, resampled, wilson
+from recombine.evaluation.intervals import Sure, difference_interval, gap_interval, interval, resampled, wilson
 from recombine.evaluation.statistic import difference, macro, mean, r2, r2_difference
 from tests.evaluation import twins
 
@@ -128,3 +130,41 @@ def test_the_promise_is_kept_where_a_row_bootstrap_breaks_it(level):
         by_rows.append(low <= truth <= high)
     assert 0.91 <= np.mean(ours) <= 0.99
     assert np.mean(by_rows) < 0.85
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 20), st.floats(0, 1)), min_size=5, max_size=12),
+    st.lists(st.tuples(st.integers(1, 20), st.floats(0, 1)), min_size=5, max_size=12),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_difference_of_shares_stays_within_what_is_possible(seen, unseen):
+    few = Sure(draws=200)
+    one, other = (mean(rows, np.round(rows * share)) for rows, share in (np.array(side).T for side in (seen, unseen)))
+    rows, share = np.array(seen).T
+    paired = difference_interval(difference(rows, np.round(rows * share), rows), few, "x", share=True)
+    for found in (gap_interval(one, other, few, "x", share=True), paired):
+        assert found is None or (-1 <= found[0] < found[1] <= 1 and found != (-1, 1))
+
+
+def test_adversarial_five_combinations_all_right_or_all_wrong():
+    """Studentised draws reach from -275 to 594 points here; put together from both sides' own intervals they do not."""
+    seen = mean(np.full(19, 5.0), np.array([5.0] * 17 + [0.0, 2.0]))
+    unseen = mean(np.full(5, 9.0), np.array([9.0, 9, 9, 0, 0]))
+    loose, bounded = gap_interval(seen, unseen, SURE, "x"), gap_interval(seen, unseen, SURE, "x", share=True)
+    assert loose[1] - loose[0] > 2
+    ends = [interval(one, SURE, "x", share=True) for one in (seen, unseen)]
+    gap = seen.of_all - unseen.of_all
+    low = gap - math.hypot(seen.of_all - ends[0][0], ends[1][1] - unseen.of_all)
+    high = gap + math.hypot(ends[0][1] - seen.of_all, unseen.of_all - ends[1][0])
+    assert bounded == pytest.approx((low, high), abs=0.01)
+
+
+def test_an_interval_that_rules_nothing_out_is_none():
+    one = mean(np.array([27.0, 11, 23, 16, 24]), np.array([3.0, 8, 21, 1, 24]))
+    other = mean(np.array([19.0, 15, 29, 14, 29]), np.array([5.0, 10, 18, 7, 11]))
+    low, high = gap_interval(one, other, SURE, "x")
+    assert low < -1
+    assert high > 1
+    assert gap_interval(one, other, SURE, "x", share=True) is None
+    rows = np.full(6, 9.0)
+    assert difference_interval(difference(rows, rows, rows), SURE, "x", share=True) is None

@@ -143,6 +143,18 @@ def test_adversarial_three_unlucky_rows_are_not_the_worst():
     assert pulled.low[0] < pulled.low[1] or pulled.high[0] > pulled.high[1]
 
 
+@pytest.mark.parametrize("right", [[0.0, 0, 1, 3, 20], [13.0, 6, 1, 3, 20], [0.0, 0, 0, 0, 0]])
+def test_adversarial_one_row_is_never_certain(right):
+    """All rows of each combination agree, so the moments alone would take one row for the whole truth."""
+    rows = [13.0, 6, 1, 3, 20]
+    pulled = shrunk(twins.outcomes([[v, 0] for v in range(5)], rows, right, sizes=(5, 2)), Sure())
+    assert ((pulled.low < pulled.score) & (pulled.score < pulled.high)).all()
+    assert (pulled.high - pulled.low > 0.01).all()
+    if len(set(np.array(right) / rows)) > 1:
+        assert pulled.high[2] - pulled.low[2] > 0.5
+        assert pulled.score[2] < pulled.score[3] < pulled.score[4]
+
+
 def test_shrinkage_lowers_the_error():
     """Against the true shares of simulated combinations, where the raw shares of few rows err more."""
     rng = np.random.default_rng(0)

@@ -52,7 +52,9 @@ def test_a_model_that_looks_at_the_wrong_factor(by_row):
     )
     if by_row == 1:
         assert second.excess.share is None
-        assert found.verdict.endswith("no combination has two rows, so how much of that is chance cannot be told.")
+        assert found.verdict.endswith(
+            "in no such pair do both combinations have two rows of that truth, so how much is chance cannot be told."
+        )
     else:
         assert second.excess.share == second.changed.share
         assert found.verdict.startswith("The answer hangs on f1 where it should not: swapping it changes 60 %")

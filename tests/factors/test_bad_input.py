@@ -136,6 +136,13 @@ def test_a_csv_of_windows(tmp_path: Path) -> None:
     assert len(read(write(tmp_path / "bom.csv", b"\xef\xbb\xbf" + text.encode()), factors=FACTORS)) == 4
 
 
+def test_mixed_line_endings_are_no_matter_of_encoding(tmp_path: Path) -> None:
+    lines = b"material,garment\nwool,coat\r\nsilk,hat\nwool,hat\r\n"
+    error = refused(SourceError, "cannot read", "line endings", source=write(tmp_path / "shoes.csv", lines))
+    assert "iconv" not in error.instead
+    assert "tr -d '\\r' <" in error.instead
+
+
 def test_types_that_change_late_just_work(tmp_path: Path) -> None:
     """30,000 lines of whole numbers, then a word: the file is looked at again, all of it."""
     lines = [f"{i % 10},{'ab'[i % 2]},{i % 5}" for i in range(30_000)] + ["ten,b,x", "ten,a,1.5"]

@@ -30,7 +30,24 @@ def test_whole_numbers_are_named_as_they_are_written() -> None:
 def test_names_that_mean_nothing_are_asked_about() -> None:
     with pytest.raises(ColumnError, match="'combo_seen1'") as caught:
         sides_of("split", ["combo_seen1", "combo_seen2"])
-    assert "--train-side combo_seen1" in caught.value.instead
+    assert caught.value.instead == "say which of them it is: train=['VALUE'] (--train-side VALUE)"
+
+
+def test_the_likeliest_name_is_offered_as_the_caller_writes_it() -> None:
+    with pytest.raises(ColumnError) as caught:
+        sides_of("split", ["Hold-Out!", "Training Set"], option="sides={{'train': [{!r}]}}")
+    assert caught.value.instead == (
+        "say which value it is, such as sides={'train': ['Training Set']} (--train-side 'Training Set')"
+    )
+
+
+def test_a_value_named_as_test_is_not_offered_as_training() -> None:
+    with pytest.raises(ColumnError) as caught:
+        sides_of("split", ["train_b", "a"], test=["train_b"])
+    assert "train=['a'] (--train-side a)" in caught.value.instead
+    with pytest.raises(ColumnError) as caught:
+        sides_of("split", ["train_b"], test=["train_b"])
+    assert caught.value.instead == "give a column that says which rows were trained on"
 
 
 def test_a_name_that_is_not_there_is_refused_with_the_nearest() -> None:

@@ -9,7 +9,7 @@ import pytest
 import recombine
 from recombine.errors import RecordError, SettingError
 from recombine.planning.choice import affordable, points
-from recombine.planning.plan import GOALS
+from recombine.planning.settings import GOALS
 from tests.tables import digits, numbers, support_of
 
 LOOSE = "000 001 010 100 222 223"
@@ -82,6 +82,8 @@ def test_a_factor_may_be_called_cost() -> None:
         ({"budget": math.nan}, "a budget is a number from 0 on"),
         ({"budget": "much"}, "a budget is a number from 0 on"),
         ({"ridge": -1}, "a ridge is a number from 0 on"),
+        ({"ridge": 0.0}, "a plan for 'determined' would ignore it"),
+        ({"salience": "relu:3", "goal": "pairs"}, "a plan for 'pairs' would ignore it"),
     ],
 )
 def test_wrong_settings_are_explained(given, words) -> None:

@@ -1,6 +1,7 @@
 """A split is held to its claim: known bad splits are caught, published ones raise no false alarm."""
 
 import json
+import shlex
 import subprocess
 import sys
 import time
@@ -16,8 +17,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 import recombine
+from recombine.cli.app import app
 from recombine.errors import ColumnError, SettingError, TableError
 from recombine.factors.support import LabelTarget
 from recombine.splits.linting import balance
@@ -489,6 +492,39 @@ def test_files_for_the_sides_manifest_and_json(tmp_path) -> None:
     assert told["digest"] == recombine.lint(table(CLEAN), factors=CD).digest
     assert told["provenance"]["source"] == "train.csv + test.parquet"
     assert recombine.Lint.load(tmp_path / "manifest").digest == told["digest"]
+
+
+@pytest.mark.parametrize("options_first", [False, True])
+def test_what_it_proposes_can_be_pasted(tmp_path, options_first) -> None:
+    pd.DataFrame(table(CLEAN + "blue cube train")).to_csv(tmp_path / "my leaky.csv", index=False)
+    ask = ["--factors", "colour,shape", "--where", "colour <> 'x'"]
+    done = run(tmp_path, *(ask if options_first else []), "my leaky.csv", *([] if options_first else ask))
+    anew = next(line for line in done.stdout.splitlines() if "recombine split" in line)
+    words = shlex.split(anew.replace("next", ""))
+    assert words[2:5] == ["my leaky.csv", "--where", "colour <> 'x'"]
+    assert "--where \"colour <> 'x'\"" in anew
+    made = CliRunner().invoke(app, [*words[1:2], str(tmp_path / words[2]), *words[3:-1], str(tmp_path / words[-1])])
+    assert made.exit_code == 0, made.exception
+    assert recombine.lint(tmp_path / "anew.parquet", factors=CD, split="held").grade == "pass"
+
+
+def test_tables_for_the_sides_are_not_split_alone(tmp_path) -> None:
+    frame = pd.DataFrame(table(CLEAN)).drop(columns="split")
+    frame.to_csv(tmp_path / "train.csv", index=False)
+    frame[3:].to_csv(tmp_path / "test.csv", index=False)
+    done = run(tmp_path, "--train", "train.csv", "--test", "test.csv", "-f", "colour,shape")
+    assert done.returncode == 3
+    assert "recombine split" not in done.stdout
+
+
+def test_one_file_for_both_sides_is_told(tmp_path) -> None:
+    pd.DataFrame(table(CLEAN)).to_csv(tmp_path / "held.csv", index=False)
+    done = run(tmp_path, "--train", "held.csv", "--test", "./held.csv", "-f", "colour,shape")
+    assert done.returncode == 2
+    assert "train and test are the same file './held.csv'" in done.stderr
+    own = table(CLEAN)
+    with pytest.raises(SettingError, match="train and test are the same table"):
+        recombine.lint(train=own, test=own, factors=CD)
 
 
 # --- engines and size

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -177,7 +178,7 @@ def test_rows_that_miss_a_factor_get_no_side_or_are_a_value(tmp_path) -> None:
     back = pd.read_parquet(tmp_path / "a.parquet")
     assert len(back) == 300
     assert back.split.isna().tolist() == frame.colour.isna().tolist()
-    assert made.reasons == ("30 rows miss a factor and got no side; missing='value' gives them one.",)
+    assert made.reasons == ("30 rows miss a factor and got no side; missing='value' (--missing value) gives them one.",)
     assert recombine.lint(tmp_path / "a.parquet", factors=CD).grade == "pass"
     valued = write(frame, tmp_path / "b.parquet", recombine.HoldOutCombinations(CD, missing="value"))
     assert valued.reasons == ()
@@ -205,7 +206,10 @@ def test_combinations_on_neither_side_are_written_and_told(tmp_path) -> None:
     made = write(products(), tmp_path / "a.parquet", LeavesOut(CD))
     back = pd.read_parquet(tmp_path / "a.parquet")
     assert set(back[back.split.isna()].colour) == {"green", "red"}
-    assert made.reasons == ("10 combinations are on neither side, as the splitter leaves them out.",)
+    assert made.reasons == (
+        "That every value stays in training is not guaranteed, and it does not: training lacks colour 'black'.",
+        "10 combinations are on neither side, as the splitter leaves them out.",
+    )
     assert made.side(("green", "disc")) is None
 
 
@@ -500,7 +504,10 @@ def test_by(folder, words, held) -> None:
         (("--by", "donut", "--hole", "1,2", "--hole", "y=1,2"), "one for each by its name"),
         (("--hold", "x1"), "FACTOR=VALUE"),
         (("--missing", "perhaps"), "write 'leave out' or 'value'"),
-        (("--share", "7"), "between 0 and 1"),
+        (("--share", "7"), "such as --share 0.2"),
+        (("--share", "0.9"), "write --share 0.8333, or ask for a weaker guarantee"),
+        (("--by", "divergence", "--share", "0.05"), "write --atom-limit 0."),
+        (("--by", "kfold", "--folds", "1"), "write --folds 5"),
         (("--out", "grid.csv"), "is the table that is to be split"),
     ],
 )
@@ -529,3 +536,34 @@ def test_what_the_command_prints(folder) -> None:
     done = run(folder, "split", "grid.csv", "-f", "x,y", "-o", "parts", "--share", "0.25")
     assert "9 combinations with 9 rows (25 %) are held out" in " ".join(done.stdout.split())
     assert "next   recombine lint parts --factors x,y" in done.stdout
+
+
+def pasted(folder: Path, printed: str) -> list[int]:
+    """The exit codes of the commands that were proposed."""
+    lines = [line.partition("recombine ")[2] for line in printed.splitlines() if " recombine " in line]
+    return [run(folder, *shlex.split(line)).returncode for line in lines]
+
+
+@pytest.mark.parametrize("column", ["my split", "order", 'a "b"', "held"])
+def test_what_it_proposes_can_be_pasted(folder, column) -> None:
+    done = run(folder, "split", "grid.csv", "-f", "x,y", "-o", "held.csv", "--column", column)
+    assert pasted(folder, done.stdout) == [0, 0]
+
+
+def test_folds_say_what_is_not_guaranteed(folder) -> None:
+    ask = ("split", "grid.csv", "-f", "x,y", "--by", "kfold", "--folds", "3", "-o")
+    kept = run(folder, *ask, "kept.csv", "--guarantee", "values")
+    assert "not guaranteed" not in kept.stdout
+    assert pasted(folder, kept.stdout) == [0]
+    done = run(folder, *ask, "folds.csv")
+    assert "is not guaranteed (guarantee='none'), though in every fold it does" in " ".join(done.stdout.split())
+    with (folder / "grid.csv").open("a") as file:
+        file.write("9,0,99\n")
+    done = run(folder, *ask, "lost.csv")
+    assert "in 1 of 3 folds it does not: fold" in " ".join(done.stdout.split())
+    assert "takes away x '9'" in " ".join(done.stdout.split())
+    assert pasted(folder, done.stdout) == [0]
+    (folder / "grid.csv").write_text("x,y\n" + "".join(f"{k},{k}\n" for k in range(6)))
+    done = run(folder, *ask, "alone.csv")
+    assert "in 3 of 3 folds it does not" in " ".join(done.stdout.split())
+    assert pasted(folder, done.stdout) == [0]

@@ -31,7 +31,7 @@ def demo(
             instead=f"recombine demo --force, or recombine demo my-{file.name}",
         )
     write_text(file, _table(seed))
-    say(f"{file} now holds {_ROWS} made-up products: their material, garment and label.\n")
+    say(f"{file} now holds {_ROWS} made-up products: their id, material, garment and label.\n")
     say(f"next   recombine audit {file} --factors material,garment --target label --report audit.html")
     say(f"       recombine predict {file} --factors material,garment --target label --backtest")
 
@@ -45,10 +45,10 @@ def _table(seed: int) -> str:
     made = {material: draw.sample(others, k=draw.randint(2, 5)) for material in _MATERIALS} | {"suede": ["gloves"]}
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
-    writer.writerow(["material", "garment", "label"])
-    for _ in range(_ROWS):
+    writer.writerow(["id", "material", "garment", "label"])
+    for row in range(1, _ROWS + 1):
         material = draw.choices(_MATERIALS, weights=range(len(_MATERIALS), 0, -1))[0]
         garment = draw.choice(made[material])
         warm = (material in _WARM) + (garment in ("coat", "gloves", "hat", "scarf")) + draw.random() * 0.5
-        writer.writerow([material, garment, "warm" if warm > 1 else "light"])
+        writer.writerow([row, material, garment, "warm" if warm > 1 else "light"])
     return lines.getvalue()

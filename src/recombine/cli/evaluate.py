@@ -10,6 +10,7 @@ import recombine
 from recombine.cli import gates, options, reading
 from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_evaluation import summary
+from recombine.evaluation.split_column import split_column
 from recombine.files import write_text
 
 
@@ -121,7 +122,8 @@ def evaluate(
     if as_json:
         say(json.dumps(_for_machines(found, checked), indent=2, ensure_ascii=False))
     else:
-        summary(found, checked)
+        told = train is not None or split is not None
+        summary(found, checked, split=None if told else split_column(data or source, table=table))
         page_written(report, out)
     raise typer.Exit(gates.exit_code(checked))
 

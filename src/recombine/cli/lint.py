@@ -10,6 +10,7 @@ import recombine
 from recombine.cli import options, reading
 from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_lint import summary
+from recombine.errors import without_password
 
 EXIT_CODES = {"pass": 0, "fail": 3, "not enough evidence": 4}
 
@@ -81,10 +82,23 @@ def lint(
     if as_json:
         say(json.dumps(found.record().to_json(), indent=2, ensure_ascii=False))
     else:
-        summary(found)
+        alone = source if source is not None and not against else None
+        summary(found, again=_read_again(alone, where=where, bins=bins, missing=missing, table=table))
         page_written(None, out)
     raise typer.Exit(EXIT_CODES[found.grade])
 
 
 def _sides(**words: list[str]) -> Any:
     return {side: options.names(given) for side, given in words.items() if given}
+
+
+def _read_again(
+    source: str | None, *, where: str | None, bins: list[str], missing: str, table: str | None
+) -> list[str] | None:
+    """The words by which another command reads the same table; none where the split lies in several."""
+    if source is None:
+        return None
+    words = [without_password(source) if "://" in source else source]
+    for name, given in (("--where", where), ("--table", table), *(("--bins", one) for one in bins)):
+        words += [] if given is None else [name, given]
+    return words + ([] if missing == "leave out" else ["--missing", missing])

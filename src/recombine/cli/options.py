@@ -141,6 +141,26 @@ def gates(given: Iterable[str]) -> dict[str, float]:
     return found
 
 
+def quoted(word: str) -> str:
+    """A word as it is pasted into a shell: in double quotes where that reads better than what `shlex` would write.
+
+    >>> print(quoted("split = 'train'"), quoted("my file.csv"), quoted("plain"))
+    "split = 'train'" 'my file.csv' plain
+    """
+    if "'" in word and not set("$`\\!") & set(word):  # which mean something within double quotes
+        return '"' + word.replace('"', '\\"') + '"'
+    return shlex.quote(word)
+
+
+def pasted(words: Iterable[str]) -> str:
+    """A command of several words, ready to be pasted.
+
+    >>> print(pasted(["recombine", "audit", "table.csv", "--where", "split = 'train'"]))
+    recombine audit table.csv --where "split = 'train'"
+    """
+    return " ".join(map(quoted, words))
+
+
 def command_line() -> str:
     """What was typed, ready to be pasted, without passwords."""
-    return shlex.join(["recombine", *(without_password(word) if "://" in word else word for word in sys.argv[1:])])
+    return pasted(["recombine", *(without_password(word) if "://" in word else word for word in sys.argv[1:])])

@@ -11,6 +11,7 @@ from recombine.cli import gates, options, reading
 from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_plan import summary
 from recombine.files import write_text
+from recombine.planning.settings import check_settings
 
 
 def plan(
@@ -34,10 +35,16 @@ def plan(
     ] = None,
     target: Annotated[str | None, typer.Option("--target", "-t", help="The column that a model would predict.")] = None,
     salience: Annotated[
-        str,
-        typer.Option("--salience", "-s", help="For variance, what the learner weighs: relu:3 · order:0,0.3,0.4 · fit."),
-    ] = "relu:3",
-    ridge: Annotated[float, typer.Option(help="For variance, the noise that the learner allows for.")] = 0.0,
+        str | None,
+        typer.Option(
+            "--salience",
+            "-s",
+            help="For variance, what the learner weighs: relu:3, if nothing is said · order:0,0.3,0.4 · fit.",
+        ),
+    ] = None,
+    ridge: Annotated[
+        float | None, typer.Option(help="For variance, the noise that the learner allows for; 0 if nothing is said.")
+    ] = None,
     replay: Annotated[
         bool, typer.Option("--replay", help="Compare the plan's order with random ones on the table's own past.")
     ] = False,
@@ -66,6 +73,7 @@ def plan(
     """Which combinations should be collected next, and what would each of them buy?"""
     asked = options.gates(fail_under)
     options.check_page(report)
+    check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge)
     with Watch("counting combinations") as watch:
         support = reading.read(
             source,

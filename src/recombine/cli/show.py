@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from recombine.cli import options
 from recombine.cli.gates import lines as gate_lines
 from recombine.errors import RecombineError
 from recombine.words import count, measure, percent
@@ -240,7 +241,7 @@ def _asked_of(verb: str, words: list[str], *, but: Collection[str]) -> str:
         value = [next(rest, "")] if option and word == name and name not in _FLAGS else []
         if not option or (name in _READING and name not in but):
             kept += [word, *value]
-    return shlex.join(["recombine", verb, *kept])
+    return options.pasted(["recombine", verb, *kept])
 
 
 def next_commands(console: Console, lines: list[tuple[str, str]]) -> None:

@@ -15,8 +15,8 @@ _SIGN = {"fine": "green", "doubtful": "yellow", "failing": "red", "not enough ev
 _SHOWN = 5
 
 
-def summary(found: Any, gates: dict[str, dict[str, Any]]) -> None:
-    """The evaluation on one screen."""
+def summary(found: Any, gates: dict[str, dict[str, Any]], *, split: str | None = None) -> None:
+    """The evaluation on one screen; `split` is a column that could tell what was trained on, where nothing did."""
     console = console_for()
     width = min(console.width, 100)
     console.print()
@@ -33,7 +33,10 @@ def summary(found: Any, gates: dict[str, dict[str, Any]]) -> None:
     console.print(_worst(found))
     for line in gate_lines(gates):
         console.print(line)
-    next_commands(console, _next(found))
+    next_commands(console, _next(found, split))
+    if found.outcomes.training is None and split is None:
+        told = "To tell seen from unseen combinations, add --train and the table that the model was trained on."
+        console.print(Padding(told, (0, 2, 1, 2)), width=width)
 
 
 def _sides(found: Any) -> Table:
@@ -69,8 +72,7 @@ def _against(found: Any) -> Table:
 
 
 def _worst(found: Any) -> Table:
-    what = "worst of the tested" + (f"; {found.untested.total:,} untested" if found.untested.total else "")
-    table = _table(what, *_right("rows", "raw", "shrunk"))
+    table = _table("worst tested", *_right("rows", "raw", "shrunk"))
     table.add_column("interval", no_wrap=True)
     table.add_column("parts give", justify="right")
     table.add_column("", no_wrap=True)
@@ -118,12 +120,12 @@ def _points(found: Any, number: float | None) -> str:
     return f"{100 * number:+.3g}" if found.score.is_share else f"{number:+.3g}"
 
 
-def _next(found: Any) -> list[tuple[str, str]]:
+def _next(found: Any, split: str | None) -> list[tuple[str, str]]:
     command = found.provenance.command or "recombine evaluate …"
     words = set(shlex.split(command))
     lines = []
-    if not {"--train", "--split"} & words:
-        lines.append((f"{command} --train TRAINING_TABLE", "tell seen from unseen combinations"))
+    if split is not None:
+        lines.append((f"{command} --split {shlex.quote(split)}", "tell seen from unseen combinations"))
     if not {"--report", "-r"} & words:
         lines.append((f"{command} --report evaluation.html", "see the map of scores, and every combination"))
     if "--fail-under" not in words and found.score.better == "higher" and found.side("unseen").rows:

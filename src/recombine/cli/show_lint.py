@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+from recombine.cli.options import pasted
 from recombine.cli.show import console_for, next_commands
 
 _SIGN = {
@@ -18,15 +19,18 @@ _SIGN = {
 }
 
 
-def summary(lint: Any) -> None:
-    """The lint on one screen; checks that were not asked for are left to --json and --out."""
+def summary(lint: Any, *, again: list[str] | None) -> None:
+    """The lint on one screen; checks that were not asked for are left to --json and --out.
+
+    `again` are the words by which another command reads the table, None where the split lies in several.
+    """
     console = console_for()
     width = min(console.width, 100)
     console.print()
     console.print(Padding(f"[bold {_SIGN[lint.grade]}]{escape(lint.verdict)}[/]", (0, 2)), width=width)
     console.print()
     console.print(_checks(lint), width=max(width, 60))
-    next_commands(console, _next(lint))
+    next_commands(console, _next(lint, again))
 
 
 def _checks(lint: Any) -> Table:
@@ -41,7 +45,7 @@ def _checks(lint: Any) -> Table:
     return table
 
 
-def _next(lint: Any) -> list[tuple[str, str]]:
+def _next(lint: Any, again: list[str] | None) -> list[tuple[str, str]]:
     command = lint.provenance.command or "recombine lint …"
     words = set(shlex.split(command))
     lines = []
@@ -50,10 +54,8 @@ def _next(lint: Any) -> list[tuple[str, str]]:
         lines.append((f"{command} --out lint", "save the manifest and all culprits"))
     if lint.expect == "combinations" and not {"--expect", "-e"} & words and lint["combinations"].verdict == "fail":
         lines.append((f"{command} --expect rows", "if it was never meant to hold out combinations"))
-    if lint.grade == "fail":
-        factors = shlex.quote(",".join(lint.factors))
-        source = next((word for word in shlex.split(command)[2:] if not word.startswith("-")), "TABLE")
-        lines.append(
-            (f"recombine split {shlex.quote(source)} --factors {factors} --out split.parquet", "hold out anew")
-        )
+    if lint.grade == "fail" and again is not None:
+        column = next(name for name in ("held", "held2") if name != lint.provenance.settings["split"])
+        anew = ["recombine", "split", *again, "--factors", ",".join(lint.factors), "--column", column]
+        lines.append((pasted([*anew, "--out", "anew.parquet"]), "hold out anew"))
     return lines

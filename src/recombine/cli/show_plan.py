@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+from recombine.cli import options
 from recombine.cli.gates import lines as gate_lines
 from recombine.cli.show import console_for, next_commands, short
 from recombine.words import count, measure
@@ -83,7 +84,7 @@ def _next(plan: Any) -> list[tuple[str, str]]:
     if not plan.table.num_rows and plan.goal == "determined":
         return [(f"{_without_goal(command)} --goal leverage", "make the weakest of them firmer")]
     if not {"--report", "-r"} & words:
-        lines.append((f"{command} --report plan.html", "see the curve and the map"))
+        lines.append((f"{command} --report plan.html", "see the curve and the whole list"))
     if not {"--out", "-o"} & words:
         lines.append((f"{command} --out plan", "save the whole list"))
     if "--replay" not in words and len(plan.support) >= 5:
@@ -98,4 +99,4 @@ def _without_goal(command: str) -> str:
         if name in words:
             place = words.index(name)
             del words[place : place + 2]
-    return shlex.join([word for word in words if not word.startswith("--goal=")])
+    return options.pasted([word for word in words if not word.startswith("--goal=")])

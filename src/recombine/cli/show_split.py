@@ -1,6 +1,5 @@
 """What `recombine split` prints: the answer first, then the sides and what was promised, then what to do next."""
 
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +7,12 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+from recombine.cli.options import quoted
 from recombine.cli.show import console_for, next_commands
 from recombine.splits.writing.destination import place_beside
 from recombine.words import percent
+
+_PLAIN_NAMES = ("split", "held")
 
 
 def summary(split: Any, out: Path) -> None:
@@ -44,13 +46,32 @@ def _sides(split: Any) -> Table:
 
 
 def _next(split: Any, out: Path) -> list[tuple[str, str]]:
-    factors = shlex.quote(",".join(split.factors))
-    column = "" if split.column == "split" else f" --split {shlex.quote(split.column)}"
-    if any(side.name.isdigit() for side in split.sides):
-        return []
-    lint = f"recombine lint {shlex.quote(str(out))} --factors {factors}{column}"
-    where = shlex.quote(f"{split.column} = 'train'")
+    asked = f"{quoted(str(out))} --factors {quoted(','.join(split.factors))}"
+    column = "" if split.column == "split" else f" --split {quoted(split.column)}"
+    lint = f"recombine lint {asked}{column}"
+    folds = [side.name for side in split.sides if side.name.isdigit()]
+    if folds:
+        return [_next_of_folds(split, lint, folds)]
+    where = quoted(f"{_in_sql(split.column)} = 'train'")
+    if split.takes_away:
+        lint += " --expect rows"
     return [
         (lint, "check it, now or in CI"),
-        (f"recombine audit {shlex.quote(str(out))} --factors {factors} --where {where}", "what training still tells"),
+        (f"recombine audit {asked} --where {where}", "what training still tells"),
     ]
+
+
+def _next_of_folds(split: Any, lint: str, folds: list[str]) -> tuple[str, str]:
+    """The check of a fold: the first that leaves every value in training, as another could not pass as it stands."""
+    lost = split.takes_away
+    test = next((fold for fold in folds if fold not in lost), folds[0])
+    train = ",".join(fold for fold in folds if fold != test)
+    sides = f"{lint} --train-side {train} --test-side {test}"
+    if test in lost:
+        return f"{sides} --expect rows", "check a fold; every fold takes values out of training"
+    return sides, f"check fold {test}" + ("; a fold that takes a value away would fail" if lost else ", and so on")
+
+
+def _in_sql(column: str) -> str:
+    """A column's name in a condition; quoted, as it may hold a space or be a word of SQL."""
+    return column if column in _PLAIN_NAMES else '"' + column.replace('"', '""') + '"'

@@ -62,30 +62,26 @@ def split(
     """Hold out combinations honestly: write the table with a split column, and a manifest that can be checked."""
     chosen = by or ("conjunctions" if hold else "combinations")
     only_for_seen = bool(seen_share) and "seed" not in split_options.known(chosen)
-    splitter = split_options.splitter(
-        chosen,
-        options.names(factors),
-        {
-            "share": share,
-            "guarantee": guarantee,
-            "strata": strata,
-            "conjunctions": split_options.held(hold),
-            "order": order,
-            "n_splits": folds,
-            "hole": split_options.limits("--hole", hole, pairs=True),
-            "at": split_options.limits("--at", at, pairs=False),
-            "width": width,
-            "through": split_options.through(through),
-            "atom_limit": atom_limit,
-            "seed": None if only_for_seen else seed,
-            "bins": options.bins(bins),
-            "missing": split_options.missing(missing),
-        },
-    )
-    with Watch("splitting") as watch:
+    settings = {
+        "share": share,
+        "guarantee": guarantee,
+        "strata": strata,
+        "conjunctions": split_options.held(hold),
+        "order": order,
+        "n_splits": folds,
+        "hole": split_options.limits("--hole", hole, pairs=True),
+        "at": split_options.limits("--at", at, pairs=False),
+        "width": width,
+        "through": split_options.through(through),
+        "atom_limit": atom_limit,
+        "seed": None if only_for_seen else seed,
+        "bins": options.bins(bins),
+        "missing": split_options.missing(missing),
+    }
+    with split_options.as_options(), Watch("splitting") as watch:
         made = recombine.write_split(
             source,
-            splitter=splitter,
+            splitter=split_options.splitter(chosen, options.names(factors), settings),
             out=out,
             column=column,
             seen_share=seen_share,

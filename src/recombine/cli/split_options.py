@@ -1,11 +1,13 @@
 """The splitter that the options of `recombine split` describe; an option that it does not know is refused."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import recombine
 from recombine.cli import options
-from recombine.errors import SettingError, nearest
+from recombine.errors import RecombineError, SettingError, nearest
 
 _ALWAYS = ("bins", "missing")
 _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -19,6 +21,10 @@ _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "divergence": ("CompoundDivergence", ("share", "atom_limit", "seed")),
 }
 _OPTIONS = {"conjunctions": "--hold", "n_splits": "--folds", "atom_limit": "--atom-limit"}
+_SETTING = re.compile(
+    r"\b(?P<name>share|guarantee|strata|order|n_splits|width|atom_limit|seed|column|missing|at)="
+    r"(?:'(?P<text>[^' ]+)'|(?P<number>-?[\d.]*\d))"
+)
 _NEEDED = {
     "conjunctions": ("--hold", 'say what to hold out: --hold "colour=red,shape=square", or a number: --hold 3'),
     "hole": ("--hole", "give limits: --hole 6,22, or --hole x=6,22 once for each factor"),
@@ -36,7 +42,7 @@ def splitter(by: str, factors: list[str], given: Mapping[str, Any]) -> Any:
     settings = {name: value for name, value in given.items() if value not in (None, [], {})}
     for name in settings:
         if name not in (*known, *_ALWAYS):
-            option = _OPTIONS.get(name, f"--{name}")
+            option = _option(name)
             owners = [word for word, (_, theirs) in _KINDS.items() if name in theirs]
             raise SettingError(
                 f"{option} with --by {by}",
@@ -48,6 +54,31 @@ def splitter(by: str, factors: list[str], given: Mapping[str, Any]) -> Any:
             option, instead = _NEEDED[name]
             raise SettingError(f"--by {by} without {option}", why="it cannot know what to hold out", instead=instead)
     return getattr(recombine, kind)(factors, **settings)
+
+
+@contextmanager
+def as_options() -> Iterator[None]:
+    """What the library says of its settings, said in options: `--atom-limit 0.138` rather than `atom_limit=0.138`."""
+    try:
+        yield
+    except RecombineError as error:
+        what, why, instead = map(in_options, (error.what, error.why, error.instead))
+        raise type(error)(what, why=why, instead=instead) from error
+
+
+def in_options(said: str) -> str:
+    """A sentence with settings as they are written on the command line.
+
+    >>> in_options("write n_splits=5 or more, or guarantee='none'")
+    'write --folds 5 or more, or --guarantee none'
+    """
+    if "(--" in said:  # it names the options already
+        return said
+    return _SETTING.sub(lambda found: f"{_option(found['name'])} {found['text'] or found['number']}", said)
+
+
+def _option(name: str) -> str:
+    return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
 
 
 def known(by: str) -> tuple[str, ...]:

@@ -90,6 +90,13 @@ class Asked:
                 instead="name the model's own column as the prediction",
             )
 
+        if self.target is not None and self.target in answer_columns(self.other):
+            raise SettingError(
+                f"{self.target!r} is both the target and the other model's answers",
+                why="a model that is the truth is always right, so the difference is this model's errors again",
+                instead="name the other model's own column: against='…' (--against …)",
+            )
+
     def _check_score(self) -> None:
         if isinstance(self.prediction, Mapping) and self.score in _FOR_NUMBERS:
             raise SettingError(

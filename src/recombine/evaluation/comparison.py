@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from recombine.evaluation.intervals import FEWEST, Sure, interval
+from recombine.evaluation.intervals import FEWEST, Sure, difference_interval
 from recombine.evaluation.outcomes import Mask, Outcomes
 from recombine.evaluation.reading import Paired
 from recombine.evaluation.scores import known, masks
@@ -48,7 +48,9 @@ def comparison(outcomes: Outcomes, paired: Paired, sure: Sure, *, other: str) ->
 def _compared(outcomes: Outcomes, paired: Paired, name: str, side: Mask, sure: Sure) -> Compared:
     chosen = side & (paired.rows > 0)
     own, other, apart = _statistics(outcomes, paired, chosen)
-    low, high = (interval(apart, sure, f"difference {name}") if apart.combinations else None) or (None, None)
+    share = outcomes.score.is_share
+    found = difference_interval(apart, sure, f"difference {name}", share=share) if apart.combinations else None
+    low, high = found or (None, None)
     return Compared(
         name=name,
         rows=int(paired.rows[chosen].sum()),
@@ -95,11 +97,16 @@ def _verdict(sides: tuple[Compared, ...], outcomes: Outcomes, sure: Sure) -> str
     }[side.better]
     apart = _amount(abs(side.difference), outcomes)
     if side.low is None or side.high is None:
-        few = f"with fewer than {FEWEST} combinations, or none that differ, that may be luck"
-        return f"{where} the models differ by {apart}; {few}."
+        return f"{where} the models differ by {apart}; {_without_interval(side)}, so that may be luck."
     unit = 100 if outcomes.score.is_share else 1
     around = f"{percent(sure.confidence)} interval of other less this {_ends(unit * side.low, unit * side.high)}"
     return f"{where} {worded}: they differ by {apart} ({around})."
+
+
+def _without_interval(side: Compared) -> str:
+    if side.combinations < FEWEST:
+        return f"an interval needs {FEWEST} combinations at least"
+    return "they differ alike on every combination, or too unlike for an interval to rule anything out"
 
 
 def _amount(number: float, outcomes: Outcomes) -> str:

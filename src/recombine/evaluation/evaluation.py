@@ -127,6 +127,12 @@ class Evaluation(Result):
             )
         if name == "worst":
             return self.worst[0].shrunk if self.score.name != "r2" else float("nan")
+        if name not in {side.name for side in self.sides}:
+            raise SettingError(
+                f"no side {name!r}",
+                why="a gate is held against one side, or against the worst combination",
+                instead=f"write one of {', '.join(side.name for side in self.sides)}, worst",
+            )
         found = self.side(name).score
         return float("nan") if found is None else found
 

@@ -4,6 +4,7 @@ The answers may stand beside factors and truth, or in a table of their own that 
 on is told by a column of the same table (`split`) or by a table of its own (`train`).
 """
 
+import shlex
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from recombine.evaluation.rowscores import SCORED, Meant, RowScore, clean, numbe
 from recombine.factors import columns
 from recombine.factors.columns import Key
 from recombine.factors.engine import Progress
-from recombine.factors.sides import sides_of
+from recombine.factors.sides import likeliest, no_side, sides_of
 from recombine.factors.space import text
 from recombine.factors.tally import Ask, Beside, Tally, columns_of, tally, together
 
@@ -244,17 +245,24 @@ def _side(table: Any, asked: Asked, backend: Any) -> Any:
             why="a split says on which side a row stands",
             instead="name the column that holds train and test",
         )
-    sides: dict[Any, str] = dict(sides_of(str(asked.split), values, train=asked.train_side, test=asked.test_side))
+    sides: dict[Any, str] = dict(
+        sides_of(str(asked.split), values, train=asked.train_side, test=asked.test_side, option="train_side=[{!r}]")
+    )
     if not asked.test_side:
         sides |= {value: "test" for value in values if text(value).lower() == _SEEN_SIDE}
     if "test" not in sides.values():
-        listed = ", ".join(repr(text(value)) for value in values[:8])
-        raise ColumnError(
-            f"no value of {asked.split!r} is the test side: it holds {listed}",
-            why="the rows of the test side are scored",
-            instead=f"say which value it is: test_side=[{text(values[-1])!r}] (--test-side {text(values[-1])})",
-        )
+        free = [text(value) for value in values if value not in sides]
+        raise no_side("test", str(asked.split), values, instead=_ask_for_test(free))
     return ibis.cases(*[(column == value, side) for value, side in sides.items()], else_=ibis.null("string"))
+
+
+def _ask_for_test(free: list[str]) -> str:
+    if not free:
+        return "give a split that has rows on another side than training"
+    value = likeliest(free, ["test", "hold", "held", "eval"], alone=True)
+    if value is None:
+        return "say which of them it is: test_side=['VALUE'] (--test-side VALUE)"
+    return f"say which value it is: test_side=[{value!r}] (--test-side {shlex.quote(value)})"
 
 
 def _trained(train: Any, asked: Asked, meant: Meant, progress: Progress | None) -> Tally:

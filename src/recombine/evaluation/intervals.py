@@ -10,6 +10,10 @@ wider, and what is promised is kept (`benchmarks/coverage.py`).
 Scores near their bound have draws without any spread. There a share gets Wilson's interval for as many independent
 answers as the combinations are worth, and where there is no error at all, for one answer a combination.
 
+A difference of shares lies between -1 and 1. Where the draws of one of two shares have no spread, the shares' own
+intervals are put together instead (Newcombe 1998, method 10): studentised draws would reach far beyond what there is.
+An interval that still holds every possible difference says nothing, and is none.
+
 Our own, because the resampling of libraries draws rows, or loops over draws.
 """
 
@@ -22,7 +26,7 @@ from functools import cached_property
 import numpy as np
 
 from recombine.evaluation.distributions import student_quantile
-from recombine.evaluation.statistic import Statistic
+from recombine.evaluation.statistic import Statistic, mean
 from recombine.factors.groups import Numbers
 
 FEWEST = 5
@@ -133,7 +137,7 @@ def interval(
         return _wilson_of(statistic, float(statistic.combinations), sure) if share else None
     found = drawn or resampled([statistic], sure, name)[0]
     usable = found.errors > 1e-9 * found.error
-    if share and (~usable).mean() > _DEGENERATE:
+    if share and _degenerate(found):
         worth = statistic.of_all * (1 - statistic.of_all) / statistic.error**2
         return _wilson_of(statistic, worth, sure)
     shape = (found.value, found.error, statistic.combinations - 1)
@@ -142,19 +146,78 @@ def interval(
 
 
 def gap_interval(
-    one: Statistic, other: Statistic, sure: Sure, name: str, *, drawn: tuple[Resampled, Resampled] | None = None
+    one: Statistic,
+    other: Statistic,
+    sure: Sure,
+    name: str,
+    *,
+    share: bool = False,
+    drawn: tuple[Resampled, Resampled] | None = None,
 ) -> Interval | None:
-    """An interval for the difference of two scores over different combinations, each resampled on its own."""
+    """An interval for the difference of two scores over different combinations, each resampled on its own.
+
+    Of two shares it lies between -1 and 1, and is None where it would hold all of that.
+
+    >>> from recombine.evaluation.statistic import mean
+    >>> rows, right = np.full(5, 10.0), np.array([10.0, 0, 10, 0, 10])
+    >>> seen, unseen = mean(np.full(9, 10.0), np.full(9, 10.0)), mean(rows, right)
+    >>> [round(end, 2) for end in gap_interval(seen, unseen, Sure(), "gap", share=True)]
+    [-0.1, 0.87]
+    """
     if min(one.combinations, other.combinations) < FEWEST:
         return None
     value, error = one.of_all - other.of_all, math.hypot(one.error, other.error)
     if not math.isfinite(value) or error <= 1e-12 * max(1.0, abs(one.of_all), abs(other.of_all)):
         return None
     first, second = drawn or (resampled([one], sure, f"{name} 1")[0], resampled([other], sure, f"{name} 2")[0])
+    if share and (_degenerate(first) or _degenerate(second)):
+        return _square_and_add((one, first), (other, second), sure)
     errors = np.hypot(first.errors, second.errors)
     usable = errors > 1e-9 * error
     freedom = error**4 / sum(part.error**4 / (part.combinations - 1) for part in (one, other))  # Satterthwaite's
-    return _studentised(value, error, freedom, ((first.values - second.values)[usable], errors[usable]), sure)
+    apart = ((first.values - second.values)[usable], errors[usable])
+    found = _studentised(value, error, freedom, apart, sure)
+    return _told(found) if share else found
+
+
+def difference_interval(statistic: Statistic, sure: Sure, name: str, *, share: bool = False) -> Interval | None:
+    """An interval for the mean difference of two scores of the same rows.
+
+    Of two shares it is a share itself, stretched from 0 to 1 over -1 to 1.
+
+    >>> from recombine.evaluation.statistic import difference
+    >>> apart = difference(np.full(5, 10.0), np.array([0.0, 0, 10, 10, 10]), np.full(5, 10.0))
+    >>> [round(end, 2) for end in difference_interval(apart, sure=Sure(), name="x", share=True)]
+    [-0.31, 0.82]
+    """
+    if not share or statistic.combinations < FEWEST or statistic.error <= 1e-12:
+        return interval(statistic, sure, name)
+    rows, apart = statistic.parts.T
+    halved = interval(mean(rows, (rows + apart) / 2), sure, name, share=True)
+    return None if halved is None else _told((2 * halved[0] - 1, 2 * halved[1] - 1))
+
+
+def _degenerate(drawn: Resampled) -> bool:
+    """Whether too many draws have no spread for the others to be trusted."""
+    return bool((drawn.errors <= max(1e-9 * drawn.error, 1e-12)).mean() > _DEGENERATE)
+
+
+def _square_and_add(
+    one: tuple[Statistic, Resampled], other: tuple[Statistic, Resampled], sure: Sure
+) -> Interval | None:
+    """The interval of a difference from those of its two shares."""
+    first, second = (interval(part, sure, "", share=True, drawn=drawn) for part, drawn in (one, other))
+    if first is None or second is None:
+        return None
+    a, b = one[0].of_all, other[0].of_all
+    low = a - b - math.hypot(a - first[0], second[1] - b)
+    return _told((low, a - b + math.hypot(first[1] - a, b - second[0])))
+
+
+def _told(found: Interval) -> Interval | None:
+    """An interval of a difference of shares within what is possible; None where it rules nothing out."""
+    low, high = max(found[0], -1.0), min(found[1], 1.0)
+    return (low, high) if low > -1 or high < 1 else None
 
 
 def _studentised(value: float, error: float, freedom: float, drawn: tuple[Numbers, Numbers], sure: Sure) -> Interval:

@@ -127,7 +127,7 @@ def _score(asked: Asked, kind: Kind) -> Score:
 def _kind(table: Any, asked: Asked, backend: Any) -> tuple[Literal["label", "number"], bool]:
     if asked.kind is not None:
         if asked.kind == "number" and not _numeric(table[asked.target]):
-            raise _other_kind(f"the target {asked.target!r} holds {table[asked.target].type()}, not numbers")
+            raise _not_numbers(table, asked)
         return asked.kind, False
     found = target_kind(table, asked.question, backend) or "label"
     floating = isinstance(asked.prediction, str) and table[asked.prediction].type().is_floating()
@@ -157,6 +157,18 @@ def _other_kind(what: str) -> ColumnError:
         why="an answer can be compared with the truth where both are labels or both are numbers",
         instead="name the column with the model's own answer, or for probabilities write score='logloss' "
         "(--score logloss), or say target_kind='label' or 'number' (--target-kind)",
+    )
+
+
+def _not_numbers(table: Any, asked: Asked) -> ColumnError:
+    what = f"the target {asked.target!r} holds {table[asked.target].type()}, not numbers"
+    if asked.score is None or asked.own_score is not None:
+        return _other_kind(what)
+    return ColumnError(
+        what,
+        why=f"{asked.score} is for numbers, and these are labels",
+        instead="write score='accuracy' (--score accuracy), or where the prediction is a probability "
+        "score='logloss' (--score logloss)",
     )
 
 

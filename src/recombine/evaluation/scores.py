@@ -74,7 +74,7 @@ def _gap(outcomes: Outcomes, sure: Sure, drawn: dict[str, Resampled]) -> Gap | N
     if not math.isfinite(value):
         return None
     both = (drawn[names[0]], drawn[names[1]]) if set(names) <= set(drawn) else None
-    low, high = gap_interval(better, worse, sure, "gap", drawn=both) or (None, None)
+    low, high = gap_interval(better, worse, sure, "gap", share=outcomes.score.is_share, drawn=both) or (None, None)
     return Gap(value, low, high)
 
 

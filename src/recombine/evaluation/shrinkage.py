@@ -17,6 +17,7 @@ from recombine.factors.groups import Numbers
 
 _WEAK = 2.0  # prior rows where too few combinations tell how much they differ
 _PRIOR_FREEDOM = 4.0
+_JEFFREYS = 0.5  # right and wrong rows that are added at least, so that a row or two never look certain
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +57,17 @@ def _sides(outcomes: Outcomes) -> list[Mask]:
 
 
 def _shares(outcomes: Outcomes, chosen: Mask, sure: Sure) -> tuple[Numbers, Numbers, Numbers]:
-    """The beta-binomial: so many rows of the side's mean are added to each combination's own."""
+    """The beta-binomial: so many rows of the side's mean are added to each combination's own.
+
+    Where all rows of a combination agree, in every combination, the moments say that a row tells all about its
+    combination. Half a right and half a wrong row are added even then, as Jeffreys would.
+    """
     rows, right = outcomes.rows[chosen], outcomes.total[chosen]
     middle = (right.sum() + 0.5) / (rows.sum() + 1)
     strength = _strength(rows, right / rows)
     pairs, place = np.unique(np.stack([rows, right]), axis=1, return_inverse=True)  # few, however many combinations
-    a, b = middle * strength + pairs[1], (1 - middle) * strength + pairs[0] - pairs[1]
+    a = max(middle * strength, _JEFFREYS) + pairs[1]
+    b = max((1 - middle) * strength, _JEFFREYS) + pairs[0] - pairs[1]
     low, high = (beta_quantile(tail, a, b) for tail in (sure.tail, 1 - sure.tail))
     place = place.ravel()
     return (a / (a + b))[place], low[place], high[place]

@@ -5,7 +5,7 @@ from typing import Literal
 
 from recombine.evaluation.comparison import Comparison
 from recombine.evaluation.deviations import Deviations
-from recombine.evaluation.intervals import Sure
+from recombine.evaluation.intervals import FEWEST, Sure
 from recombine.evaluation.outcomes import Outcomes, Score
 from recombine.evaluation.scores import Gap, Side
 from recombine.evaluation.untested import Untested
@@ -187,13 +187,22 @@ def _gap_reason(found: Findings) -> str:
         return ""
     if gap.low is None or gap.high is None:
         few = min(found.sides["seen"].combinations, found.sides["unseen"].combinations)
-        return f"The gap has no interval: {count(few)} combinations on one side are too few, or none of them differ."
+        return f"The gap has no interval: {_without_interval(few)}."
     sure = "" if gap.low > 0 or gap.high < 0 else ", so it may be luck"
     scaled = (100 * gap.low, 100 * gap.high) if found.score.is_share else (gap.low, gap.high)
     unit = " points" if found.score.is_share else ""
     low, high = (f"{end:.0f}" if found.score.is_share else measure(end) for end in scaled)
     return (
         f"The {percent(found.sure.confidence)} interval of the gap, over combinations, is {low} to {high}{unit}{sure}."
+    )
+
+
+def _without_interval(few: int) -> str:
+    if few < FEWEST:
+        return f"{count(few)} combination{'' if few == 1 else 's'} on one side {'is' if few == 1 else 'are'} too few"
+    return (
+        f"with {count(few)} combinations on one side, their scores differ not at all, or so much that it would rule "
+        "nothing out"
     )
 
 

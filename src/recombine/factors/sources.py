@@ -5,6 +5,7 @@ are lent to DuckDB without a copy.
 """
 
 import glob
+import shlex
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -44,6 +45,7 @@ _OBJECT_STORES = {"s3", "s3a", "s3n", "gs", "gcs", "r2", "az", "azure", "abfss",
 _IN_FOLDERS = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
 _DUCKDB_FILES = {".duckdb", ".ddb"}
 _DUCKDB_TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
+_UNREAD_LINES = "Error when sniffing file"
 _EXTRAS = {"postgres": "postgres", "postgresql": "postgres", "pyspark": "spark", "spark": "spark"}
 
 
@@ -432,8 +434,17 @@ def _remedy(name: str, error: Exception, engine: str) -> str:
         return "check the address, and that this machine is allowed to read it"
     if scheme or engine != "duckdb":
         return "check that the server is up, and that its user may read the table"
-    if "utf-8" in str(error).lower():
-        return f"turn it into UTF-8: iconv -f WINDOWS-1252 -t UTF-8 '{name}' > utf8.csv"
+    return _remedy_of_file(name, str(error))
+
+
+def _remedy_of_file(name: str, said: str) -> str:
+    if "not utf-8" in said.lower():
+        return f"turn it into UTF-8: iconv -f WINDOWS-1252 -t UTF-8 {shlex.quote(name)} > utf8.csv"
+    if _UNREAD_LINES in said:  # it names UTF-8, too, but only as what was tried
+        return (
+            "give every line the same columns and the same ending; where endings are mixed: "
+            f"tr -d '\\r' < {shlex.quote(name)} > plain.csv"
+        )
     if _suffix(name) in (".parquet", ".pq"):
         return "check that the file is whole and is what its name says (a half-copied Parquet file looks like this)"
     return "check that the file is whole, that every line has the same columns, and that several files are alike"
@@ -443,6 +454,8 @@ def _first_line(error: Exception) -> str:
     several = len(error.args) > 1 and all(isinstance(part, str) for part in error.args)
     said = "\n".join(error.args) if several else str(error)
     lines = [line.strip() for line in said.splitlines() if line.strip()] or [type(error).__name__]
+    if _UNREAD_LINES in lines[0]:
+        return "its lines do not agree on a separator, quotes, line endings and a number of columns"
     if several or "CSV Error" in lines[0]:  # the first line alone says only where
         lines = [". ".join(line for line in lines[:3] if not line.startswith("Original Line"))]
     return lines[0][:300]

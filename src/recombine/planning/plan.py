@@ -6,13 +6,13 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from recombine import records
-from recombine.errors import SettingError, nearest
+from recombine.errors import SettingError
 from recombine.factors import stored
 from recombine.factors.support import Support
 from recombine.planning import wording
@@ -25,13 +25,14 @@ from recombine.planning.firmness import firmness
 from recombine.planning.lines import COLUMNS, Line, Point, curve, table
 from recombine.planning.replay import Learning, Replay
 from recombine.planning.replay import replay as replayed
+from recombine.planning.settings import Goal, check_settings
 from recombine.records import Provenance, Record, Result
 from recombine.theory.salience import Salience
 
-Goal = Literal["determined", "pairs", "triples", "leverage", "variance"]
-GOALS: tuple[str, ...] = get_args(Goal)
 _SHARES = {"leverage": "firm", "variance": "explained"}
 _SAVED_LINES = 200
+_SALIENCE = "relu:3"
+_RIDGE = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +165,8 @@ def plan(
     goal: Goal = "determined",
     budget: float | None = None,
     costs: Any = None,
-    salience: Salience | str = "relu:3",
-    ridge: float = 0.0,
+    salience: Salience | str | None = None,
+    ridge: float | None = None,
     replay: bool = False,
     seed: int = 0,
     progress: Progress | None = None,
@@ -174,20 +175,21 @@ def plan(
 
     `goal` is "determined" (the fewest after which everything can be worked out), "pairs" or "triples" (every pair or
     triple of values seen together), "leverage" (what hangs on least evidence hangs on more) or "variance" (what tells
-    a kernel-like learner most; `salience` and `ridge` describe it). `costs` is a CSV file or a table with factors as
-    columns and `cost`. `budget` is in units of cost: what is needed unless given, at most 50 for leverage and
-    variance. `replay` compares the plan's order with random ones on the table's own past.
+    a kernel-like learner most; `salience`, "relu:3" unless given, and `ridge`, 0 unless given, describe it, and are
+    refused with another goal). `costs` is a CSV file or a table with factors as columns and `cost`. `budget` is in
+    units of cost: what is needed unless given, at most 50 for leverage and variance. `replay` compares the plan's order
+    with random ones on the table's own past.
     """
-    _refuse(support, goal, budget, ridge)
+    _check_support(support)
+    check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge)
+    learning = Learning(_SALIENCE if salience is None else salience, _RIDGE if ridge is None else ridge)
     tell: Progress = progress or _silent
     collectable = Collectable(support, Costs.of(costs, support.space))
-    choice = _choose(collectable, goal, budget, Learning(salience, ridge), seed, tell)
-    past = None
-    if replay:
-        past = replayed(support, goal, learning=Learning(salience, ridge), seed=seed, tell=tell)
+    choice = _choose(collectable, goal, budget, learning, seed, tell)
+    past = replayed(support, goal, learning=learning, seed=seed, tell=tell) if replay else None
     settings: dict[str, Any] = {"seed": seed, "costs": len(collectable.costs.prices)}
     if goal == "variance":
-        settings |= {"salience": str(salience), "ridge": ridge}
+        settings |= {"salience": str(learning.salience), "ridge": learning.ridge}
     return _assembled(support, goal, budget, choice, past, settings)
 
 
@@ -219,27 +221,13 @@ def _silent(_: str, __: float | None) -> None:
     """Nobody listens."""
 
 
-def _refuse(support: Any, goal: str, budget: Any, ridge: Any) -> None:
+def _check_support(support: Any) -> None:
     if not isinstance(support, Support):
         raise SettingError(
             f"recombine.plan was given a {type(support).__name__}",
             why="it takes the support of a table",
             instead="read it first: recombine.plan(recombine.read(table, factors=['material', 'garment']))",
         )
-    if goal not in GOALS:
-        raise SettingError(f"goal={goal!r}", why="there is no such goal", instead=nearest(str(goal), GOALS))
-    if budget is not None and not (_is_number(budget) and budget >= 0):
-        raise SettingError(
-            f"budget={budget!r}",
-            why="a budget is a number from 0 on, in units of cost",
-            instead="write for example budget=50, or leave it out for what is needed",
-        )
-    if not (_is_number(ridge) and ridge >= 0):
-        raise SettingError(f"ridge={ridge!r}", why="a ridge is a number from 0 on", instead="write ridge=0.0")
-
-
-def _is_number(given: Any) -> bool:
-    return isinstance(given, int | float | np.number) and not isinstance(given, bool) and math.isfinite(given)
 
 
 def _assembled(

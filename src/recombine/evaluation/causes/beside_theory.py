@@ -34,6 +34,10 @@ POINTS = 2_000
 _FEWEST = 5
 _FEWEST_DRAWS, _MOST_WORK = 200, 5 * 10**7
 _LEVEL = (0.025, 0.975)
+_ALL_SEEN = (
+    "The prediction and the measurement have no unseen combination in common, as the prediction was made from a table "
+    "that holds all of them: make it from the training rows alone (recombine predict … --where \"split = 'train'\")."
+)
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ def beside(outcomes: Outcomes, prediction: Prediction, *, draws: int = 2_000, se
     shown = thinned(use.tolist(), POINTS, seed=seed)
     names = [VERDICTS[code] for code in joined.verdict[shown]]
     return BesideTheory(
-        verdict=_sentence(rank, len(use)),
+        verdict=_ALL_SEEN if _made_from_everything(outcomes, joined) else _sentence(rank, len(use)),
         across=across,
         up=f"measured {outcomes.score.name}",
         rank=rank,
@@ -308,6 +312,12 @@ def _ranks(ids: Ints, weights: Numbers) -> Numbers:
     """The middle rank of each value: all that are smaller, and half of those that are equal."""
     equal = totals(ids, weights, int(ids.max()) + 1)
     return np.asarray((np.cumsum(equal) - equal / 2 + 0.5)[ids])
+
+
+def _made_from_everything(outcomes: Outcomes, joined: _Joined) -> bool:
+    """Whether the prediction was given what the model was not: no combination is unseen to it."""
+    unseen = outcomes.training is None or bool(outcomes.unseen[joined.tested].any())
+    return bool(len(joined.seen)) and bool(joined.seen.all()) and unseen
 
 
 def _sentence(rank: Rank, joined: int) -> str:

@@ -262,7 +262,7 @@ def _verdict(found: tuple[FactorSwap, ...]) -> str:
         most = max(tested, key=lambda one: one.changed.share or 0.0)
         return (
             f"Swapping {most.factor} changes {percent(most.changed.share or 0.0)} of the answers where it should not; "
-            "no combination has two rows, so how much of that is chance cannot be told."
+            "in no such pair do both combinations have two rows of that truth, so how much is chance cannot be told."
         )
     relied = [one for one in measured if one.excess.low is not None and one.excess.low > _NOTHING]
     if not relied:

@@ -155,7 +155,8 @@ class CompoundDivergence(Splitter):
             f"atom_limit={self.atom_limit:g} was not reached",
             why=f"the lowest atom divergence found is {measure(best.atoms)}, at a compound divergence of "
             f"{measure(best.compounds)}",
-            instead=f"write atom_limit={ceil(best.atoms * 1000) / 1000:g}, a larger share, or more tries and rounds",
+            instead=f"write atom_limit={ceil(best.atoms * 1000) / 1000:g}, or try a larger share; in Python, more "
+            "tries and rounds search longer",
         )
 
 

@@ -8,11 +8,12 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import ibis
 
-from recombine.errors import ColumnError, SettingError
+from recombine.errors import ColumnError, SettingError, without_password
 from recombine.factors import columns
 from recombine.factors.question import Where
 from recombine.factors.read import filtered
@@ -49,8 +50,35 @@ def parts_of(source: Any, sides: dict[Side, Any], against: Sequence[Any]) -> lis
             instead="give lint(table, split='split'), or lint(train=…, test=…); on the command line "
             "`recombine lint DATA --split split`, or --train train.csv --test test.csv",
         )
+    if _same_table(sides["train"], sides["test"]):
+        raise _same(sides["test"])
     whole = [] if source is None else [Part(source)]
     return [*whole, *given, *(Part(table, "train") for table in against)]
+
+
+def _same_table(one: Any, other: Any) -> bool:
+    """Whether two sides are one file, however its path is written, or one table in memory."""
+    if isinstance(one, str | Path) and isinstance(other, str | Path):
+        urls = any("://" in str(path) for path in (one, other))
+        return str(one) == str(other) if urls else _whole_path(one) == _whole_path(other)
+    return one is not None and one is other
+
+
+def _whole_path(path: str | Path) -> Path:
+    return Path(path).expanduser().resolve()
+
+
+def _same(table: Any) -> SettingError:
+    file = isinstance(table, str | Path)
+    written = without_password(str(table)) if "://" in str(table) else str(table)
+    called = f"the same file '{written}'" if file else "the same table"
+    return SettingError(
+        f"train and test are {called}",
+        why="every row would be on both sides",
+        instead="give each side its own table; where a column tells the side, give the table once: "
+        f"lint({repr(written) if file else 'table'}, split='split') "
+        f"(recombine lint {written if file else 'TABLE'} --split split)",
+    )
 
 
 @contextmanager

@@ -146,6 +146,7 @@ def _words(asked: Asked, known: Sequence[Value]) -> dict[Value, str]:
             train=asked.named["train"],
             validation=asked.named["validation"],
             test=asked.named["test"],
+            option="sides={{'train': [{!r}]}}",
         )
     )
     return sides | {value: SEEN for value in known if value not in sides and text(value) == SEEN}

@@ -12,8 +12,10 @@ from recombine.splits.assignment import SEEN, digest
 from recombine.splits.linting.check import amount
 from recombine.splits.splitter import Splitter
 from recombine.splits.writing.placing import SIDES, Counted, Decided
-from recombine.splits.writing.split import SIDE_COLUMN, Split, SplitSide
+from recombine.splits.writing.split import SIDE_COLUMN, Split, SplitSide, taken_away
 from recombine.words import count, listing, percent
+
+_NAMED = 3
 
 
 def summed_up(
@@ -34,10 +36,11 @@ def summed_up(
         for k, factor in enumerate(support.space.factors)
     }
     words = pa.array(decided.words, pa.string()).take(pa.array(decided.side, mask=decided.side < 0))
+    assignment = pa.table({**labels, SIDE_COLUMN: words, "rows": rows})
     return Split(
         verdict=_verdict(sides, decided, column),
         grade="pass",
-        reasons=_reasons(support, decided, provenance),
+        reasons=(*_values_at_risk(assignment, splitter, decided), *_reasons(support, decided, provenance)),
         splitter=repr(splitter),
         factors=support.space.names,
         column=column,
@@ -47,7 +50,7 @@ def summed_up(
         rows=support.rows,
         combinations=len(support),
         digest=digest(support, decided.side[placed], decided.words, placed),
-        assignment=pa.table({**labels, SIDE_COLUMN: words, "rows": rows}),
+        assignment=assignment,
         provenance=provenance,
     )
 
@@ -67,12 +70,41 @@ def _verdict(sides: list[SplitSide], decided: Decided, column: str) -> str:
     )
 
 
+def _values_at_risk(assignment: pa.Table, splitter: Splitter, decided: Decided) -> tuple[str, ...]:
+    """Whether training keeps every value, where nobody guaranteed it."""
+    if any(line.name == "values" and line.holds for line in decided.invariants):
+        return ()
+    told = " (guarantee='none')" if getattr(splitter, "guarantee", None) == "none" else ""
+    said = f"That every value stays in training is not guaranteed{told}"
+    lost = taken_away(assignment, [str(factor) for factor in splitter.factors])
+    folds = decided.words != SIDES
+    if not lost:
+        return (f"{said}, though {'in every fold' if folds else 'here'} it does.",)
+    if not folds:
+        (values,) = lost.values()
+        return (f"{said}, and it does not: training lacks {_named(values)}.",)
+    culprits = [f"fold {fold} takes away {_named(values)}" for fold, values in lost.items()]
+    broken = f"{len(lost)} of {len(decided.words)} folds"
+    return (f"{said}, and in {broken} it does not: {'; '.join(culprits[:_NAMED])}{_more(culprits)}.",)
+
+
+def _named(values: list[str]) -> str:
+    """The first few values, and how many there are besides."""
+    return listing(values if len(values) <= _NAMED else [*values[:_NAMED], f"{count(len(values) - _NAMED)} more"])
+
+
+def _more(culprits: list[str]) -> str:
+    return f"; and {len(culprits) - _NAMED} more" if len(culprits) > _NAMED else ""
+
+
 def _reasons(support: Support, decided: Decided, provenance: Provenance) -> tuple[str, ...]:
     """What a reader must know besides."""
     found = []
     lost = support.left_out.get("(any)", 0)
     if lost:
-        found.append(f"{amount(lost, 'row')} miss a factor and got no side; missing='value' gives them one.")
+        found.append(
+            f"{amount(lost, 'row')} miss a factor and got no side; missing='value' (--missing value) gives them one."
+        )
     unused = int((decided.side < 0).sum())
     if unused:
         found.append(f"{amount(unused, 'combination')} are on neither side, as the splitter leaves them out.")

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from recombine import records
 from recombine.errors import SettingError
 from recombine.factors.space import MISSING, text
 from recombine.records import Provenance, Record, Result
+from recombine.splits.assignment import TRAIN
 from recombine.splits.promise import Invariant
 
 
@@ -80,6 +82,11 @@ class Split(Result):
         columns = [self.assignment[name].to_pylist() for name in self.factors]
         return dict(zip(zip(*columns, strict=True), self.assignment[SIDE_COLUMN].to_pylist(), strict=True))
 
+    @property
+    def takes_away(self) -> dict[str, list[str]]:
+        """For each fold, or the test side, the values that training lacks while it is held out; none: not listed."""
+        return taken_away(self.assignment, self.factors)
+
     def record(self) -> Record:
         """The split as plain data: the manifest, and the assignment as a table."""
         data = {
@@ -114,6 +121,24 @@ class Split(Result):
             assignment=record.tables["assignment"],
             provenance=record.provenance,
         )
+
+
+def taken_away(assignment: pa.Table, factors: Sequence[str]) -> dict[str, list[str]]:
+    """For each side but training, the values that no other side holds.
+
+    >>> sides = {"colour": ["red", "blue"], "shape": ["disc", "disc"], SIDE_COLUMN: ["0", "1"]}
+    >>> taken_away(pa.table(sides), ["colour"])
+    {'0': ["colour 'red'"], '1': ["colour 'blue'"]}
+    """
+    found: dict[str, list[str]] = {}
+    placed = assignment.filter(pc.is_valid(assignment[SIDE_COLUMN]))
+    for factor in factors:
+        ends = placed.group_by(factor).aggregate([(SIDE_COLUMN, "min"), (SIDE_COLUMN, "max")])
+        alone = ends.filter(pc.equal(ends[f"{SIDE_COLUMN}_min"], ends[f"{SIDE_COLUMN}_max"])).sort_by(factor)
+        for value, side in zip(alone[factor].to_pylist(), alone[f"{SIDE_COLUMN}_min"].to_pylist(), strict=True):
+            if side != TRAIN:
+                found.setdefault(side, []).append(f"{factor} {value!r}")
+    return dict(sorted(found.items()))
 
 
 SIDE_COLUMN = "recombine_side"
