@@ -89,7 +89,7 @@ def test_costs_that_are_no_lines() -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path) -> None:
-    with pytest.raises(SourceError, match="cannot read"):
+    with pytest.raises(SourceError, match="no file of costs"):
         Costs.of(tmp_path / "none.csv", SPACE)
     (tmp_path / "bare.csv").write_text("material\nwool\n")
     with pytest.raises(ColumnError, match="no column 'cost', only 'material'"):

@@ -10,7 +10,6 @@ import recombine
 from recombine.cli import gates, options, reading
 from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_evaluation import summary
-from recombine.evaluation.split_column import split_column
 from recombine.files import write_text
 
 
@@ -123,9 +122,16 @@ def evaluate(
         say(json.dumps(_for_machines(found, checked), indent=2, ensure_ascii=False))
     else:
         told = train is not None or split is not None
-        summary(found, checked, split=None if told else split_column(data or source, table=table))
+        summary(found, checked, split=None if told else _split_column(data or source, table))
         page_written(report, out)
     raise typer.Exit(gates.exit_code(checked))
+
+
+def _split_column(source: str, table: str | None) -> str | None:
+    """A column that tells trained from tested rows, to be offered to those who named none."""
+    from recombine.evaluation.split_column import split_column  # noqa: PLC0415 - it brings the engines
+
+    return split_column(source, table=table)
 
 
 def _columns(written: str | None) -> Any:
