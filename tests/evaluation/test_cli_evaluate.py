@@ -141,9 +141,9 @@ def test_an_empty_file_is_explained(folder):
 
 def test_an_interrupt_ends_in_130(folder):
     predictions(0, 60_000).to_csv(folder / "p.csv", index=False)
-    command = [sys.executable, "-c", "from recombine.cli import main; main()", *SPLIT, "--draws", "2000000"]
+    command = [sys.executable, "-c", "from recombine.cli import main; main()", *SPLIT, "--draws", "5000000"]
     started = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(6)
+    time.sleep(2.5)  # long after the imports, long before the last draw
     started.send_signal(signal.SIGINT)
     _, said = started.communicate(timeout=60)
     assert started.returncode in (130, -signal.SIGINT)
