@@ -27,6 +27,15 @@ def count(number: float) -> str:
     return f"{int(number):,}"
 
 
+def amount(number: int, noun: str) -> str:
+    """A number of things in words.
+
+    >>> amount(1, "test combination"), amount(1200, "row")
+    ('1 test combination', '1,200 rows')
+    """
+    return f"{count(number)} {noun if number == 1 else noun + 's'}"
+
+
 def measure(number: float) -> str:
     """A measurement, to three digits.
 

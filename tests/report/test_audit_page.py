@@ -423,6 +423,14 @@ def opened(page, folder):
     return re.search(r"<html[^>]*>", ran.stdout)[0]
 
 
+def probed(page, probe, folder):
+    """What a script of ours finds in the page; the page's policy, which would forbid it, is taken off."""
+    bare = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
+    tag = opened(bare.replace("</body>", probe), folder)
+    assert 'data-errors=""' in tag
+    return json.loads(html.unescape(re.search(r'data-probe="([^"]*)"', tag)[1]))
+
+
 @needs_chromium
 @pytest.mark.parametrize("name", CASES)
 def test_the_page_comes_alive_in_a_browser(pages, name, tmp_path: Path):
@@ -458,10 +466,7 @@ PROBE = """<script>setTimeout(() => {
 
 @needs_chromium
 def test_searching_pinning_sorting_and_downloading_work(pages, tmp_path: Path):
-    bare = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", pages["large"])
-    tag = opened(bare.replace("</body>", PROBE), tmp_path)
-    assert 'data-errors=""' in tag
-    found = json.loads(html.unescape(re.search(r'data-probe="([^"]*)"', tag)[1]))
+    found = probed(pages["large"], PROBE, tmp_path)
     assert re.match(r"Pinned: attribute 0200 × thing 0001\. ", found["pinned"])
     assert re.search(r"rows \d+ to \d+ of 413", found["range"])
     weakest = large().data["leverage"]["weakest"]

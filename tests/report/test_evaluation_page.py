@@ -2,7 +2,6 @@
 
 import base64
 import html
-import json
 import re
 import zlib
 from itertools import combinations
@@ -16,7 +15,17 @@ import recombine
 from recombine.errors import RecordError
 from recombine.records import Provenance, Record
 from recombine.report import causes, deviating, evaluation_page, scoremap, scores
-from tests.report.test_audit_page import CREATED, MATERIALS, NASTY, TYPES, needs_chromium, opened, payload_of, words
+from tests.report.test_audit_page import (
+    CREATED,
+    MATERIALS,
+    NASTY,
+    TYPES,
+    needs_chromium,
+    opened,
+    payload_of,
+    probed,
+    words,
+)
 
 ACCURACY = {"name": "accuracy", "better": "higher", "share": True}
 SQUARED = {"name": "mse", "better": "lower", "share": False}
@@ -570,10 +579,7 @@ PROBE = """<script>setTimeout(() => {
 
 @needs_chromium
 def test_searching_pinning_ordering_and_sorting_work(pages, tmp_path: Path):
-    bare = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", pages["shoes"])
-    tag = opened(bare.replace("</body>", PROBE), tmp_path)
-    assert 'data-errors=""' in tag
-    found = json.loads(html.unescape(re.search(r'data-probe="([^"]*)"', tag)[1]))
+    found = probed(pages["shoes"], PROBE, tmp_path)
     assert re.match(
         r"Pinned: Leather × \S+\. (Tested: accuracy \d+ % on \d+ rows\.|Untested: nothing)", found["pinned"]
     )

@@ -1,7 +1,6 @@
 """The page of a plan: complete, escaped, small, deterministic, and alive in a real browser."""
 
 import html
-import json
 import re
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import recombine
 from recombine.errors import RecordError
 from recombine.records import Provenance, Record
 from recombine.report import collection, plan_page
-from tests.report.test_audit_page import CREATED, MATERIALS, NASTY, TYPES, needs_chromium, opened, payload_of
+from tests.report.test_audit_page import CREATED, MATERIALS, NASTY, TYPES, needs_chromium, opened, payload_of, probed
 
 COMMAND = "recombine plan shoes.csv --factors material,type --goal pairs"
 
@@ -330,10 +329,7 @@ PROBE = """<script>setTimeout(() => {
 
 @needs_chromium
 def test_sorting_and_downloading_work(pages, tmp_path: Path):
-    bare = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", pages["costly"])
-    tag = opened(bare.replace("</body>", PROBE), tmp_path)
-    assert 'data-errors=""' in tag
-    found = json.loads(html.unescape(re.search(r'data-probe="([^"]*)"', tag)[1]))
+    found = probed(pages["costly"], PROBE, tmp_path)
     assert (found["first"], found["last"]) == ("1", "9")
     assert found["csv"][0] == "\ufeff#,material,type,cost,spent,gain,after,benefit,buys"
     assert found["csv"][1].startswith("1,Leather,Boots.Ankle,2.5,2.5,1.0,11.0,1.0,")

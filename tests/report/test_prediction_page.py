@@ -2,7 +2,6 @@
 
 import base64
 import html
-import json
 import re
 import zlib
 from itertools import chain, combinations
@@ -18,7 +17,17 @@ from recombine.report import prediction_page
 from recombine.report.cube import MANY_PARTS, STEPS, codes, pack_floats
 from recombine.report.forecast import track_sentence
 from recombine.report.plots import Axes, around, powers, round_numbers
-from tests.report.test_audit_page import CREATED, MATERIALS, NASTY, TYPES, needs_chromium, opened, payload_of, words
+from tests.report.test_audit_page import (
+    CREATED,
+    MATERIALS,
+    NASTY,
+    TYPES,
+    needs_chromium,
+    opened,
+    payload_of,
+    probed,
+    words,
+)
 
 SEEN, FINE, LEAK, SHORTCUT, CANT, UNDETERMINED, UNSURE, NOVEL, IMPOSSIBLE, UNLISTED = range(10)
 VERDICTS = [
@@ -563,17 +572,10 @@ PROBE = """<script>setTimeout(() => {
 }, 800)</script></body>"""
 
 
-def probed(page, folder):
-    bare = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
-    tag = opened(bare.replace("</body>", PROBE), folder)
-    assert 'data-errors=""' in tag
-    return json.loads(html.unescape(re.search(r'data-probe="([^"]*)"', tag)[1]))
-
-
 @needs_chromium
 @pytest.mark.parametrize("name", ["clothes", "two_classes", "five_classes", "three_factors", "five_factors", "large"])
 def test_a_click_takes_a_prediction_apart(pages, records, name, tmp_path: Path):
-    found, record = probed(pages[name], tmp_path), records[name]
+    found, record = probed(pages[name], PROBE, tmp_path), records[name]
     cells, payload = record.tables["cells"], payload_of(pages[name])
     prediction = cells["prediction"].to_numpy()
     assert found["start"]["cell"] == payload["start"]

@@ -1,6 +1,6 @@
 """How a model's predictions fare on combinations that it has not seen: the value, and the verb that makes it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from html import escape
 from pathlib import Path
@@ -29,13 +29,11 @@ from recombine.evaluation.scores import Gap, Side, scores
 from recombine.evaluation.shrinkage import shrunk
 from recombine.evaluation.untested import Untested, untested
 from recombine.factors.columns import Bins
+from recombine.factors.engine import Steps, silent
 from recombine.factors.question import Question, TargetKind, Where
 from recombine.factors.space import Value
 from recombine.records import Provenance, Record, Result
 from recombine.theory.prediction import Prediction
-
-Progress = Callable[[str, float | None], None]
-"""Told the name of a step and, where it is known, how far it is."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +198,7 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     confidence: float = 0.95,
     seed: int = 0,
     command: str | None = None,
-    progress: Progress | None = None,
+    progress: Steps | None = None,
 ) -> Evaluation:
     """Say how predictions fare on combinations that were seen in training, and on those that were not.
 
@@ -211,7 +209,7 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     or another table of them. `theory` is a `Prediction` to set beside the measurement. `causes=False` leaves out the
     causes of the errors (anatomy, swap test, additivity), which take longer than all the rest.
     """
-    tell: Progress = progress or _silent
+    tell: Steps = progress or silent
     sure = _sure(draws, confidence, seed)
     other_table = against if against is not None and is_table(against) else None
     asked = Asked(
@@ -249,7 +247,7 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     return _explained(found, theirs, tell, causes=causes)
 
 
-def _measured(reading: Reading, sure: Sure, tell: Progress, *, other: str) -> Evaluation:
+def _measured(reading: Reading, sure: Sure, tell: Steps, *, other: str) -> Evaluation:
     """All that the scores alone say."""
     outcomes = reading.outcomes
     tell("resampling combinations", None)
@@ -293,7 +291,7 @@ def _measured(reading: Reading, sure: Sure, tell: Progress, *, other: str) -> Ev
     )
 
 
-def _explained(found: Evaluation, theory: Prediction | None, tell: Progress, *, causes: bool) -> Evaluation:
+def _explained(found: Evaluation, theory: Prediction | None, tell: Steps, *, causes: bool) -> Evaluation:
     """The same with the causes of the errors, and the theory beside it."""
     outcomes, seed = found.outcomes, found.seed
     tell("looking at the errors", None)
@@ -317,10 +315,6 @@ def _explained(found: Evaluation, theory: Prediction | None, tell: Progress, *, 
 def _deviating(outcomes: Outcomes, own: Any, found: Deviations) -> Deviating:
     listed = listing.deviating(outcomes, own, found)
     return Deviating(found.sentence, found.testable, found.rank, found.found, RATE, listed)
-
-
-def _silent(_: str, __: float | None) -> None:
-    """Nobody listens."""
 
 
 def _sure(draws: int, confidence: float, seed: int) -> Sure:

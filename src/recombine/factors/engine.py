@@ -16,6 +16,9 @@ Answered = TypeVar("Answered")
 Progress = Callable[[float | None], None]
 """Called a few times a second with the share done, or None where the engine does not tell."""
 
+Steps = Callable[[str, float | None], None]
+"""Called with the name of a step and, where it is known, how far it is."""
+
 _TICK_SECONDS = 0.1
 
 
@@ -56,6 +59,10 @@ def _interrupt(backend: Any) -> None:
         if hasattr(connection, stop):
             getattr(connection, stop)()
             return
+
+
+def silent(_: str, __: float | None) -> None:
+    """Steps to which nobody listens."""
 
 
 def sniffing_again(ask: Callable[[bool], Answered]) -> Answered:

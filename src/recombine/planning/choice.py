@@ -1,15 +1,12 @@
 """What every goal hands back: the chosen combinations in order, and what is known after each of them."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from recombine.factors.groups import Codes, Ints, Numbers
-
-Progress = Callable[[str, float | None], None]
-"""Told the name of a step and, where it is known, how far it is."""
 
 MOST_POINTS = 200
 NOTHING_LEFT = "nothing unseen is left"

@@ -10,8 +10,9 @@ from itertools import chain
 
 import numpy as np
 
+from recombine.factors.engine import Steps
 from recombine.factors.groups import Codes, Numbers
-from recombine.planning.choice import Blocked, Choice, Measure, Needed, Progress, affordable
+from recombine.planning.choice import Blocked, Choice, Measure, Needed, affordable
 from recombine.planning.collectable import Collectable
 from recombine.planning.coverage import Conjunctions, Flags
 from recombine.planning.rows import Builder, most_first, needed_rows
@@ -24,7 +25,7 @@ _STARTS = 3
 _EXAMPLES = 10
 
 
-def covering(collectable: Collectable, goal: str, *, budget: float | None, seed: int, tell: Progress) -> Choice:
+def covering(collectable: Collectable, goal: str, *, budget: float | None, seed: int, tell: Steps) -> Choice:
     """Choose combinations that together hold every possible pair, or triple, of values."""
     order = ORDERS[goal]
     conjunctions = Conjunctions.of(collectable.space, order)
@@ -72,7 +73,7 @@ def _infeasible(collectable: Collectable, conjunctions: Conjunctions) -> Flags:
     return np.concatenate([collectable.forbidden.infeasible(chosen) for chosen in conjunctions.sets])
 
 
-def _cheapest(collectable: Collectable, conjunctions: Conjunctions, open_: Flags, seed: int, tell: Progress) -> Codes:
+def _cheapest(collectable: Collectable, conjunctions: Conjunctions, open_: Flags, seed: int, tell: Steps) -> Codes:
     width = len(conjunctions.sizes)
     if not open_.any():
         return np.zeros((0, width), dtype=np.int32)

@@ -10,9 +10,10 @@ import numpy as np
 
 from recombine.auditing.determinacy import determinacy
 from recombine.errors import SpaceError
+from recombine.factors.engine import Steps
 from recombine.factors.groups import Codes, Ints, Numbers
 from recombine.planning import wording
-from recombine.planning.choice import Blocked, Choice, Measure, Needed, Progress, affordable
+from recombine.planning.choice import Blocked, Choice, Measure, Needed, affordable
 from recombine.planning.collectable import Collectable, merged
 from recombine.planning.joining import joining
 from recombine.planning.loose import Loose
@@ -24,7 +25,7 @@ _FEW_FORMS = 3 * 10**7
 
 
 def determined(
-    collectable: Collectable, *, budget: float | None, seed: int, tell: Progress, pool: Codes | None = None
+    collectable: Collectable, *, budget: float | None, seed: int, tell: Steps, pool: Codes | None = None
 ) -> Choice:
     """Choose what to collect so that everything can be worked out; from a pool alone, where one is given."""
     tell("working out what is open", None)

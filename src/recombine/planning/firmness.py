@@ -12,9 +12,10 @@ import numpy as np
 from recombine.auditing.determinacy import Determinacy, determinacy
 from recombine.auditing.leverage import WEAK
 from recombine.errors import TableError
+from recombine.factors.engine import Steps
 from recombine.factors.groups import Codes, Ints, Numbers
 from recombine.factors.support import Support
-from recombine.planning.choice import NOTHING_LEFT, Choice, Measure, Needed, Progress
+from recombine.planning.choice import NOTHING_LEFT, Choice, Measure, Needed
 from recombine.planning.collectable import Collectable, merged
 from recombine.planning.coverage import Flags
 from recombine.planning.determined import determined
@@ -99,7 +100,7 @@ def _inverse(rows: Ints, total: int, found: Determinacy) -> Numbers:
 
 
 def firmness(
-    collectable: Collectable, *, budget: float | None, seed: int, tell: Progress, pool: Codes | None = None
+    collectable: Collectable, *, budget: float | None, seed: int, tell: Steps, pool: Codes | None = None
 ) -> Choice:
     """Choose what lowers the worst leverage most."""
     first = determined(collectable, budget=budget, seed=seed, tell=tell, pool=pool)
@@ -135,7 +136,7 @@ def _in_pool(collectable: Collectable, asked: Codes, pool: Codes) -> Numbers:
     return np.where(there >= 0, collectable.price(asked), np.inf)
 
 
-def _greedy(firm: Firmness, prices: Numbers, left: float, *, stop: bool, tell: Progress) -> _Lines:
+def _greedy(firm: Firmness, prices: Numbers, left: float, *, stop: bool, tell: Steps) -> _Lines:
     open_ = np.ones(len(prices), dtype=bool)
     rows: list[tuple[int, float, float, float]] = []
     budget = max(left, 1e-9)

@@ -15,9 +15,10 @@ from functools import cached_property
 import numpy as np
 
 from recombine.errors import SettingError
+from recombine.factors.engine import Steps
 from recombine.factors.groups import Codes, Numbers
 from recombine.factors.support import Support
-from recombine.planning.choice import NOTHING_LEFT, Choice, Measure, Needed, Progress
+from recombine.planning.choice import NOTHING_LEFT, Choice, Measure, Needed
 from recombine.planning.collectable import Collectable
 from recombine.planning.unseen import unseen
 from recombine.theory.fitted import Fitted
@@ -112,7 +113,7 @@ def information(
     *,
     budget: float | None,
     seed: int,
-    tell: Progress,
+    tell: Steps,
     pool: Codes | None = None,
 ) -> Choice:
     """Choose what tells most about the answers for its price."""
@@ -139,9 +140,7 @@ class _Line:
     worst: float
 
 
-def _greedy(
-    belief: Belief, asked: Codes, prices: Numbers, variance: Numbers, left: float, tell: Progress
-) -> list[_Line]:
+def _greedy(belief: Belief, asked: Codes, prices: Numbers, variance: Numbers, left: float, tell: Steps) -> list[_Line]:
     variance = variance.copy()
     open_ = np.ones(len(asked), dtype=bool)
     columns: list[tuple[Numbers, float]] = []

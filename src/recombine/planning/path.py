@@ -10,9 +10,10 @@ import numpy as np
 from recombine.auditing.determinacy import Determinacy
 from recombine.auditing.modular import Echelon
 from recombine.errors import TableError
+from recombine.factors.engine import Steps
 from recombine.factors.groups import Numbers
 from recombine.planning import wording
-from recombine.planning.choice import MOST_POINTS, Progress, points
+from recombine.planning.choice import MOST_POINTS, points
 from recombine.planning.loose import VECTORS, Loose
 from recombine.planning.selection import Selection
 
@@ -62,7 +63,7 @@ class Path:
             return None
 
 
-def along(path: Path, tell: Progress) -> tuple[Numbers, tuple[str, ...]]:
+def along(path: Path, tell: Steps) -> tuple[Numbers, tuple[str, ...]]:
     """What is determined after each line, at some lines only where counting is dear, and what each line joins."""
     total = len(path.codes)
     after = np.full(total, np.nan)

@@ -14,9 +14,10 @@ import pyarrow as pa
 from recombine import records
 from recombine.errors import SettingError
 from recombine.factors import stored
+from recombine.factors.engine import Steps, silent
 from recombine.factors.support import Support
 from recombine.planning import wording
-from recombine.planning.choice import Blocked, Choice, Measure, Needed, Progress
+from recombine.planning.choice import Blocked, Choice, Measure, Needed
 from recombine.planning.collectable import Collectable
 from recombine.planning.costs import Costs
 from recombine.planning.covering import covering
@@ -169,7 +170,7 @@ def plan(
     ridge: float | None = None,
     replay: bool = False,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Steps | None = None,
 ) -> Plan:
     """Say which combinations to collect next, in which order, and what each of them buys.
 
@@ -183,7 +184,7 @@ def plan(
     _check_support(support)
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge)
     learning = Learning(_SALIENCE if salience is None else salience, _RIDGE if ridge is None else ridge)
-    tell: Progress = progress or _silent
+    tell: Steps = progress or silent
     collectable = Collectable(support, Costs.of(costs, support.space))
     choice = _choose(collectable, goal, budget, learning, seed, tell)
     past = replayed(support, goal, learning=learning, seed=seed, tell=tell) if replay else None
@@ -194,7 +195,7 @@ def plan(
 
 
 def _choose(
-    collectable: Collectable, goal: str, budget: float | None, learning: Learning, seed: int, tell: Progress
+    collectable: Collectable, goal: str, budget: float | None, learning: Learning, seed: int, tell: Steps
 ) -> Choice:
     if goal == "determined":
         return determined(collectable, budget=budget, seed=seed, tell=tell)
@@ -215,10 +216,6 @@ def _choose(
         collectable.support, resolve(learning.salience, collectable.support, seed=seed), learning.ridge, seed
     )
     return information(collectable, belief, budget=budget, seed=seed, tell=tell)
-
-
-def _silent(_: str, __: float | None) -> None:
-    """Nobody listens."""
 
 
 def _check_support(support: Any) -> None:

@@ -11,9 +11,9 @@ import numpy as np
 
 from recombine.auditing.determinacy import determinacy
 from recombine.errors import SettingError
+from recombine.factors.engine import Steps, silent
 from recombine.factors.groups import Codes, Ints, Numbers
 from recombine.factors.support import Support
-from recombine.planning.choice import Progress
 from recombine.planning.collectable import Collectable
 from recombine.planning.costs import Costs
 from recombine.planning.coverage import Conjunctions
@@ -88,7 +88,7 @@ class Learning:
     ridge: float
 
 
-def replay(support: Support, goal: str, *, learning: Learning, seed: int, tell: Progress) -> Replay:
+def replay(support: Support, goal: str, *, learning: Learning, seed: int, tell: Steps) -> Replay:
     """Replay a table's past in the plan's order and in random ones."""
     if len(support) < _LEAST_REPLAYED:
         raise SettingError(
@@ -162,7 +162,6 @@ class _Replayer:
         return np.concatenate([planned, shuffled]), len(planned)
 
     def _chosen(self, plain: Collectable, pool: Codes) -> Codes:
-        silent: Progress = lambda _, __: None  # noqa: E731 - nobody listens
         if self.goal in ORDERS:
             conjunctions = Conjunctions.of(plain.space, ORDERS[self.goal])
             open_ = ~conjunctions.covered(plain.support.codes)

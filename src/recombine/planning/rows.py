@@ -12,8 +12,8 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from recombine.factors.engine import Steps
 from recombine.factors.groups import Codes, Ints, Numbers
-from recombine.planning.choice import Progress
 from recombine.planning.collectable import Collectable
 from recombine.planning.coverage import Conjunctions, Flags
 
@@ -34,7 +34,7 @@ class Builder:
         self._order = len(conjunctions.sets[0])
         self._forbidden = collectable.forbidden
 
-    def rows(self, tell: Progress) -> Iterator[npt.NDArray[np.int32]]:
+    def rows(self, tell: Steps) -> Iterator[npt.NDArray[np.int32]]:
         """Rows until nothing that can be covered is open."""
         total = max(int(self._open.sum()), 1)
         last = 0

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from recombine.factors.groups import Ints, Numbers, totals
 from recombine.factors.space import Value, text
 from recombine.factors.support import LabelTarget, Support, Target
-from recombine.words import count, listing
+from recombine.words import amount, count, listing
 
 Mask = npt.NDArray[np.bool_]
 
@@ -81,8 +81,7 @@ class Facts:
 
     def amount(self, number: int, noun: str = "") -> str:
         """A number of units or other things, in words."""
-        noun = noun or self.noun
-        return f"{count(number)} {noun if number == 1 else noun + 's'}"
+        return amount(number, noun or self.noun)
 
     def named(self, chosen: Ints) -> str:
         """The first few of some combinations, in the user's own values."""

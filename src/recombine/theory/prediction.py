@@ -1,6 +1,6 @@
 """What a learner would answer on every combination, a row each, and why: the value, and the verb that makes it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from html import escape
@@ -14,6 +14,7 @@ import pyarrow as pa
 from recombine import records
 from recombine.errors import SettingError
 from recombine.factors import stored
+from recombine.factors.engine import Steps, silent
 from recombine.factors.groups import Codes, Ints
 from recombine.factors.support import Support
 from recombine.records import Provenance, Record
@@ -39,8 +40,6 @@ _POINTS = 1_000
 _ENOUGH_KNOWN = 5  # true answers for a line through them, unless there are no more
 _WORST_FIRST = (CANNOT, SHORTCUT, LEAK, NOT_DETERMINED, UNSURE)
 
-Progress = Callable[[str, float | None], None]
-"""Told the name of a step and, where it is known, how far it is."""
 Combinations = Sequence[Mapping[str, Any] | Sequence[Any]]
 
 
@@ -195,7 +194,7 @@ def predict(
     combinations: Combinations | pa.Table | None = None,
     backtest: bool = False,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Steps | None = None,
 ) -> Prediction:
     """Say what a learner that weighs conjunctions of factors would answer on every combination, and why.
 
@@ -204,7 +203,7 @@ def predict(
     true answers. A row is given for every combination of the space up to a million, else for `combinations`.
     """
     _refuse_other(support)
-    tell: Progress = progress or _silent
+    tell: Steps = progress or silent
     own = answers(support)
     known = truth_of(truth, support, own) if truth is not None else None
     tell("weighing conjunctions", None)
@@ -231,10 +230,6 @@ def _diagnosis(learner: Learner, codes: Codes, truth: Truth | None) -> Diagnosis
     if truth is None:
         return Diagnosis(learner, codes, np.full(len(codes), np.nan))
     return Diagnosis(learner, codes, truth.on(codes), truth.doubt(codes, learner.answers.within))
-
-
-def _silent(_: str, __: float | None) -> None:
-    """Nobody listens."""
 
 
 def _refuse_other(support: Any) -> None:

@@ -18,9 +18,9 @@ from recombine.factors.groups import Ints, Numbers, totals
 from recombine.factors.space import text
 from recombine.factors.support import LabelTarget
 from recombine.splits.assignment import SEEN
-from recombine.splits.linting.check import Check, amount, few
+from recombine.splits.linting.check import Check, few
 from recombine.splits.linting.sided import EVERY_SIDE, TEST, TRAIN, Sided
-from recombine.words import count, listing, percent
+from recombine.words import amount, count, listing, percent
 
 _BY_FAR = 2
 _ERROR = 0.05  # how often a difference that is chance alone may be called more

@@ -31,15 +31,6 @@ class Check:
     table: pa.Table | None = field(default=None, repr=False, compare=False)
 
 
-def amount(number: int, noun: str) -> str:
-    """A number of things in words.
-
-    >>> amount(1, "test combination"), amount(1200, "row")
-    ('1 test combination', '1,200 rows')
-    """
-    return f"{count(number)} {noun if number == 1 else noun + 's'}"
-
-
 def few(named: Sequence[str], total: int) -> str:
     """The first few of many, and how many there are besides."""
     shown = list(named[:_NAMED])

@@ -20,9 +20,9 @@ import pyarrow as pa
 
 from recombine.errors import SettingError
 from recombine.factors.groups import Ints
-from recombine.splits.linting.check import MOST_CULPRITS, Check, amount, culprit_table, few, is_, named, worst_first
+from recombine.splits.linting.check import MOST_CULPRITS, Check, culprit_table, few, is_, named, worst_first
 from recombine.splits.linting.sided import TEST, TRAIN, Sided
-from recombine.words import count, percent
+from recombine.words import amount, count, percent
 
 Claim = Literal["rows", "combinations", "conjunctions", "values"]
 CLAIMS: tuple[Claim, ...] = ("rows", "combinations", "conjunctions", "values")

@@ -18,11 +18,11 @@ from recombine.factors import columns
 from recombine.factors.engine import Progress, run
 from recombine.factors.sources import Source
 from recombine.splits.assignment import SEEN
-from recombine.splits.linting.check import MOST_CULPRITS, Check, amount, few, is_
+from recombine.splits.linting.check import MOST_CULPRITS, Check, few, is_
 from recombine.splits.linting.claims import Claim
 from recombine.splits.linting.gathering import compared_columns
 from recombine.splits.linting.sided import EVERY_SIDE, NO_SIDE, TEST, TRAIN, VALIDATION, Sided
-from recombine.words import count, listing, percent
+from recombine.words import amount, count, listing, percent
 
 _MOST_REPEATED = 0.5  # rows of a side that repeat others: beyond it, equal columns do not mean the same row
 _VALIDATION_IS_TEST = 0.9

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from recombine.splits.linting.check import Check, amount
+from recombine.splits.linting.check import Check
 from recombine.splits.linting.claims import Claim
 from recombine.splits.linting.sided import TEST, Sided
-from recombine.words import count, listing
+from recombine.words import amount, count, listing
 
 _HELD = {
     "rows": "no row is on two sides",

@@ -9,11 +9,10 @@ import pyarrow as pa
 from recombine.factors.support import Support
 from recombine.records import Provenance
 from recombine.splits.assignment import SEEN, digest
-from recombine.splits.linting.check import amount
 from recombine.splits.splitter import Splitter
 from recombine.splits.writing.placing import SIDES, Counted, Decided
 from recombine.splits.writing.split import SIDE_COLUMN, Split, SplitSide, taken_away
-from recombine.words import count, listing, percent
+from recombine.words import amount, count, listing, percent
 
 _NAMED = 3
 
