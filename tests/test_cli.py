@@ -295,7 +295,7 @@ def test_the_exit_code_stays_when_nobody_reads_on(folder) -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("moment", [0.05, 0.15, 0.3, 0.6])
+@pytest.mark.parametrize("moment", [0.05, 0.15, 0.3, 0.6, 0.9, 1.2])
 def test_an_interrupt_while_starting_ends_in_a_word(folder, moment: float) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", "from recombine.cli import main; print('up', flush=True); main()", *ASK],
