@@ -17,7 +17,8 @@ def main() -> None:
     """Read the floors and print them."""
     content = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
     extras = content["project"]["optional-dependencies"].values()
-    runtime = [*content["project"]["dependencies"], *(line for lines in extras for line in lines)]
+    named = [*content["project"]["dependencies"], *(line for lines in extras for line in lines)]
+    runtime = [line for line in named if Requirement(line).name != content["project"]["name"]]
     held = {canonicalize_name(Requirement(line).name) for line in runtime}
     floors: dict[str, Version] = {}
     for line in [*runtime, *(line for lines in content["dependency-groups"].values() for line in lines)]:

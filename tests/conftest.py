@@ -1,6 +1,7 @@
-"""What every test may ask for: the shared data, a real PostgreSQL, a real Spark."""
+"""What every test may ask for: the shared data, a real PostgreSQL, Spark, S3 server and MLflow server."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -34,6 +35,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     pytest.skip(f"the shared data sets are not in {folder}: set RECOMBINE_DATA to where they are")
 
 
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    """Several threads for networks as small as those of the tests only wait for each other."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The folder of the shared data sets; ask for it in tests marked `data`."""
@@ -50,6 +59,18 @@ def postgres() -> Iterator[servers.Postgres]:
 def spark() -> Iterator[servers.Spark]:
     """A local Spark session that lives as long as the tests."""
     yield from _started(servers.spark)
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[servers.S3]:
+    """An S3 server that lives as long as the tests."""
+    yield from _started(servers.s3)
+
+
+@pytest.fixture(scope="session")
+def mlflow_server() -> Iterator[str]:
+    """The address of an MLflow server that lives as long as the tests."""
+    yield from _started(servers.mlflow)
 
 
 def _started(server: Callable[[], AbstractContextManager[Any]]) -> Iterator[Any]:

@@ -1,13 +1,17 @@
-"""Real engines, started for the tests and gone after them: Debian's PostgreSQL, Spark in local mode."""
+"""Real engines, started for the tests and gone after them: PostgreSQL, Spark, an S3 server (moto), MLflow."""
 
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterator
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,3 +181,95 @@ def spark() -> Iterator[Spark]:
     finally:
         session.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class S3:
+    """A running S3 server: where it is, and how to be let in. It holds one bucket."""
+
+    url: str
+    bucket: str = "runs"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What fsspec needs to reach it."""
+        return {
+            "key": "test",
+            "secret": "test",
+            "client_kwargs": {"endpoint_url": self.url, "region_name": "us-east-1"},
+        }
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The same for a command."""
+        return {
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_ENDPOINT_URL": self.url,
+        }
+
+
+@contextmanager
+def s3() -> Iterator[S3]:
+    """An S3 server of its own (moto's), on a free port of this machine alone."""
+    try:
+        import moto.server  # noqa: F401, PLC0415 - optional
+        import s3fs  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise AbsentError(f"pip install 'moto[server]' s3fs ({error})") from None
+    port = free_port()
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with _served(command, f"http://127.0.0.1:{port}/moto-api/"):
+        server = S3(f"http://127.0.0.1:{port}")
+        make_bucket = urllib.request.Request(f"{server.url}/{server.bucket}", method="PUT")
+        with urllib.request.urlopen(make_bucket, timeout=60):
+            pass
+        yield server
+
+
+@contextmanager
+def mlflow() -> Iterator[str]:
+    """An MLflow server of its own, with SQLite behind it, on a free port of this machine alone; its address."""
+    if shutil.which("mlflow", path=str(Path(sys.executable).parent)) is None:
+        raise AbsentError("pip install mlflow")
+    port = free_port()
+    folder = Path(tempfile.mkdtemp(prefix="recombine-mlflow-"))
+    command = [
+        *(sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"),
+        *("--backend-store-uri", f"sqlite:///{folder}/mlflow.db", "--artifacts-destination", str(folder / "artifacts")),
+    ]
+    try:
+        # Without its eight workers for jobs, which nobody asks for here.
+        with _served(command, f"http://127.0.0.1:{port}/health", MLFLOW_SERVER_ENABLE_JOB_EXECUTION="false"):
+            yield f"http://127.0.0.1:{port}"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _served(command: Sequence[str], answers: str, **settings: str) -> Iterator[None]:
+    """A server that runs while it is needed; it is up once it answers at an address."""
+    with tempfile.TemporaryFile() as log:
+        environment = os.environ | settings
+        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, env=environment)
+        try:
+            _wait_for_answer(answers, process, log)
+            yield
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)  # its workers too; it holds nothing that must be kept
+            process.wait(timeout=20)
+
+
+def _wait_for_answer(address: str, process: "subprocess.Popen[bytes]", log: Any) -> None:
+    for _ in range(1200):
+        if process.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(address, timeout=5) as answer:
+                if answer.status == 200:
+                    return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    log.seek(0)
+    raise RuntimeError(f"{process.args} did not start:\n{log.read().decode(errors='replace')}")

@@ -1,6 +1,5 @@
 """The core starts quickly and loads nothing heavy, and the guard that says so can fail."""
 
-import statistics
 import subprocess
 import sys
 import time
@@ -59,5 +58,6 @@ def seconds(code: str) -> float:
 
 def test_help_starts_within_half_a_second_of_bare_python() -> None:
     seconds(HELP)  # compiled files and the disk's cache
-    bare, help_ = (statistics.median(seconds(code) for _ in range(7)) for code in ("pass", HELP))
+    # The quickest of several: what other work on the machine adds is not ours.
+    bare, help_ = (min(seconds(code) for _ in range(9)) for code in ("pass", HELP))
     assert help_ - bare < 0.5

@@ -1,5 +1,9 @@
 """The public names: this list is the contract."""
 
+from importlib import import_module
+
+import pytest
+
 import recombine
 
 PUBLIC = [
@@ -19,11 +23,15 @@ PUBLIC = [
     "OrthogonalPlanes",
     "Plan",
     "Prediction",
+    "Recipe",
     "RecombineError",
+    "Run",
     "Salience",
     "Space",
     "Split",
+    "Store",
     "Support",
+    "SweepResult",
     "__version__",
     "audit",
     "audit_page",
@@ -32,12 +40,16 @@ PUBLIC = [
     "compound_divergence",
     "evaluate",
     "evaluation_page",
+    "fit",
     "lint",
+    "models",
     "plan",
     "plan_page",
     "predict",
     "prediction_page",
     "read",
+    "sweep",
+    "tasks",
     "train_test_split",
     "write_split",
 ]
@@ -61,3 +73,12 @@ def test_a_verb_stays_a_verb_after_its_room_was_imported() -> None:
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     assert not hasattr(recombine, "aduit")
+
+
+@pytest.mark.parametrize(("room", "catalogue"), [("tasks", "TASKS"), ("models", "MODELS")])
+def test_the_rooms_of_the_workshop_name_all_that_their_catalogue_holds(room: str, catalogue: str) -> None:
+    names = import_module(f"recombine.{room}").__all__
+    entries = getattr(import_module(f"recombine.{room}.catalogue"), catalogue).entries
+    assert {place.partition(":")[2] for place in entries.values()} <= set(names)
+    for name in names:
+        assert getattr(getattr(recombine, room), name).__name__ == name

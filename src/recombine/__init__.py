@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from recombine._version import __version__
 
 if TYPE_CHECKING:
+    from recombine import models as models
+    from recombine import tasks as tasks
     from recombine.auditing.audit import Audit as Audit
     from recombine.auditing.audit import audit as audit
     from recombine.errors import RecombineError as RecombineError
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from recombine.report.evaluation_page import evaluation_page as evaluation_page
     from recombine.report.plan_page import plan_page as plan_page
     from recombine.report.prediction_page import prediction_page as prediction_page
+    from recombine.runs.run import Run as Run
+    from recombine.runs.store import Store as Store
     from recombine.splits.checker import check_split as check_split
     from recombine.splits.combinations import HoldOutCombinations as HoldOutCombinations
     from recombine.splits.conjunctions import HoldOutConjunctions as HoldOutConjunctions
@@ -40,11 +44,15 @@ if TYPE_CHECKING:
     from recombine.splits.train_test import train_test_split as train_test_split
     from recombine.splits.writing.split import Split as Split
     from recombine.splits.writing.write import write_split as write_split
+    from recombine.sweeps.sweep import SweepResult as SweepResult
+    from recombine.sweeps.sweep import sweep as sweep
     from recombine.theory.backtest import Backtest as Backtest
     from recombine.theory.backtest import backtest as backtest
     from recombine.theory.prediction import Prediction as Prediction
     from recombine.theory.prediction import predict as predict
     from recombine.theory.salience import Salience as Salience
+    from recombine.training.fit import fit as fit
+    from recombine.training.recipe import Recipe as Recipe
 
 _HOME = {
     "Audit": "recombine.auditing.audit",
@@ -63,25 +71,31 @@ _HOME = {
     "OrthogonalPlanes": "recombine.splits.planes",
     "Plan": "recombine.planning.plan",
     "Prediction": "recombine.theory.prediction",
+    "Recipe": "recombine.training.recipe",
     "RecombineError": "recombine.errors",
+    "Run": "recombine.runs.run",
     "Salience": "recombine.theory.salience",
     "Space": "recombine.factors.space",
+    "Split": "recombine.splits.writing.split",
+    "Store": "recombine.runs.store",
     "Support": "recombine.factors.support",
+    "SweepResult": "recombine.sweeps.sweep",
     "audit": "recombine.auditing.audit",
     "audit_page": "recombine.report.audit_page",
     "backtest": "recombine.theory.backtest",
     "check_split": "recombine.splits.checker",
     "compound_divergence": "recombine.splits.divergences.measure",
     "evaluate": "recombine.evaluation.evaluation",
+    "evaluation_page": "recombine.report.evaluation_page",
+    "fit": "recombine.training.fit",
     "lint": "recombine.splits.linting.lint",
     "plan": "recombine.planning.plan",
-    "predict": "recombine.theory.prediction",
-    "evaluation_page": "recombine.report.evaluation_page",
     "plan_page": "recombine.report.plan_page",
+    "predict": "recombine.theory.prediction",
     "prediction_page": "recombine.report.prediction_page",
     "read": "recombine.factors.read",
+    "sweep": "recombine.sweeps.sweep",
     "train_test_split": "recombine.splits.train_test",
-    "Split": "recombine.splits.writing.split",
     "write_split": "recombine.splits.writing.write",
 }
 
@@ -102,11 +116,15 @@ __all__ = [
     "OrthogonalPlanes",
     "Plan",
     "Prediction",
+    "Recipe",
     "RecombineError",
+    "Run",
     "Salience",
     "Space",
     "Split",
+    "Store",
     "Support",
+    "SweepResult",
     "__version__",
     "audit",
     "audit_page",
@@ -115,18 +133,28 @@ __all__ = [
     "compound_divergence",
     "evaluate",
     "evaluation_page",
+    "fit",
     "lint",
+    "models",
     "plan",
     "plan_page",
     "predict",
     "prediction_page",
     "read",
+    "sweep",
+    "tasks",
     "train_test_split",
     "write_split",
 ]
 
 
+_ROOMS = ("models", "tasks")
+"""Rooms whose names are public too: `recombine.tasks.Sprites`, `recombine.models.MLP`."""
+
+
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"recombine.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'recombine' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

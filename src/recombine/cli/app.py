@@ -1,6 +1,7 @@
 """The `recombine` command: what it is made of, and how it ends.
 
-Exit codes: 0 fine, 2 a mistake in what was asked, 3 a gate failed, 4 not enough evidence for a gate, 130 interrupted.
+Exit codes: 0 fine, 1 some runs of a sweep failed, 2 a mistake in what was asked, 3 a gate failed, 4 not enough
+evidence for a gate, 130 interrupted.
 """
 
 import sys
@@ -14,8 +15,10 @@ from recombine.cli.evaluate import evaluate
 from recombine.cli.lint import lint
 from recombine.cli.plan import plan
 from recombine.cli.predict import predict
+from recombine.cli.runs import runs
 from recombine.cli.show import complain
 from recombine.cli.split import split
+from recombine.cli.sweep import sweep
 from recombine.errors import RecombineError
 
 _INTERRUPTED = 130
@@ -33,6 +36,8 @@ app.command()(plan)
 app.command()(split)
 app.command()(lint)
 app.command()(evaluate)
+app.command()(sweep)
+app.add_typer(runs, name="runs")
 app.command()(demo)
 
 

@@ -35,6 +35,7 @@ _EXAMPLES = {
     "--domain": "size=S,M,L",
     "--fail-under": "determined=0.95",
     "--prediction": "cat=p_cat,dog=p_dog",
+    "--where": "task=sprites",
 }
 
 

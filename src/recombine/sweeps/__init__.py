@@ -1,0 +1,1 @@
+"""Sweeps: grids of runs over one machine or a Ray cluster."""

@@ -1,0 +1,97 @@
+"""What a worker does with a pack: train it, write its runs into the store, and say how it went."""
+
+import json
+import socket
+import time
+import traceback
+from functools import lru_cache
+from pathlib import Path
+
+from recombine.errors import OutputError, RecombineError, RecordError, SourceError
+from recombine.runs.configuration import Configuration
+from recombine.runs.run import Run
+from recombine.runs.store import Store
+from recombine.sweeps.behind import WrittenBehind
+from recombine.sweeps.crew import Outcome, Report, Trouble
+from recombine.training.pack import train
+from recombine.training.plan import code_version
+
+_LONGEST_REASON = 2000
+
+
+def work(sent: str, place: str) -> str:
+    """Train a pack that was sent as text; the answer is a report, as text. Nothing that a run does is raised."""
+    began = time.monotonic()
+    configurations = [Configuration(**run) for run in json.loads(sent)]
+    report = _report(configurations, place)
+    return Report(
+        outcomes=report.outcomes,
+        trouble=report.trouble,
+        reason=report.reason,
+        host=socket.gethostname(),
+        seconds=time.monotonic() - began,
+    ).to_text()
+
+
+def _report(configurations: list[Configuration], place: str) -> Report:
+    try:
+        _check_code(configurations)
+        store = _opened(place)
+    except RecombineError as error:
+        return Report(trouble="store", reason=_words(error))
+    try:
+        with WrittenBehind(store) as behind:
+            runs = train(configurations, store=behind)
+    except Exception as error:  # noqa: BLE001 - whatever a model raises is that run's fate, not the sweep's
+        return Report(trouble=_fault(error), reason=_words(error))
+    return Report(outcomes=tuple(map(outcome, runs)))
+
+
+@lru_cache(maxsize=4)
+def _opened(place: str) -> Store:
+    """The store, opened once a process."""
+    return Store.open(place, create=False)
+
+
+def _fault(error: Exception) -> Trouble:
+    """A store that is full or gone is no run's fault; what recombine refuses, it refuses
+    again, but for files that another machine may have."""
+    if isinstance(error, OutputError | RecordError):
+        return "store"
+    return "mistake" if isinstance(error, RecombineError) and not isinstance(error, SourceError) else "program"
+
+
+def _check_code(configurations: list[Configuration]) -> None:
+    """A run belongs to the code that it names; a node with other code must not write under that name."""
+    ours = code_version()
+    for run in configurations:
+        if run.code != ours:
+            raise SourceError(
+                f"{socket.gethostname()} has recombine {ours}, the sweep was started with {run.code}",
+                why="a run's address names the code that made it",
+                instead="install the same version of recombine on every node",
+            )
+
+
+def outcome(run: Run) -> Outcome:
+    """What is told of a run."""
+    part, score = main_score(run)
+    return Outcome(key=run.key, status=run.status, score=score, part=part, reason=run.reason)
+
+
+def main_score(run: Run) -> tuple[str | None, float | None]:
+    """The number that is shown: the score on what was unseen, else on whatever was asked last."""
+    scores = [name for name in run.metrics if name.endswith(".score") and not name.startswith("train.")]
+    if not scores:
+        return None, None
+    name = "unseen.score" if "unseen.score" in scores else scores[-1]
+    return name.removesuffix(".score"), run.metrics[name]
+
+
+def _words(error: Exception) -> str:
+    """What went wrong, and where."""
+    if isinstance(error, RecombineError):
+        return f"{error.what}: {error.why}; {error.instead}"
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {str(error) or 'no words'}{where}"[:_LONGEST_REASON]

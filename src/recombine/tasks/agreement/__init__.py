@@ -1,0 +1,1 @@
+"""Sentences in which two words agree in number, or do not."""

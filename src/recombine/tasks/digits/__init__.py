@@ -1,0 +1,1 @@
+"""Pairs of digits, and images as a code for any values."""

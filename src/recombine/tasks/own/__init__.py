@@ -1,0 +1,1 @@
+"""The parts of the task that is made of a user's own table."""

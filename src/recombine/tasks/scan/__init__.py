@@ -1,0 +1,1 @@
+"""SCAN: commands of a small language, and the actions that they stand for."""

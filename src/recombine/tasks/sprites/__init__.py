@@ -1,0 +1,1 @@
+"""Sprites: images of a few shapes, put together by a known function."""

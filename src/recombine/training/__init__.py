@@ -1,0 +1,1 @@
+"""Training: fit a model to a task, many seeds at once, and resume after anything."""

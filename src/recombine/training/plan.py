@@ -1,0 +1,125 @@
+"""What is asked for, as configurations: every default written out, the seed and the version of the code with it."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from recombine._version import __version__
+from recombine.catalogue import Spec
+from recombine.errors import SettingError
+from recombine.models.catalogue import MODELS
+from recombine.models.model import Model
+from recombine.runs.configuration import Configuration
+from recombine.tasks.catalogue import TASKS
+from recombine.tasks.exposure import HeldOut
+from recombine.tasks.task import Task
+from recombine.training.catalogue import split_of, split_spec
+from recombine.training.member import Job
+from recombine.training.recipe import Recipe, recipe_of
+
+Recipes = Recipe | Mapping[str, Any] | Sequence[Recipe | Mapping[str, Any]]
+_SOURCES = ("seeds.py", "catalogue.py", "tasks", "models", "training")
+
+
+@cache
+def code_version() -> str:
+    """The package's version and a short sum over the code that a run's numbers depend on.
+
+    A store never takes a run of other code for the same run.
+
+    >>> code_version().startswith(__version__ + "+")
+    True
+    """
+    root = Path(__file__).parents[1]
+    total = hashlib.sha256()
+    for name in _SOURCES:
+        place = root / name
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            total.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return f"{__version__}+{total.hexdigest()[:12]}"
+
+
+def configurations(
+    task: Task | str | Spec, split: Any, model: Model | str | Spec, recipe: Recipes, seeds: Sequence[int]
+) -> list[Configuration]:
+    """The runs of a task, a split, a model, a recipe or several, and seeds; in order of recipe, then seed.
+
+    >>> runs = configurations("addition", "hold_out_combinations", "mlp", {"steps": 10}, seeds=(0, 1))
+    >>> runs[1].seed, runs[1].recipe["optimiser"], runs[1].model["activation"]
+    (1, 'adam', 'relu')
+    """
+    return [job.configuration for job in jobs(task, split, model, recipe, seeds, named=True)]
+
+
+def jobs(task: Any, split: Any, model: Any, recipe: Recipes, seeds: Sequence[int], *, named: bool) -> list[Job]:
+    """The same with the things themselves. Where `named` is false, things that are in no catalogue are allowed."""
+    recipes = [recipe_of(recipe)] if isinstance(recipe, Recipe | Mapping) else [recipe_of(one) for one in recipe]
+    _check_seeds(seeds, recipes)
+    built_task = TASKS.build(task) if isinstance(task, str | Mapping) else _checked(task, Task, "task", "sprites")
+    exposure = split_of(split, built_task)
+    built_model = MODELS.build(model) if isinstance(model, str | Mapping) else _checked(model, Model, "model", "mlp")
+    own_split = exposure.splitter if isinstance(exposure, HeldOut) else exposure
+    specs = {
+        "task": _spec(TASKS.spec, built_task, built_task, named=named),
+        "split": _spec(split_spec, exposure, own_split, named=named),
+        "model": _spec(MODELS.spec, built_model, built_model, named=named),
+    }
+    code = code_version()
+    return [
+        Job(
+            configuration=Configuration(**specs, recipe=one.plain(), seed=int(seed), code=code),
+            task=built_task,
+            exposure=exposure,
+            model=built_model,
+            recipe=one,
+        )
+        for one in recipes
+        for seed in seeds
+    ]
+
+
+def _spec(of: Any, thing: Any, shown: Any, *, named: bool) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = of(thing)
+    except SettingError:
+        if named:
+            raise
+        return described(shown)
+    return found
+
+
+def described(thing: Any) -> dict[str, Any]:
+    """Something of the user's own: where it is defined, and its settings as they are written.
+
+    >>> from recombine.catalogue import Catalogue
+    >>> described(Catalogue("factor", {}))
+    {'name': 'recombine.catalogue.Catalogue', 'kind': "'factor'", 'entries': '{}'}
+    """
+    name = {"name": f"{type(thing).__module__}.{type(thing).__qualname__}"}
+    if not is_dataclass(thing):
+        return name | {"repr": repr(thing)}
+    return name | {one.name: repr(getattr(thing, one.name)) for one in fields(thing) if one.init}
+
+
+def _checked(thing: Any, kind: type, word: str, example: str) -> Any:
+    if isinstance(thing, kind):
+        return thing
+    raise SettingError(
+        f"{thing!r} is not a {word}",
+        why=f"a {word} is a name, a mapping with a name and settings, or a {kind.__name__} of recombine",
+        instead=f"write for example {example!r}",
+    )
+
+
+def _check_seeds(seeds: Any, recipes: Sequence[Recipe]) -> None:
+    whole = isinstance(seeds, Sequence | range) and not isinstance(seeds, str)
+    wrong = not whole or not seeds or any(isinstance(s, bool) or not isinstance(s, int) or s < 0 for s in seeds)
+    if wrong or not recipes:
+        raise SettingError(
+            f"seeds={seeds!r}" if wrong else "no recipe",
+            why="each run has a seed, a whole number from 0 on" if wrong else "a run is trained by a recipe",
+            instead="write seeds=(0, 1, 2)" if wrong else "write {steps: 1000}",
+        )

@@ -1,0 +1,104 @@
+"""A Ray cluster of several nodes on this machine, whose processes can be killed one by one."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_PATIENCE_SECONDS = 240  # for an event that must come; how soon does not matter
+
+
+@dataclass
+class Machines:
+    """A head and further nodes, each with one processor."""
+
+    cluster: Any
+    others: list[Any] = field(default_factory=list)
+
+    @property
+    def address(self) -> str:
+        return str(self.cluster.address)
+
+    def busy(self, nodes: list[Any] | None = None) -> list[int]:
+        """The processes that are training a pack just now."""
+        raylets = {_raylet(node) for node in ([self.cluster.head_node, *self.others] if nodes is None else nodes)}
+        return [pid for pid in _pids() if _parent(pid) in raylets and _title(pid).startswith("ray::recombine pack")]
+
+    def kill_worker(self) -> int:
+        """SIGKILL to a process that is training; it is halted first, so that it is at work for certain."""
+        while True:
+            pid = wait_for(self.busy)[0]
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+                at_work = pid in self.busy()
+                os.kill(pid, signal.SIGKILL if at_work else signal.SIGCONT)
+                if at_work:
+                    return pid
+
+    def kill_node(self) -> None:
+        """A whole node gone at once, one that has a process at work."""
+        node = wait_for(lambda: [node for node in self.others if self.busy([node])])[0]
+        self.others.remove(node)
+        self.cluster.remove_node(node, allow_graceful=False)
+
+    def add_node(self) -> None:
+        """One more."""
+        self.others.append(self.cluster.add_node(num_cpus=1, **_SMALL))
+
+
+_SMALL = {"object_store_memory": 80 * 2**20, "include_dashboard": False}
+
+
+@contextmanager
+def machines(nodes: int = 3) -> Iterator[Machines]:
+    """So many nodes, gone at the end."""
+    from ray.cluster_utils import Cluster  # noqa: PLC0415 - slow to load
+
+    cluster = Cluster(initialize_head=True, connect=False, head_node_args={"num_cpus": 1, **_SMALL})
+    try:
+        found = Machines(cluster)
+        for _ in range(nodes - 1):
+            found.add_node()
+        yield found
+    finally:
+        cluster.shutdown()
+
+
+def wait_for(event: Callable[[], Any], *, alive: Callable[[], bool] = lambda: True) -> Any:
+    """What an event gives, once it gives something."""
+    end = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < end:
+        found = event()
+        if found:
+            return found
+        if not alive():
+            raise AssertionError("what was waited for can no longer come")
+        time.sleep(0.02)
+    raise AssertionError("waited in vain")
+
+
+def _raylet(node: Any) -> int:
+    return int(node.all_processes["raylet"][0].process.pid)
+
+
+def _pids() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def _parent(pid: int) -> int | None:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, IndexError):
+        return None
+
+
+def _title(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").replace("\0", " ").strip()
+    except OSError:
+        return ""

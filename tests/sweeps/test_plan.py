@@ -1,0 +1,168 @@
+"""A sweep's file: the grid that it describes, and what is wrong with it, in words."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recombine.errors import RecombineError, SettingError, SourceError
+from recombine.sweeps.grid import variants
+from recombine.sweeps.plan import read_plan, store_place
+
+GRID = {
+    "tasks": ["addition"],
+    "splits": ["everything", "hold_out_combinations"],
+    "models": [{"name": "mlp", "hidden": [8]}, {"name": "mlp", "hidden": [8], "scale": {"each": [0.5, 2.0]}}],
+    "recipes": [{"steps": 4, "lr": {"each": [0.01, 0.1]}}],
+    "seeds": 3,
+}
+
+
+def complaint(content, tmp_path=None):
+    """What is said of a file."""
+    if tmp_path is not None:
+        path = tmp_path / "sweep.yaml"
+        path.write_text(content, encoding="utf-8")
+        content = path
+    with pytest.raises(RecombineError) as caught:
+        read_plan(content)
+    return caught.value
+
+
+def test_the_grid_is_the_product_of_its_lists():
+    plan = read_plan(GRID)
+    assert len(plan) == 1 * 2 * 3 * 2 * 3
+    found = [(run.split["name"], run.model["scale"], run.recipe["lr"], run.seed) for run in plan.runs]
+    default = read_plan(GRID | {"models": ["mlp"]}).runs[0].model["scale"]
+    scales = [default, 0.5, 2.0]
+    assert found == list(product(["everything", "hold_out_combinations"], scales, [0.01, 0.1], range(3)))
+    assert len({run.key for run in plan.runs}) == len(plan)
+
+
+def test_the_order_of_settings_does_not_matter():
+    turned = GRID | {"models": [{"hidden": [8], "name": "mlp"}, GRID["models"][1]]}
+    assert [run.key for run in read_plan(turned).runs] == [run.key for run in read_plan(GRID).runs]
+
+
+def test_one_entry_needs_no_brackets_and_seeds_may_be_named():
+    plan = read_plan(
+        {"tasks": "addition", "splits": "everything", "models": "mlp", "recipes": {"steps": 1}, "seeds": [7]}
+    )
+    assert [run.seed for run in plan.runs] == [7]
+
+
+def test_a_file_says_what_a_mapping_says(tmp_path):
+    path = tmp_path / "sweep.yaml"
+    path.write_text(
+        "store: here\ntasks: [addition]\nsplits: [everything]\nmodels: [mlp]\n"
+        "recipes: [{steps: 4, lr: {each: [1e-3, 0.01]}}]\nseeds: 2\n"
+    )
+    plan = read_plan(path)
+    assert [run.recipe["lr"] for run in plan.runs] == [0.001, 0.001, 0.01, 0.01]
+    assert store_place(plan) == str((tmp_path / "here").absolute()) or store_place(plan).endswith("/here")
+    assert store_place(plan, "s3://bucket/runs") == "s3://bucket/runs"
+
+
+@pytest.mark.parametrize(
+    ("skip", "left"),
+    [
+        ([{"split": "everything"}], 18),
+        ([{"split": "everything", "seed": 0}], 30),
+        ([{"split": "everything", "seed": [0, 1]}], 24),
+        ([{"model": {"scale": 2.0}}], 24),
+        ([{"recipe": {"lr": "1e-2"}}], 18),
+        ([{"model": {"scale": {"each": [0.5, 2.0]}}, "recipe": {"lr": 0.1}}], 24),
+        ([{"split": "everything"}, {"seed": 0}], 12),
+    ],
+)
+def test_rules_leave_out_what_has_all_that_they_name(skip, left):
+    assert len(read_plan(GRID | {"skip": skip})) == left
+
+
+@given(st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=True), min_size=1, max_size=4))
+def test_variants_are_the_product_of_every_each(choices):
+    entry = {f"setting{k}": {"each": values} for k, values in enumerate(choices)}
+    expected = [dict(zip(entry, values, strict=True)) for values in product(*choices)]
+    assert list(variants(entry | {"name": "x"})) == [point | {"name": "x"} for point in expected]
+
+
+def test_a_list_is_a_value_and_each_may_stand_deep():
+    assert list(variants({"base": {"name": "donut", "inner": {"each": [1, 2]}}, "sizes": [3, 4]})) == [
+        {"base": {"name": "donut", "inner": 1}, "sizes": [3, 4]},
+        {"base": {"name": "donut", "inner": 2}, "sizes": [3, 4]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "what", "instead"),
+    [
+        ({"modles": []}, "no setting 'modles'", "did you mean 'models'?"),
+        ({"models": []}, "'models' is empty", "at least one entry"),
+        ({"models": [{"name": "mpl"}]}, "'models', entry 1: no model 'mpl'", "did you mean 'mlp'?"),
+        ({"models": ["mlp", {"name": "mlp", "hiden": [8]}]}, "'models', entry 2: the model 'mlp' has no", "'hidden'"),
+        ({"tasks": ["adition"]}, "'tasks', entry 1: no task 'adition'", "did you mean 'addition'?"),
+        ({"splits": ["everythin"]}, "no split 'everythin'", "did you mean 'everything'?"),
+        ({"recipes": [{"steps": 4, "rl": 0.1}]}, "'rl'", "lr"),
+        ({"recipes": [{"lr": 0.1}]}, "recipe", "steps"),
+        ({"seeds": 0}, "'seeds' cannot be 0", "seeds: 3"),
+        ({"seeds": []}, "'seeds' cannot be []", "seeds: 3"),
+        ({"seeds": [1, 1]}, "'seeds' cannot be", "seeds: 3"),
+        ({"seeds": "many"}, "'seeds' cannot be 'many'", "seeds: 3"),
+        ({"seeds": True}, "'seeds' cannot be True", "seeds: 3"),
+        ({"models": [3]}, "'models', entry 1 cannot be 3", "models: ["),
+        ({"models": ["mlp", "mlp"]}, "the same run twice", "take one of them out"),
+        ({"recipes": [{"steps": 4, "lr": {"each": []}}]}, "'recipes', entry 1: {each: []}", "at least one value"),
+        ({"recipes": [{"steps": 4, "lr": {"each": [1], "also": 2}}]}, "'each' beside 'also'", "lr: {each:"),
+        ({"skip": [{"modle": "mlp"}]}, "'skip', entry 1: no part 'modle'", "did you mean 'model'?"),
+        ({"skip": [{"model": "cnn"}]}, "leaves out nothing", "take the rule out"),
+        ({"skip": [{}]}, "leaves out nothing", "take the rule out"),
+        ({"skip": [{"model": "mlp"}]}, "leaves out all 36 runs", "name more parts"),
+        ({"seeds": list(range(200_000))}, "a grid of 2,400,000 runs", "several files"),
+    ],
+)
+def test_what_is_wrong_with_a_grid(change, what, instead):
+    error = complaint(GRID | change)
+    assert what in error.what, error
+    assert instead in str(error), error
+
+
+@pytest.mark.parametrize("field", ["tasks", "splits", "models", "recipes"])
+def test_what_is_missing_is_named(field):
+    error = complaint({name: value for name, value in GRID.items() if name != field})
+    assert error.what == f"the sweep: {field!r} is missing"
+    assert f"{field}: [" in error.instead
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "what", "why"),
+    [
+        ("tasks: [addition\nsplits: []\n", SourceError, "is not YAML: line 2, column 7", "expected"),
+        ("tasks:\n\t- addition\n", SourceError, "is not YAML: line 2, column 1", "cannot start any token"),
+        (
+            "seeds: 3\ntasks: [a]\nseeds: 4\n",
+            SourceError,
+            "is not YAML: line 3, column 1",
+            "'seeds' stands there twice",
+        ),
+        ("", SettingError, "holds no settings", "tasks, splits"),
+        ("- a\n- b\n", SettingError, "holds ['a', 'b']", "tasks, splits"),
+        ("tasks: !!python/object:os.system [x]\n", SourceError, "is not YAML: line 1", "constructor"),
+    ],
+)
+def test_what_is_wrong_with_a_file(text, kind, what, why, tmp_path):
+    error = complaint(text, tmp_path)
+    assert isinstance(error, kind)
+    assert what in error.what
+    assert why in error.why
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    error = complaint(tmp_path / "none.yaml")
+    assert isinstance(error, SourceError)
+    assert error.why == "No such file or directory"
+
+
+def test_no_store_anywhere():
+    with pytest.raises(SettingError, match="no store"):
+        store_place(read_plan(GRID))
