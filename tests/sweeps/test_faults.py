@@ -1,6 +1,7 @@
 """A real Ray cluster of three nodes, and what may befall it. The full version is `benchmarks/sweep_faults.py`."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -52,6 +53,15 @@ def holds(here, sweep, least):
     wait_for(enough, alive=lambda: sweep.poll() is None)
 
 
+def said(here):
+    return (here / "log").read_text()
+
+
+def says(here, sweep, words):
+    """Wait until the sweep has told of something."""
+    wait_for(lambda: words in said(here), alive=lambda: sweep.poll() is None)
+
+
 def check(here, alone):
     """Every run once, sound, and bit for bit what it would have been by itself."""
     store = Store.open(here / "runs")
@@ -61,27 +71,28 @@ def check(here, alone):
     assert all(same(store.get(key), run) for key, run in alone.items())
 
 
-def test_a_killed_process_a_killed_node_and_an_interrupt_lose_nothing(here, alone):
+def test_a_killed_process_an_interrupt_and_a_killed_node_lose_nothing(here, alone):
     with machines(3) as cluster:
         words = ["--address", cluster.address, "--pack", "2"]
         sweep = begun(here, *words)
         holds(here, sweep, 4)
         cluster.kill_worker()
-        holds(here, sweep, 10)
-        cluster.kill_node()
-        holds(here, sweep, 16)
+        says(here, sweep, "its process was lost")
+        holds(here, sweep, 8)
         os.killpg(sweep.pid, signal.SIGINT)
         assert sweep.wait() == 130
-        kept = len(Store.open(here / "runs").keys())
-        assert 16 <= kept < RUNS
-        assert sound(Store.open(here / "runs"))
-        log = (here / "log").read_text()
-        assert f"{kept} of {RUNS} runs are finished and kept" in log
-        assert "its process was lost" in log
-        assert "the machine was lost" in log
-        assert begun(here, *words).wait() == 0
+        wait_for(lambda: not cluster.busy())
+        store = Store.open(here / "runs")
+        told = int(re.search(rf"(\d+) of {RUNS} runs are finished and kept", said(here))[1])
+        assert 8 <= told <= len(store.keys()) < RUNS
+        assert sound(store)
+        sweep = begun(here, *words)
+        holds(here, sweep, len(store.keys()) + 4)
+        cluster.kill_node()  # what it was training comes back only when Ray has noticed, so the end waits for that
+        assert sweep.wait() == 0
+    assert "the machine was lost" in said(here)
+    assert f"All {RUNS} runs are in the store." in said(here)
     check(here, alone)
-    assert f"All {RUNS} runs are in the store." in (here / "log").read_text()
 
 
 def test_two_sweeps_may_write_one_store_at_once(here, alone):

@@ -14,6 +14,7 @@ from recombine.errors import SettingError
 from recombine.factors.space import Space
 from recombine.tasks.task import Shapes
 from recombine.training.cells import Cells
+from recombine.training.fit import fit
 from recombine.training.losses import hinge, loss_of, token_cross_entropy
 from recombine.training.questions import Question, ask
 from recombine.training.recipe import Recipe
@@ -168,3 +169,12 @@ def test_cells_are_counted_as_by_hand(rows: list[tuple[int, int]], large: bool) 
         mine = [v for v, other in zip(values, rows, strict=True) if tuple(row) == other]
         assert count == len(mine)
         assert mean == pytest.approx(sum(mine) / len(mine))
+
+
+def test_a_digit_is_asked_about_as_often_as_asked_for_and_a_symbol_once() -> None:
+    """20 pairs of digits look different each time; 17 sums of symbols do not."""
+    recipe = {"steps": 1, "test_samples": 100}
+    for task, rows in (({"name": "digit_pairs", "images": "synthetic"}, 5), ("addition", 1)):
+        (run,) = fit(task, "own", {"name": "mlp", "hidden": [4]}, recipe, progress=False)
+        seen = run.tables["combinations"].to_pylist()
+        assert {line["count"] for line in seen if line["part"] == "seen"} == {rows}

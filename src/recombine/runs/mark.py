@@ -20,6 +20,7 @@ from recombine.runs.configuration import Configuration
 from recombine.runs.run import Run
 
 _KIND = "run"
+_SMALL = 2**17
 _TABLE = ".parquet"
 
 
@@ -118,6 +119,8 @@ def _digest(content: Mapping[str, Any]) -> str:
 
 
 def _parquet(table: pa.Table) -> bytes:
+    """A small table is mostly its own description: compressing it takes longer and saves nothing."""
     sink = BytesIO()
-    pq.write_table(table, sink, compression="zstd")
+    small = table.nbytes < _SMALL
+    pq.write_table(table, sink, compression="none" if small else "zstd", write_statistics=not small)
     return sink.getvalue()

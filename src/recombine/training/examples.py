@@ -22,6 +22,8 @@ from recombine.training.recipe import Recipe
 _CHUNK = 4096
 _MOST_NUMBERS = 2**22  # of a round of fresh examples
 _MOST_STEPS = 64  # that one round serves
+_MOST_PICKED = 16  # steps whose batches are picked at once
+_MOST_PICKED_NUMBERS = 2**17  # of them
 _MOST_COUNTED = 20_000  # fresh examples that the support is counted from
 
 
@@ -154,48 +156,59 @@ class Feed(ABC):
         """The batch of a step."""
 
 
-@dataclass(eq=False)
 class FixedFeed(Feed):
-    """Batches of sets that are at hand, picked by index."""
+    """Batches of sets that are at hand, picked by index, those of a few steps at once."""
 
-    sets: Sequence[Fixed]
-    stacked: bool
-    _data: Batch = field(init=False)
-    _orders: dict[int, Tensor] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        whole = [one.data for one in self.sets]
-        inputs, targets = [one.inputs for one in whole], [one.targets for one in whole]
-        single = len(whole) == 1
-        self._data = whole[0] if single else Batch(torch.cat(inputs), torch.cat(targets))
-        self._size, self._batch = self.sets[0].size, self.sets[0].batch
-        self._all = self._shaped(self._data) if self._batch == self._size else None
+    def __init__(self, sets: Sequence[Fixed], *, stacked: bool) -> None:
+        self._sets, self._stacked, first = sets, stacked, sets[0]
+        whole = [(one.data.inputs, one.data.targets) for one in sets]
+        inputs, targets = whole[0] if len(sets) == 1 else map(torch.cat, zip(*whole, strict=True))
+        self._inputs, self._targets = inputs, targets
+        self._size, self._batch = first.size, first.batch
+        numbers = len(sets) * self._batch * (inputs[0].numel() + targets[0].numel())
+        # No more steps than a set lasts: the order after the next is not known yet.
+        most = min(_MOST_PICKED, _MOST_PICKED_NUMBERS // numbers, self._size // self._batch)
+        self._per_turn = max(1, most)
+        self._orders: dict[int, Tensor] = {}
+        self._turn, self._picked = -1, list[Batch]()
+        self._all = Batch(*map(self._by_run, (inputs, targets))) if self._batch == self._size else None
 
     @final
     def at(self, step: int) -> Batch:
         """The examples that follow in the present order."""
         if self._all is not None:
             return self._all
-        epoch, start = divmod(step * self._batch, self._size)
-        rows = self._order(epoch)[:, start : start + self._batch]
-        if rows.shape[1] < self._batch:
-            rows = torch.cat([rows, self._order(epoch + 1)[:, : self._batch - rows.shape[1]]], dim=1)
-        picked = rows.flatten()
-        inputs, targets = self._data.inputs.index_select(0, picked), self._data.targets.index_select(0, picked)
-        return self._shaped(Batch(inputs, targets))
+        turn, place = divmod(step, self._per_turn)
+        if turn != self._turn:
+            self._turn, self._picked = turn, self._pick(turn)
+        return self._picked[place]
+
+    def _pick(self, turn: int) -> list[Batch]:
+        """The batches of a turn's steps."""
+        wanted = self._per_turn * self._batch
+        rows = self._rows(turn * wanted, wanted).reshape(len(self._sets), self._per_turn, self._batch)
+        picked = rows.transpose(0, 1).flatten()
+        shape = (self._per_turn, *([len(self._sets)] if self._stacked else []), self._batch)
+        parts = [part.index_select(0, picked) for part in (self._inputs, self._targets)]
+        inputs, targets = (part.view(*shape, *part.shape[1:]).unbind(0) for part in parts)
+        return [Batch(x, y) for x, y in zip(inputs, targets, strict=True)]
+
+    def _rows(self, position: int, wanted: int) -> Tensor:
+        """As many rows of each set (S, wanted) as follow a position of the endless order."""
+        epoch, start = divmod(position, self._size)
+        rows = self._order(epoch)[:, start : start + wanted]
+        missing = wanted - rows.shape[1]
+        return torch.cat([rows, self._rows((epoch + 1) * self._size, missing)], dim=1) if missing else rows
 
     def _order(self, epoch: int) -> Tensor:
         if epoch not in self._orders:
-            offsets = torch.arange(len(self.sets))[:, None] * self._size
+            offsets = torch.arange(len(self._sets))[:, None] * self._size
             self._orders = {kept: order for kept, order in self._orders.items() if kept == epoch - 1}
-            self._orders[epoch] = torch.stack([one.order(epoch) for one in self.sets]) + offsets
+            self._orders[epoch] = torch.stack([one.order(epoch) for one in self._sets]) + offsets
         return self._orders[epoch]
 
-    def _shaped(self, batch: Batch) -> Batch:
-        if not self.stacked:
-            return batch
-        runs = len(self.sets)
-        return Batch(*(part.view(runs, -1, *part.shape[1:]) for part in (batch.inputs, batch.targets)))
+    def _by_run(self, part: Tensor) -> Tensor:
+        return part.view(len(self._sets), -1, *part.shape[1:]) if self._stacked else part
 
 
 @dataclass(eq=False)
@@ -228,5 +241,5 @@ def feed_of(examples: Sequence[Examples], *, stacked: bool) -> Feed:
     """The batches of one run (not stacked), or of several runs of one size (stacked)."""
     fixed = [one for one in examples if isinstance(one, Fixed)]
     if fixed:
-        return FixedFeed(fixed, stacked)
+        return FixedFeed(fixed, stacked=stacked)
     return FreshFeed([one for one in examples if isinstance(one, Fresh)], stacked)

@@ -62,11 +62,22 @@ class Question:
 
 
 def question_of(name: str, task: Task, source: Source, *, samples: int, seed: int) -> Question:
-    """The examples of a test: all of a source that has no more than are asked for, else drawn from it."""
+    """The examples of a test: all of a source that has no more than are asked for, else drawn from it.
+
+    Where an example looks different each time, as a digit does, it is asked about several times.
+    """
     own = derived(seed, "test", name)
     listed = source.every()
-    few = listed is not None and len(listed) <= samples
-    return Question(name, task, listed if few and listed is not None else source.draw(samples, seed=own), own)
+    if listed is None or len(listed) > samples:
+        return Question(name, task, source.draw(samples, seed=own), own)
+    times = samples // max(len(listed), 1) if _varies(task, listed[:8]) else 1
+    return Question(name, task, listed.repeat(times, 1), own)
+
+
+def _varies(task: Task, latents: Tensor) -> bool:
+    """Whether chance decides how examples look: drawn twice, they differ."""
+    one, other = (task.render(latents, seed=seed, part="test") for seed in (1, 2))
+    return not (torch.equal(one.inputs, other.inputs) and torch.equal(one.targets, other.targets))
 
 
 @torch.no_grad()
