@@ -180,7 +180,7 @@ def _settings(configuration: Any) -> str:
 def main() -> None:
     """Run it."""
     given = measure.options(__doc__).parse_args()
-    runs = 24 if given.few else 200
+    runs = 24 if given.smoke else 200
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch, small_disk(Path(scratch) / "disk") as mounted:
         folder = Path(scratch)
