@@ -20,7 +20,7 @@ from recombine.runs.run import Run
 from recombine.tasks import DigitPairs
 
 FACTORS = ("first", "second")
-COLOURS = {"A": "#d1603d", "B": "#2a6f97", "B-noise": "#8a8a8a"}
+COLOURS = {"A": "#d1603d", "B": "#2a6f97", "B-noise": "#5b8c3e"}
 
 
 def setting(run: Run) -> str:
@@ -73,9 +73,9 @@ def draw(runs: list[Run], path: Path) -> None:
         axis.set_title(f"setting {name}", fontsize=10)
         axis.set_xlabel("step")
     axes[0].set_ylabel("right answers")
-    axes[0].plot([], [], color="grey", label="pairs as in training")
-    axes[0].plot([], [], color="black", label="pairs asked about (colour)")
-    axes[0].legend(frameon=False, fontsize=8, loc="upper left")
+    axes[-1].plot([], [], color="grey", label="pairs as in training")
+    axes[-1].plot([], [], color=COLOURS[names[-1]], label="the pairs asked about, in colour")
+    axes[-1].legend(frameon=False, fontsize=8, loc="lower right")
     figure.savefig(path, dpi=150)
 
 

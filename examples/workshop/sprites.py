@@ -69,8 +69,8 @@ def draw(runs: list[Run], path: Path) -> None:
 def main() -> None:
     options = asked(__doc__)
     runs = swept("sprites", options, smoke={"seeds": 1, "recipe": {"steps": 6, "samples": 256, "test_samples": 64}})
-    lines = [(*names(run), run.configuration.seed, score(run, "seen"), score(run, "all"), run.seconds) for run in runs]
-    show("R² of every seed", ("split", "model", "seed", "seen", "all", "seconds"), lines)
+    lines = [(*names(run), run.configuration.seed, score(run, "seen"), score(run, "all")) for run in runs]
+    show("R² of every seed", ("split", "model", "seed", "seen", "all"), lines)
     shown = next(run for run in runs if names(run) == ("orthogonal", "monolithic"))
     forecast = recombine.predict(brightness(500 if options.smoke else 5_000), salience="relu:2", ridge=0.1)
     print(f"\naudit     {audited(shown, FACTORS, domain=_domain(Sprites())).verdict}")

@@ -298,3 +298,15 @@ def test_theory_is_set_beside_the_measurement(tmp_path):
     ours, loaded = found(theory=theory), found(theory=tmp_path / "theory")
     assert ours.theory == loaded.theory
     assert ours.theory.verdict in ours.reasons
+
+
+@pytest.mark.parametrize("score", ["mse", "r2"])
+def test_a_deterministic_model_that_was_asked_twice(score) -> None:
+    """Rows of one combination that are all alike carry no luck, and nothing may be divided by it."""
+    cells = [(str(i), str(j)) for i in range(5) for j in range(5)] * 2
+    truth = np.array([int(i) + int(j) for i, j in cells], dtype=float)
+    said = truth * 0.9 + np.array([int(i) * int(j) for i, j in cells]) * 0.1
+    table = {"a": [i for i, _ in cells], "b": [j for _, j in cells], "target": truth, "said": said}
+    train = {name: [cell[k] for cell in cells if "0" in cell] for k, name in enumerate("ab")}
+    found = recombine.evaluate(table, factors=["a", "b"], target="target", prediction="said", train=train, score=score)
+    assert "rows that do not differ" in found.record().data["deviations"]["sentence"]

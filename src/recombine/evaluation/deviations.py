@@ -64,7 +64,8 @@ def deviations(outcomes: Outcomes) -> Deviations:
     if noise is None:
         return _nothing(
             outcomes,
-            "Whether single combinations deviate cannot be told: each has one row, so luck and difference look alike.",
+            "Whether single combinations deviate cannot be told: each has one row, or rows that do not differ, so luck "
+            "and difference look alike.",
             rank=fit.rank,
         )
     return _searched(outcomes, fit, noise)
@@ -155,9 +156,9 @@ class _Noise:
     def of(cls, outcomes: Outcomes) -> "_Noise | None":
         if outcomes.score.is_share:
             return cls("share", 0.02, outcomes.rows)
-        free = outcomes.rows - 1
-        if not free.sum():
+        if not outcomes.have_luck():
             return None
+        free = outcomes.rows - 1
         own = np.nan_to_num(outcomes.spread)
         if not (outcomes.score.never_negative or outcomes.score.name == "r2"):
             return cls("other", 0.0, _mixed(own, float((own * free).sum() / free.sum()), free))

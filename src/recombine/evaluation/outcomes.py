@@ -21,6 +21,7 @@ from recombine.factors.support import Support
 
 Kind = Literal["label", "number", "score"]
 Mask = npt.NDArray[np.bool_]
+_ROUNDING = 1e-12
 
 RUNGS = ("seen", "determined", "undetermined", "novel")
 UNKNOWN = "unknown"
@@ -110,6 +111,14 @@ class Outcomes:
         with np.errstate(invalid="ignore", divide="ignore"):
             apart = np.maximum(self.squares - self.total**2 / self.rows, 0.0) / (self.rows - 1)
         return np.where(self.rows > 1, apart, np.nan)
+
+    def have_luck(self, chosen: Mask | slice = slice(None)) -> bool:
+        """Whether rows of one combination score differently at all: if not, nothing tells luck from difference.
+
+        So it is with one row each, and with rows that a deterministic model was asked twice.
+        """
+        within = float((np.nan_to_num(self.spread) * (self.rows - 1))[chosen].sum())
+        return within > _ROUNDING * float(self.squares[chosen].sum())
 
     @cached_property
     def wrong(self) -> Numbers:

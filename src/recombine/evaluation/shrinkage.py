@@ -93,7 +93,7 @@ def _numbers(outcomes: Outcomes, chosen: Mask, sure: Sure) -> tuple[Numbers, Num
     rows, score = outcomes.rows[chosen], outcomes.mean[chosen]
     free = rows - 1
     own = np.nan_to_num(outcomes.spread[chosen]) * free
-    if not free.sum():  # one row each: luck and difference cannot be told apart
+    if not outcomes.have_luck(chosen):
         nothing = np.full(len(rows), np.nan)
         return score, nothing, nothing
     pooled = own.sum() / free.sum()
