@@ -50,6 +50,39 @@ def test_help_loads_neither_engine_nor_arrays() -> None:
     assert done.stdout.splitlines()[-1] == "loaded"
 
 
+MISSING = """
+import sys
+sys.modules[{package!r}] = None
+import recombine
+assert not hasattr({room}, {name!r})
+try:
+    {room}.{name}
+except AttributeError as error:
+    print(error)
+try:
+    from {room} import {name}
+except ImportError as error:
+    print(error)
+assert recombine.audit
+"""
+
+
+@pytest.mark.parametrize(
+    ("package", "room", "name", "needs"),
+    [
+        ("torch", "recombine", "fit", "PyTorch: pip install 'recombine[train]'"),
+        ("torch", "recombine.tasks", "Sprites", "PyTorch: pip install 'recombine[train]'"),
+        ("torch", "recombine.models", "MLP", "PyTorch: pip install 'recombine[train]'"),
+        ("yaml", "recombine", "sweep", "PyYAML: pip install 'recombine[sweep]'"),
+        ("torch", "recombine", "sweep", "PyTorch: pip install 'recombine[sweep]'"),
+    ],
+)
+def test_a_missing_extra_is_named(package: str, room: str, name: str, needs: str) -> None:
+    code = MISSING.format(package=package, room=room, name=name)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout.splitlines(), done.stderr) == ([f"{room}.{name} needs {needs}"] * 2, "")
+
+
 def seconds(code: str) -> float:
     start = time.perf_counter()
     subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

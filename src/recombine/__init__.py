@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from recombine._version import __version__
+from recombine.extras import loaded
 
 if TYPE_CHECKING:
     from recombine import models as models
@@ -157,7 +158,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"recombine.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'recombine' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    return loaded(__name__, name, _HOME[name])
 
 
 def __dir__() -> list[str]:

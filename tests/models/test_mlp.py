@@ -7,8 +7,11 @@ import pytest
 import torch
 from torch import nn
 
+from recombine.errors import SettingError
+from recombine.models.cnn import CNN
 from recombine.models.mlp import MLP
 from recombine.models.model import count_parameters
+from recombine.models.resnet import ResNet
 from recombine.tasks.task import Shapes
 from tests.models.cases import DIGITS, inputs
 
@@ -80,6 +83,18 @@ def test_against_numpy(activation: str, twin: object) -> None:
         values = values @ layer.weight.detach().double().numpy().T + layer.bias.detach().double().numpy()
         values = twin(values) if k < len(linear) - 1 else values
     np.testing.assert_allclose(network(batch).detach().numpy(), values, atol=1e-5)
+
+
+def test_rows_of_numbers_become_tuples_and_a_number_is_refused() -> None:
+    assert MLP(hidden=[8, 8]) == MLP(hidden=np.array([8, 8])) == MLP(hidden=(8, 8))
+    assert hash(MLP(hidden=[8, 8])) == hash(MLP(hidden=(8, 8)))
+    assert CNN(channels=[4], pool=[], dense=[2]).dense == (2,)
+    assert ResNet(blocks=[1], channels=[8]).blocks == (1,)
+    with pytest.raises(SettingError, match=r"write hidden=\(64,\)"):
+        MLP(hidden=64)
+    for wrong in ("64", (6.5,), (True,)):
+        with pytest.raises(SettingError, match="hidden is a row of whole numbers"):
+            MLP(hidden=wrong)
 
 
 def test_no_hidden_layer_is_a_linear_model() -> None:

@@ -80,7 +80,8 @@ def test_a_run_is_shown_and_its_next_commands_work(place):
     assert f"Run {run(2).key} finished after 100 steps" in said
     assert re.search(r"unseen\.score +0\.9", said)
     commands = [shlex.split(line.split("recombine ")[1]) for line in said.splitlines() if "recombine " in line]
-    assert [words[0] for words in commands] == ["evaluate", "audit"]
+    assert [words[0] for words in commands] == ["evaluate", "audit", "predict"]
+    assert commands[2][-2:] == ["--where", "part = 'seen'"]
     for words in commands:
         done = CliRunner().invoke(app, words)
         assert done.exit_code == 0, done.output
@@ -101,6 +102,7 @@ def test_answers_that_are_not_single_values_are_scored_by_their_error(place):
     said = ran("show", place, made.key)
     words = shlex.split(next(line for line in said.splitlines() if "evaluate" in line).split("recombine ")[1])
     assert words[-6:-2] == ["--score", "error", "--better", "lower"]
+    assert "recombine predict" not in said
     assert CliRunner().invoke(app, words).exit_code == 0
 
 
@@ -127,6 +129,45 @@ def test_a_comparison_shows_every_seed(place):
         "most": 0.9,
         "missing": 0,
     }
+
+
+@pytest.fixture
+def mixed(tmp_path) -> str:
+    """Runs of several tasks, splits and models, whose settings have little in common."""
+    store = Store.open(tmp_path / "mixed")
+    for seed in range(8):
+        for width in (8, 16):
+            store.put(run(seed, unseen=-0.000123 * (seed + 1), model={"width": width}))
+        own = {"task": {"name": "digit_pairs", "images": "synthetic"}, "split": {"name": "hold_out_combinations"}}
+        store.put(run(seed, model={"name": "compositional", "decoder": "slot"}, **own))
+    return str(tmp_path / "mixed")
+
+
+@pytest.mark.parametrize("columns", ["80", "110", "250"])
+@pytest.mark.parametrize("command", ["list", "compare"])
+def test_nothing_is_cut_and_nothing_is_null_that_is_not_there(mixed, command, columns):
+    said = ran(command, mixed, COLUMNS=columns)
+    table = said.split("key  " if command == "list" else "measured")[1].split("next")[0]
+    assert "null" not in table
+    assert "…" not in said
+    assert max(map(len, said.split("next")[0].splitlines())) <= int(columns)
+    for word in ("digit_pairs", "hold_out_combinations", "compositional", "model.width=16"):
+        assert word in said
+    assert "decoder" not in table
+
+
+@pytest.mark.parametrize("columns", ["80", "250"])
+def test_every_seed_is_whole_at_any_width(mixed, columns):
+    said = ran("compare", mixed, COLUMNS=columns)
+    assert "every seed" in said
+    for seed in range(8):
+        assert f"{seed}: {-0.000123 * (seed + 1):.3g}" in said
+
+
+def test_groups_without_a_setting_are_named_so(mixed):
+    found = json.loads(ran("compare", mixed, "--by", "model.decoder", "--json"))
+    assert sorted(map(len, (group["settings"] for group in found["groups"]))) == [0, 1]
+    assert "those without such a setting" in ran("compare", mixed, "--by", "model.decoder", COLUMNS="80")
 
 
 def test_overlapping_seeds_and_diverged_ones_are_told(place):

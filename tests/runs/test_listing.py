@@ -80,9 +80,33 @@ def test_lines_of_some_keys_only(store):
 
 def test_what_differs_and_what_does_not(store):
     found = lines(store)
-    assert listing.differing(found) == ["model", "model.kernel"]
+    assert listing.differing(found) == ["model"]
     assert listing.common(found)["recipe.lr"] == 0.01
-    assert set(listing.common(found)) | set(listing.differing(found)) == set(found[0].settings)
+    assert set(listing.common(found)) | {"model", "model.kernel"} == set(found[0].settings)
+
+
+def test_a_setting_sets_apart_what_has_the_same_name(tmp_path):
+    store = Store.open(tmp_path)
+    for width in (8, 16):
+        store.put(run(0, model={"width": width}))
+    store.put(run(0, model={"name": "cnn", "width": 99, "kernel": 3}, task={"values": 7}, split={"factors": ["a"]}))
+    found = lines(store)
+    assert listing.differing(found) == ["task.values", "split.factors", "model", "model.width"]
+    told = {line.settings["model.width"]: told for line, told in zip(found, listing.apart(found), strict=True)}
+    assert [(told[width]["model"], told[width].get("model.width")) for width in (8, 16, 99)] == [
+        ("mlp", 8),
+        ("mlp", 16),
+        ("cnn", None),
+    ]
+    assert "model.width" not in told[99]
+    assert "model.kernel" not in listing.common(found)
+
+
+def test_the_factors_of_a_split_are_those_of_its_task(tmp_path):
+    store = Store.open(tmp_path)
+    store.put(run(0))
+    store.put(run(0, task={"name": "pairs"}, split={"factors": ["a", "b"]}))
+    assert listing.differing(lines(store)) == ["task"]
 
 
 def test_a_table_has_a_line_for_each_run(store):
@@ -187,8 +211,8 @@ def test_a_collapsed_seed_is_seen(store):
 def test_groups_are_made_by_what_differs_unless_told(store):
     made = compare(lines(store))
     assert [dict(group.settings) for group in made.groups] == [
-        {"model": "cnn", "model.kernel": 3},
-        {"model": "mlp", "model.kernel": None},
+        {"model": "cnn"},
+        {"model": "mlp"},
     ]
     assert made.mixed == {}
     assert made.metrics == ("seen.score", "unseen.score")

@@ -1,11 +1,14 @@
 """`recombine sweep`: what it prints, and how it ends."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from recombine.cli.app import app
@@ -13,6 +16,7 @@ from recombine.errors import RecombineError
 from recombine.runs.store import Store
 from recombine.sweeps import sweep as room
 from recombine.sweeps.crew import Report
+from recombine.sweeps.plan import read_plan
 from tests.sweeps.test_sweep import Scripted
 
 FILE = """
@@ -85,6 +89,54 @@ def test_an_interrupt_ends_with_130_and_the_command_to_go_on(here, monkeypatch):
     assert done.exit_code == 130
     assert "0 of 6 runs are finished and kept" in done.stderr
     assert "Resume with  recombine sweep sweep.yaml" in done.stderr
+
+
+TWICE = """
+import os, signal, sys
+from recombine.cli import main
+from recombine.runs.store import Store
+from recombine.sweeps import sweep as room
+from tests.sweeps.test_sweep import Scripted
+
+class Torn(Scripted):
+    def stop(self):
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        finally:
+            os._exit(1)  # as Ray's library does when its servers are gone
+
+crew = Torn(Store.open("runs"), lambda pack, times: os.kill(os.getpid(), signal.SIGINT))
+room.hired = lambda place, **_: crew
+sys.argv = ["recombine", "sweep", "sweep.yaml"]
+main()
+"""
+
+
+def test_a_second_interrupt_ends_with_130_too(here):
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", TWICE],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(root)},
+    )
+    assert done.returncode == 130, done.stderr
+    assert "What was finished is kept." in done.stderr
+
+
+def test_words_for_one_run(here):
+    (here / "sweep.yaml").write_text(FILE.replace("seeds: 3", "seeds: 1").replace("{each: [0.5, 1]}", "1"))
+    assert "The run is in the store." in ran("--workers", "0").stdout
+    assert "The run is in the store, and was there before" in " ".join(ran("--workers", "0").stdout.split())
+    first, second = read_plan({**yaml.safe_load(FILE), "models": "mlp", "seeds": 2}).runs
+    assert room._named([first, second]).endswith("and 1 other of its pack")
+
+
+def test_a_dry_run_tells_what_does_not_fit(here):
+    (here / "sweep.yaml").write_text(FILE.replace("{name: mlp, hidden: [4], scale: {each: [0.5, 1]}}", "mlp, cnn"))
+    done = ran("--dry-run")
+    assert "'models', entry 2 (cnn) on 'tasks', entry 1 (addition)" in str(done.exception)
 
 
 @pytest.mark.parametrize(

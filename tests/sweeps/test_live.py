@@ -60,6 +60,17 @@ def test_the_table_has_a_line_for_each_group():
     assert "1 diverged, 1 failed" in printed(shown)
 
 
+def test_headings_are_whole_and_columns_with_nothing_in_them_are_left_out():
+    runs = [run(f"a model with a long name and many settings {k} " * 3, 0) for k in range(2)]
+    shown = Board(runs, Console(file=io.StringIO(), width=100, height=30))
+    shown.ended([ended(runs[0]), ended(runs[1], "failed", None)], seconds=1.0)
+    shown.console.print(shown.table())
+    head, first, second = printed(shown).splitlines()[-4:-1]
+    assert head.split() == ["model", "done", "failed", "latest", "left"]
+    assert "1/1" in first
+    assert "0/1" in second
+
+
 def test_where_groups_do_not_fit_those_at_work_come_first():
     runs = [run(f"m{k}", 0) for k in range(50)]
     shown = Board(runs, Console(file=io.StringIO(), width=100, height=10))
@@ -76,7 +87,7 @@ def test_a_terminal_gets_a_table_that_goes_away():
     shown = board(force_terminal=True, height=30)
     with shown:
         shown.refresh()
-    assert "latest score" in printed(shown)
+    assert "latest" in printed(shown)
     assert "\x1b[2K" in printed(shown)  # the lines are wiped at the end
 
 

@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.errors import RecombineError, SettingError, SourceError
+from recombine.sweeps import trial
 from recombine.sweeps.grid import variants
 from recombine.sweeps.plan import read_plan, store_place
+from recombine.tasks.catalogue import TASKS
 
 GRID = {
     "tasks": ["addition"],
@@ -110,6 +112,10 @@ def test_a_list_is_a_value_and_each_may_stand_deep():
         ({"seeds": [1, 1]}, "'seeds' cannot be", "seeds: 3"),
         ({"seeds": "many"}, "'seeds' cannot be 'many'", "seeds: 3"),
         ({"seeds": True}, "'seeds' cannot be True", "seeds: 3"),
+        ({"seeds": "three"}, "'seeds' cannot be 'three'", "counted, or listed as whole numbers"),
+        ({"models": [3]}, "'models', entry 1 cannot be 3", "hidden: [64]"),
+        ({"models": ["mlp", "cnn"]}, "'models', entry 2 (cnn) on 'tasks', entry 1 (addition): CNN cannot", "image"),
+        ({"splits": ["everything", {"name": "combination_k_fold", "fold": 99}]}, "'splits', entry 2", "fold=99"),
         ({"models": [3]}, "'models', entry 1 cannot be 3", "models: ["),
         ({"models": ["mlp", "mlp"]}, "the same run twice", "take one of them out"),
         ({"recipes": [{"steps": 4, "lr": {"each": []}}]}, "'recipes', entry 1: {each: []}", "at least one value"),
@@ -127,6 +133,37 @@ def test_what_is_wrong_with_a_grid(change, what, instead):
     assert instead in str(error), error
 
 
+def test_pairs_that_are_left_out_need_not_fit():
+    both = {"models": ["mlp", "cnn"], "skip": [{"model": "cnn"}]}
+    assert {run.model["name"] for run in read_plan(GRID | both).runs} == {"mlp"}
+
+
+def test_a_pair_is_tried_once_however_many_seeds(monkeypatch):
+    tried = []
+    monkeypatch.setattr(trial, "_build", lambda model, task: tried.append(model["scale"]))
+    read_plan(GRID)
+    assert len(tried) == 3
+
+
+def test_what_a_model_raises_is_told_with_its_place(monkeypatch):
+    def build(model, task):
+        raise RuntimeError("no such shape")
+
+    monkeypatch.setattr(trial, "_build", build)
+    error = complaint(GRID)
+    assert "'models', entry 1 (mlp)" in error.what
+    assert error.why == "RuntimeError: no such shape"
+
+
+def test_data_that_are_missing_are_told_at_once(tmp_path, monkeypatch):
+    def nowhere(*_, **__):
+        raise SourceError("no images", why="they are on no disk", instead="fetch them")
+
+    monkeypatch.setattr(TASKS.load("addition"), "render", nowhere)
+    error = complaint(GRID)
+    assert error.what == "the sweep: 'tasks', entry 1 (addition): no images"
+
+
 @pytest.mark.parametrize("field", ["tasks", "splits", "models", "recipes"])
 def test_what_is_missing_is_named(field):
     error = complaint({name: value for name, value in GRID.items() if name != field})
@@ -141,9 +178,9 @@ def test_what_is_missing_is_named(field):
         ("tasks:\n\t- addition\n", SourceError, "is not YAML: line 2, column 1", "cannot start any token"),
         (
             "seeds: 3\ntasks: [a]\nseeds: 4\n",
-            SourceError,
-            "is not YAML: line 3, column 1",
-            "'seeds' stands there twice",
+            SettingError,
+            "'seeds' stands there twice: line 3, column 1",
+            "only one of the two",
         ),
         ("", SettingError, "holds no settings", "tasks, splits"),
         ("- a\n- b\n", SettingError, "holds ['a', 'b']", "tasks, splits"),

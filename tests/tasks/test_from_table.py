@@ -293,6 +293,8 @@ def test_own_parts_need_a_split_column() -> None:
         ({"inputs": INPUTS[:4]}, TableError, "4 inputs beside 5 rows"),
         ({"inputs": np.array(["a"] * 5)}, SourceError, "array of numbers"),
         ({"inputs": np.array(3.0)}, SourceError, "array of numbers"),
+        ({"inputs": np.where(INPUTS == 7, np.nan, INPUTS)}, SourceError, "NaN or an infinite number, first in row 3"),
+        ({"source": TABLE | {"x": [[1.0], [2.0], [None], [1.0], [2.0]]}, "inputs": "x"}, SourceError, "first in row 2"),
         ({"form": "class"}, SettingError, "did you mean 'classes'"),
         ({"target": "kind", "form": "values"}, ColumnError, "asks for numbers"),
         ({"source": {name: column[:0] for name, column in TABLE.items()}}, TableError, "no rows"),

@@ -2,8 +2,10 @@
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load
@@ -14,6 +16,7 @@ from recombine.errors import RecordError, SettingError
 from recombine.models import mlp
 from recombine.models.model import Model
 from recombine.runs.run import Run
+from recombine.runs.store import Store
 from recombine.tasks.catalogue import TASKS
 from recombine.tasks.exposure import Everything, Exposure, HeldOut, Parts
 from recombine.tasks.task import Batch, Shapes
@@ -89,7 +92,11 @@ def test_the_same_seed_gives_the_same_numbers_and_another_others() -> None:
         ({"model": object}, "is not a model"),
         ({"seeds": ()}, "seeds=()"),
         ({"seeds": (0, -1)}, "a whole number from 0 on"),
-        ({"seeds": 3}, "seeds=3"),
+        ({"seeds": 0}, "at least one run"),
+        ({"seeds": True}, "seeds=True"),
+        ({"seeds": np.array([0.0, 1.0])}, "a whole number from 0 on"),
+        ({"seeds": (4, 2, 4)}, "the seed 4 stands there 2 times"),
+        ({"store": 7}, "store=7"),
         ({"recipe": []}, "no recipe"),
         ({"recipe": {"steps": 5, "keep_model": True}}, "without a store"),
         ({"recipe": {"steps": 5, "loss": "hinge"}}, "whose targets are values"),
@@ -116,6 +123,38 @@ def test_a_split_that_empties_training_is_refused() -> None:
         fit(Sum(), All(), Net(), RECIPE)
     with pytest.raises(SettingError, match="its own"):
         fit(Sum(), "own", Net(), RECIPE)
+
+
+@pytest.mark.parametrize(
+    ("sides", "words"),
+    [
+        (([0, 1, 2, 3], [3, 2, 24]), "2 combinations on both sides"),
+        (([0, 1], [25]), "positions from 0 to 24"),
+        (([0, -1], [2]), "positions from 0 to 24"),
+        (([True] * 25, [2]), "rows that the task does not have"),
+    ],
+)
+def test_what_a_splitter_from_elsewhere_gives_is_checked(sides: Any, words: str) -> None:
+    class Elsewhere:
+        def split(self, table: Any) -> Any:
+            yield sides
+
+    with pytest.raises(SettingError, match=words):
+        fit(Sum(), Elsewhere(), Net(), RECIPE)
+    with pytest.raises(SettingError, match="gives 1 splits, counted from 0"):
+        fit(Sum(), HeldOut(Elsewhere(), fold=1), Net(), RECIPE)
+
+
+@pytest.mark.parametrize("seeds", [2, np.int64(2), np.arange(2), [0, 1], range(2)])
+def test_a_number_of_seeds_means_the_first(seeds: Any) -> None:
+    assert [run.seed for run in configurations(ADDITION, SPLIT, MLP, RECIPE, seeds)] == [0, 1]
+
+
+def test_a_store_is_opened_where_a_place_is_given(tmp_path: Path) -> None:
+    (run,) = fit(ADDITION, SPLIT, MLP, RECIPE, store=tmp_path / "runs")
+    assert same(fit(ADDITION, SPLIT, MLP, RECIPE, store=str(tmp_path / "runs"))[0], run)
+    assert Store.open(tmp_path / "runs").keys() == {run.key}
+    assert repr(run).startswith(f"Run({run.key[:8]} addition · mlp · seed 0: finished, unseen.score ")
 
 
 def test_a_model_that_answers_in_another_shape_is_refused() -> None:

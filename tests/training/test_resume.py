@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ from recombine.runs.configuration import Configuration
 from recombine.runs.store import Store
 from recombine.training import loop
 from recombine.training.fit import fit
+from recombine.training.interrupting import held_back
+from recombine.training.learner import Optimiser
 from recombine.training.loop import Moment, Surroundings
 from recombine.training.pack import train, train_jobs
 from recombine.training.plan import configurations, jobs
@@ -89,6 +92,45 @@ def test_a_pack_is_taken_up_by_other_company() -> None:
     found = train(runs[3:], store=store) + train([runs[0]], store=store) + train(runs, store=store)
     for run in found:
         assert same(run, next(one for one in whole if one.key == run.key))
+
+
+@pytest.mark.parametrize("together", ["always", "never"])
+@pytest.mark.parametrize("by_signal", [True, False])
+def test_ctrl_c_loses_nothing(together: str, by_signal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raised by a callback, or come by signal in the middle of a step: that step is ended, and saved."""
+    recipe = RECIPES[0] | {"steps": STEPS, "together": together}
+    asked = configurations("addition", SPLIT, {"name": "mlp", "hidden": [6]}, recipe, seeds=range(2))
+    store, told = Memory(), []
+
+    def stop(moment: Moment) -> None:
+        if moment.step == 5 and not by_signal:
+            raise KeyboardInterrupt
+
+    def update(optimiser: Optimiser, step: int) -> None:
+        if step == 4 and by_signal:
+            signal.raise_signal(signal.SIGINT)
+        whole(optimiser, step)
+
+    whole = Optimiser.step
+    monkeypatch.setattr(Optimiser, "step", update)
+    with pytest.raises(KeyboardInterrupt):
+        train(asked, store=store, callbacks=[stop])
+    monkeypatch.undo()
+    assert {meta["step"] for _, meta in store.states.values()} == {5}
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    found = train(asked, store=store, callbacks=[lambda moment: told.append(moment.step)])
+    assert told[0] == 6
+    assert all(same(run, other) for run, other in zip(found, train(asked, store=None), strict=True))
+
+
+def test_a_second_ctrl_c_does_not_wait() -> None:
+    with pytest.raises(KeyboardInterrupt), held_back(wanted=True) as interrupted:  # noqa: PT012 - the second raises
+        signal.raise_signal(signal.SIGINT)
+        assert interrupted()
+        signal.raise_signal(signal.SIGINT)
+        pytest.fail("it waited")
+    with pytest.raises(KeyboardInterrupt), held_back(wanted=True):
+        signal.raise_signal(signal.SIGINT)  # and one that nobody asked about is not lost
 
 
 def test_a_run_goes_on_in_the_way_in_which_it_began() -> None:

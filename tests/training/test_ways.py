@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recombine.errors import SettingError
-from recombine.training import pack
+from recombine.training import choosing, pack
 from recombine.training.choosing import notes
 from recombine.training.fit import fit
+from recombine.training.plan import described
 from recombine.training.traced import LANES
 from tests.training.toys import SPLIT, Net, Sum, errors, same
 
@@ -136,22 +138,55 @@ def test_dropout_draws_from_the_runs_seed_and_leaves_torchs_generator_alone() ->
 def test_the_faster_way_is_measured_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("RECOMBINE_CACHE", str(tmp_path))
     counted = []
-    seconds = iter([3.0, 9.0])  # of a step of three as one, and of one: as one is faster
-    monkeypatch.setattr(pack, "seconds_of", lambda step: counted.append(1) or next(seconds))
+    seconds = iter([0.009, 0.003])  # of a step of one, and of three as one: as one is faster
+    monkeypatch.setattr(pack, "seconds_of", lambda step, rival: counted.append(1) or next(seconds))
     assert [run.together for run in _fit({"steps": 5})] == [3, 3, 3]
     assert len(counted) == 2
     assert [run.together for run in _fit({"steps": 6, "lr": 0.1})] == [3, 3, 3]
     assert [run.together for run in _fit({"steps": 5}, seeds=(0, 1, 2, 3))] == [4, 4, 4, 4]
     assert len(counted) == 2
     (held,) = json.loads(notes().read_text()).values()
-    assert held == {"together": True, "seconds_alone": 9.0, "seconds_together": 1.0}
+    assert held == {"together": True, "seconds_alone": 0.009, "seconds_together": 0.001}
 
 
 def test_the_slower_way_is_not_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("RECOMBINE_CACHE", str(tmp_path))
-    seconds = iter([30.0, 9.0])
-    monkeypatch.setattr(pack, "seconds_of", lambda step: next(seconds))
+    seconds = iter([0.009, 0.03])
+    monkeypatch.setattr(pack, "seconds_of", lambda step, rival: next(seconds))
     assert [run.together for run in _fit({"steps": 5})] == [1, 1, 1]
+
+
+def test_a_model_whose_steps_are_long_is_not_traced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("RECOMBINE_CACHE", str(tmp_path))
+    monkeypatch.setattr(pack, "seconds_of", lambda step, rival: 2 * rival)
+    monkeypatch.setattr(pack, "Batched", lambda *_, **__: pytest.fail("it was traced"))
+    for _ in range(2):
+        assert [run.together for run in _fit({"steps": 5})] == [1, 1, 1]
+    (held,) = json.loads(notes().read_text()).values()
+    assert held == {"together": False, "reason": "a step takes 0.06 s, nearly all of it arithmetic"}
+
+
+def test_what_is_far_slower_than_its_rival_is_not_measured_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock of our own."""
+    steps: list[int] = []
+    second = 1.0
+    monkeypatch.setattr(choosing, "time", SimpleNamespace(process_time=lambda: second * len(steps)))
+    assert choosing.seconds_of(steps.append, rival=0.4) == 1.0
+    assert len(steps) == 2
+    assert choosing.seconds_of(steps.append, rival=0.6) == 1.0
+    assert len(steps) == 2 + 4
+    second = 1 / 16
+    assert choosing.seconds_of(steps.append, rival=0.6) == second
+    assert len(steps) == 2 + 4 + 10
+
+
+def test_the_choice_holds_in_another_process() -> None:
+    """A thing of one's own that says only where it lies in memory lies elsewhere in each process."""
+
+    class Silent:
+        pass
+
+    assert described(Silent())["repr"].endswith("Silent object>")
 
 
 @pytest.mark.parametrize("content", ["not json", "[]", '{"x": 1}'])

@@ -22,7 +22,7 @@ Place = Annotated[
 ]
 Where = Annotated[
     reading.Many,
-    typer.Option("--where", "-w", help="Only runs with this setting: task=sprites, model.width=64, seed=3."),
+    typer.Option("--where", "-w", help="Only runs with this setting: task=sprites, recipe.lr=0.01, seed=3."),
 ]
 Metrics = Annotated[
     reading.Many, typer.Option("--metric", "-m", help="Which measurements to show: unseen.score,seen.loss.")

@@ -3,12 +3,15 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from recombine.cli import options
 from recombine.cli.show import console_for, next_commands, short
@@ -19,6 +22,10 @@ _NAMES = ("task", "split", "model")
 _MOST = 200
 _REASONS = 5
 _SHORT = 8
+_WIDEST = 10_000
+_TIED = "\u00a0"
+_Section = tuple[str, list[list[str]], list[str]]
+_NOTHING = "those without such a setting"
 
 
 def listed(place: str, found: Sequence[Any], metrics: Sequence[str], *, everything: bool, filtered: bool) -> None:
@@ -31,14 +38,13 @@ def listed(place: str, found: Sequence[Any], metrics: Sequence[str], *, everythi
     if not found:
         console.print()
         return
-    apart = differing(found)
     _said_once(console, common(found), {line.code for line in found if line.code})
     console.print()
-    console.print(_lines(found if everything else found[:_MOST], apart, metrics))
+    _lines(console, found if everything else found[:_MOST], metrics)
     if not everything and len(found) > _MOST:
         console.print(f"  … {len(found) - _MOST:,} more: --all shows every line, --where fewer")
     _reasons(console, [line for line in found if line.status != "finished" and line.reason])
-    next_commands(console, _after_list(place, found, apart))
+    next_commands(console, _after_list(place, found, differing(found)))
 
 
 def one(run: Any, files: Sequence[str], *, place: str, folder: Path | None) -> None:
@@ -80,7 +86,7 @@ def compared(made: Any, found: Sequence[Any]) -> None:
     console.print(Padding(f"[bold]{escape(_answer(made))}[/]", (0, 2)), width=width)
     _said_once(console, common(found), {line.code for line in found if line.code})
     console.print()
-    console.print(_groups(made))
+    _groups(console, made)
     if made.mixed:
         told = listing([f"{name} ({', '.join(map(_written, values))})" for name, values in made.mixed.items()])
         warning = f"Within a group not only the seed differs: {told}. Add it to --by, or choose with --where."
@@ -158,26 +164,89 @@ def _by_part(settings: Mapping[str, Any]) -> Table:
     return _pairs({part: "  ".join(told) for part, told in parts.items()})
 
 
-def _lines(found: Sequence[Any], apart: Sequence[str], metrics: Sequence[str]) -> Table:
-    named = [name for name in _NAMES if name in apart]
-    others = [name for name in apart if name not in named]
-    codes = len({line.code for line in found if line.code}) > 1
-    table = _table("key", *named, *(["settings"] if others else []), *(["code"] if codes else []))
-    for name in ("seed", "status", *metrics, "when"):
-        table.add_column(escape(name), no_wrap=name != "status", justify="right" if name in metrics else "left")
-    for line in found:
-        settings = ", ".join(f"{name}={_written(line.settings.get(name))}" for name in others)
-        table.add_row(
-            line.key[:_SHORT],
-            *(escape(_written(line.settings.get(name))) for name in named),
-            *([escape(settings)] if others else []),
-            *([escape(line.code or "")] if codes else []),
-            "" if line.seed is None else str(line.seed),
-            f"[{_SIGN[line.status]}]{line.status}[/]",
-            *("" if line.status == "damaged" else _number(line.metrics.get(name)) for name in metrics),
-            (line.created or "")[:16].replace("T", " "),
-        )
-    return table
+def _lines(console: Any, found: Sequence[Any], metrics: Sequence[str]) -> None:
+    """A line for each run; where that is too wide, what sets runs apart stands above them instead of beside."""
+    from recombine.runs.comparing import apart  # noqa: PLC0415 - it brings Arrow
+
+    told = apart(found)
+    rows = [_row(line, metrics) for line in found]
+    names, titles = _titles(told)
+    ends = ("seed", "status", *metrics, "when")
+    table = _table("key", *names)
+    for name in ends:
+        table.add_column(escape(name), no_wrap=True, justify="right" if name in metrics else "left")
+    for (key, *row), title in zip(rows, titles, strict=True):
+        table.add_row(key, *title, *row)
+    if _fits(console, table):
+        console.print(table)
+        return
+    together = groupby(zip(told, rows, strict=True), key=lambda pair: pair[0])
+    sections: list[_Section] = [(_title(settings), [row for _, row in pairs], []) for settings, pairs in together]
+    _stacked(console, ["key", *ends], sections, right=set(metrics))
+
+
+def _row(line: Any, metrics: Sequence[str]) -> list[str]:
+    """A run's key, its seed, how it ended, its scores, when; a score that it was never to have is left open."""
+    given = [line.status != "damaged" and (name in line.metrics or not line.metrics) for name in metrics]
+    return [
+        line.key[:_SHORT],
+        "" if line.seed is None else str(line.seed),
+        f"[{_SIGN[line.status]}]{line.status}[/]",
+        *(_number(line.metrics.get(name)) if known else "" for name, known in zip(metrics, given, strict=True)),
+        (line.created or "")[:16].replace("T", " "),
+    ]
+
+
+def _titles(told: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """What sets runs apart as columns: one for each name, and one for all settings."""
+    names = [name for name in _NAMES if any(name in settings for settings in told)]
+    others = any(set(settings) - set(names) for settings in told)
+    cells = [
+        [escape(_written(settings[name])) if name in settings else "" for name in names]
+        + ([escape(_settings(settings))] if others else [])
+        for settings in told
+    ]
+    return [*names, *(["settings"] if others else [])], cells
+
+
+def _settings(told: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={_written(value)}" for name, value in told.items() if name not in _NAMES)
+
+
+def _title(told: Mapping[str, Any]) -> str:
+    """What sets runs apart, in one line: `addition · mlp · model.hidden=[8]`."""
+    return " · ".join(filter(None, [*(_written(told[name]) for name in _NAMES if name in told), _settings(told)]))
+
+
+def _fits(console: Any, table: Table) -> bool:
+    """Whether a table can be shown with nothing cut or wrapped."""
+    return bool(console.measure(table, options=console.options.update_width(_WIDEST)).maximum <= console.width)
+
+
+def _stacked(console: Any, names: Sequence[str], sections: Sequence[_Section], *, right: set[str]) -> None:
+    """Rows below titles, the columns of all of them aligned; after the rows of each title its notes."""
+    heads = [name.rpartition(".") for name in names]
+    head = [[before + dot for before, dot, _ in heads], [after for _, _, after in heads]]
+    every = [*head, *(row for _, rows, _ in sections for row in rows)]
+    widths = [max(Text.from_markup(cell).cell_len for cell in column) for column in zip(*every, strict=True)]
+
+    def line(row: Sequence[str], style: str = "") -> Padding:
+        cells = [Text.from_markup(cell, style=style) for cell in row]
+        for cell, width, name in zip(cells, widths, names, strict=True):
+            cell.align("right" if name in right else "left", width)
+        return Padding(Text("  ").join(cells), (0, 0, 0, 2))
+
+    for row in head if any(head[0]) else head[1:]:
+        console.print(line([escape(name) for name in row], "bold"))
+    for title, rows, notes in sections:
+        if title:
+            console.print()
+            console.print(Padding(f"[bold]{escape(title)}[/]", (0, 2)))
+        for row in rows:
+            console.print(line(row))
+        for note in notes:
+            wrapped = fill(note, max(40, console.width - 2), initial_indent="  ", subsequent_indent="    ")
+            console.print(escape(wrapped.replace(_TIED, " ")), soft_wrap=True)
 
 
 def _reasons(console: Any, found: Sequence[Any]) -> None:
@@ -189,23 +258,43 @@ def _reasons(console: Any, found: Sequence[Any]) -> None:
         console.print(f"  … {len(found) - _REASONS:,} more with a reason: --json names all")
 
 
-def _groups(made: Any) -> Table:
-    names = list(made.groups[0].settings)
-    table = _table(*names or ["group"], "measured")
-    for name in ("runs", "median", "least", "most"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("every seed")
-    for group in made.groups:
-        titles = [escape(_written(value)) for value in group.settings.values()] or ["all"]
-        for place, name in enumerate(made.metrics):
-            spread = group.spread(name)
-            seeds = [
-                f"{line.seed}: {_seed(line, value)}" for line, value in zip(group.lines, spread.values, strict=True)
-            ]
-            known = f"{len(spread.known)} of {len(spread.values)}"
-            middle = (known, *map(_number, (spread.median, spread.low, spread.high)))
-            table.add_row(*(titles if not place else [""] * len(titles)), escape(name), *middle, "  ".join(seeds))
-    return table
+def _groups(console: Any, made: Any) -> None:
+    """A line for each measurement of each group; where that is too wide, groups and seeds have lines of their own."""
+    names, titles = _titles([group.settings for group in made.groups])
+    middle = ("measured", "runs", "median", "least", "most")
+    table = _table(*names or ["group"])
+    for name in middle:
+        table.add_column(name, justify="left" if name == "measured" else "right", no_wrap=True)
+    table.add_column("every seed", no_wrap=True)
+    sections: list[_Section] = []
+    for group, title in zip(made.groups, titles, strict=True):
+        rows: list[list[str]] = []
+        notes: list[str] = []
+        for name in _measured(group, made.metrics):
+            row, seeds = _spread_row(group, name)
+            table.add_row(
+                *((title or ["all"]) if not rows else [""] * max(1, len(title))), *row, escape("  ".join(seeds))
+            )
+            rows.append(row)
+            notes.append(f"every{_TIED}seed, {name}: {'  '.join(seed.replace(' ', _TIED) for seed in seeds)}")
+        sections.append((_title(group.settings) or (_NOTHING if names else ""), rows, notes))
+    if _fits(console, table):
+        console.print(table)
+    else:
+        _stacked(console, middle, sections, right=set(middle[1:]))
+
+
+def _measured(group: Any, metrics: Sequence[str]) -> list[str]:
+    """What was asked of a group's runs: a task may have no unseen part."""
+    known = {name for line in group.lines for name in line.metrics}
+    return [name for name in metrics if name in known] or list(metrics)
+
+
+def _spread_row(group: Any, name: str) -> tuple[list[str], list[str]]:
+    spread = group.spread(name)
+    seeds = [f"{line.seed}: {_seed(line, value)}" for line, value in zip(group.lines, spread.values, strict=True)]
+    known = f"{len(spread.known)} of {len(spread.values)}"
+    return [escape(name), known, *map(_number, (spread.median, spread.low, spread.high))], seeds
 
 
 def _seed(line: Any, value: float | None) -> str:
@@ -235,7 +324,7 @@ def _answer(made: Any) -> str:
 
 
 def _titled(group: Any) -> str:
-    return ", ".join(f"{name}={_written(value)}" for name, value in group.settings.items())
+    return ", ".join(f"{name}={_written(value)}" for name, value in group.settings.items()) or _NOTHING
 
 
 def _spread(spread: Any) -> dict[str, Any]:
@@ -278,10 +367,14 @@ def _after_show(run: Any, *, place: str, folder: Path | None) -> list[tuple[str,
     )
     words = ["recombine", "evaluate", str(folder / "predictions.parquet"), "--factors", factors, *answers]
     audit = ["recombine", "audit", str(folder / "support.parquet"), "--factors", factors, "--weight", "count"]
-    return [
+    lines = [
         (options.pasted([*words, "--train", str(folder / "support.parquet")]), "how it held on unseen combinations"),
         (options.pasted(audit), "what its training examples determine"),
     ]
+    if "target" in predictions.column_names:
+        predict = ["recombine", "predict", words[2], "--factors", factors, "--target", "target"]
+        lines.append((options.pasted([*predict, "--where", "part = 'seen'"]), "what a learner would make of them"))
+    return lines
 
 
 def _pairs(pairs: Mapping[str, str]) -> Table:

@@ -31,13 +31,17 @@ def summary(result: Any) -> None:
 def _verdict(result: Any) -> str:
     total = len(result.keys)
     if result.failed:
-        return (
-            f"{result.failed:,} of {amount(total, 'run')} failed; the other {total - result.failed:,} are in the store."
-        )
+        kept = total - result.failed
+        others = f"; the other {kept:,} {_are(kept)} in the store" if kept else ""
+        return f"{result.failed:,} of {amount(total, 'run')} failed{others}."
     there = f"{'The run is' if total == 1 else f'All {total:,} runs are'} in the store"
     if result.skipped == total:
-        return f"{there}, and were there before: nothing was left to do."
+        return f"{there}, and {'was' if total == 1 else 'were'} there before: nothing was left to do."
     return f"{there}{f', {result.diverged:,} of them diverged' if result.diverged else ''}."
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _counts(console: Console, result: Any) -> None:
@@ -80,7 +84,8 @@ def so_far(result: Any) -> None:
     """What is safe, of a sweep that could not go on."""
     console = console_for(stderr=True)
     kept = result.finished + result.diverged + result.skipped
-    console.print(f"  {kept:,} of {amount(len(result.keys), 'run')} are finished and kept in {escape(result.store)}.")
+    runs = amount(len(result.keys), "run")
+    console.print(f"  {kept:,} of {runs} {_are(kept)} finished and kept in {escape(result.store)}.")
 
 
 def interrupted(result: Any) -> None:
@@ -95,7 +100,8 @@ def outlook(found: Any) -> None:
     console.print()
     left = found.runs - found.finished
     verdict = (
-        f"{amount(found.runs, 'run')}; {count(found.finished)} of them are finished, {count(left)} would be trained."
+        f"{amount(found.runs, 'run')}; {count(found.finished)} of them {_are(found.finished)} finished, "
+        f"{count(left)} would be trained."
         if found.finished
         else f"{amount(found.runs, 'run')} would be trained."
     )

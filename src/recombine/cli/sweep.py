@@ -1,8 +1,15 @@
 """`recombine sweep`: train every run of a grid, on this machine or on a Ray cluster."""
 
 import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -44,9 +51,10 @@ def sweep(
         say(json.dumps(asdict(found), indent=2)) if as_json else show_sweep.outlook(found)
         return
     try:
-        result = room.sweep(
-            file, store=store, address=address, workers=workers, retries=retries, pack=pack, progress=not as_json
-        )
+        with _second_interrupt_ends():
+            result = room.sweep(
+                file, store=store, address=address, workers=workers, retries=retries, pack=pack, progress=not as_json
+            )
     except room.InterruptedSweep as stopped:
         show_sweep.interrupted(stopped.result)
         raise typer.Exit(_INTERRUPTED) from stopped
@@ -56,6 +64,35 @@ def sweep(
     say(json.dumps(asdict(result), indent=2)) if as_json else show_sweep.summary(result)
     if result.failed:
         raise typer.Exit(_SOME_FAILED)
+
+
+@contextmanager
+def _second_interrupt_ends() -> Iterator[None]:
+    """The first Ctrl-C stops the sweep as ever; a second one, while that is being done, ends the process at once.
+
+    Raised in the middle of Ray's own ending, it would leave Ray's library to notice that its servers are gone, and that
+    ends a process with an exit code of its own.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came = False
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal came
+        if came:
+            shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # the cursor, which a live table hides
+            os.write(2, f"{shown}Stopped at once. What was finished is kept.\n".encode())
+            os._exit(_INTERRUPTED)
+        came = True
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _loaded() -> tuple[Any, Any]:

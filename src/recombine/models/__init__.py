@@ -3,8 +3,9 @@
 The public names of this room. Each is loaded when it is first used: listing them loads no torch.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from recombine.extras import loaded
 
 if TYPE_CHECKING:
     from recombine.models.cnn import CNN as CNN
@@ -63,7 +64,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'recombine.models' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    return loaded(__name__, name, _HOME[name])
 
 
 def __dir__() -> list[str]:

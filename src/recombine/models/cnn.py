@@ -9,7 +9,7 @@ from torch import nn
 
 from recombine.errors import SettingError, nearest
 from recombine.models.model import Model
-from recombine.models.needs import answer_shape, check_positive, head, image_taken, refusal
+from recombine.models.needs import answer_shape, as_tuples, check_positive, head, image_taken, refusal
 from recombine.tasks.task import Shapes
 
 Norm = Literal["none", "batch", "instance"]
@@ -42,6 +42,7 @@ class CNN(Model):
     norm: Norm = "none"
 
     def __post_init__(self) -> None:
+        as_tuples(self, "channels", "pool", "dense")
         check_positive(self, channels=self.channels, kernel=self.kernel, dense=self.dense)
         if not set(self.pool) <= set(range(1, len(self.channels) + 1)):
             raise SettingError(

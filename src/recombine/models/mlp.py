@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import init
 
 from recombine.models.model import Model
-from recombine.models.needs import Shaped, answer_shape, check_positive
+from recombine.models.needs import Shaped, answer_shape, as_tuples, check_positive
 from recombine.tasks.task import Shapes
 
 Activation = Literal["relu", "leaky_relu", "elu", "gelu", "tanh", "identity"]
@@ -52,6 +52,7 @@ class MLP(Model):
     bias: bool = True
 
     def __post_init__(self) -> None:
+        as_tuples(self, "hidden")
         check_positive(self, hidden=self.hidden, scale=self.scale)
 
     @final

@@ -1,6 +1,8 @@
 """What a model needs of a task, said in words where the task gives something else; and the shape of an answer."""
 
+from collections.abc import Iterable
 from math import prod
+from numbers import Integral
 
 from torch import Tensor, nn
 
@@ -78,6 +80,22 @@ def image_given(model: object, shapes: Shapes) -> Image:
         )
     channels, height, width = shapes.outputs
     return channels, height, width
+
+
+def as_tuples(model: object, *names: str) -> None:
+    """Make settings that hold a number for each layer tuples, whatever row of numbers they were given as."""
+    for name in names:
+        value = getattr(model, name)
+        row = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else None
+        if row is None or any(isinstance(entry, bool) or not isinstance(entry, Integral) for entry in row):
+            raise SettingError(
+                f"{type(model).__name__}({name}={value!r})",
+                why=f"{name} is a row of whole numbers",
+                instead=f"write {name}=({value},)"
+                if isinstance(value, Integral)
+                else f"write for example {name}=(2, 4)",
+            )
+        object.__setattr__(model, name, tuple(map(int, row)))
 
 
 def check_positive(model: object, **settings: float | tuple[int, ...]) -> None:

@@ -1,4 +1,4 @@
-"""A recurrent sequence-to-sequence network with attention, as in document 4."""
+"""A recurrent sequence-to-sequence network with attention, as in "Gradient Descent Resists Compositionality"."""
 
 from dataclasses import dataclass
 from typing import final
@@ -22,7 +22,7 @@ class LSTMSeq2Seq(Model):
 
     The reader is bidirectional with a state of size `encoder` in each direction; the writer's state has size `decoder`.
     The writer starts from the reader's outputs at the first and at the last word, side by side: 4 × `encoder` numbers,
-    64 with document 4's sizes, which is its state; a linear layer stands between where the sizes differ. Its cell
+    64 with the sizes given here, which is its state; a linear layer stands between where the sizes differ. Its cell
     starts from the same numbers.
 
     Attention comes after the writer (Luong's way): its state asks the reader's outputs by a bilinear score, and what

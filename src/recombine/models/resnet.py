@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from recombine.errors import SettingError
 from recombine.models.cnn import NORMS
 from recombine.models.model import Model
-from recombine.models.needs import answer_shape, check_positive, head, image_taken, refusal
+from recombine.models.needs import answer_shape, as_tuples, check_positive, head, image_taken, refusal
 from recombine.tasks.task import Shapes
 
 
@@ -34,6 +34,7 @@ class ResNet(Model):
     norm: Literal["batch", "instance"] = "batch"
 
     def __post_init__(self) -> None:
+        as_tuples(self, "blocks", "channels")
         check_positive(self, blocks=self.blocks, channels=self.channels)
         if len(self.blocks) != len(self.channels):
             raise SettingError(

@@ -48,7 +48,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that agree in what makes the group, in order of their seeds."""
+    """Runs that agree in what makes the group, in order of their seeds; what they do not have is left out."""
 
     settings: Mapping[str, Any]
     lines: tuple[Line, ...]
@@ -72,22 +72,25 @@ def compare(
 ) -> Comparison:
     """Runs in groups: by the settings named, or by everything that differs but the seed."""
     listing.check_names(found, by or ())
-    names = list(by) if by is not None else _apart(found)
-    groups: dict[str, list[Line]] = {}
-    for line in found:
-        groups.setdefault(repr([line.asked(name) for name in names]), []).append(line)
-    made = tuple(_group(names, lines) for lines in groups.values())
-    return Comparison(made, _measured(found, metrics), _mixed(made, names))
+    told = [line.chosen(by) for line in found] if by is not None else apart(found)
+    groups: dict[str, tuple[dict[str, Any], list[Line]]] = {}
+    for line, settings in zip(found, told, strict=True):
+        groups.setdefault(repr(settings), (settings, []))[1].append(line)
+    made = tuple(_group(settings, lines) for settings, lines in groups.values())
+    return Comparison(made, _measured(found, metrics), _mixed(made, by) if by is not None else {})
 
 
-def _apart(found: Sequence[Line]) -> list[str]:
-    codes = {line.code for line in found if line.code is not None}
-    return [*listing.differing(found), *(["code"] if len(codes) > 1 else [])]
+def apart(found: Sequence[Line]) -> list[dict[str, Any]]:
+    """For each line what sets it apart but the seed: settings, and the code where there are several versions of it."""
+    codes = len({line.code for line in found if line.code is not None}) > 1
+    return [
+        told | ({"code": line.code} if codes else {}) for line, told in zip(found, listing.apart(found), strict=True)
+    ]
 
 
-def _group(names: Sequence[str], lines: Sequence[Line]) -> Group:
+def _group(settings: Mapping[str, Any], lines: Sequence[Line]) -> Group:
     ordered = sorted(lines, key=lambda line: (line.seed if line.seed is not None else -1, line.key))
-    return Group({name: lines[0].asked(name) for name in names}, tuple(ordered))
+    return Group(settings, tuple(ordered))
 
 
 def _measured(found: Sequence[Line], asked: Sequence[str] | None) -> tuple[str, ...]:
@@ -106,7 +109,8 @@ def _mixed(groups: Sequence[Group], names: Sequence[str]) -> dict[str, tuple[Any
     """What differs between runs of one group, though a group should differ in its seeds alone."""
     found: dict[str, dict[str, Any]] = {}
     for group in groups:
-        for name in _apart(group.lines):
-            if name not in names:
-                found.setdefault(name, {}).update({repr(line.asked(name)): line.asked(name) for line in group.lines})
+        for told in apart(group.lines):
+            for name, value in told.items():
+                if name not in names:
+                    found.setdefault(name, {})[repr(value)] = value
     return {name: tuple(values.values()) for name, values in found.items()}

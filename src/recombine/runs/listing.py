@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -43,8 +44,12 @@ class Line:
 
     def asked(self, name: str) -> Any:
         """What a filter or a group means by a name: a setting, the seed, the code's version or the status."""
-        own = {"seed": self.seed, "code": self.code, "status": self.status}
-        return own[name] if name in own else self.settings.get(name)
+        return self.chosen([name]).get(name)
+
+    def chosen(self, names: Iterable[str]) -> dict[str, Any]:
+        """Those of the names that it has, with their values."""
+        known = {**self.settings, "seed": self.seed, "code": self.code, "status": self.status}
+        return {name: known[name] for name in names if name in known}
 
 
 def flat(configuration: Configuration) -> dict[str, Any]:
@@ -67,22 +72,42 @@ def lines(store: Store, *, only: Collection[str] | None = None, check: bool = Fa
     last = {failure.key: failure for failure in store.failures()}  # in order of attempts: the last one stays
     wanted = (set(last) if only is None else set(only)) - set(marks)
     found += [_failed(last[key]) for key in wanted if key in last]
-    apart = differing(found)
-    return sorted(found, key=lambda line: _order(line, apart))
+    names = differing(found)
+    return sorted(found, key=lambda line: _order(line, names))
 
 
 def differing(found: Sequence[Line]) -> list[str]:
-    """The settings that are not the same for all lines."""
+    """The names that are not the same for all lines, and the settings that are not among things of the same name.
+
+    What an `mlp` and a `cnn` do not have in common is said by their names.
+    """
     sound = [line.settings for line in found if line.settings]
-    names = list(dict.fromkeys(name for settings in sound for name in settings))
-    return [name for name in names if len({_text(settings.get(name)) for settings in sound}) > 1]
+    return [name for name in _named(sound) if _varying(name, sound)]
+
+
+def apart(found: Sequence[Line]) -> list[dict[str, Any]]:
+    """For each line what sets it apart: names that differ, and settings that differ among things of its own names."""
+    sound = [line.settings for line in found if line.settings]
+    varying = {name: owners for name in _named(sound) if (owners := _varying(name, sound))}
+    return [
+        {
+            name: line.settings[name]
+            for name, owners in varying.items()
+            if name in line.settings and _alike(name, line.settings) in owners
+        }
+        for line in found
+    ]
 
 
 def common(found: Sequence[Line]) -> dict[str, Any]:
     """The settings that are the same for all lines."""
-    apart = set(differing(found))
-    first = next((line.settings for line in found if line.settings), {})
-    return {name: value for name, value in first.items() if name not in apart}
+    sound = [line.settings for line in found if line.settings]
+    first = sound[0] if sound else {}
+    return {
+        name: value
+        for name, value in first.items()
+        if all(name in settings and _text(settings[name]) == _text(value) for settings in sound)
+    }
 
 
 def metrics(found: Iterable[Line]) -> list[str]:
@@ -117,7 +142,9 @@ def check_names(found: Sequence[Line], asked: Iterable[str]) -> list[str]:
 def table(found: Sequence[Line]) -> pa.Table:
     """Lines as a table: key, status, names, the settings that differ, seed, code, scores, and how long it took."""
     named = [part for part in _PARTS if any(part in line.settings for line in found)]
-    settings = named + [name for name in differing(found) if name not in named]
+    same = common(found)
+    varied = [name for name in _named([line.settings for line in found]) if name not in same]
+    settings = named + [name for name in varied if name not in named]
     measured = metrics(found)
     columns = {
         "key": pa.array([line.key for line in found], pa.string()),
@@ -158,6 +185,34 @@ def _listed(store: Store, only: Collection[str] | None) -> dict[str, Seen]:
     if only is None:
         return store.listing(RUNS)
     return {name: seen for key in only for name, seen in store.listing(folder_of(key)).items()}
+
+
+def _named(settings: Iterable[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for one in settings for name in one))
+
+
+def _varying(name: str, sound: Iterable[Mapping[str, Any]]) -> set[tuple[str, ...]]:
+    """The names of those things among which a setting has several values, or is missing now and then."""
+    values: dict[tuple[str, ...], set[str | None]] = {}
+    for settings in sound:
+        values.setdefault(_alike(name, settings), set()).add(_text(settings[name]) if name in settings else None)
+    return {alike for alike, several in values.items() if len(several) > 1}
+
+
+def _alike(name: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(_text(settings.get(owner)) for owner in _owners(name))
+
+
+@cache
+def _owners(name: str) -> list[str]:
+    """What a setting belongs to, outermost first; the factors of a split are those of its task.
+
+    >>> _owners("split.base.share"), _owners("split.factors"), _owners("model")
+    (['split', 'split.base'], ['split', 'task'], [])
+    """
+    parts = name.split(".")
+    owners = [".".join(parts[:length]) for length in range(1, len(parts))]
+    return [*owners, "task"] if parts[0] == "split" and parts[-1] == "factors" else owners
 
 
 def _flattened(name: str, value: Any) -> list[tuple[str, Any]]:
@@ -221,9 +276,9 @@ def _failed(failure: Failure) -> Line:
     )
 
 
-def _order(line: Line, apart: Sequence[str]) -> tuple[Any, ...]:
+def _order(line: Line, names: Sequence[str]) -> tuple[Any, ...]:
     """Sound ones first, by the settings that differ, then by seed."""
-    settings = [_rank(line.settings.get(name)) for name in apart]
+    settings = [_rank(line.settings.get(name)) for name in names]
     return (line.status == "damaged", settings, line.seed or 0, line.code or "", line.key)
 
 

@@ -27,6 +27,22 @@ class Run(Result):
 
     `error` is a squared error (mean over outputs), or 1 for a wrong answer; `score` is R², or the share of right
     answers.
+
+    >>> from recombine.records import Provenance
+    >>> parts = {"task": {"name": "addition"}, "split": {"name": "own"}, "model": {"name": "mlp"}, "recipe": {}}
+    >>> run = Run(
+    ...     configuration=Configuration(**parts, seed=0, code="0.1.0"),
+    ...     status="finished",
+    ...     reason=None,
+    ...     steps=10,
+    ...     seconds=1.0,
+    ...     together=1,
+    ...     metrics={"seen.score": 1.0, "unseen.score": 0.75},
+    ...     tables={},
+    ...     provenance=Provenance(source="addition"),
+    ... )
+    >>> run
+    Run(87bef679 addition · mlp · seed 0: finished, unseen.score 0.75)
     """
 
     configuration: Configuration
@@ -38,6 +54,14 @@ class Run(Result):
     metrics: Mapping[str, float | None]
     tables: Mapping[str, pa.Table]
     provenance: Provenance
+
+    def __repr__(self) -> str:
+        made = self.configuration
+        names = " · ".join(str(part.get("name")) for part in (made.task, made.model))
+        scores = {name: value for name, value in self.metrics.items() if name.endswith("score") and value is not None}
+        name = "unseen.score" if "unseen.score" in scores else next(iter(scores), None)
+        score = "" if name is None else f", {name} {scores[name]:.3g}"
+        return f"Run({self.key[:8]} {names} · seed {made.seed}: {self.status}{score})"
 
     @property
     def key(self) -> str:

@@ -21,6 +21,10 @@ from recombine.words import measure
 _LINES = 20
 """Where output is piped, about so many lines tell of a whole sweep."""
 
+_COLUMNS = ("done", "running", "diverged", "failed", "latest", "left")
+_SELDOM = ("running", "diverged", "failed")
+"""Columns that are shown once there is something in them."""
+
 
 @dataclass
 class Tally:
@@ -141,15 +145,17 @@ class Board:
         table = Table(box=None, padding=(0, 1), pad_edge=False)
         varying = [part for part in PARTS if self._varies(part)] or ["task"]
         for part in varying:
-            table.add_column(part, no_wrap=True)
-        for word in ("done", "running", "diverged", "failed", "latest score", "left"):
+            table.add_column(part, min_width=len(part))
+        words = [word for word in _COLUMNS if word not in _SELDOM or any(getattr(one, word) for one in self.tallies)]
+        for word in words:
             table.add_column(word, justify="right", no_wrap=True)
         order, room = self.tallies, max(3, self.console.height - 5)
         if len(order) > room:
             order = sorted(order, key=lambda tally: (not tally.running, not tally.left))[:room]
         for tally in order:
-            names = [escape(getattr(tally.group, part)) for part in varying]
-            table.add_row(*names, *self._cells(tally))
+            names = [Text(getattr(tally.group, part), no_wrap=True, overflow="ellipsis") for part in varying]
+            cells = dict(zip(_COLUMNS, self._cells(tally), strict=True))
+            table.add_row(*names, *(cells[word] for word in words))
         return Stack(table, Text(self._footing(len(self.tallies) - len(order))))
 
     def _varies(self, part: str) -> bool:

@@ -14,11 +14,12 @@ from typing import Annotated, Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from recombine.catalogue import Spec
+from recombine.catalogue import Spec, plain
 from recombine.errors import RecombineError, SettingError, SourceError, nearest
 from recombine.models.catalogue import MODELS
 from recombine.runs.configuration import Configuration
 from recombine.sweeps.grid import variants
+from recombine.sweeps.trial import try_all
 from recombine.tasks.catalogue import TASKS
 from recombine.training.plan import configurations
 
@@ -60,6 +61,9 @@ class SweepFile(BaseModel):
             if given < 1:
                 raise ValueError("at least one seed is needed")
             return tuple(range(given))
+        whole = isinstance(given, list | tuple) and all(type(seed) is int for seed in given)
+        if not whole:
+            raise ValueError("seeds are counted, or listed as whole numbers")
         return given
 
     @field_validator("seeds")
@@ -98,7 +102,10 @@ def read_plan(given: "str | Path | Mapping[str, Any] | SweepPlan") -> SweepPlan:
     _check_names(with_specs, source)
     runs = list(_runs(with_specs["tasks"], with_specs["splits"], with_specs["models"], recipes, file.seeds, source))
     kept = _kept(runs, _expanded(file.skip, "skip", source) if file.skip else [], source)
-    return SweepPlan(source, file.store, tuple(_distinct_runs(kept, source)))
+    distinct = tuple(_distinct_runs(kept, source))
+    with _told(source):
+        try_all(distinct, lambda field, part: _entry(field, part, with_specs[field]))
+    return SweepPlan(source, file.store, distinct)
 
 
 def store_place(plan: SweepPlan, given: str | Path | None = None) -> str:
@@ -113,6 +120,10 @@ def store_place(plan: SweepPlan, given: str | Path | None = None) -> str:
     return str(place) if "://" in str(place) else str(Path(place).absolute())
 
 
+class _TwiceError(yaml.constructor.ConstructorError):  # type: ignore[misc]
+    """A key that stands twice in one mapping."""
+
+
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
     """Plain YAML, in which a key that stands twice is a mistake rather than a choice."""
 
@@ -121,7 +132,7 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
     seen = set()
     for key, _ in node.value:
         if key.value in seen:
-            raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} stands there twice", key.start_mark)
+            raise _TwiceError(None, None, f"{key.value!r} stands there twice", key.start_mark)
         seen.add(key.value)
     found: dict[Any, Any] = loader.construct_mapping(node, deep=True)
     return found
@@ -136,6 +147,12 @@ def _parsed(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise SourceError(f"cannot read '{path}'", why=why, instead="give a sweep's file, in YAML") from error
+    except _TwiceError as error:
+        raise SettingError(
+            f"'{path}': {error.problem}{_place(error)}",
+            why="only one of the two can be meant",
+            instead="take one of them out, or write all of its entries in one list",
+        ) from error
     except yaml.YAMLError as error:
         raise SourceError(
             f"'{path}' is not YAML{_place(error)}",
@@ -195,7 +212,7 @@ def _example(field: str) -> str:
     return {
         "tasks": "for example tasks: [{name: sprites, size: 32}]",
         "splits": "for example splits: [random, orthogonal]",
-        "models": "for example models: [{name: mlp, width: 64}]",
+        "models": "for example models: [{name: mlp, hidden: [64]}]",
         "recipes": "for example recipes: [{steps: 1000, lr: 0.001}]",
         "seeds": "a number, seeds: 3, or a list of whole numbers, seeds: [0, 1, 2]",
         "skip": "for example skip: [{model: mlp, split: random}]",
@@ -239,7 +256,18 @@ def _check_names(specs: Mapping[str, list[Any]], source: str) -> None:
     for field, catalogue in (("tasks", TASKS), ("models", MODELS)):
         for place, spec in enumerate(specs[field]):
             with _told(f"{source}: {field!r}, entry {place + 1}"):
-                catalogue.build(spec)
+                built = catalogue.build(spec)
+                if field == "tasks":
+                    _ = built.shapes  # what it is made of may be on no disk here
+
+
+def _entry(field: str, part: Spec, specs: list[Any]) -> str:
+    """Where a part of a run stands in the file: the first entry that has its name and no setting but its own."""
+    for place, spec in enumerate(specs):
+        given = {"name": spec} if isinstance(spec, str) else spec
+        if all(name in part and _equal(part[name], plain(value)) for name, value in given.items()):
+            return f"{field!r}, entry {place + 1} ({part['name']})"
+    return f"{field!r} ({part['name']})"
 
 
 def _runs(

@@ -18,6 +18,7 @@ from recombine.sweeps.packs import MOST, packs
 from recombine.sweeps.plan import SweepPlan, read_plan, store_place
 from recombine.sweeps.worker import outcome as told_of
 from recombine.training.pack import signature
+from recombine.words import amount
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,4 +217,4 @@ class _Sweeping:
 
 def _named(runs: Sequence[Configuration]) -> str:
     first = f"{runs[0].key[:8]} ({runs[0].model.get('name')}, seed {runs[0].seed})"
-    return first if len(runs) == 1 else f"{first} and {len(runs) - 1} others of its pack"
+    return first if len(runs) == 1 else f"{first} and {amount(len(runs) - 1, 'other')} of its pack"

@@ -12,12 +12,15 @@ from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import torch
 from torch import Tensor
 
 from recombine.errors import SettingError
 from recombine.seeds import derived
 from recombine.tasks.task import Codes, Task
+
+Rows = npt.NDArray[np.int64]
 
 
 class Source(ABC):
@@ -137,7 +140,10 @@ class Everything(Exposure):
 
 @dataclass(frozen=True, eq=False)
 class HeldOut(Exposure):
-    """A splitter of `recombine.splits`, or any that splits as scikit-learn's do, over the task's combinations."""
+    """A splitter of `recombine.splits`, or any that splits as scikit-learn's do, over the task's combinations.
+
+    Of a splitter that gives several splits, `fold` chooses one, counted from 0.
+    """
 
     splitter: Any
     fold: int = 0
@@ -146,8 +152,7 @@ class HeldOut(Exposure):
     def parts(self, task: Task, *, seed: int) -> Parts:  # noqa: ARG002 - the splitter has a seed of its own
         """Its training side, and both sides to ask about."""
         codes = task.every()
-        folds = list(self.splitter.split(task.table(codes)))
-        train, test = (codes[rows] for rows in folds[self.fold])
+        train, test = (codes[rows] for rows in self._rows(task.table(codes)))
         if not len(train):
             raise SettingError(
                 f"{self.splitter!r} leaves nothing to train on",
@@ -156,6 +161,32 @@ class HeldOut(Exposure):
             )
         sides = {"seen": cells(task, train), "unseen": cells(task, test)}
         return Parts(sides["seen"], sides)
+
+    def _rows(self, table: pa.Table) -> tuple[Rows, Rows]:
+        """Both sides. A splitter from elsewhere may know nothing of combinations: what it gives is checked."""
+        folds = list(self.splitter.split(table))
+        if not 0 <= self.fold < len(folds):
+            raise SettingError(
+                f"fold={self.fold}",
+                why=f"{self.splitter!r} gives {len(folds)} splits, counted from 0",
+                instead="write the number of one of them",
+            )
+        train, test = (np.asarray(rows) for rows in folds[self.fold])
+        for rows in (train, test):
+            if len(rows) and (rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= len(table)):
+                raise SettingError(
+                    f"{self.splitter!r} gives rows that the task does not have",
+                    why=f"rows are positions from 0 to {len(table) - 1:,}, one for each combination of the task",
+                    instead="give a splitter that splits the table it is given",
+                )
+        both = len(np.intersect1d(train, test))
+        if both:
+            raise SettingError(
+                f"{self.splitter!r} has {both:,} combinations on both sides",
+                why="what is trained on is not unseen",
+                instead="give a splitter whose sides have nothing in common, or Everything() to hold out nothing",
+            )
+        return train.astype(np.int64), test.astype(np.int64)
 
 
 def as_exposure(split: Any) -> Exposure:

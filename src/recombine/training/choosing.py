@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import math
 import os
 import statistics
 import tempfile
@@ -16,6 +17,7 @@ import torch
 from recombine.tasks.data.places import cache_folder
 
 _WARM, _MEASURED = 3, 7
+_HOPELESS, _MOST_SECONDS = 2.0, 1.0
 
 
 def notes() -> Path:
@@ -55,13 +57,18 @@ def remember(key: str, *, together: bool, **measured: float | str | None) -> Non
         Path(name).replace(path)
 
 
-def seconds_of(step: Callable[[int], object]) -> float:
-    """The processor time of a step: the median of a few, after a few that are not counted."""
-    for place in range(_WARM):
-        step(place)
+def seconds_of(step: Callable[[int], object], *, rival: float = math.inf) -> float:
+    """The processor time of a step: the median of a few, after a few that are not counted.
+
+    One that takes far longer than a rival's, the first not counted, is not taken again.
+    """
     taken = []
-    for place in range(_WARM, _WARM + _MEASURED):
+    for place in range(_WARM + _MEASURED):
         began = time.process_time()
         step(place)
         taken.append(time.process_time() - began)
-    return statistics.median(taken)
+        if place and taken[-1] > _HOPELESS * rival:
+            return taken[-1]
+        if place >= _WARM and sum(taken) > _MOST_SECONDS:
+            break
+    return statistics.median(taken[_WARM:])

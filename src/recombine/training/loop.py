@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import save as bytes_of
 
 from recombine.training.examples import Feed
+from recombine.training.interrupting import held_back
 from recombine.training.learner import WEIGHTS, Learner
 from recombine.training.member import Member
 from recombine.training.results import Evaluated, training_loss
@@ -79,26 +80,39 @@ class Loop:
         self._clock = monotonic()
 
     def run(self, start: int) -> None:
-        """Every step that is left, unless all runs end before; each member then has its result."""
+        """Every step that is left, unless all runs end before; each member then has its result.
+
+        With a store, Ctrl-C waits for the end of the step, and the runs in work are saved before it goes on.
+        """
         cadence = _Cadence(self._around.checkpoint_every)
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[]), held_back(wanted=self._around.store is not None) as interrupted:
             if start == 0 and 0 in self._marks:
                 self._tell(0, [], self._evaluate(0, []))
             self._around.advance(start * len(self._members))
             for step in range(start + 1, self._steps + 1):
-                losses = self._learner.step(self._feed.at(step - 1), step - 1)
-                if not math.isfinite(sum(losses)):
-                    self._end_diverged(losses, step)
-                found = self._evaluate(step, losses) if step in self._marks else ()
-                if step == self._steps:
-                    self._end(self._active, step)
-                elif self._active and self._around.store is not None and cadence.is_due(step):
+                losses, found = self._step(step)
+                if cadence.is_due(step):
                     began = monotonic()
                     self._save(step)
                     cadence.saved(began)
-                self._tell(step, losses, found)
+                try:
+                    self._tell(step, losses, found)
+                    if interrupted():
+                        raise KeyboardInterrupt
+                except KeyboardInterrupt:
+                    self._save(step)
+                    raise
                 if not self._active:
                     return
+
+    def _step(self, step: int) -> tuple[list[float], tuple[tuple[Evaluated, ...], ...]]:
+        losses = self._learner.step(self._feed.at(step - 1), step - 1)
+        if not math.isfinite(sum(losses)):
+            self._end_diverged(losses, step)
+        found = self._evaluate(step, losses) if step in self._marks else ()
+        if step == self._steps:
+            self._end(self._active, step)
+        return losses, found
 
     def _tell(self, step: int, losses: list[float], found: tuple[tuple[Evaluated, ...], ...]) -> None:
         self._around.advance(len(self._members) if step else 0)
@@ -145,6 +159,10 @@ class Loop:
         return bytes_of({name: value.contiguous() for name, value in kept.items()})
 
     def _save(self, step: int) -> None:
+        """Keep the runs that are still in work, where there is a store."""
+        store = self._around.store
+        if store is None:
+            return
         self._count_time()
         for run in self._active:
             member = self._members[run]
@@ -155,8 +173,7 @@ class Loop:
                 tensors=self._learner.state(run),
                 evaluations=tuple(member.evaluations),
             )
-            assert self._around.store is not None  # noqa: S101 - for the type checker; nothing is saved without one
-            save_unfinished(self._around.store, member.key, state)
+            save_unfinished(store, member.key, state)
 
     def _count_time(self) -> None:
         """Each run that is still in work is charged its share of the time since the last count."""

@@ -5,7 +5,6 @@ A run's numbers depend on its configuration alone. Trained as one, they do not d
 may differ is the way itself: `together="auto"` takes the faster one, and the two round differently in the last digits.
 """
 
-import copy
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
@@ -40,6 +39,7 @@ _FREE_RECIPE = ("lr", "weight_decay", "momentum")
 _FREE_MODEL = ("scale",)
 _MOST_RUNS = 64
 _MOST_BYTES = 2**30
+_LONG_STEP = 0.03
 
 
 def signature(configuration: Configuration) -> str:
@@ -247,24 +247,32 @@ class _Group:
         return {"model": model, "shapes": str(self._shapes), "recipe": recipe}
 
     def _measured(self, key: str, runs: int) -> bool:
-        """Both ways, a few steps each, on copies of the first run."""
+        """Both ways, a few steps each, on copies of the first run.
+
+        Alone comes first, since it is cheap to try: a model whose steps are long is not even traced.
+        """
         member = self._members[0]
         batch = feed_of([member.examples], stacked=False).at(0)
-        stacked = Batch(*(torch.stack([part] * runs) for part in (batch.inputs, batch.targets)))
-        modules = [member.start() for _ in range(runs)]
         with torch.random.fork_rng(devices=[]):
             try:
-                check_batchable(modules[0])
-                recipes = [member.job.recipe] * runs
-                learner = Batched(modules, recipes, loss=member.loss, shapes=self._shapes, first=stacked)
-                together = seconds_of(lambda step: learner.step(stacked, step)) / runs
+                check_batchable(member.start())
+                single = self._alone(member, member.start())
+                alone = seconds_of(lambda step: single.step(batch, step), rival=_LONG_STEP)
+                if alone > _LONG_STEP:
+                    raise CannotBatchError(f"a step takes {alone:.2g} s, nearly all of it arithmetic")
+                together = self._seconds_together(batch, runs, rival=alone)
             except CannotBatchError as error:
                 remember(key, together=False, reason=str(error).splitlines()[0][:200])
                 return False
-            single = self._alone(member, copy.deepcopy(modules[0]))
-            alone = seconds_of(lambda step: single.step(batch, step))
         remember(key, together=together < alone, seconds_alone=alone, seconds_together=together)
         return together < alone
+
+    def _seconds_together(self, batch: Batch, runs: int, *, rival: float) -> float:
+        member = self._members[0]
+        stacked = Batch(*(torch.stack([part] * runs) for part in (batch.inputs, batch.targets)))
+        modules, recipes = [member.start() for _ in range(runs)], [member.job.recipe] * runs
+        learner = Batched(modules, recipes, loss=member.loss, shapes=self._shapes, first=stacked)
+        return seconds_of(lambda step: learner.step(stacked, step), rival=rival * runs) / runs
 
     def _at_once(self, way: Way) -> int:
         """How many runs are prepared at once; one by one, no more than one is."""

@@ -1,11 +1,16 @@
 """What is asked for, as configurations: every default written out, the seed and the version of the code with it."""
 
 import hashlib
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from recombine._version import __version__
 from recombine.catalogue import Spec
@@ -21,6 +26,7 @@ from recombine.training.member import Job
 from recombine.training.recipe import Recipe, recipe_of
 
 Recipes = Recipe | Mapping[str, Any] | Sequence[Recipe | Mapping[str, Any]]
+Seeds = int | Sequence[int] | npt.NDArray[np.integer[Any]]
 _SOURCES = ("seeds.py", "catalogue.py", "tasks", "models", "training")
 
 
@@ -43,7 +49,7 @@ def code_version() -> str:
 
 
 def configurations(
-    task: Task | str | Spec, split: Any, model: Model | str | Spec, recipe: Recipes, seeds: Sequence[int]
+    task: Task | str | Spec, split: Any, model: Model | str | Spec, recipe: Recipes, seeds: Seeds
 ) -> list[Configuration]:
     """The runs of a task, a split, a model, a recipe or several, and seeds; in order of recipe, then seed.
 
@@ -54,10 +60,12 @@ def configurations(
     return [job.configuration for job in jobs(task, split, model, recipe, seeds, named=True)]
 
 
-def jobs(task: Any, split: Any, model: Any, recipe: Recipes, seeds: Sequence[int], *, named: bool) -> list[Job]:
+def jobs(task: Any, split: Any, model: Any, recipe: Recipes, seeds: Seeds, *, named: bool) -> list[Job]:
     """The same with the things themselves. Where `named` is false, things that are in no catalogue are allowed."""
     recipes = [recipe_of(recipe)] if isinstance(recipe, Recipe | Mapping) else [recipe_of(one) for one in recipe]
-    _check_seeds(seeds, recipes)
+    if not recipes:
+        raise SettingError("no recipe", why="a run is trained by a recipe", instead="write {steps: 1000}")
+    numbers = seeds_of(seeds)
     built_task = TASKS.build(task) if isinstance(task, str | Mapping) else _checked(task, Task, "task", "sprites")
     exposure = split_of(split, built_task)
     built_model = MODELS.build(model) if isinstance(model, str | Mapping) else _checked(model, Model, "model", "mlp")
@@ -70,14 +78,14 @@ def jobs(task: Any, split: Any, model: Any, recipe: Recipes, seeds: Sequence[int
     code = code_version()
     return [
         Job(
-            configuration=Configuration(**specs, recipe=one.plain(), seed=int(seed), code=code),
+            configuration=Configuration(**specs, recipe=one.plain(), seed=seed, code=code),
             task=built_task,
             exposure=exposure,
             model=built_model,
             recipe=one,
         )
         for one in recipes
-        for seed in seeds
+        for seed in numbers
     ]
 
 
@@ -100,8 +108,13 @@ def described(thing: Any) -> dict[str, Any]:
     """
     name = {"name": f"{type(thing).__module__}.{type(thing).__qualname__}"}
     if not is_dataclass(thing):
-        return name | {"repr": repr(thing)}
-    return name | {one.name: repr(getattr(thing, one.name)) for one in fields(thing) if one.init}
+        return name | {"repr": _shown(thing)}
+    return name | {one.name: _shown(getattr(thing, one.name)) for one in fields(thing) if one.init}
+
+
+def _shown(value: Any) -> str:
+    """As it is written, without the place in memory, which is another one in each process."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
 
 
 def _checked(thing: Any, kind: type, word: str, example: str) -> Any:
@@ -114,12 +127,27 @@ def _checked(thing: Any, kind: type, word: str, example: str) -> Any:
     )
 
 
-def _check_seeds(seeds: Any, recipes: Sequence[Recipe]) -> None:
-    whole = isinstance(seeds, Sequence | range) and not isinstance(seeds, str)
-    wrong = not whole or not seeds or any(isinstance(s, bool) or not isinstance(s, int) or s < 0 for s in seeds)
-    if wrong or not recipes:
+def seeds_of(given: Any) -> tuple[int, ...]:
+    """Seeds as they were listed; a number stands for the first so many.
+
+    >>> seeds_of(3), seeds_of(np.arange(2)), seeds_of([7])
+    ((0, 1, 2), (0, 1), (7,))
+    """
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        given = range(int(given))
+    listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
+    numbers = tuple(given) if listed and np.ndim(given) == 1 else ()
+    if not numbers or any(isinstance(s, bool) or not isinstance(s, int | np.integer) or s < 0 for s in numbers):
         raise SettingError(
-            f"seeds={seeds!r}" if wrong else "no recipe",
-            why="each run has a seed, a whole number from 0 on" if wrong else "a run is trained by a recipe",
-            instead="write seeds=(0, 1, 2)" if wrong else "write {steps: 1000}",
+            f"seeds={given!r}",
+            why="each run has a seed, a whole number from 0 on, and there is at least one run",
+            instead="write seeds=(0, 1, 2), or seeds=3 for the same",
         )
+    seed, times = Counter(map(int, numbers)).most_common(1)[0]
+    if times > 1:
+        raise SettingError(
+            f"the seed {seed} stands there {times} times",
+            why="the same seed gives the same run again",
+            instead="write each seed once",
+        )
+    return tuple(map(int, numbers))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ Way = Literal["alone", "together"]
 _CELLS = "evaluation."
 
 
+@runtime_checkable
 class Keeps(Protocol):
     """The part of a run store that training uses."""
 

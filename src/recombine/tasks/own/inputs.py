@@ -19,6 +19,7 @@ from recombine.errors import ColumnError, SettingError, SourceError, nearest
 
 Array = npt.NDArray[Any]
 ARRAYS = (".npy", ".safetensors")
+_PIECE = 2**22
 
 
 class Inputs(ABC):
@@ -136,7 +137,23 @@ def checked(array: Array, name: str) -> Array:
             why="there is no input for each row that a network can take",
             instead="give an array of numbers whose first axis is the row",
         )
+    _refuse_gaps(array, name)
     return array
+
+
+def _refuse_gaps(array: Array, name: str) -> None:
+    """One number that is none would spread to every weight. Read in pieces: a mapped file may be larger than memory."""
+    if array.dtype.kind != "f":
+        return
+    piece = max(1, _PIECE * len(array) // max(array.size, 1))
+    for start in range(0, len(array), piece):
+        rows = np.isfinite(array[start : start + piece]).reshape(len(array[start : start + piece]), -1).all(axis=1)
+        if not rows.all():
+            raise SourceError(
+                f"{name} holds NaN or an infinite number, first in row {start + int(np.argmin(rows)):,}",
+                why="a network that is shown it learns nothing but NaN",
+                instead="leave such rows out, or fill them in",
+            )
 
 
 def _tensor(path: str, name: str) -> Array:
@@ -162,13 +179,14 @@ def column_inputs(column: pa.ChunkedArray, name: str, folder: Path) -> Inputs:
         return ImageFiles(tuple(folder / str(path) for path in column.to_pylist()))
     if pa.types.is_list(column.type) or pa.types.is_fixed_size_list(column.type):
         try:
-            return ArrayInputs(np.array(column.to_pylist(), dtype=np.float32))
+            array = np.array(column.to_pylist(), dtype=np.float32)
         except (ValueError, TypeError) as error:
             raise ColumnError(
                 f"the column {name!r} holds lists of different lengths",
                 why="one network takes one length",
                 instead="bring them to one length first",
             ) from error
+        return ArrayInputs(checked(array, f"the column {name!r}"))
     raise ColumnError(
         f"the column {name!r} (given as the inputs) is of type {column.type}",
         why="inputs are names of picture files, or lists of numbers",

@@ -23,13 +23,14 @@ Weights = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Scan(DiscreteTask):
-    """SCAN: 20,910 commands, nine factors, the published splits, and what document 4 calls settings A and B.
+    """SCAN: 20,910 commands, nine factors, the published splits, and two settings of its training lines.
 
     `split` names the published split that `own_parts` gives: training lines with their repetitions, `seen` (each
     command that training shows, once) and `unseen` (the published test). Any other splitter works as well.
 
-    `setting` changes the training lines of the split `addprim_jump`. The *action words* are walk, look, run and jump,
-    those with an action symbol of their own; `turn` always stays.
+    `setting`, as in "Gradient Descent Resists Compositionality", changes the training lines of the split
+    `addprim_jump`. The *action words* are walk, look, run and jump, those with an action symbol of their own; `turn`
+    always stays.
 
     - `A`: as published; `jump` occurs only by itself, in a tenth of the lines.
     - `B-all`: in every training line each action word is replaced by one of the four, drawn evenly, each occurrence
@@ -53,7 +54,7 @@ class Scan(DiscreteTask):
         check_name(self.split)
         if self.setting not in ("A", "B-all", "B-jump"):
             raise SettingError(
-                f"setting={self.setting!r}", why="it is not one of document 4's", instead="write A, B-all or B-jump"
+                f"setting={self.setting!r}", why="there is no such setting", instead="write A, B-all or B-jump"
             )
         if self.setting != "A" and self.split != "addprim_jump":
             raise SettingError(
