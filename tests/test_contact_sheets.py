@@ -1,7 +1,6 @@
 """Contact sheets: every visual task is drawn, also where no data set is at hand, and shows what its words say."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -37,14 +36,6 @@ BREAKS = {
     "other_second": ["first", "first"],
 }
 RED = np.array([214, 39, 40])
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -1,6 +1,5 @@
 """The odd item is the one that is least like the others, wherever it stands."""
 
-from collections.abc import Iterator
 from itertools import permutations
 
 import pytest
@@ -17,14 +16,6 @@ from recombine.tasks.task import Shapes
 
 POINTS = Shapes(inputs=(4, 5), outputs=(4,), kind="classes")
 SMALL_CNN = {"name": "cnn", "channels": [4, 8], "dense": [16]}
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def module(width: int = 6, seed: int = 0) -> nn.Module:

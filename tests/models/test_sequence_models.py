@@ -1,6 +1,5 @@
 """Models of sentences: what they give, what they must not depend on, and that they learn."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -24,15 +23,6 @@ _CLASSES = Shapes(inputs=(7,), outputs=(4,), kind="classes", vocabularies=(30, 4
 _ENCODER = Transformer(width=16, heads=2, layers=1, inner=32)
 
 each = pytest.mark.parametrize("model", _SEQ2SEQ, ids=["lstm", "lstm, no attention", "transformer"])
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    # Threads of a busy machine wait for each other at every step of an LSTM: a hundred times slower.
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Agreement sentences: a reader who knows the words' numbers, and nothing of the templates, finds the odd one."""
 
 from collections import Counter
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -60,14 +59,6 @@ def as_kept(pair: str, number: str, text: str) -> tuple[int, int]:
 @cache
 def written(pair: Pair, construction: str) -> frozenset[str]:
     return frozenset(text for frame in frames(TEMPLATES[pair][construction]) for text in frame)
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 # --- sentences -----------------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Bumps and stripes: counts, codes, which axis is which, and how much of the unseen the seen images cover."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -29,15 +28,6 @@ CASES = {
     "corner 32": (Bumps(size=32, sigma=1.5, inverted=False), Corner(XY, at=12), 624, 400),
     "corner 28": (Bumps(inverted=False), Corner(XY, at=14), 588, 196),
 }
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """On a busy machine, two threads that wait for each other take far longer than one."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def sides(case: str) -> tuple[Bumps, Parts]:

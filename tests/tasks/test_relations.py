@@ -25,14 +25,6 @@ RULES: tuple[Rule, ...] = ("inside_contact", "inside_number", "contact_number")
 Polygon = npt.NDArray[np.float64]
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 # --- the twin: polygons two by two, by other formulas ----------------------------------------------------------------
 
 

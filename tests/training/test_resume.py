@@ -123,6 +123,23 @@ def test_ctrl_c_loses_nothing(together: str, by_signal: bool, monkeypatch: pytes
     assert all(same(run, other) for run, other in zip(found, train(asked, store=None), strict=True))
 
 
+def test_who_handled_ctrl_c_before_does_so_again() -> None:
+    """The command line has a handler of its own, and so has Spark."""
+    came = []
+
+    def theirs(*_: object) -> None:
+        came.append(True)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, theirs)
+    with pytest.raises(KeyboardInterrupt), held_back(wanted=True) as interrupted:  # noqa: PT012 - it raises at its end
+        signal.raise_signal(signal.SIGINT)
+        assert interrupted()
+        assert not came
+    assert came == [True]
+    assert signal.getsignal(signal.SIGINT) is theirs
+
+
 def test_a_second_ctrl_c_does_not_wait() -> None:
     with pytest.raises(KeyboardInterrupt), held_back(wanted=True) as interrupted:  # noqa: PT012 - the second raises
         signal.raise_signal(signal.SIGINT)

@@ -34,7 +34,8 @@ def main() -> None:
         run()
     except BaseException as error:
         interrupt.ignore()
-        if not interrupt.came or (isinstance(error, SystemExit) and not error.code):
+        stopped = interrupt.came or isinstance(error, KeyboardInterrupt)
+        if not stopped or (isinstance(error, SystemExit) and not error.code):
             raise
         sys.stderr.write("Stopped. Nothing was left half-written.\n")
         sys.exit(_INTERRUPTED)

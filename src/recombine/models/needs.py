@@ -110,6 +110,24 @@ def check_positive(model: object, **settings: float | tuple[int, ...]) -> None:
             )
 
 
+def check_attention(model: object, *, width: int, heads: int, dropout: float) -> None:
+    """Refuse a width that heads cannot share, and a dropout that is not a share."""
+    name = type(model).__name__
+    if width % heads:
+        fitting = max(fewer for fewer in range(1, heads) if width % fewer == 0)
+        raise SettingError(
+            f"{name}(width={width}, heads={heads})",
+            why="each head takes an equal part of the width",
+            instead=f"write for example heads={fitting}, or width={heads * (width // heads + 1)}",
+        )
+    if not 0 <= dropout < 1:
+        raise SettingError(
+            f"{name}(dropout={dropout})",
+            why="it is the share of activations left out of a step",
+            instead="write a number from 0 to below 1",
+        )
+
+
 class Shaped(nn.Module):
     """Rows of numbers, given the shape of an answer."""
 

@@ -9,7 +9,7 @@ from torch.nn.functional import pad
 
 from recombine.errors import SettingError
 from recombine.models.model import Model
-from recombine.models.needs import answer_shape, check_positive, head, refusal
+from recombine.models.needs import answer_shape, check_attention, check_positive, head, refusal
 from recombine.models.sequences import greedy, in_pieces, shifted, used, vocabularies
 from recombine.tasks.task import Shapes
 from recombine.tasks.tokens import END, PADDING
@@ -195,17 +195,5 @@ def _sequence(shapes: Shapes) -> tuple[int, int]:
 
 
 def _check(model: Transformer | TransformerSeq2Seq) -> None:
-    name = type(model).__name__
     check_positive(model, width=model.width, heads=model.heads, layers=model.layers, inner=model.inner)
-    if model.width % model.heads:
-        raise SettingError(
-            f"{name}(width={model.width}, heads={model.heads})",
-            why="each head takes an equal part of the width",
-            instead=f"write for example width={model.heads * (model.width // model.heads + 1)}",
-        )
-    if not 0 <= model.dropout < 1:
-        raise SettingError(
-            f"{name}(dropout={model.dropout})",
-            why="it is the share of activations left out of a step",
-            instead="write a number from 0 to below 1",
-        )
+    check_attention(model, width=model.width, heads=model.heads, dropout=model.dropout)

@@ -5,9 +5,8 @@ from typing import final
 
 from torch import Tensor, nn
 
-from recombine.errors import SettingError
 from recombine.models.model import Model
-from recombine.models.needs import Image, answer_shape, check_positive, head, image_taken, refusal
+from recombine.models.needs import Image, answer_shape, check_attention, check_positive, head, image_taken, refusal
 from recombine.tasks.task import Shapes
 
 
@@ -33,19 +32,7 @@ class ViT(Model):
 
     def __post_init__(self) -> None:
         check_positive(self, patch=self.patch, heads=self.heads, width=self.width, depth=self.depth, inner=self.inner)
-        if self.width % self.heads:
-            fitting = max(heads for heads in range(1, self.heads) if self.width % heads == 0)
-            raise SettingError(
-                f"ViT(width={self.width}, heads={self.heads})",
-                why="each head takes an equal part of the width",
-                instead=f"write for example heads={fitting}, or width={self.heads * (self.width // self.heads + 1)}",
-            )
-        if not 0 <= self.dropout < 1:
-            raise SettingError(
-                f"ViT(dropout={self.dropout})",
-                why="it is the share of activations left out of a step",
-                instead="write a number from 0 to below 1",
-            )
+        check_attention(self, width=self.width, heads=self.heads, dropout=self.dropout)
 
     @final
     def build(self, shapes: Shapes) -> nn.Module:

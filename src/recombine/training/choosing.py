@@ -4,9 +4,7 @@ import contextlib
 import hashlib
 import json
 import math
-import os
 import statistics
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +12,8 @@ from typing import Any
 
 import torch
 
+from recombine.errors import OutputError
+from recombine.files import write_text
 from recombine.tasks.data.places import cache_folder
 
 _WARM, _MEASURED = 3, 7
@@ -35,26 +35,24 @@ def choice_key(about: dict[str, Any], *, runs: int) -> str:
 def remembered(key: str) -> bool | None:
     """Whether training as one was faster; None where it was never measured here."""
     try:
-        found = json.loads(notes().read_text(encoding="utf-8"))[key]["together"]
-    except (OSError, ValueError, KeyError, TypeError):
+        return bool(_held()[key]["together"])
+    except (KeyError, TypeError):
         return None
-    return bool(found)
 
 
 def remember(key: str, *, together: bool, **measured: float | str | None) -> None:
     """Note a choice. A folder that cannot be written costs a measurement each time, and nothing else."""
-    path = notes()
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            held = dict(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            held = {}
-        held[key] = {"together": together, **measured}
-        handle, name = tempfile.mkstemp(prefix=".together-", dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(held, file, indent=1)
-        Path(name).replace(path)
+    held = _held() | {key: {"together": together, **measured}}
+    with contextlib.suppress(OutputError):
+        write_text(notes(), json.dumps(held, indent=1))
+
+
+def _held() -> dict[str, Any]:
+    """All that was noted; nothing where the file is not there or damaged."""
+    try:
+        return dict(json.loads(notes().read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 def seconds_of(step: Callable[[int], object], *, rival: float = math.inf) -> float:

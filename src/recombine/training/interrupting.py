@@ -11,15 +11,15 @@ from types import FrameType
 def held_back(*, wanted: bool) -> Iterator[Callable[[], bool]]:
     """Within, a first Ctrl-C is only noted, for whoever asks; a second one does not wait.
 
-    One that nobody acted on is raised at the end. Nothing is held back outside the main thread, or where somebody else
-    handles Ctrl-C already.
+    One that nobody acted on is handed on at the end, to whoever handled Ctrl-C before. Nothing is held back outside the
+    main thread, or where Ctrl-C is ignored.
 
     >>> with held_back(wanted=True) as interrupted:
     ...     interrupted()
     False
     """
-    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not wanted or not usual or threading.current_thread() is not threading.main_thread():
+    before = signal.getsignal(signal.SIGINT)
+    if not wanted or not callable(before) or threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
     noted = False
@@ -27,13 +27,13 @@ def held_back(*, wanted: bool) -> Iterator[Callable[[], bool]]:
     def note(number: int, frame: FrameType | None) -> None:
         nonlocal noted
         if noted:
-            signal.default_int_handler(number, frame)
+            before(number, frame)
         noted = True
 
     signal.signal(signal.SIGINT, note)
     try:
         yield lambda: noted
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
     if noted:
-        raise KeyboardInterrupt
+        before(signal.SIGINT, None)

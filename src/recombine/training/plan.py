@@ -27,7 +27,7 @@ from recombine.training.recipe import Recipe, recipe_of
 
 Recipes = Recipe | Mapping[str, Any] | Sequence[Recipe | Mapping[str, Any]]
 Seeds = int | Sequence[int] | npt.NDArray[np.integer[Any]]
-_SOURCES = ("seeds.py", "catalogue.py", "tasks", "models", "training")
+_SOURCES = ("seeds.py", "catalogue.py", "splits", "tasks", "models", "training")
 
 
 @cache

@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args, get_type_hints
 
 from recombine.catalogue import Catalogue
-from recombine.errors import SettingError, nearest
+from recombine.errors import SettingError
+from recombine.splits.settings import check_choice
 
 _RECIPES = Catalogue("recipe", {"recipe": "recombine.training.recipe:Recipe"})
 
@@ -136,11 +137,8 @@ def recipe_of(given: Recipe | Mapping[str, Any]) -> Recipe:
 
 
 def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    words = [choice for choice in choices if isinstance(choice, str)]
-    if words and len(words) == len(choices) and value not in words:
-        raise SettingError(
-            f"{name}={value!r}", why="that is not one of the choices", instead=nearest(str(value), words)
-        )
+    if choices and all(isinstance(choice, str) for choice in choices):
+        check_choice(name, value, choices)
 
 
 def _check_whole(name: str, value: Any, *, least: int) -> None:
