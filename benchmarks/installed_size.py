@@ -12,7 +12,7 @@ import tempfile
 import venv
 from pathlib import Path
 
-LIMIT_MB = 450
+LIMIT_MB = 650
 LISTED = 10
 PROJECT = Path(__file__).resolve().parents[1]
 
