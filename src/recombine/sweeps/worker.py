@@ -7,6 +7,7 @@ import traceback
 from functools import lru_cache
 from pathlib import Path
 
+from recombine._version import __version__
 from recombine.errors import OutputError, RecombineError, RecordError, SourceError
 from recombine.runs.configuration import Configuration
 from recombine.runs.run import Run
@@ -14,7 +15,7 @@ from recombine.runs.store import Store
 from recombine.sweeps.behind import WrittenBehind
 from recombine.sweeps.crew import Outcome, Report, Trouble
 from recombine.training.pack import train
-from recombine.training.plan import code_version
+from recombine.training.plan import numerics
 
 _LONGEST_REASON = 2000
 
@@ -62,13 +63,13 @@ def _fault(error: Exception) -> Trouble:
 
 
 def _check_code(configurations: list[Configuration]) -> None:
-    """A run belongs to the code that it names; a node with other code must not write under that name."""
-    ours = code_version()
+    """A run belongs to the numbers that it names; a node whose code gives others must not write under that name."""
     for run in configurations:
+        ours = numerics(run.task, run.split, run.model)
         if run.code != ours:
             raise SourceError(
-                f"{socket.gethostname()} has recombine {ours}, the sweep was started with {run.code}",
-                why="a run's address names the code that made it",
+                f"{socket.gethostname()} gives the numbers of {ours}; the sweep was started with {run.code}",
+                why=f"a run's address names the version of its numbers, and recombine is {__version__} here",
                 instead="install the same version of recombine on every node",
             )
 
