@@ -31,6 +31,8 @@ class Answer:
     keys: tuple[Key, ...]
     kind: TargetKind | None
     source: str
+    shift: float = 0.0
+    """What the sums of a target that is a number were taken about."""
 
 
 def assemble(answer: Answer, question: Question, command: str | None) -> Support:
@@ -57,7 +59,7 @@ def assemble(answer: Answer, question: Question, command: str | None) -> Support
         space,
         _lines(codes, order[starts]),
         np.add.reduceat(totals, starts),
-        target=_target(answer.kind, kept, order, starts, totals, question),
+        target=_target(answer, kept, order, starts, totals, question),
         rows=int(rows.sum()),
         left_out=left_out,
         source=Provenance(source=answer.source, settings=question.settings(), command=command),
@@ -189,11 +191,11 @@ def _lines(codes: Codes, places: Ints) -> Codes:
 
 
 def _totals(counted: pa.Table, question: Question) -> Numbers:
-    totals = _floats(counted["weight"])
+    totals = floats(counted["weight"])
     if question.weight is None:
         return totals
     unknown = int((_whole(counted["rows"]) - _whole(counted["weight_known"])).sum())
-    negative = bool((np.nan_to_num(_floats(counted["weight_least"])) < 0).any())
+    negative = bool((np.nan_to_num(floats(counted["weight_least"])) < 0).any())
     if unknown or negative or not np.isfinite(totals).all():
         fault = (
             f"is missing in {unknown:,} rows" if unknown else "is negative somewhere" if negative else "is not finite"
@@ -207,13 +209,13 @@ def _totals(counted: pa.Table, question: Question) -> Numbers:
 
 
 def _target(
-    kind: TargetKind | None, counted: pa.Table, order: Ints, starts: Ints, totals: Numbers, question: Question
+    answer: Answer, counted: pa.Table, order: Ints, starts: Ints, totals: Numbers, question: Question
 ) -> Target | None:
-    if kind is None or question.target is None:
+    if answer.kind is None or question.target is None:
         return None
-    if kind == "number":
+    if answer.kind == "number":
         sums = [
-            np.add.reduceat(_floats(pc.fill_null(counted[name], 0))[order], starts)
+            np.add.reduceat(floats(pc.fill_null(counted[name], 0))[order], starts)
             for name in ("target_count", "target_total", "target_squares")
         ]
         if not all(np.isfinite(total).all() for total in sums):
@@ -222,7 +224,8 @@ def _target(
                 why="its mean and spread cannot be computed",
                 instead="repair the column, or leave such rows out with `where`",
             )
-        return NumberTarget(question.target, *sums)
+        count, total, squares = sums
+        return NumberTarget(question.target, count, total, squares, answer.shift)
     return _label_target(question.target, counted["target"], order, starts, totals)
 
 
@@ -255,5 +258,6 @@ def _whole(column: pa.ChunkedArray) -> Ints:
     return np.asarray(column.cast(pa.int64()).to_numpy(), dtype=np.int64)
 
 
-def _floats(column: pa.ChunkedArray) -> Numbers:
+def floats(column: pa.ChunkedArray) -> Numbers:
+    """A column of numbers, NaN where one is missing."""
     return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)

@@ -94,20 +94,17 @@ def answers(support: Support, *, one_class: bool = False) -> Answers:
 
 def _numbers(target: NumberTarget) -> Answers:
     rows = np.flatnonzero(target.count > 0)
-    counts, total, squares = target.count[rows], target.total[rows], target.squares[rows]
-    if not np.isfinite(total).all() or not np.isfinite(squares).all():
+    target = target.subset(rows)
+    if not np.isfinite(target.mean).all() or not np.isfinite(target.squares).all():
         raise TableError(
             f"the target {target.name!r} holds numbers that are infinite or too large",
             why="their mean is not a number",
             instead="leave those rows out with `where`, or take the logarithm of the column",
         )
-    means = total / counts
-    scatter = np.maximum(squares - total * means, 0.0)
-    scatter[scatter <= 1e-12 * squares] = 0.0  # what lies below is the arithmetic's
-    mixed = int((scatter > 0).sum())
-    within = _pooled(scatter, counts)
+    mixed = int((target.scatter > 0).sum())
+    within = _pooled(target.scatter, target.count)
     none = np.full(len(rows), -1, dtype=np.int64)
-    return Answers(target.name, "number", (), rows, means[:, None], none, counts, within, mixed)
+    return Answers(target.name, "number", (), rows, target.mean[:, None], none, target.count, within, mixed)
 
 
 def _labels(target: LabelTarget, combinations: int, one_class: bool) -> Answers:
