@@ -46,7 +46,7 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
 
     `where` is an SQL condition in the engine's dialect, or a function from an Ibis table to a condition.
     `domain` lists values that could occur, seen or not. `impossible` lists conjunctions that cannot occur.
-    `weight` names a column that says how many examples a row stands for.
+    `weight` names a column that says how many examples a row stands for; a row that stands for 0 is not there.
 
     >>> table = {"material": ["wool", "wool", "silk"], "garment": ["coat", "hat", "hat"], "price": [9, 2, 5]}
     >>> read(table, factors=["material", "garment"], target="price")
@@ -101,6 +101,7 @@ def _expression(
     sums = {"rows": table.count(), "weight": table.count() if weight is None else weight.sum()}
     if weight is not None:
         sums |= {"weight_known": weight.count(), "weight_least": weight.min()}
+        sums["weight_nothing"] = (weight == 0).ifelse(1, 0).sum()
     kind = target_kind(table, question, lent.backend)
     shift = 0.0
     if kind == "label":

@@ -20,6 +20,8 @@ from recombine.records import Provenance
 _ROUNDED = 1e-9
 """Sums that differ by less, relative to what was added, are the same: engines add in different orders."""
 _ARITHMETIC = 1e-12
+WEIGHTLESS = "(weight 0)"
+"""Under which name `left_out` counts the rows that stand for no example."""
 
 
 def _alike(one: Numbers, other: Numbers) -> bool:
@@ -58,6 +60,13 @@ class NumberTarget:
     def scatter(self) -> Numbers:
         """The sum of squares about each combination's own mean; 0 where it is no more than the arithmetic's."""
         return scatter(self.count, self.total, self.squares)
+
+    @cached_property
+    def varies(self) -> bool:
+        """Whether the numbers differ at all, by more than the rounding of their sums."""
+        known = self.count > 0
+        apart = self.total[known] / self.count[known]
+        return bool(self.scatter.any() or (len(apart) and np.ptp(apart) > _ARITHMETIC * np.abs(apart).max()))
 
     def about(self, shift: float) -> "NumberTarget":
         """The same sums about another number."""
@@ -117,6 +126,11 @@ class LabelTarget:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def varies(self) -> bool:
+        """Whether there are two classes at least."""
+        return len(np.unique(self.label[self.count > 0])) > 1
 
     def subset(self, rows: Ints) -> "LabelTarget":
         """The same for some of the combinations, which are numbered anew; the classes stay."""
@@ -201,6 +215,14 @@ class Support:
             np.bincount(self.codes[:, k], weights=self.counts, minlength=size).astype(np.float64, copy=False)
             for k, size in enumerate(self.space.sizes)
         )
+
+    @property
+    def weightless(self) -> str | None:
+        """A sentence about the rows that stand for no example, where there are any."""
+        rows = self.left_out.get(WEIGHTLESS, 0)
+        if not rows:
+            return None
+        return f"{rows:,} of {self.rows:,} rows {'has' if rows == 1 else 'have'} weight 0 and count for nothing."
 
     @cached_property
     def total(self) -> float:
