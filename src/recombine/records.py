@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from recombine._version import __version__
 from recombine.errors import OutputError, RecordError
 from recombine.files import cannot_write
+from recombine.words import json_text
 
 FORMAT = 1
 FILE = "record.json"
@@ -179,7 +180,7 @@ def _write(record: Record, folder: Path) -> None:
         path = folder / f"{name}.parquet"
         pq.write_table(table, path, compression="zstd")
         sums[name] = _digest(path)
-    text = json.dumps(record.to_json() | {"tables": sums}, indent=2, ensure_ascii=False, allow_nan=False)
+    text = json_text(record.to_json() | {"tables": sums})
     (folder / FILE).write_text(text + "\n", encoding="utf-8")
 
 

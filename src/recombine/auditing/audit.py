@@ -165,6 +165,7 @@ def _assemble(support: Support, found: Determinacy, maps: tuple[PairMap, ...], *
         redundancy=redundancy(support),
         rows=support.rows,
         rows_left_out=support.left_out.get("(any)", 0),
+        weightless=support.weightless,
     )
     return Audit(
         verdict=verdict(evidence),

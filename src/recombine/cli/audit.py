@@ -1,6 +1,5 @@
 """`recombine audit`: a table in, a verdict on its combinations out."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +9,7 @@ import recombine
 from recombine.cli import gates, options, reading
 from recombine.cli.show import Watch, page_written, say, summary
 from recombine.files import write_text
+from recombine.words import json_text
 
 
 def audit(
@@ -65,7 +65,7 @@ def audit(
         if out is not None:
             found.save(out)
     if as_json:
-        say(json.dumps(_for_machines(found, checked), indent=2, ensure_ascii=False))
+        say(json_text(_for_machines(found, checked)))
     else:
         summary(found, checked)
         page_written(report, out)

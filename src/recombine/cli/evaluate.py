@@ -1,6 +1,5 @@
 """`recombine evaluate`: anybody's predictions in, how they fare on unseen combinations out."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +10,7 @@ from recombine.cli import gates, options, reading
 from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_evaluation import summary
 from recombine.files import write_text
+from recombine.words import json_text
 
 
 def evaluate(
@@ -119,7 +119,7 @@ def evaluate(
         if out is not None:
             found.save(out)
     if as_json:
-        say(json.dumps(_for_machines(found, checked), indent=2, ensure_ascii=False))
+        say(json_text(_for_machines(found, checked)))
     else:
         told = train is not None or split is not None
         summary(found, checked, split=None if told else _split_column(data or source, table))

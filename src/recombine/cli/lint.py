@@ -1,6 +1,5 @@
 """`recombine lint`: a split that somebody already has, held to its claim."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +10,7 @@ from recombine.cli import options, reading
 from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_lint import summary
 from recombine.errors import without_password
+from recombine.words import json_text
 
 EXIT_CODES = {"pass": 0, "fail": 3, "not enough evidence": 4}
 
@@ -80,7 +80,7 @@ def lint(
         if out is not None:
             found.save(out)
     if as_json:
-        say(json.dumps(found.record().to_json(), indent=2, ensure_ascii=False))
+        say(json_text(found.record().to_json()))
     else:
         alone = source if source is not None and not against else None
         summary(found, again=_read_again(alone, where=where, bins=bins, missing=missing, table=table))

@@ -1,6 +1,5 @@
 """`recombine plan`: which combinations to collect next, in which order, and what each of them buys."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +11,7 @@ from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_plan import summary
 from recombine.files import write_text
 from recombine.planning.settings import check_settings
+from recombine.words import json_text
 
 
 def plan(
@@ -107,7 +107,7 @@ def plan(
         if out is not None:
             found.save(out)
     if as_json:
-        say(json.dumps(_for_machines(found, checked), indent=2, ensure_ascii=False))
+        say(json_text(_for_machines(found, checked)))
     else:
         summary(found, checked)
         page_written(report, out)

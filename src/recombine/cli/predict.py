@@ -1,6 +1,5 @@
 """`recombine predict`: what a learner would answer on the combinations that it has not seen, and why it would fail."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +11,7 @@ from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_prediction import summary
 from recombine.errors import SpaceError
 from recombine.files import write_text
+from recombine.words import json_text
 
 
 def predict(
@@ -91,7 +91,7 @@ def predict(
         if out is not None:
             found.save(out)
     if as_json:
-        say(json.dumps(_for_machines(found, checked), indent=2, ensure_ascii=False))
+        say(json_text(_for_machines(found, checked)))
     else:
         summary(found, checked)
         page_written(report, out)

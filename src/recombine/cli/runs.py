@@ -10,6 +10,7 @@ import typer
 from recombine.cli import options, reading, show_runs
 from recombine.cli.show import Watch, page_written, say
 from recombine.errors import RecordError, SettingError
+from recombine.words import json_text
 
 if TYPE_CHECKING:
     from recombine.runs.listing import Line
@@ -45,7 +46,7 @@ def list_runs(
     with Watch("reading the store"):
         found = _lines(_open(place), where, check=check)
     if as_json:
-        say(json.dumps({"store": place, "runs": [_plain(line) for line in found]}, indent=2, ensure_ascii=False))
+        say(json_text({"store": place, "runs": [_plain(line) for line in found]}))
     else:
         show_runs.listed(place, found, _metrics(found, metric), everything=everything, filtered=bool(where))
 
@@ -73,7 +74,7 @@ def show(
         for name in sorted(set(mark.parts) - {f"{table}.parquet" for table in mark.tables}):
             (out / name).write_bytes(store.file(full, name))
     if as_json:
-        say(json.dumps(run.record().to_json(), indent=2, ensure_ascii=False))
+        say(json_text(run.record().to_json()))
     else:
         show_runs.one(run, sorted(mark.parts), place=place, folder=out or _folder(store, full))
         page_written(None, out)
@@ -107,7 +108,7 @@ def compare(
         )
     made = compared(found, by=options.names(by) or None, metrics=options.names(metric) or None)
     if as_json:
-        say(json.dumps(show_runs.for_machines(made), indent=2, ensure_ascii=False))
+        say(json_text(show_runs.for_machines(made)))
     else:
         show_runs.compared(made, found)
 
@@ -136,7 +137,7 @@ def prune(
             remove(store, found)
     if as_json:
         content = {"store": place, "removed": yes, "found": [vars(one) for one in found]}
-        say(json.dumps(content, indent=2, ensure_ascii=False))
+        say(json_text(content))
     else:
         show_runs.pruned(found, done=yes)
 
@@ -177,7 +178,7 @@ def _show_failures(store: "Store", key: str, *, as_json: bool) -> None:
     if not found:
         raise RecordError(f"no run {key!r}", why="it was removed just now", instead="list the store again")
     if as_json:
-        say(json.dumps([json.loads(failure.to_json()) for failure in found], indent=2, ensure_ascii=False))
+        say(json_text([json.loads(failure.to_json()) for failure in found]))
     else:
         show_runs.failed(found)
 

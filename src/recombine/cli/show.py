@@ -151,6 +151,7 @@ def _facts(audit: Any) -> Table:
         _dependence(audit),
         _redundancy(audit),
         _left_out(audit),
+        ("weight 0", audit.support.weightless or "", ""),
     ):
         if first:
             table.add_row(name, escape(first), escape(second))
@@ -197,6 +198,8 @@ def _redundancy(audit: Any) -> tuple[str, str, str]:
     found = audit.redundancy
     if found is None:
         return "", "", ""
+    if not found.parts:
+        return short(found.target), "nothing to tell", found.nothing or ""
     best = found.parts[0]
     what = "accuracy" if found.kind == "label" else "R²"
     alone = f"{best.factors[0]} alone tells {percent(best.told)}"

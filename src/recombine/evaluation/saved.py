@@ -7,7 +7,6 @@ import pyarrow as pa
 
 from recombine.evaluation.outcomes import Outcomes, Score
 from recombine.factors import stored
-from recombine.factors.groups import Numbers
 from recombine.factors.support import LabelTarget, Support
 from recombine.records import Record
 
@@ -18,6 +17,7 @@ def describe(outcomes: Outcomes) -> dict[str, Any]:
         **stored.describe(outcomes.tested),
         "answers": outcomes.kind,
         "score": {"name": outcomes.score.name, "better": outcomes.score.better, "share": outcomes.score.is_share},
+        "scores_about": outcomes.shift,
         "not_scored": dict(outcomes.left_out),
         "factors": [
             {"name": f.name, "values": size, "tested": int((counts > 0).sum()), "declared": f.declared}
@@ -38,8 +38,6 @@ def tables(outcomes: Outcomes) -> dict[str, pa.Table]:
     sums = {"total": outcomes.total, "squares": outcomes.squares}
     if outcomes.prediction_total is not None:
         sums["prediction_total"] = outcomes.prediction_total
-    if outcomes.centred is not None:
-        sums |= {"centred_total": outcomes.centred[0], "centred_squares": outcomes.centred[1]}
     found["sums"] = pa.table(sums)
     found["answers"] = pa.table({name: getattr(outcomes, name) for name in ("combination", "truth", "said", "count")})
     if outcomes.training is not None:
@@ -65,14 +63,8 @@ def load(record: Record) -> Outcomes:
         prediction_total=sums["prediction_total"].to_numpy() if "prediction_total" in sums.column_names else None,
         score=Score(record.data["score"]["name"], record.data["score"]["better"]),
         left_out=record.data["not_scored"],
-        centred=_load_centred(sums),
+        shift=record.data.get("scores_about", 0.0),
     )
-
-
-def _load_centred(sums: pa.Table) -> Numbers | None:
-    if "centred_total" not in sums.column_names:
-        return None
-    return np.stack([sums[f"centred_{part}"].to_numpy() for part in ("total", "squares")])
 
 
 def _describe_training(training: Support) -> dict[str, Any]:

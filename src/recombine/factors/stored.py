@@ -88,7 +88,7 @@ def _describe_target(target: Target | None) -> dict[str, Any] | None:
             "kind": "label",
             "classes": [_to_text(value) for value in target.classes],
         }
-    return {"name": target.name, "kind": "number"}
+    return {"name": target.name, "kind": "number", "shift": target.shift}
 
 
 def _load_target(record: Record) -> Target | None:
@@ -97,9 +97,8 @@ def _load_target(record: Record) -> Target | None:
         return None
     if described["kind"] == "number":
         lines = record.tables["support"]
-        return NumberTarget(
-            described["name"], *(lines[f"target_{part}"].to_numpy() for part in ("count", "total", "squares"))
-        )
+        count, total, squares = (lines[f"target_{part}"].to_numpy() for part in ("count", "total", "squares"))
+        return NumberTarget(described["name"], count, total, squares, described.get("shift", 0.0))
     lines = record.tables["classes"]
     return LabelTarget(
         described["name"],

@@ -234,7 +234,7 @@ def _assembled(
     return Plan(
         verdict=wording.verdict(goal, choice, budget),
         grade=_grade(choice),
-        reasons=(*choice.notes, *((past.said,) if past else ())),
+        reasons=tuple(filter(None, (*choice.notes, past.said if past else None, support.weightless))),
         goal=goal,
         budget=None if budget is None else float(budget),
         measure=choice.measure,

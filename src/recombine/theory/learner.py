@@ -67,8 +67,12 @@ class Learner:
         """The target's variance for one unit of the kernel's, by maximum likelihood; 1 where it was fitted to them."""
         if self.salience.name == "fit" or self.loss == "margin":
             return 1.0
-        free = len(self.answers) - np.isinf(self.salience.weights[0])
-        explained = float((self.answers.values * self._duals.weights).sum())
+        intercept = np.isinf(self.salience.weights[0])
+        free = len(self.answers) - intercept
+        values = self.answers.values
+        if intercept:  # the duals then sum to 0, so a constant adds nothing but rounding
+            values = values - values.mean(axis=0)
+        explained = float((values * self._duals.weights).sum())
         return max(explained, 0.0) / max(int(free) * self.answers.questions, 1)
 
     @cached_property

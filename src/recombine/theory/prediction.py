@@ -290,6 +290,7 @@ def _assemble(
         answers=learner.answers,
         slope=_slope(diagnosis),
         backtest=record,
+        weightless=support.weightless,
     )
     return Prediction(
         verdict=wording.verdict(found),

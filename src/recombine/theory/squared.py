@@ -46,13 +46,15 @@ def squared(
     """Dual weights for each column of answers."""
     if not math.isinf(weights[0]):
         return _checked(_solve(support, weights, penalty, answers, tolerance), tolerance)
-    bordered = np.column_stack([answers, np.ones(len(answers))])
+    # A free intercept takes any constant: answers far from 0 are solved for around their mean, where their digits are.
+    middle = answers.mean(axis=0)
+    bordered = np.column_stack([answers - middle, np.ones(len(answers))])
     both = _checked(_solve(support, (0.0, *weights[1:]), penalty, bordered, tolerance), tolerance)
     solved, ones = both.weights[:, :-1], both.weights[:, -1]
     if not ones.any():  # nothing but the intercept: the mean
-        return Duals(solved, answers.mean(axis=0), both.residual, both.iterations)
+        return Duals(solved, middle, both.residual, both.iterations)
     intercept = solved.sum(axis=0) / ones.sum()
-    return Duals(solved - ones[:, None] * intercept, intercept, both.residual, both.iterations)
+    return Duals(solved - ones[:, None] * intercept, middle + intercept, both.residual, both.iterations)
 
 
 def _checked(found: Duals, tolerance: float) -> Duals:

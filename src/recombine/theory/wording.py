@@ -35,6 +35,7 @@ class Findings:
     answers: Answers
     slope: Slope | None
     backtest: Backtest | None
+    weightless: str | None = None  # a sentence about rows that stand for no example
 
     @property
     def asked(self) -> int:
@@ -122,6 +123,7 @@ def reasons(found: Findings) -> tuple[str, ...]:
         _track_record(found.backtest),
         _mixed(found),
         _unanswered(found),
+        found.weightless,
         _silent_truth(found),
     ]
     return tuple(sentence for sentence in said if sentence)
