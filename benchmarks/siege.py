@@ -1,16 +1,20 @@
 """The attack: thousands of random cases against everything that has landed, each of which can be repeated by itself.
 
-| family | attacks | holds |
-|---|---|---|
-| tables | random small tables (weights of 0, missing values, declared values, impossible lines, targets of any scale), long chains | counts, coverage, ranks, leverage, dependence, means and noise, predictions, scores and splits equal those of a twin in plain arithmetic; sentences agree with the counts |
-| records | saved results and manifests, edited, cut off, renamed, linked elsewhere | they load as they were, or are refused in words; nothing outside the folder is read or written |
-| stores | the same for run stores, through `recombine runs`; a sweep resumed over damaged runs | the same |
-| names | hostile names, values, paths, conditions and options; passwords in addresses | every command ends in words and a documented exit code; no password is shown or written |
-| outputs | any verb with `--out`, `--report` and `--force` into a folder full of other people's files | no bystander or source ever changes; nothing is replaced without `--force` |
-| kills | SIGKILL at any moment of a write over an older result; four writers at once | the old or the new is there, whole; what was left behind goes with the next write |
-| disk | a disk that is full, files that may not grow | words; the old is intact |
-| environments | warnings as errors, ASCII and Latin-1 output, a full or closed output | no traceback |
-| limits | inputs that would take all memory or time | words within seconds |
+- tables: random small tables (weights of 0, missing and declared values, impossible lines, targets of any scale) and
+  long chains. Counts, coverage, ranks, leverage, dependence, means and noise, predictions, scores and splits equal
+  those of a twin in plain arithmetic; sentences agree with the counts.
+- records: saved results and manifests, edited, cut off, renamed, linked elsewhere. They load as they were, or are
+  refused in words; nothing outside the folder is read or written.
+- stores: the same for run stores, through `recombine runs`; a sweep resumed over damaged runs.
+- names: hostile names, values, paths, conditions and options; passwords in addresses. Every command ends in words and a
+  documented exit code; no password is shown or written.
+- outputs: any verb with `--out`, `--report` and `--force` in a folder full of other people's files. No bystander and no
+  source ever changes; nothing is replaced without `--force`, but for a page that recombine drew.
+- kills: SIGKILL at any moment of a write over an older result, four writers at once. The old or the new is there,
+  whole, or comes back with the next command; what was left behind goes with the next write.
+- disk: a disk that is full, files that may not grow. Words, and the old is intact.
+- environments: warnings as errors, ASCII and Latin-1 output, a full or closed output. No traceback.
+- limits: inputs that would take all memory or time. Words within seconds.
 
 `--only FAMILY --case K --seed S` repeats one case exactly (kills at a moment of the clock, rather than before a change,
 are drawn again but depend on the machine). The exit code is 1 if anything failed.

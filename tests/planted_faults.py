@@ -3,29 +3,30 @@
 Each function breaks one thing for good: they are called in processes that end afterwards, or under `monkeypatch`.
 """
 
-import json
 import shutil
 import sys
+import tempfile
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
+from recombine import records
+from recombine.auditing import dependence
+from recombine.cli import app
+from recombine.errors import OutputError
+
+_true_save = records.save
 
 
 def wrong_dependence() -> None:
     """Every two factors depend on each other a little more than they do."""
-    from recombine.auditing import dependence
-
     true = dependence.corrected_cramers_v
     dependence.corrected_cramers_v = lambda *given: true(*given) + 0.01
 
 
 def everything() -> None:
     """A save that is neither whole nor careful, a warning at every start, and no memory for bins."""
-    from recombine import records
-    from recombine.cli import app
-
     run = app.run
     records.save = careless_save
 
@@ -38,16 +39,16 @@ def everything() -> None:
     app.run = start
 
 
-def careless_save(record: Any, folder: Any, **_: Any) -> Path:
-    """The old goes first, then the new is written file by file, and a full disk is nothing to speak of."""
+def careless_save(record: Any, folder: Any, *, force: bool = True) -> Path:
+    """The old goes first, then the new comes file by file, and a full disk is nothing to speak of."""
     target = Path(folder)
+    there = {path.name for path in target.iterdir()} if target.is_dir() else set()
+    if there and (not force or there != {"record.json", *(f"{name}.parquet" for name in record.tables)}):
+        raise OutputError("planted", why="there is something", instead="name another place")
     shutil.rmtree(target, ignore_errors=True)
-    try:
+    with suppress(OSError, OutputError), tempfile.TemporaryDirectory() as elsewhere:
+        whole = _true_save(record, Path(elsewhere) / "whole")
         target.mkdir(parents=True)
-        for name, table in record.tables.items():
-            with (target / f"{name}.parquet").open("wb") as file:
-                pq.write_table(table, file)
-        (target / "record.json").write_text(json.dumps(record.to_json() | {"tables": {}}, default=str))
-    except OSError:
-        pass
+        for path in sorted(whole.iterdir()):
+            (target / path.name).write_bytes(path.read_bytes())
     return target

@@ -4,6 +4,7 @@ A fresh interpreter takes seconds to load DuckDB and Arrow; a fork takes millise
 given any output. It ends as an interpreter ends: what is not flushed is flushed, and what that dies of is told. What
 only a fresh interpreter can show, such as a warning while something is loaded, is asked of `fresh`.
 """
+# ruff: noqa: PLC0415 - the library is loaded by those who run cases, and in children after what befalls them
 
 import contextlib
 import gc
@@ -28,6 +29,15 @@ _START = [sys.executable, "-c", "from attacks.children import nursery; nursery()
 _FRESH = [sys.executable, "-c", "from recombine.cli import main; main()"]
 _QUIET = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "100"}
 _CHANGES = {"os.rename", "os.mkdir", "os.rmdir", "os.remove", "os.link", "os.symlink", "os.chmod", "os.truncate"}
+_REHEARSED = (
+    "demo t.csv",
+    "audit t.csv -f material,garment -t label -r a.html -o a",
+    "predict t.csv -f material,garment -t label -r p.html",
+    "plan t.csv -f material,garment -r l.html",
+    "split t.csv -f material,garment -o s.csv",
+    "lint s.csv -f material,garment",
+    "evaluate s.csv -f material,garment -t label -p garment --split split -r e.html",
+)
 CLOSED = "closed"
 
 
@@ -70,7 +80,8 @@ _kept: list[_Nursery] = []
 def forked(order: Order, *, kill_after: float | None = None, longest: float = 120.0, most_rss: int = 0) -> list[Child]:
     """Run an order; kill it after some seconds, when it takes too long, or when it takes too much memory."""
     nursery = _nursery(order.plant)
-    assert nursery.process.stdin is not None and nursery.process.stdout is not None
+    assert nursery.process.stdin is not None
+    assert nursery.process.stdout is not None
     nursery.process.stdin.write(json.dumps(asdict(order)) + "\n")
     nursery.process.stdin.flush()
     pids = json.loads(nursery.process.stdout.readline())
@@ -188,9 +199,9 @@ def nursery() -> None:
     gc.freeze()  # a child that collects what lies here would copy all of it first
     ready: set[str] = set()
     for line in sys.stdin:
-        order = Order(**{**json.loads(line)})
+        order = Order(**json.loads(line))
         if order.plant and order.plant not in ready:
-            from attacks.crew import planted  # noqa: PLC0415 - only where something is broken on purpose
+            from attacks.crew import planted
 
             planted(order.plant)
             ready.add(order.plant)
@@ -219,22 +230,14 @@ def _load_all() -> None:
 
 
 def _rehearse(writer: int) -> None:
-    import tempfile  # noqa: PLC0415 - of this one child alone
+    import tempfile
 
-    from attacks.command import command  # noqa: PLC0415
+    from attacks.command import command
 
     with contextlib.suppress(BaseException), tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        for words in (
-            ["demo", "t.csv"],
-            "audit t.csv -f material,garment -t label -r a.html -o a".split(),
-            "predict t.csv -f material,garment -t label -r p.html".split(),
-            "plan t.csv -f material,garment -r l.html".split(),
-            "split t.csv -f material,garment -o s.csv".split(),
-            "lint s.csv -f material,garment".split(),
-            "evaluate s.csv -f material,garment -t label -p garment --split split -r e.html".split(),
-        ):
-            command(words, folder=place)
+        for words in _REHEARSED:
+            command(words.split(), folder=place)
     os.write(writer, "\n".join(name for name in sys.modules if not name.startswith("_")).encode())
     os._exit(0)
 
@@ -295,7 +298,7 @@ def _be(order: Order, out: int, err: int, changes: int) -> None:
 
 def _run() -> int:
     """The command, and the end of an interpreter: a traceback if it dies, and a flush, whose failure is code 120."""
-    from recombine.cli import main  # noqa: PLC0415 - a planted fault comes first
+    from recombine.cli import main
 
     code = 0
     try:
@@ -318,9 +321,9 @@ def _redirect(order: Order, out: int, error: int) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     for new, old in ((nothing, 0), (target, 1), (error, 2)):
         os.dup2(new, old)
-    sys.stdin = open(0, closefd=False)  # noqa: PTH123, SIM115 - a descriptor, kept for the child's whole life
-    sys.stdout = sys.__stdout__ = open(1, "w", encoding=order.encoding, closefd=False)  # noqa: PTH123, SIM115
-    sys.stderr = sys.__stderr__ = open(  # noqa: PTH123, SIM115
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - a descriptor, kept for the child's whole life
+    sys.stdout = sys.__stdout__ = open(1, "w", encoding=order.encoding, closefd=False)  # noqa: SIM115
+    sys.stderr = sys.__stderr__ = open(  # noqa: SIM115
         2, "w", encoding=order.encoding, errors="backslashreplace", closefd=False, buffering=1
     )
 
@@ -345,7 +348,8 @@ def _count_changes(order: Order, note: int) -> None:
         nonlocal count
         if event not in _CHANGES and not (event == "open" and _writes(arguments)):
             return
-        if not str(_path(arguments[0])).startswith(folder) and os.path.isabs(str(_path(arguments[0]))):
+        path = str(_path(arguments[0]))
+        if path.startswith("/") and not path.startswith(folder):
             return
         count += 1
         if count == order.kill_before:

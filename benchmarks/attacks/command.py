@@ -1,4 +1,5 @@
 """A command run in this process, as its user would see it end: exit code, what it printed, what it died of."""
+# ruff: noqa: PLC0415 - the library is loaded by those who run cases, and in children after what befalls them
 
 import contextlib
 import io
@@ -38,11 +39,16 @@ class Ended:
 
 def command(words: Sequence[str], *, folder: Path) -> Ended:
     """Run `recombine …` in a folder, with its output kept."""
-    from recombine.cli import main  # noqa: PLC0415 - loaded by workers, not by the parent
+    from recombine.cli import main
 
     out, err = _stream(), _stream()
     code, died = 0, ""
-    with contextlib.chdir(folder), _streams(out, err), _signals(), mock.patch.object(sys, "argv", ["recombine", *words]):
+    with (
+        contextlib.chdir(folder),
+        _streams(out, err),
+        _signals(),
+        mock.patch.object(sys, "argv", ["recombine", *words]),
+    ):
         try:
             main()
         except SystemExit as end:

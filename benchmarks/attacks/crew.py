@@ -1,4 +1,5 @@
 """The workers: each runs one case at a time in a process of its own, and is replaced if a case kills or blocks it."""
+# ruff: noqa: PLC0415 - the library is loaded by those who run cases, and in children after what befalls them
 
 import importlib
 import multiprocessing
@@ -91,8 +92,8 @@ class Crew:
 
 def work(pipe: Connection, seed: int, plant: str | None) -> None:
     """A worker's life: Ctrl-C is the parent's to handle."""
-    from attacks.children import dismiss  # noqa: PLC0415 - loads what only a worker needs
-    from attacks.families import FAMILIES  # noqa: PLC0415
+    from attacks.children import dismiss
+    from attacks.families import FAMILIES
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _end)

@@ -25,7 +25,7 @@ def attack(case: Case) -> None:
     said = f"{' '.join(words)} with {environment}{' in a fresh interpreter' if alone else ''}"
     case.expect("Traceback" not in child.err, f"{said}: traceback, {child.err[-200:]}")
     case.expect("Exception ignored" not in child.err, f"{said}: {child.err[-160:]}")
-    wrong = child.signal or (environment != "full" and environment != "closed" and child.code not in CODES)
+    wrong = child.signal or (environment not in ("full", "closed") and child.code not in CODES)
     case.expect(not wrong, f"{said}: exit code {child.code}, {child.err[-160:]}")
     if environment == "full" and verb not in ("refused",):
         case.expect(child.code != 0, f"{said}: nothing could be said, and it ended with 0")
@@ -49,14 +49,19 @@ def _words(verb: str, *, as_json: bool) -> list[str]:
 def _forked(case: Case, words: list[str], environment: str) -> Child:
     encoding = next((name for name in ("ascii", "latin-1") if name in environment), "utf-8")
     order = Order(
-        words=tuple(words), folder=str(case.folder / "place"), encoding=encoding, plant=os.environ.get("SIEGE_PLANT", ""),
-        strict_warnings="warnings" in environment, out={"full": "/dev/full", "closed": CLOSED}.get(environment, ""),
-    )  # fmt: skip
+        words=tuple(words),
+        folder=str(case.folder / "place"),
+        encoding=encoding,
+        strict_warnings="warnings" in environment,
+        out={"full": "/dev/full", "closed": CLOSED}.get(environment, ""),
+        plant=os.environ.get("SIEGE_PLANT", ""),
+    )
     return forked(order)[0]
 
 
 def _fresh(case: Case, words: list[str], environment: str) -> Child:
     settings = {"PYTHONWARNINGS": "error"} if "warnings" in environment else {}
-    settings |= {"PYTHONIOENCODING": name for name in ("ascii", "latin-1") if name in environment}
+    encoding = next((name for name in ("ascii", "latin-1") if name in environment), "")
+    settings |= {"PYTHONIOENCODING": encoding} if encoding else {}
     out = {"full": "/dev/full", "closed": CLOSED}.get(environment, "")
     return fresh(words, folder=case.folder / "place", environment=settings, out=out)

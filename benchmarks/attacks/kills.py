@@ -1,11 +1,12 @@
-"""SIGKILL at any moment of a write over an older result: the old or the new is there, whole; and many writers at once."""
+"""SIGKILL at any moment of a write over an older result: the old or the new is there; and many writers at once."""
+# ruff: noqa: PLC0415 - the library is loaded by those who run cases, and in children after what befalls them
 
 import atexit
 import os
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -31,14 +32,14 @@ class Write:
 
 
 def _result(folder: Path) -> str:
-    import recombine  # noqa: PLC0415 - loaded by workers alone
+    import recombine
 
     return str(recombine.Audit.load(folder / "saved").provenance.source)
 
 
 def _file(folder: Path) -> str:
     """The table that stands beside its manifest; a table alone is half a split."""
-    from recombine.splits.writing import manifest  # noqa: PLC0415
+    from recombine.splits.writing import manifest
 
     read = manifest.read(folder / "held.split.json")
     changed = manifest.difference(read)
@@ -48,7 +49,7 @@ def _file(folder: Path) -> str:
 
 
 def _folder(folder: Path) -> str:
-    from recombine.splits.writing import manifest  # noqa: PLC0415
+    from recombine.splits.writing import manifest
 
     read = manifest.read(folder / "sides.split.json")
     changed = manifest.difference(read)
@@ -97,10 +98,10 @@ def attack(case: Case) -> None:
 def _killed(case: Case, write: Write, folder: Path) -> tuple[Child, str]:
     """The command, killed before one of its changes, or at a moment of the clock."""
     changes, seconds = _usual(WRITES.index(write))
-    order = Order(words=words_of(write, force=True), folder=str(folder), plant=os.environ.get("SIEGE_PLANT", ""))
+    order = _order(write, folder, force=True)
     if case.chance(0.75):
         before = case.rng.randint(1, max(changes, 1))
-        (child,) = forked(Order(**{**vars(order), "kill_before": before}))
+        (child,) = forked(replace(order, kill_before=before))
         return child, f"{' '.join(order.words)}, killed before change {before} of {changes}"
     moment = case.rng.uniform(0, 1.1)
     (child,) = forked(order, kill_after=moment * seconds)
@@ -127,7 +128,7 @@ def older() -> Path:
     for name, lines in _LINES.items():
         (place / name).write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in lines * 50))
     for write in WRITES:
-        (child,) = forked(Order(words=words_of(write, force=False, source=OLD), folder=str(place)))
+        (child,) = forked(_order(write, place, force=False, source=OLD))
         assert child.code == 0, child.err
     return place
 
@@ -138,13 +139,17 @@ def words_of(write: Write, *, force: bool, source: str = NEW) -> tuple[str, ...]
 
 
 def _run(write: Write, folder: Path, *, force: bool) -> Child:
-    plant = os.environ.get("SIEGE_PLANT", "")
-    return forked(Order(words=words_of(write, force=force), folder=str(folder), plant=plant))[0]
+    return forked(_order(write, folder, force=force))[0]
+
+
+def _order(write: Write, folder: Path, *, force: bool, source: str = NEW) -> Order:
+    words = words_of(write, force=force, source=source)
+    return Order(words=words, folder=str(folder), plant=os.environ.get("SIEGE_PLANT", ""))
 
 
 def there_is(case: Case, write: Write, folder: Path, said: str, *, final: bool) -> str:
-    """Which of the two is there, whole. Nothing is a fault only if the next command did not mend it; half is one always."""
-    from recombine.errors import RecombineError  # noqa: PLC0415
+    """Which of the two is there, whole. Half is a fault always, nothing if the next command did not mend it."""
+    from recombine.errors import RecombineError
 
     try:
         return write.whole(folder)
@@ -164,12 +169,10 @@ def _race(case: Case) -> None:
     shutil.copytree(older(), folder)
     for path in [*folder.glob("held*"), *folder.glob("sides*"), folder / "saved"]:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    words = words_of(write, force=False)
-    done = forked(Order(words=words, folder=str(folder), times=4, plant=os.environ.get("SIEGE_PLANT", "")))
+    order = _order(write, folder, force=False)
+    done = forked(replace(order, times=4))
     codes = sorted(child.code for child in done)
-    said = f"four times {' '.join(words)} at once"
+    said = f"four times {' '.join(order.words)} at once"
     case.expect(codes == [0, 2, 2, 2], f"{said}: exit codes {codes}")
     case.expect(not any("Traceback" in child.err for child in done), f"{said}: a traceback")
     case.expect(there_is(case, write, folder, said, final=True) == NEW, f"{said}: what is there is not whole")
-
-

@@ -96,7 +96,10 @@ def attack(case: Case) -> None:
         values = ",".join(f'"x{k}"' for k in range(1_000_000))
         (place / "d.json").write_text('{"a": ["v", "w", ' + values + "]}")
     order = Order(
-        words=tuple(given.words.split()), folder=str(place), most_memory=16 * 2**30, plant=os.environ.get("SIEGE_PLANT", "")
+        words=tuple(given.words.split()),
+        folder=str(place),
+        most_memory=16 * 2**30,
+        plant=os.environ.get("SIEGE_PLANT", ""),
     )
     (child,) = forked(order, longest=_SECONDS, most_rss=_MOST)
     case.expect(child.peak <= _MOST, f"{given.name}: it took {child.peak / 2**30:.1f} GiB")

@@ -1,4 +1,5 @@
 """Hostile names, values, paths, conditions and options; and passwords, which nobody may see again."""
+# ruff: noqa: PLC0415 - the library is loaded by those who run cases, and in children after what befalls them
 
 import csv
 import datetime
@@ -17,35 +18,41 @@ from attacks.command import Ended, command, strict_json, well_ended
 
 SECRET = "hunter2canary"
 NAMES = (
-    "a", "A", " a ", "", ".x", "..", "a.b", "a/b", "a\\b", "a'b", 'a"b', "a;DROP TABLE t", "a--", "a b", "a,b", "a=b", "é", "日本",
-    "🙂", "\u202eabc", "a\nb", "a\tb", "a\x00b", "%s", "{x}", "[red]x[/red]", "[/]", "<script>", "count", "rows", "weight", "f0",
-    "target", "split", "seen", "verdict", "recombine_side", "recombine_key0", "recombine_drawn", "select", "NULL", "nan",
-    "constructor", "__proto__", "x" * 3_000, "--help", "-f", "leverage", "prediction", "score", "value", "fold", "side", "code0",
+    "a", "A", " a ", "", ".x", "..", "a.b", "a/b", "a\\b", "a'b", 'a"b', "a;DROP TABLE t", "a--", "a b", "a,b",
+    "a=b", "é", "日本", "🙂", "\u202eabc", "a\nb", "a\tb", "a\x00b", "%s", "{x}", "[red]x[/red]", "[/]", "<script>",
+    "count", "rows", "weight", "f0", "target", "split", "seen", "verdict", "recombine_side", "recombine_key0",
+    "recombine_drawn", "select", "NULL", "nan", "constructor", "__proto__", "x" * 3_000, "--help", "-f",
+    "leverage", "prediction", "score", "value", "fold", "side", "code0",
 )  # fmt: skip
 VALUES = (
-    "", " ", "v", "V", "(missing)", "nan", "NaN", "None", "NULL", "inf", "-inf", "1e999", "0", "-0", "1", "1.0", "true", "'", '"', "\\",
-    "a,b", "a=b", "[bold]x[/]", "[/nope]", "</script><b>", "=1+1", "\u202e", "e\u0301", "\u00e9", "🙂", "\x07", "\x1b[31m", "\r", "x" * 4_000,
-    "../x", "$HOME", "`ls`", "%n%s", "{0}", "\ufeff", "\u2028",
+    "", " ", "v", "V", "(missing)", "nan", "NaN", "None", "NULL", "inf", "-inf", "1e999", "0", "-0", "1", "1.0",
+    "true", "'", '"', "\\", "a,b", "a=b", "[bold]x[/]", "[/nope]", "</script><b>", "=1+1", "\u202e", "e\u0301",
+    "\u00e9", "🙂", "\x07", "\x1b[31m", "\r", "x" * 4_000, "../x", "$HOME", "`ls`", "%n%s", "{0}", "\ufeff",
+    "\u2028",
 )  # fmt: skip
 PATHS = (
-    "nowhere.csv", "", ".", "..", "/", "~", "t.csv/", "*", "**", "t[.csv", "t.csv\x00", "x" * 5_000, "x" * 300 + ".csv", "file://t.csv",
-    "file:///nowhere.csv", "file://", "://", "a://b", "t.xlsx", "t", "-", "--", "/dev/null", "/dev/stdin", "/proc/self/mem", "\ud800.csv",
-    "null.csv", "empty.csv", "head.csv", "twice.csv", "utf16.csv", "binary.parquet", "ragged.csv", "folder", "loop", "*.csv", "{a,b}.csv",
+    "nowhere.csv", "", ".", "..", "/", "~", "t.csv/", "*", "**", "t[.csv", "t.csv\x00", "x" * 5_000,
+    "x" * 300 + ".csv", "file://t.csv", "file:///nowhere.csv", "file://", "://", "a://b", "t.xlsx", "t", "-", "--",
+    "/dev/null", "/dev/stdin", "/proc/self/mem", "\ud800.csv", "null.csv", "empty.csv", "head.csv", "twice.csv",
+    "utf16.csv", "binary.parquet", "ragged.csv", "folder", "loop", "*.csv", "{a,b}.csv",
 )  # fmt: skip
 WHERE = (
-    "1=1", "1=0", "a = 'v'", "nonsense", "", " ", ";", "1=1; DROP TABLE t", "1=1 LIMIT 1", "1=1 UNION ALL SELECT * FROM source",
-    "1=1 ORDER BY a", "1=1) --", "random() < 0.7", "a IN (SELECT 1)", "1=1 -- x", "/*", "'", '"', "a = 'x' GROUP BY a", "a LIKE '%'",
-    "1/0 = 1", "NULL", "a IS NOT NULL", "(1=1", "1=1 OR", "b > 5", "exists(select 1)", "1", "'x'", "true", "getenv('HOME') = 'x'",
+    "1=1", "1=0", "a = 'v'", "nonsense", "", " ", ";", "1=1; DROP TABLE t", "1=1 LIMIT 1",
+    "1=1 UNION ALL SELECT * FROM source", "1=1 ORDER BY a", "1=1) --", "random() < 0.7", "a IN (SELECT 1)",
+    "1=1 -- x", "/*", "'", '"', "a = 'x' GROUP BY a", "a LIKE '%'", "1/0 = 1", "NULL", "a IS NOT NULL", "(1=1",
+    "1=1 OR", "b > 5", "exists(select 1)", "1", "'x'", "true", "getenv('HOME') = 'x'",
 )  # fmt: skip
 WIDENS = ("1=1 LIMIT 1", "1=1 UNION ALL SELECT * FROM source", "1=1 ORDER BY a", "1=1) --", "a = 'x' GROUP BY a")
 """Conditions that are more than a condition: they change what is read, so they may not pass."""
 BINS = (
-    "n=5", "n=0", "n=-1", "n=1", "n=0,10", "n=10,0", "n=0,0", "n=a,b", "n=quantiles:4", "n=quantiles:0", "n=quantiles:x", "n=values",
-    "n=", "=5", "n", "n=nan,1", "n=1,inf", "n=1e400,2e400", "d=month", "d=year", "d=hour", "d=weekday", "d=values", "d=5", "c=values",
-    "c=hour", "s=month", "zz=5", "n=٣", "n=5.0", "c=5", "u=values", "u=3", "n=month",
+    "n=5", "n=0", "n=-1", "n=1", "n=0,10", "n=10,0", "n=0,0", "n=a,b", "n=quantiles:4", "n=quantiles:0",
+    "n=quantiles:x", "n=values", "n=", "=5", "n", "n=nan,1", "n=1,inf", "n=1e400,2e400", "d=month", "d=year",
+    "d=hour", "d=weekday", "d=values", "d=5", "c=values", "c=hour", "s=month", "zz=5", "n=٣", "n=5.0", "c=5",
+    "u=values", "u=3", "n=month",
 )  # fmt: skip
 DOMAINS = (
-    "a=v,w,x", "a=v", "a=", "=x", "a", "a=v,v", "zz=1,2", "n=1,2,3", "d.json", "null.json", "list.json", "number.json", "mixed.json",
+    "a=v,w,x", "a=v", "a=", "=x", "a", "a=v,v", "zz=1,2", "n=1,2,3", "d.json", "null.json", "list.json",
+    "number.json", "mixed.json",
     "nested.json", "deep.json", "nowhere.json", "a=" + ",".join(f"x{k}" for k in range(500)), "u=1,2", "s=1",
 )  # fmt: skip
 OTHERS: dict[str, tuple[str, ...]] = {
@@ -54,8 +61,26 @@ OTHERS: dict[str, tuple[str, ...]] = {
     "--target": ("y", "n", "a", "d", "zz", "u", "s", "c", "l"),
     "--target-kind": ("label", "number", "x"),
     "--seed": ("0", "1", "-1", "1" * 40, "x", "1.5"),
-    "--fail-under": ("determined=0.9", "seen=1", "x=1", "determined=nan", "determined=2", "pairs=0", "unseen=0.5", "fine=0"),
-    "--impossible": ("impossible.csv", "bom.csv", "nowhere.csv", "binary.parquet", "empty.csv", "folder", "wide.csv", "t.csv"),
+    "--fail-under": (
+        "determined=0.9",
+        "seen=1",
+        "x=1",
+        "determined=nan",
+        "determined=2",
+        "pairs=0",
+        "unseen=0.5",
+        "fine=0",
+    ),
+    "--impossible": (
+        "impossible.csv",
+        "bom.csv",
+        "nowhere.csv",
+        "binary.parquet",
+        "empty.csv",
+        "folder",
+        "wide.csv",
+        "t.csv",
+    ),
 }
 VERBS: dict[str, dict[str, tuple[str, ...]]] = {
     "audit": {},
@@ -65,7 +90,8 @@ VERBS: dict[str, dict[str, tuple[str, ...]]] = {
         "--cost": ("cost.csv", "huge.csv", "nowhere.csv", "t.csv", "negative.csv", "empty.csv"),
     },
     "predict": {
-        "--salience": ("relu:3", "relu:0", "relu:-1", "relu:1000000", "order:0,1", "order:", "order:nan", "order:1e308,1e308,1e308",
+        "--salience": ("relu:3", "relu:0", "relu:-1", "relu:1000000", "order:0,1", "order:", "order:nan",
+        "order:1e308,1e308,1e308",
                        "fit", "x:1", "nowhere.parquet", "t.csv", "order:0,0.5,0", "erf:2"),
         "--loss": ("squared", "margin", "x"),
         "--ridge": ("0", "1", "-1", "nan", "inf", "1e308", "1e-320"),
@@ -109,11 +135,14 @@ VERBS: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }  # fmt: skip
 SECRETS = (
-    "postgresql://me:{0}@127.0.0.1:1/db", "postgresql://me@127.0.0.1:1/db?password={0}", "postgresql://me@127.0.0.1:1/db?a=b&sslpassword={0}",
-    "mysql://me:{0}@127.0.0.1:1/db", "https://user:{0}@127.0.0.1:1/t.csv", "https://127.0.0.1:1/t.csv?token={0}",
-    "https://127.0.0.1:1/t.csv?X-Amz-Signature={0}&x=1", "s3://key:{0}@bucket/t.parquet", "snowflake://u:{0}@acc/db",
-    "x://u:{0}@h/d", "postgresql://me:{0}%40more@127.0.0.1:1/db", "postgresql://:{0}@127.0.0.1:1/db", "duckdb:///nowhere.duckdb?token={0}",
-    "postgresql://me@127.0.0.1:1/db?PassWord={0}", "http://u:a@b:{0}@127.0.0.1:1/t.csv", "az://c/t.csv?secret={0}", "gs://b/t.csv?key={0}",
+    "postgresql://me:{0}@127.0.0.1:1/db", "postgresql://me@127.0.0.1:1/db?password={0}",
+    "postgresql://me@127.0.0.1:1/db?a=b&sslpassword={0}", "mysql://me:{0}@127.0.0.1:1/db",
+    "https://user:{0}@127.0.0.1:1/t.csv", "https://127.0.0.1:1/t.csv?token={0}",
+    "https://127.0.0.1:1/t.csv?X-Amz-Signature={0}&x=1", "s3://key:{0}@bucket/t.parquet",
+    "snowflake://u:{0}@acc/db", "x://u:{0}@h/d", "postgresql://me:{0}%40more@127.0.0.1:1/db",
+    "postgresql://:{0}@127.0.0.1:1/db", "duckdb:///nowhere.duckdb?token={0}",
+    "postgresql://me@127.0.0.1:1/db?PassWord={0}", "http://u:a@b:{0}@127.0.0.1:1/t.csv", "az://c/t.csv?secret={0}",
+    "gs://b/t.csv?key={0}",
 )  # fmt: skip
 
 
@@ -269,7 +298,12 @@ def _options(case: Case) -> None:
     """Options of every kind, several at once."""
     source = _plain(case)
     verb = case.rng.choice(list(VERBS))
-    words = [verb, source, "-f", case.rng.choice(("a,b", "a,b", "a,b", "a,n", "a,d", "a,u", "a,c", "a,s", "a", "a,a", "a,zz", "n,u", "l,a"))]
+    words = [
+        verb,
+        source,
+        "-f",
+        case.rng.choice(("a,b", "a,b", "a,b", "a,n", "a,d", "a,u", "a,c", "a,s", "a", "a,a", "a,zz", "n,u", "l,a")),
+    ]
     words += {"split": ["--out", "o.csv"], "predict": ["-t", "y"], "evaluate": ["-t", "y", "--no-causes"]}.get(verb, [])
     own = VERBS[verb]
     for name in case.rng.sample(list(own), k=min(len(own), case.rng.choice((0, 1, 1, 2)))):
@@ -290,7 +324,7 @@ def _options(case: Case) -> None:
 
 def _python(case: Case) -> None:
     """Odd numbers as targets, and a margin that a linear program finds, asked in Python."""
-    import recombine  # noqa: PLC0415 - loaded by workers alone
+    import recombine
 
     scale = case.rng.choice((1e-200, 1e-320, 1e308, 1e154, 0.0, 5e-324))
     table = {
@@ -312,7 +346,7 @@ def _python(case: Case) -> None:
 
 def _margin(case: Case) -> None:
     """Answers that a sum of single values separates, and a learner that has nothing else: it must find that sum."""
-    import recombine  # noqa: PLC0415
+    import recombine
 
     sizes = case.rng.randint(2, 5), case.rng.randint(2, 5)
     one, other = ([case.rng.uniform(-1, 1) for _ in range(size)] for size in sizes)
@@ -332,7 +366,9 @@ def _margin(case: Case) -> None:
         case.expect(False, f"a margin that exists is refused: {error.what}; {error.why}")
         return
     said = dict(zip(zip(found["a"], found["b"], strict=True), found["prediction"], strict=True))
-    wrong = [key for key, true in zip(zip(table["a"], table["b"], strict=True), table["y"], strict=True) if said[key] != true]
+    wrong = [
+        key for key, true in zip(zip(table["a"], table["b"], strict=True), table["y"], strict=True) if said[key] != true
+    ]
     case.expect(not wrong, f"a margin that exists is missed on {wrong[:3]}")
 
 
@@ -359,7 +395,7 @@ def _failing_secrets(case: Case) -> None:
 def _kept_secrets(case: Case) -> None:
     """A database that answers: nothing that is written or printed afterwards holds the password.
 
-    The server is not there. Its address opens an engine in memory instead, and everything from there on is the library's.
+    The server is not there: its address opens an engine in memory, and everything from there on is the library's.
     """
     _plain(case)
     address = case.rng.choice(SECRETS[:4] + SECRETS[9:12] + SECRETS[13:14]).format(SECRET)
@@ -376,9 +412,9 @@ def _kept_secrets(case: Case) -> None:
 
 @contextmanager
 def _pretended(table: Path) -> Iterator[None]:
-    import ibis  # noqa: PLC0415 - loaded by workers alone
+    import ibis
 
-    def connect(address: Any, **_: Any) -> Any:
+    def connect(*_: Any, **__: Any) -> Any:
         backend = ibis.duckdb.connect()
         backend.con.execute(f"CREATE TABLE t AS SELECT a, b, y, p, split FROM '{table}'")
         return backend
@@ -390,7 +426,9 @@ def _pretended(table: Path) -> Iterator[None]:
 def _unwritten(case: Case, words: list[str]) -> None:
     for path in case.folder.rglob("*"):
         if path.is_file() and SECRET.encode() in path.read_bytes():
-            case.expect(False, f"{words[0]} {words[1][:60]}: the password is written to {path.relative_to(case.folder)}")
+            case.expect(
+                False, f"{words[0]} {words[1][:60]}: the password is written to {path.relative_to(case.folder)}"
+            )
 
 
 _KINDS = (

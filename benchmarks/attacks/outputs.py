@@ -1,4 +1,5 @@
 """Outputs aimed at other people's files: whatever is asked, bystanders and sources stay as they are."""
+# ruff: noqa: PLC0415 - the library is loaded by those who run cases, and in children after what befalls them
 
 import os
 import shutil
@@ -24,13 +25,28 @@ NEEDS = {
     "audit": [], "plan": [], "predict": ["-t", "y"], "lint": [], "split": ["--share", "0.3"],
     "evaluate": ["-t", "y", "-p", "p", "--split", "split", "--no-causes", "--draws", "200"],
 }  # fmt: skip
-_SOURCES = ("t.csv", "t.csv", "./t.csv", "*.csv", "data/*.csv", "**/part*.csv", "data", "{folder}/t.csv", "file://{folder}/t.csv",
-            "alias.csv", "../place/t.csv", "data/../t.csv", "hard.csv")  # fmt: skip
-_PLACES = (".", "..", "./", "{folder}", "saved", "saved/", "./saved", "{folder}/saved", "store", "store/runs", "{run}", "data", "t.csv",
-           "thesis.tex", "page.html", "mine.html", "link", "link/new", "linked", "new", "deep/new", "saved/inner", "mixed", "empty", "dangling",
-           "alias.csv", "hard.csv", "held.csv", "held", "data/part1.csv", "store/store.json", "saved/record.json", "new.csv", "new.parquet",
-           "t.CSV", "held.split.json", "~", "page.htm", "data/..", "mine", "lost/../saved")  # fmt: skip
-_PAGES = ("page.html", "page.html", "mine.html", "new.html", "link/page.html", "data/new.html", "t.csv", "linked.html", "thesis.tex")
+_SOURCES = (
+    "t.csv", "t.csv", "./t.csv", "*.csv", "data/*.csv", "**/part*.csv", "data", "{folder}/t.csv",
+    "file://{folder}/t.csv", "alias.csv", "../place/t.csv", "data/../t.csv", "hard.csv",
+)  # fmt: skip
+_PLACES = (
+    ".", "..", "./", "{folder}", "saved", "saved/", "./saved", "{folder}/saved", "store", "store/runs", "{run}",
+    "data", "t.csv", "thesis.tex", "page.html", "mine.html", "link", "link/new", "linked", "new", "deep/new",
+    "saved/inner", "mixed", "empty", "dangling", "alias.csv", "hard.csv", "held.csv", "held", "data/part1.csv",
+    "store/store.json", "saved/record.json", "new.csv", "new.parquet", "t.CSV", "held.split.json", "~", "page.htm",
+    "data/..", "mine", "lost/../saved",
+)  # fmt: skip
+_PAGES = (
+    "page.html",
+    "page.html",
+    "mine.html",
+    "new.html",
+    "link/page.html",
+    "data/new.html",
+    "t.csv",
+    "linked.html",
+    "thesis.tex",
+)
 
 
 @dataclass(frozen=True)
@@ -62,7 +78,8 @@ def _scene(case: Case) -> _Scene:
     elsewhere.mkdir()
     (place / "empty").mkdir()
     texts = {
-        "t.csv": TABLE, "data/part1.csv": TABLE, "data/part2.csv": TABLE, "thesis.tex": "ten years", "mine.html": "<p>mine</p>",
+        "t.csv": TABLE, "data/part1.csv": TABLE, "data/part2.csv": TABLE, "thesis.tex": "ten years",
+        "mine.html": "<p>mine</p>",
         "../elsewhere/photo.csv": TABLE, "../elsewhere/diary": "dear", "../notes": "beside",
     }  # fmt: skip
     for name, text in texts.items():
@@ -117,9 +134,9 @@ def _run(scene: _Scene) -> Path:
 @cache
 def options_of(verb: str) -> frozenset[str]:
     """The options that a command has: `--force` is not everywhere in older versions."""
-    import typer  # noqa: PLC0415 - loaded by workers alone
+    import typer
 
-    from recombine.cli.app import app  # noqa: PLC0415
+    from recombine.cli.app import app
 
     found: Any = typer.main.get_command(app)
     for word in verb.split():
@@ -151,7 +168,7 @@ def _compare(
 
 
 def _page_again(scene: _Scene, name: str) -> bool:
-    """A page that recombine drew may be drawn again unasked, and a link may be replaced, though never what it leads to."""
+    """A page that recombine drew may be drawn again unasked; a link to one may go, though not what it leads to."""
     return name.endswith(".html") and (name not in scene.first or name == "place/linked.html")
 
 
@@ -159,11 +176,10 @@ def _did(after: dict[str, Any], name: str) -> str:
     return "changed" if name in after else "deleted"
 
 
-OURS = ("place/saved", "place/held.csv", "place/held.split.json")
-"""What a command of this suite made, and may replace if it is told to; pages and tables made meanwhile are new names."""
 _BYSTANDERS = (
-    "place/t.csv", "place/hard.csv", "place/alias.csv", "place/thesis.tex", "place/data", "place/store", "place/mixed", "place/link",
-    "place/linked", "place/dangling", "place/record.json", "elsewhere", "notes", "place/mixed/thesis.bib",
+    "place/t.csv", "place/hard.csv", "place/alias.csv", "place/thesis.tex", "place/data", "place/store",
+    "place/mixed", "place/link", "place/linked", "place/dangling", "place/record.json", "elsewhere", "notes",
+    "place/mixed/thesis.bib",
 )  # fmt: skip
 
 

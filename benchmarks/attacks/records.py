@@ -1,4 +1,5 @@
 """Saved results and manifests, tampered with: they load as they were, or are refused in words."""
+# ruff: noqa: PLC0415 - the library is loaded by those who run cases, and in children after what befalls them
 
 import atexit
 import hashlib
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from attacks.case import Case, told
-from attacks.tampering import ESCAPES, edited, sealed, seal_of, snapshot, spoilt, write_json
+from attacks.tampering import ESCAPES, edited, seal_of, sealed, snapshot, spoilt, write_json
 
 KINDS = ("audit", "plan", "prediction", "evaluation", "lint", "split")
 _TABLE: dict[str, list[Any]] = {
@@ -35,7 +36,7 @@ class Originals:
 @cache
 def originals() -> Originals:
     """Made once in a worker's life."""
-    import recombine  # noqa: PLC0415 - loaded by workers alone
+    import recombine
 
     folder = Path(tempfile.mkdtemp(prefix="siege-originals-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -92,7 +93,9 @@ def _tamper(case: Case, saved: Path, outside: Path) -> tuple[str, bool, bool]:
     path = saved / "record.json"
     content = json.loads(path.read_text(encoding="utf-8"))
     seal = seal_of(content)
-    how = case.rng.choice(("edit", "edit", "edit", "edit", "forge", "forge", "spoil", "spoil", "escape", "escape", "link"))
+    how = case.rng.choice(
+        ("edit", "edit", "edit", "edit", "forge", "forge", "spoil", "spoil", "escape", "escape", "link")
+    )
     if how == "spoil":
         return spoilt(case.rng.choice(sorted(saved.iterdir())), case.rng), False, False
     if how == "link":
@@ -130,7 +133,7 @@ def _linked(case: Case, saved: Path, outside: Path) -> str:
 
 def _load(case: Case, kind: str, saved: Path, said: str) -> Any:
     """The result, or nothing where it was refused; whatever else is raised is a fault."""
-    import recombine  # noqa: PLC0415
+    import recombine
 
     try:
         return type(originals().results[kind]).load(saved)
@@ -143,8 +146,8 @@ def _load(case: Case, kind: str, saved: Path, said: str) -> Any:
 
 def _manifest(case: Case) -> None:
     """A manifest beside its table, read again and held against it."""
-    from recombine.errors import RecombineError  # noqa: PLC0415
-    from recombine.splits.writing import manifest  # noqa: PLC0415
+    from recombine.errors import RecombineError
+    from recombine.splits.writing import manifest
 
     place, outside = case.folder / "place", case.folder / "outside"
     place.mkdir(), outside.mkdir()

@@ -1,4 +1,5 @@
 """Run stores, tampered with, and looked at by `recombine runs`; a sweep that is resumed over damaged runs."""
+# ruff: noqa: PLC0415 - the library is loaded by those who run cases, and in children after what befalls them
 
 import importlib.util
 import json
@@ -57,7 +58,7 @@ def attack(case: Case) -> None:
 
 def _store(folder: Path) -> tuple[Path, list[str]]:
     """Three finished runs and a failure, made by hand: nothing is trained."""
-    from recombine.runs.store import Store  # noqa: PLC0415 - loaded by workers alone
+    from recombine.runs.store import Store
 
     shutil.copytree(original_store(), folder / "store")
     return folder / "store", sorted(Store.open(folder / "store").keys())
@@ -65,10 +66,10 @@ def _store(folder: Path) -> tuple[Path, list[str]]:
 
 @cache
 def original_store() -> Path:
-    import atexit  # noqa: PLC0415 - of this one thing alone
-    import tempfile  # noqa: PLC0415
+    import atexit
+    import tempfile
 
-    from recombine.runs.store import Store  # noqa: PLC0415
+    from recombine.runs.store import Store
 
     folder = Path(tempfile.mkdtemp(prefix="siege-store-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -79,9 +80,9 @@ def original_store() -> Path:
 
 
 def _run(seed: int) -> Any:
-    from recombine.records import Provenance  # noqa: PLC0415
-    from recombine.runs.configuration import Configuration  # noqa: PLC0415
-    from recombine.runs.run import Run  # noqa: PLC0415
+    from recombine.records import Provenance
+    from recombine.runs.configuration import Configuration
+    from recombine.runs.run import Run
 
     settings: dict[str, Any] = {
         "task": {"name": "addition", "values": 3},
@@ -190,9 +191,7 @@ def _resumed(case: Case) -> None:
 
 
 def _damaged(case: Case) -> bool:
-    from recombine.runs.store import Store  # noqa: PLC0415
+    from recombine.runs.store import Store
 
     store = Store.open(case.folder / "runs")
-    return any(store.faults(key) for key in store.keys())
-
-
+    return any(map(store.faults, store.keys()))

@@ -1,4 +1,5 @@
-"""Random tables against their twin: every count, every measurement, every sentence; and closed forms at larger sizes."""
+"""Random tables against their twin: every count, measurement and sentence; and closed forms at larger sizes."""
+# ruff: noqa: PLC0415 - the library is loaded by those who run cases, and in children after what befalls them
 
 import math
 import re
@@ -26,7 +27,7 @@ def attack(case: Case) -> None:
 
 def _read(case: Case, drawn: Drawn, twin: Twin) -> Any:
     """The support, or nothing where the table was refused for a reason that the twin sees too."""
-    import recombine  # noqa: PLC0415 - loaded by workers alone
+    import recombine
 
     try:
         return recombine.read(drawn.columns, **drawn.asked())
@@ -36,7 +37,7 @@ def _read(case: Case, drawn: Drawn, twin: Twin) -> Any:
 
 
 def _audit(case: Case, drawn: Drawn) -> None:
-    import recombine  # noqa: PLC0415
+    import recombine
 
     twin = Twin(drawn)
     support = _read(case, drawn, twin)
@@ -66,7 +67,7 @@ def _audit(case: Case, drawn: Drawn) -> None:
 
 
 def _dumped(case: Case, found: Any) -> str:
-    import json  # noqa: PLC0415 - beside its one use
+    import json
 
     try:
         return json.dumps(found.record().to_json(), allow_nan=False)
@@ -136,7 +137,7 @@ def _told(case: Case, found: Any, twin: Twin) -> None:
 
 def _within(case: Case, support: Any, twin: Twin) -> None:
     """The mean of each combination, and the noise around it."""
-    from recombine.theory.answers import answers  # noqa: PLC0415
+    from recombine.theory.answers import answers
 
     if twin.drawn.kind != "number" or not twin.answered or twin.drawn.extreme:
         return
@@ -154,7 +155,7 @@ def _within(case: Case, support: Any, twin: Twin) -> None:
 
 def _predict(case: Case, drawn: Drawn) -> None:
     """The squared loss against a dense solve."""
-    import recombine  # noqa: PLC0415
+    import recombine
 
     twin = Twin(drawn)
     if drawn.kind is None:
@@ -201,7 +202,10 @@ def _signs(groups: Any, seen: list[Combination]) -> np.ndarray:
     classes = sorted({row.answer for one in seen for row in groups[one]})
     shares = np.array(
         [
-            [float(sum(r.weight for r in groups[one] if r.answer == c) / sum(r.weight for r in groups[one])) for c in classes]
+            [
+                float(sum(r.weight for r in groups[one] if r.answer == c) / sum(r.weight for r in groups[one]))
+                for c in classes
+            ]
             for one in seen
         ]
     )
@@ -210,7 +214,7 @@ def _signs(groups: Any, seen: list[Combination]) -> np.ndarray:
 
 def _evaluate(case: Case, drawn: Drawn) -> None:
     """Accuracy on every side."""
-    import recombine  # noqa: PLC0415
+    import recombine
 
     rng = case.rng
     size = len(drawn.columns["a"])
@@ -260,7 +264,7 @@ def _sides(trained: Twin, factors: dict[str, list[Any]], tested: list[int]) -> d
 
 def _split(case: Case, drawn: Drawn) -> None:
     """What every splitter promises, held against it row by row."""
-    import recombine  # noqa: PLC0415
+    import recombine
 
     rng = case.rng
     table = {name: ["none" if v is None else str(v) for v in drawn.columns[name]] for name in drawn.factors}
@@ -297,7 +301,7 @@ def _split(case: Case, drawn: Drawn) -> None:
 
 def _commands(case: Case, drawn: Drawn) -> None:
     """The same table as a file, asked by a command: JSON that parses, words without nan."""
-    import csv  # noqa: PLC0415 - beside its one use
+    import csv
 
     lines = zip(*drawn.columns.values(), strict=True)
     with (case.folder / "t.csv").open("w", newline="") as file:
@@ -311,7 +315,9 @@ def _commands(case: Case, drawn: Drawn) -> None:
         words += ["--weight", "w"]
     for name, values in drawn.domain.items():
         words += ["--domain", f"{name}={','.join(map(str, values))}"]
-    verb = case.rng.choice(("audit", "audit", "plan", "predict")) if "-t" in words else case.rng.choice(("audit", "plan"))
+    verb = (
+        case.rng.choice(("audit", "audit", "plan", "predict")) if "-t" in words else case.rng.choice(("audit", "plan"))
+    )
     extra = {"plan": ["--goal", case.rng.choice(("determined", "pairs", "leverage"))]}.get(verb, [])
     asked = [verb, *words, *extra]
     as_json = command([*asked, "--json", "--out", "saved"], folder=case.folder)
@@ -328,9 +334,9 @@ def _commands(case: Case, drawn: Drawn) -> None:
 
 def _long(case: Case) -> None:
     """Chains, rings and bands of more values than can be inverted densely."""
-    import recombine  # noqa: PLC0415
-    from recombine.auditing.determinacy import determinacy  # noqa: PLC0415
-    from recombine.auditing.leverage import Leverage  # noqa: PLC0415
+    import recombine
+    from recombine.auditing.determinacy import determinacy
+    from recombine.auditing.leverage import Leverage
 
     kind = case.rng.choice((_chain, _ring, _band))
     size = case.rng.choice((1_200, 1_600, 2_500, 3_000))
@@ -373,7 +379,7 @@ def _ring(case: Case, size: int) -> Large:
 
 def _band(case: Case, size: int) -> Large:
     """Each product in four consecutive weeks: the graph's Laplacian with one value grounded, solved as a band."""
-    from scipy.linalg import solveh_banded  # noqa: PLC0415 - the one use
+    from scipy.linalg import solveh_banded
 
     pairs = [(k, week) for k in range(size) for week in range(k, min(k + 4, size))]
     reach, total = 8, 2 * size

@@ -12,8 +12,8 @@ Place = tuple[str | int, ...]
 Seal = Callable[[Any], str]
 
 ODD: tuple[Any, ...] = (
-    None, True, "", "x", "nan", -1, 0, 10**30, 1e308, -0.5, [], {}, [[]], ["x"], {"x": 1}, [None], "\ud800", "a" * 5_000,
-    "../up", "/etc/passwd", "<b>", [1, 2, 3], float("nan"), float("inf"),
+    None, True, "", "x", "nan", -1, 0, 10**30, 1e308, -0.5, [], {}, [[]], ["x"], {"x": 1}, [None], "\ud800",
+    "a" * 5_000,    "../up", "/etc/passwd", "<b>", [1, 2, 3], float("nan"), float("inf"),
 )  # fmt: skip
 ESCAPES = ("../outside/{}", "{absolute}/{}", "./../outside/{}", "sub/../../outside/{}")
 _RECIPES: tuple[dict[str, Any], ...] = tuple(

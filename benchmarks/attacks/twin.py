@@ -139,7 +139,9 @@ class Twin:
         total = sum(self.seen.values(), Fraction())
         if total <= 1:
             return 0.0
-        chi = sum((cells[x, y] - of_a[x] * of_b[y] / total) ** 2 / (of_a[x] * of_b[y] / total) for x in of_a for y in of_b)
+        chi = sum(
+            (cells[x, y] - of_a[x] * of_b[y] / total) ** 2 / (of_a[x] * of_b[y] / total) for x in of_a for y in of_b
+        )
         r, c = len(of_a), len(of_b)
         excess = max(chi / total - Fraction((r - 1) * (c - 1)) / (total - 1), Fraction())
         width = min(r - Fraction((r - 1) ** 2) / (total - 1), c - Fraction((c - 1) ** 2) / (total - 1)) - 1
