@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from recombine._version import __version__
 from recombine.errors import OutputError, RecordError
 from recombine.files import cannot_write
+from recombine.redaction import redacted_words
 from recombine.words import json_text
 
 FORMAT = 1
@@ -36,7 +37,7 @@ def _now() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """Where a result came from: enough to make it again.
+    """Where a result came from: enough to make it again, but for passwords.
 
     >>> Provenance(source="shoes.csv", settings={"factors": ["material", "type"]}).source
     'shoes.csv'
@@ -47,6 +48,19 @@ class Provenance:
     command: str | None = None
     created: str = field(default_factory=_now)
     version: str = __version__
+
+    def __post_init__(self) -> None:
+        for name in ("source", "settings", "command"):
+            object.__setattr__(self, name, _redacted(getattr(self, name)))
+
+
+def _redacted(value: Any) -> Any:
+    """Every text in plain data without the passwords of the addresses that it holds."""
+    if isinstance(value, str):
+        return redacted_words(value)
+    if isinstance(value, Mapping):
+        return {name: _redacted(item) for name, item in value.items()}
+    return type(value)(map(_redacted, value)) if type(value) in (list, tuple) else value
 
 
 @dataclass(frozen=True)

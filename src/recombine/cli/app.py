@@ -5,8 +5,12 @@ evidence for a gate, 130 interrupted.
 """
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 import recombine
 from recombine.cli.audit import audit
@@ -20,10 +24,39 @@ from recombine.cli.show import complain
 from recombine.cli.split import split
 from recombine.cli.sweep import sweep
 from recombine.errors import RecombineError
+from recombine.redaction import guarded, redacted_words
 
 _INTERRUPTED = 130
 
+
+@contextmanager
+def _misspelt_words_redacted() -> Iterator[None]:
+    """What cannot be understood of a command is quoted at its user: without the passwords that stand in it."""
+    try:
+        yield
+    except Exception as error:
+        if hasattr(error, "message"):  # Typer's mistakes of usage, for which its versions have different classes
+            with guarded(*sys.argv[1:]):
+                error.message = redacted_words(str(error.message))
+        raise
+
+
+class _Commands(TyperGroup):
+    """The commands, whose complaints about misspelt ones say no password."""
+
+    def make_context(self, *given: Any, **named: Any) -> Any:
+        """Understand what stands before the command."""
+        with _misspelt_words_redacted():
+            return super().make_context(*given, **named)
+
+    def invoke(self, *given: Any, **named: Any) -> Any:
+        """Understand the command and its options, and run it."""
+        with _misspelt_words_redacted():
+            return super().invoke(*given, **named)
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="Will a model handle combinations of factors that it has never seen together?",
     epilog="First time? Run `recombine demo`.",
     no_args_is_help=True,

@@ -9,7 +9,7 @@ import recombine
 from recombine.cli import options, reading
 from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_lint import summary
-from recombine.errors import without_password
+from recombine.redaction import redacted
 from recombine.words import json_text
 
 EXIT_CODES = {"pass": 0, "fail": 3, "not enough evidence": 4}
@@ -98,7 +98,7 @@ def _read_again(
     """The words by which another command reads the same table; none where the split lies in several."""
     if source is None:
         return None
-    words = [without_password(source) if "://" in source else source]
+    words = [redacted(source)]
     for name, given in (("--where", where), ("--table", table), *(("--bins", one) for one in bins)):
         words += [] if given is None else [name, given]
     return words + ([] if missing == "leave out" else ["--missing", missing])

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from recombine.errors import SettingError, SourceError, without_password
+from recombine.errors import SettingError, SourceError
+from recombine.redaction import redacted
 
 
 def names(given: Iterable[str]) -> list[str]:
@@ -164,4 +165,4 @@ def pasted(words: Iterable[str]) -> str:
 
 def command_line() -> str:
     """What was typed, ready to be pasted, without passwords."""
-    return pasted(["recombine", *(without_password(word) if "://" in word else word for word in sys.argv[1:])])
+    return pasted(["recombine", *map(redacted, sys.argv[1:])])

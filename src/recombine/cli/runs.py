@@ -10,6 +10,7 @@ import typer
 from recombine.cli import options, reading, show_runs
 from recombine.cli.show import Watch, page_written, say
 from recombine.errors import RecordError, SettingError
+from recombine.redaction import redacted
 from recombine.words import json_text
 
 if TYPE_CHECKING:
@@ -46,9 +47,11 @@ def list_runs(
     with Watch("reading the store"):
         found = _lines(_open(place), where, check=check)
     if as_json:
-        say(json_text({"store": place, "runs": [_plain(line) for line in found]}))
+        content = {"store": redacted(place), "runs": [_plain(line) for line in found]}
+        say(json_text(content))
     else:
-        show_runs.listed(place, found, _metrics(found, metric), everything=everything, filtered=bool(where))
+        shown = _metrics(found, metric)
+        show_runs.listed(redacted(place), found, shown, everything=everything, filtered=bool(where))
 
 
 @runs.command()
@@ -76,7 +79,7 @@ def show(
     if as_json:
         say(json_text(run.record().to_json()))
     else:
-        show_runs.one(run, sorted(mark.parts), place=place, folder=out or _folder(store, full))
+        show_runs.one(run, sorted(mark.parts), place=redacted(place), folder=out or _folder(store, full))
         page_written(None, out)
 
 
@@ -102,9 +105,9 @@ def compare(
         found = _lines(store, where, only={find(store, key) for key in keys} if keys else None)
     if not found:
         raise SettingError(
-            f"nothing to compare in '{place}'",
+            f"nothing to compare in '{redacted(place)}'",
             why="no run fulfils the conditions" if where else "the store holds no runs",
-            instead=f"`recombine runs list {place}` shows what is there",
+            instead=f"`recombine runs list {redacted(place)}` shows what is there",
         )
     made = compared(found, by=options.names(by) or None, metrics=options.names(metric) or None)
     if as_json:
@@ -136,7 +139,7 @@ def prune(
             watch.now("removing")
             remove(store, found)
     if as_json:
-        content = {"store": place, "removed": yes, "found": [vars(one) for one in found]}
+        content = {"store": redacted(place), "removed": yes, "found": [vars(one) for one in found]}
         say(json_text(content))
     else:
         show_runs.pruned(found, done=yes)

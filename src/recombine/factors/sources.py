@@ -27,8 +27,8 @@ from recombine.errors import (
     SourceError,
     TableError,
     nearest,
-    without_password,
 )
+from recombine.redaction import guarded, redacted, redacted_words
 
 _COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
 _READERS = {
@@ -63,7 +63,15 @@ class Source:
 def opened(
     source: Any, *, table: str | None = None, columns: Sequence[str] | None = None, sniff_all: bool = False
 ) -> Iterator[Source]:
-    """Open a source for the time of one read; connections that we made are closed and leave no files."""
+    """Open a source for the time of one read; connections that we made are closed and leave no files.
+
+    Its name is without passwords, and so is whatever its engine complains of meanwhile.
+    """
+    with guarded(*([str(source)] if isinstance(source, str | Path) else [])):
+        yield from _opened(source, table, columns, sniff_all)
+
+
+def _opened(source: Any, table: str | None, columns: Sequence[str] | None, sniff_all: bool) -> Iterator[Source]:
     if table is not None and not (isinstance(source, str | Path) and _is_database(str(source))):
         raise SettingError(
             f"table={table!r}",
@@ -259,7 +267,8 @@ def _from_files(pattern: str, *, remote: bool, sniff_all: bool) -> Iterator[Sour
                 why="it holds no columns",
                 instead="give a file with a header and rows",
             )
-        yield Source(table, backend, pattern, whole_file_sniffed=reader != "read_csv" or sniff_all)
+        name = redacted(pattern) if remote else pattern
+        yield Source(table, backend, name, whole_file_sniffed=reader != "read_csv" or sniff_all)
 
 
 def _separated(table: Any, backend: Any, path: str, options: dict[str, Any]) -> Any:
@@ -333,13 +342,13 @@ def _from_duckdb_file(text: str, table: str | None) -> Iterator[Source]:
     if not path.is_file():
         raise SourceError(f"no file '{text}'", why="there is no such file", instead=_suggest_file(path, _DUCKDB_FILES))
     with _duckdb(path) as backend:
-        yield Source(_named_table(backend, text, table), backend, f"{text} {table}")
+        yield Source(_named_table(backend, text, table), backend, f"{redacted(text)} {table}")
 
 
 def _from_database(uri: str, table: str | None) -> Iterator[Source]:
     backend = _connect(uri)
     try:
-        yield Source(_named_table(backend, uri, table), backend, f"{without_password(uri)} {table}")
+        yield Source(_named_table(backend, uri, table), backend, f"{redacted(uri)} {table}")
     finally:
         backend.disconnect()
 
@@ -349,7 +358,7 @@ def _connect(uri: str) -> Any:
     known = {entry.name for entry in entry_points(group="ibis.backends")} | {"postgresql"}
     if scheme not in known:
         raise SourceError(
-            f"cannot open '{without_password(uri)}'",
+            f"cannot open '{redacted(uri)}'",
             why=f"no engine answers to '{scheme}://'",
             instead=f"{nearest(scheme, sorted(known), most=30)}, or the path of a file",
         )
@@ -358,13 +367,13 @@ def _connect(uri: str) -> Any:
     except ImportError as error:
         extra = _EXTRAS.get(scheme)
         raise SourceError(
-            f"cannot open '{without_password(uri)}'",
+            f"cannot open '{redacted(uri)}'",
             why=f"the parts for {scheme} are not installed ({_first_line(error)})",
             instead=f"pip install 'recombine[{extra}]'" if extra else f"pip install 'ibis-framework[{scheme}]'",
         ) from error
     except Exception as error:
         raise SourceError(
-            f"cannot open '{without_password(uri)}'",
+            f"cannot open '{redacted(uri)}'",
             why=_first_line(error),
             instead="check that the server is up and that host, port, user and database are right",
         ) from error
@@ -374,7 +383,7 @@ def _named_table(backend: Any, uri: str, table: str | None) -> Any:
     names = _list_tables(backend, uri)
     if table is None:
         raise SettingError(
-            f"'{without_password(uri)}' is a database",
+            f"'{redacted(uri)}' is a database",
             why="no table was named",
             instead=f"add table=… (on the command line --table …): {nearest('', names)}"
             if names
@@ -382,7 +391,7 @@ def _named_table(backend: Any, uri: str, table: str | None) -> Any:
         )
     if table not in names and "." not in table:
         raise SourceError(
-            f"no table {table!r} in '{without_password(uri)}'",
+            f"no table {table!r} in '{redacted(uri)}'",
             why="there is no such table",
             instead=nearest(table, names),
         )
@@ -391,7 +400,7 @@ def _named_table(backend: Any, uri: str, table: str | None) -> Any:
         return backend.table(name, database=schema or None)
     except Exception as error:
         raise SourceError(
-            f"no table {table!r} in '{without_password(uri)}'",
+            f"no table {table!r} in '{redacted(uri)}'",
             why=_first_line(error),
             instead=nearest(name, names),
         ) from error
@@ -403,7 +412,7 @@ def _list_tables(backend: Any, uri: str) -> list[str]:
             return sorted(name for (name,) in backend.con.execute(_DUCKDB_TABLES).fetchall())
         return sorted(backend.list_tables())
     except Exception as error:
-        raise unreadable(without_password(uri), error, engine=backend.name) from error
+        raise unreadable(redacted(uri), error, engine=backend.name) from error
 
 
 @contextmanager
@@ -452,7 +461,8 @@ def _remedy_of_file(name: str, said: str) -> str:
 
 def _first_line(error: Exception) -> str:
     several = len(error.args) > 1 and all(isinstance(part, str) for part in error.args)
-    said = "\n".join(error.args) if several else str(error)
+    # before it is cut: half a password is no longer known for one
+    said = redacted_words("\n".join(error.args) if several else str(error))
     lines = [line.strip() for line in said.splitlines() if line.strip()] or [type(error).__name__]
     if _UNREAD_LINES in lines[0]:
         return "its lines do not agree on a separator, quotes, line endings and a number of columns"

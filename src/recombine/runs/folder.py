@@ -35,6 +35,11 @@ class Folder(Place):
         return str(self.root)
 
     @property
+    def address(self) -> str:
+        """The same path."""
+        return str(self.root)
+
+    @property
     def moves_folders(self) -> bool:
         """File systems do."""
         return True

@@ -38,6 +38,7 @@ import pyarrow as pa
 from recombine._version import __version__
 from recombine.errors import OutputError, RecordError, SettingError
 from recombine.records import FILE
+from recombine.redaction import guarded
 from recombine.runs.configuration import Configuration
 from recombine.runs.failure import Failure
 from recombine.runs.folder import STAGING, Folder
@@ -87,8 +88,13 @@ class Store:
 
     @property
     def place(self) -> str:
-        """Its folder or URL."""
+        """Its folder or URL, without a password."""
         return self.files.title
+
+    @property
+    def address(self) -> str:
+        """Its folder or URL, by which another process opens it; never to be shown."""
+        return self.files.address
 
     def has(self, key: str) -> bool:
         """Whether a run is finished: one look at one file."""
@@ -250,25 +256,27 @@ class Store:
         self._writing(lambda: self.files.write(HEAD, (json.dumps(head, indent=2) + "\n").encode()))
 
     def _reading(self, call: Callable[[], _T]) -> _T:
-        try:
-            return call()
-        except OSError as error:
-            raise RecordError(
-                f"cannot read the run store '{self.place}'",
-                why=error.strerror or str(error),
-                instead="see that the place can be reached and that you may read it",
-            ) from error
+        with guarded(self.address):
+            try:
+                return call()
+            except OSError as error:
+                raise RecordError(
+                    f"cannot read the run store '{self.place}'",
+                    why=error.strerror or str(error),
+                    instead="see that the place can be reached and that you may read it",
+                ) from error
 
     def _writing(self, call: Callable[[], _T]) -> _T:
-        try:
-            return call()
-        except OSError as error:
-            raise OutputError(
-                f"cannot write to the run store '{self.place}'",
-                why=error.strerror or str(error),
-                instead="make room, or see that you may write there; runs that are finished are safe, and the same "
-                "command goes on from them",
-            ) from error
+        with guarded(self.address):
+            try:
+                return call()
+            except OSError as error:
+                raise OutputError(
+                    f"cannot write to the run store '{self.place}'",
+                    why=error.strerror or str(error),
+                    instead="make room, or see that you may write there; runs that are finished are safe, and the same "
+                    "command goes on from them",
+                ) from error
 
     def _damaged(self, name: str, why: str) -> RecordError:
         return RecordError(

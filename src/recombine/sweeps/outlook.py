@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from recombine.errors import RecordError
+from recombine.redaction import redacted
 from recombine.runs.configuration import Configuration
 from recombine.runs.store import Store
 from recombine.sweeps.cluster import processors
@@ -55,7 +56,7 @@ def outlook(
         workers=hands,
         seconds=len(todo) * fmean(times) / hands if times and todo else None,
         measured=len(times),
-        store=place,
+        store=redacted(place),
     )
 
 

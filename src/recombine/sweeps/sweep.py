@@ -78,7 +78,7 @@ def sweep(
     opened = Store.open(store_place(read, store))
     with _Sweeping(read, opened, retries=retries, progress=progress) as sweeping:
         if sweeping.todo:
-            sweeping.work(lambda: hired(opened.place, address=address, workers=workers), most=pack)
+            sweeping.work(lambda: hired(opened.address, address=address, workers=workers), most=pack)
         return sweeping.result()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from recombine._version import __version__
 from recombine.errors import OutputError, RecombineError, RecordError, SourceError
+from recombine.redaction import guarded, redacted_words
 from recombine.runs.configuration import Configuration
 from recombine.runs.run import Run
 from recombine.runs.store import Store
@@ -24,7 +25,8 @@ def work(sent: str, place: str) -> str:
     """Train a pack that was sent as text; the answer is a report, as text. Nothing that a run does is raised."""
     began = time.monotonic()
     configurations = [Configuration(**run) for run in json.loads(sent)]
-    report = _report(configurations, place)
+    with guarded(place):  # what a model or a package raises may quote the store's address
+        report = _report(configurations, place)
     return Report(
         outcomes=report.outcomes,
         trouble=report.trouble,
@@ -95,4 +97,5 @@ def _words(error: Exception) -> str:
         return f"{error.what}: {error.why}; {error.instead}"
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {str(error) or 'no words'}{where}"[:_LONGEST_REASON]
+    said = redacted_words(str(error)) or "no words"
+    return f"{type(error).__name__}: {said}{where}"[:_LONGEST_REASON]
