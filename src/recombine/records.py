@@ -3,15 +3,16 @@
 A record is a folder: `record.json` (what a person reads) and one Parquet file for each table (what a machine reads).
 Every result of recombine can turn itself into a `Record` and back, so saving, loading and drawing are written once.
 
-A folder is written beside its final place and moved there in one step: what is cut off leaves nothing half-written.
+A folder is written beside its final place and moved there whole (`recombine.files`), and takes the place of nothing but
+a result of its own kind that was asked to be replaced (`recombine.overwriting`).
 """
 
 import hashlib
 import json
-import shutil
-import tempfile
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,13 +23,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from recombine._version import __version__
-from recombine.errors import OutputError, RecordError
-from recombine.files import cannot_write
+from recombine.errors import RecordError
+from recombine.files import explained, staged
+from recombine.overwriting import RESULT_FILE, check_result_folder
 from recombine.redaction import redacted_words
 from recombine.words import json_text
 
 FORMAT = 1
-FILE = "record.json"
+FILE = RESULT_FILE
 
 
 def _now() -> str:
@@ -95,9 +97,12 @@ class Result(ABC):
         """The result as plain data, which can be saved, drawn and loaded."""
 
     @final
-    def save(self, folder: str | Path) -> Path:
-        """Write it as a folder: JSON for people, Parquet for machines."""
-        return save(self.record(), folder)
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Write it as a folder: JSON for people, Parquet for machines.
+
+        `force` replaces a saved result of the same kind; nothing else is ever replaced.
+        """
+        return save(self.record(), folder, force=force)
 
     @final
     def __eq__(self, other: object) -> bool:
@@ -110,26 +115,27 @@ class Result(ABC):
     __hash__ = None  # type: ignore[assignment]
 
 
-def save(record: Record, folder: str | Path) -> Path:
-    """Write a record as a folder, all of it or nothing."""
-    target = Path(folder)
-    _refuse_foreign(target)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    except OSError as error:
-        raise cannot_write(target, error) from error
-    try:
+def save(record: Record, folder: str | Path, *, force: bool = False) -> Path:
+    """Write a record as a folder, all of it or nothing; `force` replaces one of the same kind."""
+    source = record.provenance.source
+    # a task or a table of a database may bear a folder's name
+    read = [] if os.path.isdir(source) else [source]  # noqa: PTH112 - it never raises
+    with written_whole(folder, record.kind, force=force, inputs=read) as staging:
         _write(record, staging)
-        staging.chmod(0o755)
-        if target.exists():
-            shutil.rmtree(target)
-        staging.rename(target)
-    except OSError as error:
-        raise cannot_write(target, error) from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-    return target
+    return Path(folder)
+
+
+@contextmanager
+def written_whole(folder: str | Path, kind: str, *, force: bool = False, inputs: Iterable[Any] = ()) -> Iterator[Path]:
+    """A folder to write the files of a result into, which is moved to its place when all of them are there."""
+    target, read = Path(folder), tuple(inputs)
+
+    def check() -> None:
+        check_result_folder(target, kind, force=force, inputs=read)
+
+    with staged(target, force=force, check=check) as new, explained(target):
+        (new / target.name).mkdir()
+        yield new / target.name
 
 
 def load(folder: str | Path, kind: str) -> Record:
@@ -223,21 +229,6 @@ def _read_table(folder: Path, name: str, digest: str) -> pa.Table:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _refuse_foreign(target: Path) -> None:
-    """Never delete a folder that recombine did not write."""
-    if not target.exists() or (target.is_dir() and not any(target.iterdir())) or (target / FILE).is_file():
-        return
-    raise OutputError(
-        f"'{target}' already exists and is not a saved result",
-        why="writing there would replace files that recombine did not make",
-        instead=f"name a folder that does not exist yet, for example '{_free_place(target)}'",
-    )
-
-
-def _free_place(target: Path) -> Path:
-    return target / "recombine" if target.is_dir() else target.with_name(f"{target.stem}-recombine")
 
 
 def _damaged(path: Path, reason: object) -> RecordError:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 import recombine
-from recombine.cli import options, reading
+from recombine.cli import options, outputs, reading
 from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_lint import summary
 from recombine.redaction import redacted
@@ -51,9 +51,11 @@ def lint(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Save the manifest and all culprits as a folder.")
     ] = None,
+    force: reading.Force = False,
     as_json: reading.AsJson = False,
 ) -> None:
     """Does a split hold out what it claims to? Leaks, lost values, rows on both sides, validation equal to test."""
+    outputs.check("lint", out=out, force=force, inputs=[source, train, validation, test, *against])
     with Watch("counting the sides") as watch:
         found = recombine.lint(
             source,
@@ -78,7 +80,7 @@ def lint(
             progress=watch.tell,
         )
         if out is not None:
-            found.save(out)
+            found.save(out, force=force)
     if as_json:
         say(json_text(found.record().to_json()))
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recombine.cli import options, reading, show_runs
+from recombine.cli import options, outputs, reading, show_runs
 from recombine.cli.show import Watch, page_written, say
 from recombine.errors import RecordError, SettingError
 from recombine.redaction import redacted
@@ -61,11 +61,13 @@ def show(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Copy the run to a folder, for use with the other commands.")
     ] = None,
+    force: reading.Force = False,
     as_json: reading.AsJson = False,
 ) -> None:
     """One run: its settings, its scores, and how to go on with its files."""
     from recombine.runs.listing import find  # noqa: PLC0415 - it brings Arrow
 
+    outputs.check("run", out=out, force=force, inputs=[])
     store = _open(place)
     full = find(store, key)
     if not store.has(full):
@@ -73,9 +75,7 @@ def show(
         return
     run, mark = store.get(full), store.mark(full)
     if out is not None:
-        run.save(out)
-        for name in sorted(set(mark.parts) - {f"{table}.parquet" for table in mark.tables}):
-            (out / name).write_bytes(store.file(full, name))
+        store.copy(full, out, force=force)
     if as_json:
         say(json_text(run.record().to_json()))
     else:

@@ -37,7 +37,8 @@ import pyarrow as pa
 
 from recombine._version import __version__
 from recombine.errors import OutputError, RecordError, SettingError
-from recombine.records import FILE
+from recombine.overwriting import STORE_FILE, STORE_KIND
+from recombine.records import FILE, written_whole
 from recombine.redaction import guarded
 from recombine.runs.configuration import Configuration
 from recombine.runs.failure import Failure
@@ -48,9 +49,8 @@ from recombine.runs.place import Place, Seen
 from recombine.runs.run import Run
 
 FORMAT = 1
-HEAD = "store.json"
+HEAD = STORE_FILE
 RUNS, STATES, FAILURES = "runs", "states", "failures"
-_KIND = "recombine run store"
 _OURS = {HEAD, RUNS, STATES, FAILURES, STAGING}
 _KEY = re.compile(r"[0-9a-f]{32}")
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
@@ -157,6 +157,17 @@ class Store:
             )
         return self._content(key, parts[name])
 
+    def copy(self, key: str, folder: str | Path, *, force: bool = False) -> Path:
+        """A run with all its files in a folder of its own, whole; `force` replaces one that was copied before."""
+        run, mark = self.get(key), self.mark(key)
+        tables = {f"{name}.parquet" for name in mark.tables}
+        files = {name: self._content(key, part) for name, part in mark.parts.items() if name not in tables}
+        _check_names(run, files)
+        with written_whole(folder, "run", force=force) as copy:
+            for name, content in encoded(run, files, hashed=False).items():
+                (copy / name).write_bytes(content)
+        return Path(folder)
+
     def faults(self, key: str) -> list[str]:
         """What is wrong with a run, every byte of it read; nothing if it is sound."""
         try:
@@ -252,7 +263,7 @@ class Store:
             )
         if not create:
             raise RecordError(f"no run store in '{self.place}'", why=f"there is no {HEAD}", instead=_WRITTEN_TO)
-        head = {"kind": _KIND, "format": FORMAT, "version": __version__, "created": _now()}
+        head = {"kind": STORE_KIND, "format": FORMAT, "version": __version__, "created": _now()}
         self._writing(lambda: self.files.write(HEAD, (json.dumps(head, indent=2) + "\n").encode()))
 
     def _reading(self, call: Callable[[], _T]) -> _T:
@@ -333,7 +344,7 @@ def _check_head(place: str, content: bytes) -> None:
         kind, found = head["kind"], int(head["format"])
     except (ValueError, KeyError, TypeError):
         kind, found = None, 0
-    if kind != _KIND:
+    if kind != STORE_KIND:
         raise RecordError(
             f"'{place}' is not a run store",
             why=f"its {HEAD} was not written by recombine, or is damaged",

@@ -121,9 +121,9 @@ class Prediction:
         """The prediction as plain data, which can be saved, drawn and loaded."""
         return Record("prediction", self._data(), self._tables(), self.provenance)
 
-    def save(self, folder: str | Path) -> Path:
-        """Write it as a folder: JSON for people, Parquet for machines."""
-        return records.save(self.record(), folder)
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Write it as a folder: JSON for people, Parquet for machines; `force` replaces a saved prediction."""
+        return records.save(self.record(), folder, force=force)
 
     @classmethod
     def load(cls, folder: str | Path) -> "Prediction":

@@ -7,7 +7,6 @@ from typing import Any
 
 from recombine.errors import RecordError
 from recombine.factors.read import read as read_support
-from recombine.files import write_text
 from recombine.splits.assignment import digest_of_sides
 from recombine.splits.linting.lint import lint
 from recombine.splits.linting.linted import Lint
@@ -32,10 +31,10 @@ class Manifest:
         return all(side["name"].isdigit() for side in self.content["sides"])
 
 
-def write(split: Split, path: Path) -> Path:
-    """Write a manifest, all of it or nothing."""
-    content = split.record().to_json()
-    return write_text(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+def write(split: Split, path: Path) -> None:
+    """Write a manifest, where it will be moved from together with its table."""
+    text = json.dumps(split.record().to_json(), indent=2, ensure_ascii=False, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8")
 
 
 def read(path: str | Path) -> Manifest:

@@ -16,6 +16,7 @@ from recombine.errors import OutputError, SettingError
 from recombine.factors.engine import Progress, run, sniffing_again
 from recombine.factors.question import Question, Where
 from recombine.factors.sources import Source, unreadable
+from recombine.files import explained, recover, staged
 from recombine.records import Provenance
 from recombine.splits.assignment import SEEN
 from recombine.splits.splitter import Splitter
@@ -65,17 +66,20 @@ def write_split(  # noqa: PLR0913 - each is one plain question, and all but thre
     _check_settings(splitter, fold, seen_share)
     how = destination.options_for(path, named)
     note = destination.place_beside(path)
-    destination.check_free(path, source, note, column=named, force=force)
+    recover(path)
+
+    def check() -> None:
+        destination.check_free(path, source, note, force=force)
+
+    check()
     question = _question(splitter, where)
-    order = _Order(splitter, fold, named, how, seen_share, id, seed)
-    name, counted, decided = sniffing_again(
-        lambda sniff_all: _write(source, table, path, question, order, progress, sniff_all=sniff_all)
-    )
-    settings = question.settings() | {"seed": getattr(splitter, "seed", seed), "fold": fold, "seen_share": seen_share}
-    provenance = Provenance(source=name, settings=settings, command=command)
-    made = summed_up(counted, decided, splitter, path.name, named, provenance)
-    manifest.write(made, note)
-    return made
+    order = _Order(splitter, fold, named, how, seen_share, id, seed, command)
+
+    def write(sniff_all: bool) -> Split:
+        with staged(path, note, force=force, check=check) as new:
+            return _write(source, table, path, new, question, order, progress, sniff_all=sniff_all)
+
+    return sniffing_again(write)
 
 
 @dataclass(frozen=True)
@@ -89,20 +93,23 @@ class _Order:
     seen_share: float
     id: str | None
     seed: int
+    command: str | None
 
 
 def _write(
     source: Any,
     table: str | None,
     path: Path,
+    new: Path,
     question: Question,
     order: _Order,
     progress: Progress | None,
     *,
     sniff_all: bool,
-) -> tuple[str, Counted, Decided]:
-    """Count, decide, write; the file is in its place only if all of it went well."""
-    with destination.staged(path) as staging, local(source, question, table, staging, sniff_all=sniff_all) as lent:
+) -> Split:
+    """Count, decide, write the table and its manifest, from where they will be moved to their places together."""
+    staging, note = new / path.name, new / destination.place_beside(path).name
+    with explained(path), local(source, question, table, staging, sniff_all=sniff_all) as lent:
         try:
             lent.backend.con.execute(f"SET memory_limit = '{_MEMORY}'")
             rows = rows_to_write(lent, question, staging, order.column)
@@ -121,7 +128,16 @@ def _write(
             raise unreadable(lent.name, error) from error
         if written != counted.support.rows:  # pragma: no cover - would be the engine's mistake
             raise RuntimeError(f"{written} rows were written of {counted.support.rows}")
-    return lent.name, counted, decided
+    made = summed_up(counted, decided, order.splitter, path.name, order.column, _provenance(lent, question, order))
+    with explained(path):
+        manifest.write(made, note)
+    return made
+
+
+def _provenance(lent: Source, question: Question, order: _Order) -> Provenance:
+    seed = getattr(order.splitter, "seed", order.seed)
+    settings = question.settings() | {"seed": seed, "fold": order.fold, "seen_share": order.seen_share}
+    return Provenance(source=lent.name, settings=settings, command=order.command)
 
 
 def _check_settings(splitter: Any, fold: int, seen_share: float) -> None:
