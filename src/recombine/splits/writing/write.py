@@ -12,6 +12,7 @@ import duckdb
 import ibis
 import pyarrow as pa
 
+from recombine.decoding import FileName
 from recombine.errors import OutputError, SettingError
 from recombine.factors.engine import Progress, run, sniffing_again
 from recombine.factors.question import Question, Where
@@ -63,6 +64,7 @@ def write_split(  # noqa: PLR0913 - each is one plain question, and all but thre
     path = Path(out).expanduser()
     named = column or ("fold" if hasattr(splitter, "fold_of_each") else "split")
     _check_settings(splitter, fold, seen_share)
+    file = _file_name(path)
     how = destination.options_for(path, named)
     note = destination.place_beside(path)
     destination.check_free(path, source, note, column=named, force=force)
@@ -73,7 +75,7 @@ def write_split(  # noqa: PLR0913 - each is one plain question, and all but thre
     )
     settings = question.settings() | {"seed": getattr(splitter, "seed", seed), "fold": fold, "seen_share": seen_share}
     provenance = Provenance(source=name, settings=settings, command=command)
-    made = summed_up(counted, decided, splitter, path.name, named, provenance)
+    made = summed_up(counted, decided, splitter, file, named, provenance)
     manifest.write(made, note)
     return made
 
@@ -122,6 +124,18 @@ def _write(
         if written != counted.support.rows:  # pragma: no cover - would be the engine's mistake
             raise RuntimeError(f"{written} rows were written of {counted.support.rows}")
     return lent.name, counted, decided
+
+
+def _file_name(path: Path) -> FileName:
+    """The table's name as its manifest tells it: one that a reader of the manifest would take."""
+    try:
+        return FileName(path.name)
+    except ValueError as error:
+        raise SettingError(
+            f"out='{path}'",
+            why="its manifest would name a file that is hidden, or that lies in another folder on some systems",
+            instead="write a name that begins with a letter or digit and holds no backslash or colon",
+        ) from error
 
 
 def _check_settings(splitter: Any, fold: int, seen_share: float) -> None:
