@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import recombine
 from recombine import records
-from recombine.errors import RecordError
+from recombine.errors import RecombineError, RecordError, SettingError
 from recombine.records import Record
 from recombine.runs.run import Run
 from recombine.splits.linting.linted import Lint
@@ -227,3 +227,85 @@ def test_an_edited_manifest_is_noticed(copied: Path, where: int, how: int) -> No
     found = in_words(lambda: manifest.read(copied))
     copied.write_bytes(before)
     assert found is None or edited == content
+
+
+@settings(PROPERTY, max_examples=60)
+@given(where=WHERE, how=HOW)
+def test_a_manifest_changed_behind_a_fresh_checksum_ends_in_words(copied: Path, where: int, how: int) -> None:
+    before = copied.read_bytes()
+    content = json.loads(before)
+    mutations.write(copied, mutations.sealed(mutations.changed(content, pick(content, where), how)))
+    found = in_words(lambda: manifest.read(copied))
+    copied.write_bytes(before)
+    if found is not None:
+        try:
+            manifest.difference(found)
+            assert found.folds or manifest.lint_again(found).verdict
+        except RecombineError as refused:  # what it asks for is not in the table
+            told = refused
+            assert told.why, told.instead
+
+
+@pytest.mark.parametrize("damage", mutations.BYTES)
+def test_bytes_that_are_no_manifest(copied: Path, damage: str) -> None:
+    copied.write_bytes(mutations.BYTES[damage](copied.read_bytes()))
+    assert in_words(lambda: manifest.read(copied)) is None
+
+
+@pytest.mark.parametrize(("number", "words"), [(1, "a split of an older version"), (99, "a split of a newer version")])
+def test_a_manifest_of_another_format(copied: Path, number: int, words: str) -> None:
+    mutations.write(copied, json.loads(copied.read_text()) | {"format": number})
+    with pytest.raises(RecordError, match=words) as error:
+        manifest.read(copied)
+    assert "recombine split" in error.value.instead
+
+
+@pytest.mark.parametrize("file", ["../secret.csv", "{tmp}/secret.csv", "sub/secret.csv", "..", ".hidden.csv", ""])
+def test_a_manifest_names_a_table_beside_it(copied: Path, file: str) -> None:
+    secret = copied.parent.parent / "secret.csv"
+    secret.write_bytes((copied.parent / "held.csv").read_bytes())
+    content = json.loads(copied.read_text()) | {"file": file.format(tmp=secret.parent)}
+    mutations.write(copied, mutations.sealed(content))
+    with pytest.raises(RecordError, match="cannot be the name of a file beside it"):
+        manifest.read(copied)
+
+
+def test_a_split_is_not_written_where_its_manifest_could_not_name_it(tmp_path: Path) -> None:
+    splitter = recombine.HoldOutCombinations(FACTORS, share=0.25)
+    with pytest.raises(SettingError, match="hidden"):
+        recombine.write_split(table(CELLS), splitter=splitter, out=tmp_path / ".held.csv", column="side")
+    assert list(tmp_path.iterdir()) == []
+
+
+# Names and links in a record's folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return an_audit(tmp_path).save(tmp_path / "deep" / "saved")
+
+
+@pytest.mark.parametrize("name", ["../outside", "{tmp}/outside", "sub/outside", ".outside", "", "..", "C:outside"])
+def test_a_table_that_lies_elsewhere_is_not_read(tmp_path: Path, folder: Path, name: str) -> None:
+    for place in (tmp_path, folder.parent):
+        shutil.copy(folder / "values.parquet", place / "outside.parquet")
+    content = json.loads((folder / records.FILE).read_text())
+    content["tables"][name.format(tmp=tmp_path)] = content["tables"].pop("values")
+    mutations.write(folder / records.FILE, mutations.sealed(content))
+    with pytest.raises(RecordError, match="cannot be the name of a file beside it"):
+        records.load(folder, "audit")
+
+
+@pytest.mark.parametrize("name", ["values.parquet", "record.json"])
+def test_a_link_that_leads_out_of_the_folder_is_refused(tmp_path: Path, folder: Path, name: str) -> None:
+    (folder / name).rename(tmp_path / "elsewhere")
+    (folder / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RecordError, match="a link that leads out of its folder"):
+        records.load(folder, "audit")
+
+
+def test_a_folder_may_be_reached_through_a_link(tmp_path: Path, folder: Path) -> None:
+    (tmp_path / "link").symlink_to(folder)
+    (folder / "values.parquet").rename(folder / "kept.parquet")
+    (folder / "values.parquet").symlink_to("kept.parquet")
+    assert recombine.Audit.load(tmp_path / "link") == an_audit(tmp_path)

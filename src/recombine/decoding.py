@@ -117,8 +117,9 @@ def parsed(content: bytes) -> dict[str, Any]:
 def decoding(what: str, *, instead: str) -> Iterator[None]:
     """Make something of a file's content: whatever goes wrong means that it does not hold what it should.
 
-    `what` says so, for example "'audit/record.json' is damaged". This is the one place where that is put into words. A value's own class may refuse it (`RecombineError`), and so may
-    the arithmetic on the way to it; none of these is the user's mistake, nor a reason for a traceback.
+    `what` says so, for example "'audit/record.json' is damaged". This is the one place where that is put into words. A
+    value's own class may refuse it (`RecombineError`), and so may the arithmetic on the way to it; none of these is the
+    user's mistake, nor a reason for a traceback.
     """
     try:
         yield
