@@ -54,8 +54,10 @@ def test_nothing_is_left_behind_when_writing_fails(tmp_path) -> None:
         (lambda folder: (folder / "record.json").write_text("[]"), "is damaged"),
         (lambda folder: (folder / "numbers.parquet").unlink(), "is damaged"),
         (lambda folder: (folder / "numbers.parquet").write_bytes(b"PAR1"), "is damaged"),
-        (lambda folder: edit(folder, kind="plan"), "not an audit that this version can read"),
-        (lambda folder: edit(folder, format=99), "not an audit that this version can read"),
+        (lambda folder: edit(folder, kind="plan"), "is not an audit"),
+        (lambda folder: edit(folder, format=1), "an audit of an older version"),
+        (lambda folder: edit(folder, format=99), "an audit of a newer version"),
+        (lambda folder: edit(folder, verdict="fine"), "changed after it was written"),
     ],
 )
 def test_what_is_damaged_or_strange_is_refused(tmp_path, damage, message: str) -> None:

@@ -65,12 +65,13 @@ def json_text(content: Any) -> str:
     >>> json_text({"share": float("nan"), "bound": float("inf")}).split()
     ['{', '"share":', 'null,', '"bound":', 'null', '}']
     """
-    return json.dumps(_known_numbers(content), indent=2, ensure_ascii=False, allow_nan=False)
+    return json.dumps(known_numbers(content), indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def _known_numbers(content: Any) -> Any:
+def known_numbers(content: Any) -> Any:
+    """Plain data in which a number that is not known, or not finite, is None."""
     if isinstance(content, Mapping):
-        return {name: _known_numbers(value) for name, value in content.items()}
+        return {name: known_numbers(value) for name, value in content.items()}
     if isinstance(content, list | tuple):
-        return [_known_numbers(value) for value in content]
+        return [known_numbers(value) for value in content]
     return None if isinstance(content, float) and not math.isfinite(content) else content

@@ -1,11 +1,13 @@
 """How an evaluation's larger parts are laid out in tables, and read back from them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from recombine.evaluation.outcomes import Outcomes, Score
+from recombine.decoding import revive
+from recombine.evaluation.outcomes import Kind, Outcomes, Score
 from recombine.factors import stored
 from recombine.factors.support import LabelTarget, Support
 from recombine.records import Record
@@ -52,7 +54,7 @@ def load(record: Record) -> Outcomes:
     return Outcomes(
         tested=tested,
         training=_load_training(record),
-        kind=record.data["answers"],
+        kind=revive(Kind, record.data["answers"], at="answers"),
         classes=tested.target.classes if isinstance(tested.target, LabelTarget) else (),
         combination=answers["combination"].to_numpy(),
         truth=answers["truth"].to_numpy(),
@@ -61,10 +63,16 @@ def load(record: Record) -> Outcomes:
         total=sums["total"].to_numpy(),
         squares=sums["squares"].to_numpy(),
         prediction_total=sums["prediction_total"].to_numpy() if "prediction_total" in sums.column_names else None,
-        score=Score(record.data["score"]["name"], record.data["score"]["better"]),
-        left_out=record.data["not_scored"],
-        shift=record.data.get("scores_about", 0.0),
+        score=_load_score(record.data["score"]),
+        left_out=revive(Mapping[str, int], record.data["not_scored"], at="not_scored"),
+        shift=revive(float, record.data["scores_about"], at="scores_about"),
     )
+
+
+def _load_score(plain: Any) -> Score:
+    kept = {name: value for name, value in plain.items() if name != "share"}  # which follows from its name
+    score: Score = revive(Score, kept, at="score")
+    return score
 
 
 def _describe_training(training: Support) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from recombine.decoding import FileName
 from recombine.factors.support import Support
 from recombine.records import Provenance
 from recombine.splits.assignment import SEEN, digest
@@ -18,7 +19,7 @@ _NAMED = 3
 
 
 def summed_up(
-    counted: Counted, decided: Decided, splitter: Splitter, file: str, column: str, provenance: Provenance
+    counted: Counted, decided: Decided, splitter: Splitter, file: FileName, column: str, provenance: Provenance
 ) -> Split:
     """The value of a split that was written."""
     support = counted.support

@@ -12,11 +12,13 @@ import duckdb
 import ibis
 import pyarrow as pa
 
+from recombine.decoding import FileName
 from recombine.errors import OutputError, SettingError
 from recombine.factors.engine import Progress, run, sniffing_again
 from recombine.factors.question import Question, Where
 from recombine.factors.sources import Source, unreadable
 from recombine.files import explained, recover, staged
+from recombine.overwriting import check_place
 from recombine.records import Provenance
 from recombine.splits.assignment import SEEN
 from recombine.splits.splitter import Splitter
@@ -64,6 +66,8 @@ def write_split(  # noqa: PLR0913 - each is one plain question, and all but thre
     path = Path(out).expanduser()
     named = column or ("fold" if hasattr(splitter, "fold_of_each") else "split")
     _check_settings(splitter, fold, seen_share)
+    check_place(path)
+    file = _file_name(path)
     how = destination.options_for(path, named)
     note = destination.place_beside(path)
     recover(path)
@@ -73,7 +77,7 @@ def write_split(  # noqa: PLR0913 - each is one plain question, and all but thre
 
     check()
     question = _question(splitter, where)
-    order = _Order(splitter, fold, named, how, seen_share, id, seed, command)
+    order = _Order(splitter, fold, file, named, how, seen_share, id, seed, command)
 
     def write(sniff_all: bool) -> Split:
         with staged(path, note, force=force, check=check) as new:
@@ -88,6 +92,7 @@ class _Order:
 
     splitter: Splitter
     fold: int
+    file: FileName
     column: str
     how: str
     seen_share: float
@@ -128,7 +133,7 @@ def _write(
             raise unreadable(lent.name, error) from error
         if written != counted.support.rows:  # pragma: no cover - would be the engine's mistake
             raise RuntimeError(f"{written} rows were written of {counted.support.rows}")
-    made = summed_up(counted, decided, order.splitter, path.name, order.column, _provenance(lent, question, order))
+    made = summed_up(counted, decided, order.splitter, order.file, order.column, _provenance(lent, question, order))
     with explained(path):
         manifest.write(made, note)
     return made
@@ -138,6 +143,18 @@ def _provenance(lent: Source, question: Question, order: _Order) -> Provenance:
     seed = getattr(order.splitter, "seed", order.seed)
     settings = question.settings() | {"seed": seed, "fold": order.fold, "seen_share": order.seen_share}
     return Provenance(source=lent.name, settings=settings, command=order.command)
+
+
+def _file_name(path: Path) -> FileName:
+    """The table's name as its manifest tells it: one that a reader of the manifest would take."""
+    try:
+        return FileName(path.name)
+    except ValueError as error:
+        raise SettingError(
+            f"out='{path}'",
+            why="its manifest would name a file that is hidden, or that lies in another folder on some systems",
+            instead="write a name that begins with a letter or digit and holds no backslash or colon",
+        ) from error
 
 
 def _check_settings(splitter: Any, fold: int, seen_share: float) -> None:
