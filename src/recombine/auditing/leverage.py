@@ -4,8 +4,9 @@ With the seen combinations' one-hot design A, the leverage of a combination with
 its worked-out answer in units of one seen answer's. At 1 the worked-out answer is as uncertain as one single example.
 For two factors it is the effective resistance between the two values in the graph of seen pairs.
 
-One factor is eliminated exactly (its block of A'A is diagonal). What is left is inverted once if it is small enough,
-and otherwise solved by conjugate gradients for each combination that is asked for.
+One factor is eliminated exactly (its block of A'A is diagonal). What is left is inverted once if it is small enough and
+the inverse keeps its digits; otherwise each combination that is asked for is solved sparsely, and its solution tested
+(`sparse_solver`). Where the test fails the leverage is not known: NaN, which is neither firm nor weak.
 """
 
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from recombine.auditing.determinacy import NOWHERE, Determinacy
+from recombine.auditing.sparse_solver import SparseSolver
 from recombine.factors.groups import Codes, Ints, Numbers
 from recombine.factors.support import Support
 
@@ -24,8 +26,7 @@ _LARGEST_INVERSE = 1_500
 _LARGEST_EIGENPROBLEM = 1_000
 _MOST_ENTRIES = 5 * 10**7
 _CHUNK = 1 << 18
-_ITERATIONS = 1_000
-_TOLERANCE = 1e-10
+_WORST_CONDITION = 1e10  # an inverse loses that factor of its 16 digits; two factors stay below values^3
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +38,14 @@ class Leverage:
 
     @cached_property
     def inverts(self) -> bool:
-        """Whether many leverages are cheap: the reduced system is small enough to be inverted once."""
+        """Whether many leverages are cheap: the reduced system is small enough to be inverted once, and safely."""
         most = _LARGEST_EIGENPROBLEM if self.determinacy.deficit else _LARGEST_INVERSE
         largest = max(self.support.space.sizes)
         kept = sum(self.support.space.sizes) - largest
-        return kept <= most and kept * largest <= _MOST_ENTRIES
+        return kept <= most and kept * largest <= _MOST_ENTRIES and self._reduced.condition <= _WORST_CONDITION
 
     def of(self, codes: Codes) -> Numbers:
-        """The leverage of each combination; NaN where it is not determined.
+        """The leverage of each combination; NaN where it is not determined, and where it is not known.
 
         >>> import recombine
         >>> from recombine.auditing.determinacy import determinacy
@@ -54,7 +55,7 @@ class Leverage:
         """
         answer = np.full(len(codes), np.nan)
         determined = np.flatnonzero(self.determinacy.determined(codes))
-        solve = self._reduced.leverage if self.inverts else self._iterated
+        solve = self._reduced.leverage if self.inverts else self._sparse.leverages
         for start in range(0, len(determined), _CHUNK):
             part = determined[start : start + _CHUNK]
             answer[part] = solve(codes[part])
@@ -64,9 +65,9 @@ class Leverage:
     def _reduced(self) -> "_Reduced":
         return _Reduced.of(self.support, self.determinacy)
 
-    def _iterated(self, codes: Codes) -> Numbers:
-        design = _Design(self.support)
-        return np.array([design.leverage(row) for row in codes.astype(np.int64)])
+    @cached_property
+    def _sparse(self) -> SparseSolver:
+        return SparseSolver(self.support)
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ class _Reduced:
     inverse: Numbers  # (r, r)
     pulled: Numbers  # (r, v) inverse @ share
     own: Numbers  # (v,) share' inverse share
+    condition: float  # by how much the inverse may magnify rounding
 
     @classmethod
     def of(cls, support: Support, determinacy: Determinacy) -> "_Reduced":
@@ -105,9 +107,10 @@ class _Reduced:
         schur = inner - share @ together.T
         islands = np.concatenate([determinacy.islands[k] for k in kept])
         factor = np.repeat(np.arange(len(kept)), np.diff(offsets))
-        inverse = _pseudo_inverse(schur, islands, factor, determinacy)
+        inverse, condition = _pseudo_inverse(schur, islands, factor, determinacy)
         pulled = inverse @ share
-        return cls(eliminated, kept, offsets, degree, share, inverse, pulled, np.einsum("rv,rv->v", share, pulled))
+        own = np.einsum("rv,rv->v", share, pulled)
+        return cls(eliminated, kept, offsets, degree, share, inverse, pulled, own, condition)
 
     def leverage(self, codes: Codes) -> Numbers:
         """With y = (indicator of the other values) - share, the leverage is 1/degree + y' inverse y."""
@@ -121,59 +124,26 @@ class _Reduced:
         return np.maximum(total, 0.0)
 
 
-def _pseudo_inverse(schur: Numbers, islands: Ints, factor: Ints, determinacy: Determinacy) -> Numbers:
-    """An inverse on the determined directions; any choice on the others gives the same leverages."""
+def _pseudo_inverse(schur: Numbers, islands: Ints, factor: Ints, determinacy: Determinacy) -> tuple[Numbers, float]:
+    """An inverse on the determined directions, where any choice on the others gives the same leverages; its condition.
+
+    From three factors on, answers can depend on one another in ways that double from value to value: such a table has
+    leverages of 4^30 and eigenvalues below any rounding.
+    """
     seen = np.flatnonzero(islands != NOWHERE)
     small = schur[np.ix_(seen, seen)]
     if determinacy.deficit:
         values, vectors = np.linalg.eigh(small)
         open_ = (len(determinacy.islands) - 1) * determinacy.island_count + determinacy.deficit
-        solved = (vectors[:, open_:] / values[open_:]) @ vectors[:, open_:].T
+        kept = values[open_:]
+        condition = float(values[-1] / kept[0]) if len(kept) and kept[0] > 0 else float(len(kept) and np.inf)
+        solved = (vectors[:, open_:] / np.where(kept > 0, kept, np.inf)) @ vectors[:, open_:].T
     else:
         # the only open directions shift one factor against another within an island: close them, then invert
         label = islands[seen] * len(determinacy.islands) + factor[seen]
-        solved = np.linalg.inv(small + (label[:, None] == label[None]) * (np.trace(small) / len(small) ** 2 + 1e-3))
+        closed = small + (label[:, None] == label[None]) * (np.trace(small) / len(small) ** 2 + 1e-3)
+        solved = np.linalg.inv(closed)
+        condition = float(np.abs(closed).sum(axis=0).max() * np.abs(solved).sum(axis=0).max())
     inverse = np.zeros_like(schur)
     inverse[np.ix_(seen, seen)] = solved
-    return inverse
-
-
-class _Design:
-    """Products with the one-hot design by group sums, for tables too large to invert."""
-
-    def __init__(self, support: Support) -> None:
-        sizes = support.space.sizes
-        self._starts = np.concatenate([[0], np.cumsum(sizes)])
-        self._columns = [support.codes[:, k].astype(np.int64) for k in range(len(sizes))]
-        self._sizes = sizes
-        self._degree = np.concatenate(
-            [np.bincount(c, minlength=s) for c, s in zip(self._columns, sizes, strict=True)]
-        ).astype(np.float64)
-
-    def gram(self, vector: Numbers) -> Numbers:
-        """A'A times a vector."""
-        parts = np.split(vector, self._starts[1:-1])
-        rows = sum(part[column] for part, column in zip(parts, self._columns, strict=True))
-        return np.concatenate(
-            [np.bincount(c, weights=rows, minlength=s) for c, s in zip(self._columns, self._sizes, strict=True)]
-        )
-
-    def leverage(self, codes: Ints) -> float:
-        """Conjugate gradients on A'A y = a, scaled by the diagonal; the energy a'y only grows towards the answer."""
-        residual = np.zeros(int(self._starts[-1]))
-        residual[codes + self._starts[:-1]] = 1.0
-        scale = 1 / np.maximum(self._degree, 1)
-        direction = scaled = scale * residual
-        slope = first = float(residual @ scaled)
-        energy = 0.0
-        for _ in range(_ITERATIONS):
-            image = self.gram(direction)
-            step = slope / float(direction @ image)
-            energy += step * slope
-            residual = residual - step * image
-            scaled = scale * residual
-            slope, before = float(residual @ scaled), slope
-            if slope <= _TOLERANCE**2 * first or step * slope <= 1e-9 * energy:
-                break
-            direction = scaled + slope / before * direction
-        return energy
+    return inverse, condition

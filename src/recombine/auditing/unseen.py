@@ -39,18 +39,20 @@ class LeverageSummary:
     """How firmly the determined combinations are determined.
 
     `known` leverages out of `of` determined combinations were computed: all of them, or a random sample where
-    `sampled`.
+    `sampled`. `unknown` more were tried, and their equations could not be solved to the last digits: they are counted
+    here and nowhere else. `median`, `p90` and `worst` are None where nothing is known.
     """
 
     of: int
     known: int
     sampled: bool
-    median: float
-    p90: float
-    worst: float
+    median: float | None
+    p90: float | None
+    worst: float | None
     weak: int
     histogram: Histogram
     weakest: tuple[Listed, ...] = field(repr=False)
+    unknown: int = 0
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,9 @@ def unseen(support: Support, leverage: Leverage, determined: int, *, seed: int) 
     codes, everything = _candidates(leverage.determinacy, seed)
     rung = rungs(support, leverage.determinacy, codes)
     open_, fixed = codes[rung == "undetermined"], codes[rung == "determined"]
-    if not leverage.inverts:
-        fixed = fixed[:_SOLVED_ONE_BY_ONE]
-        everything = everything and len(fixed) == determined
+    if not leverage.inverts and len(fixed) > _SOLVED_ONE_BY_ONE:
+        fixed = fixed[np.random.default_rng(seed).permutation(len(fixed))[:_SOLVED_ONE_BY_ONE]]
+        everything = False
     expected = _expected(support, open_)
     often = np.argsort(-expected, kind="stable")[:_SHOWN]
     return Unseen(
@@ -90,27 +92,36 @@ def _candidates(determinacy: Determinacy, seed: int) -> tuple[Codes, bool]:
 
 
 def _summary(
-    support: Support, leverages: Numbers, codes: Codes, determined: int, *, sampled: bool
+    support: Support, tried: Numbers, codes: Codes, determined: int, *, sampled: bool
 ) -> LeverageSummary | None:
-    if not len(leverages):
+    if not len(tried):
         return None
-    counts, edges = np.histogram(leverages, bins=min(24, max(4, len(leverages) // 4)))
+    solved = np.isfinite(tried)
+    leverages, codes = tried[solved], codes[solved]
     worst = np.argsort(-leverages, kind="stable")[:_SHOWN]
     expected = _expected(support, codes[worst])
     return LeverageSummary(
         of=determined,
         known=len(leverages),
         sampled=sampled,
-        median=float(np.median(leverages)),
-        p90=float(np.quantile(leverages, 0.9)),
-        worst=float(leverages.max()),
+        median=float(np.median(leverages)) if len(leverages) else None,
+        p90=float(np.quantile(leverages, 0.9)) if len(leverages) else None,
+        worst=float(leverages.max()) if len(leverages) else None,
         weak=int((leverages > WEAK).sum()),
-        histogram=Histogram(tuple(map(float, edges)), tuple(map(int, counts))),
+        histogram=_histogram(leverages),
         weakest=tuple(
             _listed(support, codes[i], float(leverages[i]), float(often))
             for i, often in zip(worst, expected, strict=True)
         ),
+        unknown=int((~solved).sum()),
     )
+
+
+def _histogram(leverages: Numbers) -> Histogram:
+    if not len(leverages):
+        return Histogram((), ())
+    counts, edges = np.histogram(leverages, bins=min(24, max(4, len(leverages) // 4)))
+    return Histogram(tuple(map(float, edges)), tuple(map(int, counts)))
 
 
 def _expected(support: Support, codes: Codes) -> Numbers:

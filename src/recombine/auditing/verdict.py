@@ -3,7 +3,8 @@
 Grades: *complete* (nothing is unseen), *sound* (all unseen combinations are determined, each at least as firmly as by
 one example), *weak* (all are determined, some only weakly), *broken* (some are not determined, or hold a value that
 was declared and never seen), *not enough evidence* (all are determined, but just so: no seen combination is to spare,
-so nothing in the table could show the additive rule wrong).
+so nothing in the table could show the additive rule wrong; or how firmly they are determined is not known, and none is
+known to be weak).
 """
 
 from collections.abc import Sequence
@@ -51,7 +52,14 @@ def _grade_of_seen_values(evidence: Evidence) -> str:
         return "complete"
     if counts.seen <= evidence.rank:
         return "not enough evidence"
-    return "weak" if evidence.leverage is not None and evidence.leverage.weak else "sound"
+    if evidence.leverage is not None and evidence.leverage.weak:
+        return "weak"
+    return "not enough evidence" if _firmness_unknown(evidence) else "sound"
+
+
+def _firmness_unknown(evidence: Evidence) -> bool:
+    """Whether a leverage that would decide between sound and weak is missing."""
+    return evidence.leverage is None or evidence.leverage.unknown > 0
 
 
 def verdict(evidence: Evidence) -> str:
@@ -147,9 +155,23 @@ def _cause(evidence: Evidence) -> str:
 
 def _not_enough(evidence: Evidence) -> str:
     counts = evidence.counts
+    if counts.seen > evidence.rank:
+        return f"Not enough evidence. {_sound(evidence).removesuffix('.')}, but how firmly {_how_unknown(evidence)}."
     return (
         f"Not enough evidence. {_seen(counts)} On paper they fix {_others(counts).lower()}, "
         "but none of them is to spare: nothing in the table could show such a rule wrong."
+    )
+
+
+def _how_unknown(evidence: Evidence) -> str:
+    measured = evidence.leverage
+    if measured is None:
+        return "was not measured: none of them was among the combinations drawn"
+    tried = measured.known + measured.unknown
+    if tried == 1:
+        return "is not known"
+    return f"is not known for {measured.unknown:,} of {'' if measured.sampled else 'the '}{tried:,}" + (
+        " drawn at random" if measured.sampled else ""
     )
 
 
@@ -185,9 +207,17 @@ def _island_reason(evidence: Evidence) -> str:
 def _leverage_reason(measured: LeverageSummary | None) -> str | None:
     if measured is None:
         return None
+    lost = (
+        f"For {measured.unknown:,} the leverage is not known: their equations lose their digits. They count as neither "
+        "firm nor weak."
+        if measured.unknown
+        else ""
+    )
+    if measured.median is None or measured.worst is None:
+        return lost
     scope = f"in a random sample of {measured.known:,}" if measured.sampled else "of what can be worked out"
     numbers = f"median {measure(measured.median)}, worst {measure(measured.worst)}"
-    return f"Leverage {scope}: {numbers} (1 is as uncertain as one example)."
+    return f"Leverage {scope}: {numbers} (1 is as uncertain as one example). {lost}".rstrip()
 
 
 def _dependence_reason(pairs: Sequence[Dependence]) -> str | None:

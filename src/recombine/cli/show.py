@@ -179,10 +179,14 @@ def _leverage(audit: Any) -> tuple[str, str, str]:
     measured = audit.leverage
     if measured is None:
         return "leverage", "", ""
+    lost = f"not known for {measured.unknown:,}" if measured.unknown else ""
+    if measured.median is None:
+        return "leverage", lost, ""
     values = [short(value) for value in measured.weakest[0].combination.values()]
     worst = ", ".join([*values[:_SHOWN_VALUES], "…"] if len(values) > _SHOWN_VALUES else values)
     scope = f" of {measured.known:,} drawn" if measured.sampled else ""
-    return "leverage", f"median {measure(measured.median)}{scope}", f"worst {measure(measured.worst)}  ({worst})"
+    middle = f"median {measure(measured.median)}{scope}" + (f", {lost}" if lost else "")
+    return "leverage", middle, f"worst {measure(measured.worst)}  ({worst})"
 
 
 def _dependence(audit: Any) -> tuple[str, str, str]:

@@ -38,6 +38,7 @@ def audit_page(record: Record) -> str:
         factors=pictures.factors(data.get("factors") or []),
         coverage=pictures.coverage(data.get("coverage") or []),
         leverage=pictures.leverage(data.get("leverage")),
+        leverage_unknown=pictures.unknown_leverages(data.get("leverage")),
         islands=pictures.islands(data.get("islands") or []),
         dependence=pictures.dependence(data.get("dependence") or []),
         redundancy=pictures.redundancy(data.get("redundancy")),

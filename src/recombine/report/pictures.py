@@ -285,9 +285,19 @@ def _leverage_sentence(measured: Data) -> str:
         f"one in ten more than {decimal(measured['p90'])}; the worst is {decimal(measured['worst'])}. "
         f"{whole(measured['weak'])} count as weak."
     )
+    if measured.get("unknown"):  # a word that older results do not have
+        head = f"{head} {unknown_leverages(measured)}"
     if measured["sampled"]:
         return f"{head} Measured on a sample of {whole(known)} of {whole(of)} combinations."
     return head if known == of else f"{head} Known for {whole(known)} of {whole(of)} combinations."
+
+
+def unknown_leverages(measured: Data | None) -> str | None:
+    """How many leverages were asked for and are not known; nothing where all are."""
+    lost = (measured or {}).get("unknown")
+    if not lost:
+        return None
+    return f"For {whole(lost)} of those tried the leverage is not known: they count as neither firm nor weak."
 
 
 def _members(island: Data) -> str:
