@@ -1,7 +1,9 @@
 """What a user can get wrong: each mistake is explained, and untidy but honest tables just work."""
 
+import gzip
 import itertools
 import json
+import os
 import time
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
@@ -465,6 +467,63 @@ def test_names_that_differ_only_in_case() -> None:
     assert read(table, factors=["a", "b"]).space.factors[0].values == ("u", "v")
 
 
+TWINS = {
+    "twice": ["material", "garment", "material", "other"],
+    "case": ["material", "garment", "Material", "other"],
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz", "parquet", "jsonl"])
+@pytest.mark.parametrize("kind", TWINS)
+def test_names_that_stand_twice_in_a_file(kind: str, ending: str, tmp_path: Path) -> None:
+    path, names = tmp_path / f"twins.{ending}", TWINS[kind]
+    rows = [["wool", "coat", "x", "k"], ["silk", "hat", "y", "l"], ["wool", "hat", "z", "k"]]
+    if ending == "parquet":
+        pq.write_table(pa.table([list(column) for column in zip(*rows, strict=True)], names=names), path)
+    elif ending == "jsonl":
+        lines = ["{" + ", ".join(f'"{n}": "{v}"' for n, v in zip(names, row, strict=True)) + "}" for row in rows]
+        write(path, "\n".join(lines))
+    else:
+        mark = "\t" if ending == "tsv" else ","
+        text = "\n".join(mark.join(line) for line in [names, *rows]) + "\n"
+        write(path, gzip.compress(text.encode()) if ending.endswith("gz") else text)
+    if (kind, ending) == ("twice", "jsonl"):
+        refused(SourceError, "duplicate key", source=path)  # in the engine's own words
+        return
+    words = ("'material' stands twice",) if kind == "twice" else ("'material' and 'Material'", "have one name")
+    refused(ColumnError, *words, "rename one", source=path)
+    refused(ColumnError, *words, source=path, factors=["garment", "other"], where="material = 'wool'")
+    assert len(read(path, factors=["garment", "other"])) == 3  # nobody asked for the twins
+
+
+def test_names_that_only_look_renamed(tmp_path: Path) -> None:
+    table = {"material": ["wool", "silk"], "material_1": ["x", "y"], "garment": ["coat", "hat"]}
+    path = write(tmp_path / "honest.csv", pd.DataFrame(table).to_csv(index=False))
+    assert read(path, factors=["material", "material_1"]).space.factors[1].values == ("x", "y")
+    inner = pa.array([{"material": 1}, {"material": 2}])
+    pq.write_table(pa.table(table | {"nested": inner}), tmp_path / "honest.parquet")
+    assert len(read(tmp_path / "honest.parquet", factors=["material", "material_1"], where="garment <> ''")) == 2
+
+
+def test_pipes_and_devices_are_said_to_be_such(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")  # nobody writes into it: opening it would wait for ever
+    for source in (tmp_path / "pipe.csv", str(tmp_path / "*.csv"), tmp_path, f"file://{tmp_path}/pipe.csv"):
+        refused(SourceError, "is a pipe, not a file", "read only once", "> table.csv", source=source)
+    os.mkfifo(tmp_path / "pipe.duckdb")
+    refused(SourceError, "is a pipe", source=tmp_path / "pipe.duckdb", table="t")
+    refused(SourceError, "is a device", source="/dev/null")
+    read_end, write_end = os.pipe()
+    try:
+        refused(SourceError, "is a pipe", source=f"/dev/fd/{read_end}")
+    finally:
+        os.close(read_end), os.close(write_end)
+
+
+@pytest.mark.parametrize("name", ["x" * 5_000 + ".csv", "a\0b.csv", "x" * 5_000 + ".duckdb", "x" * 5_000 + "*.csv"])
+def test_paths_that_no_file_can_have(name: str, tmp_path: Path) -> None:
+    refused(SourceError, source=str(tmp_path / name), **({"table": "t"} if "duckdb" in name else {}))
+
+
 def test_decimals_are_numbers() -> None:
     whole = pa.array([1, 2, 3, 3]).cast(pa.decimal128(38, 0))
     parts = pa.array([0.5, 1.5, 2.5, 2.5]).cast(pa.decimal128(9, 4))
@@ -564,6 +623,43 @@ def test_where() -> None:
     refused(SettingError, "not a condition", where=lambda table: table.price)
     assert read(GOOD, factors=FACTORS, where=lambda table: table.price < 4).rows == 3
     assert read(GOOD, factors=FACTORS, where="price < 4 -- a remark").rows == 3
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "price > 1 LIMIT 1",
+        "price > 1 UNION ALL SELECT * FROM recombine_source",
+        "price > 1) OR (price > 2",
+        "price > 1) UNION ALL SELECT * FROM recombine_source WHERE (price > 1",
+        "price > 1 ORDER BY price",
+        "price > 1 GROUP BY ALL",
+        "price > 1, price < 4",
+        "price > 1; SELECT 1",
+        "price > 1 /*",
+        "price > 1 AND label = 'warm",
+        "-- nothing but a remark",
+        "(price > 1",
+        "price",
+        "label",
+        "SELECT price FROM recombine_source",
+    ],
+)
+def test_a_condition_is_one_condition(where: str) -> None:
+    refused(SettingError, "where=", "split = 'train'", where=where)
+
+
+def test_brackets_commas_and_semicolons_within_a_text_are_no_words() -> None:
+    assert read(GOOD, factors=FACTORS, where="label <> 'a); (b, c' AND (price < 4 OR price IN (9, 10))").rows == 3
+    assert read(GOOD, factors=FACTORS, where="price < 4 OR price < 2").rows == 3
+
+
+@pytest.mark.parametrize("where", ["random() < 0.7", "price > 0 AND RANDOM ( ) < 0.7", "gen_random_uuid() IS NOT NULL"])
+def test_a_condition_that_answers_anew_each_time(where: str) -> None:
+    refused(SettingError, "where=", "asked more than once", "hash(id)", where=where)
+    refused(SettingError, "asked more than once", where=lambda table: ibis.random() < 0.7)
+    assert read(GOOD | {"random": [1, 2, 3, 4]}, factors=FACTORS, where="random IN (1, 2, 3)").rows == 3
+    assert read(GOOD, factors=FACTORS, where="label <> 'random()' AND price < 4").rows == 3
 
 
 def test_weights() -> None:

@@ -12,7 +12,7 @@ import duckdb
 import ibis
 import pyarrow as pa
 
-from recombine.errors import OutputError, SettingError
+from recombine.errors import OutputError, SettingError, TableError
 from recombine.factors.engine import Progress, run, sniffing_again
 from recombine.factors.question import Question, Where
 from recombine.factors.sources import Source, unreadable
@@ -119,8 +119,12 @@ def _write(
             raise
         except duckdb.Error as error:
             raise unreadable(lent.name, error) from error
-        if written != counted.support.rows:  # pragma: no cover - would be the engine's mistake
-            raise RuntimeError(f"{written} rows were written of {counted.support.rows}")
+        if written != counted.support.rows:
+            raise TableError(
+                f"'{lent.name}' had {counted.support.rows:,} rows when it was counted, and {written:,} when written",
+                why="it is changed while it is read, or is a view that answers anew each time",
+                instead="copy it first, and split the copy",
+            )
     return lent.name, counted, decided
 
 
