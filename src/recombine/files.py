@@ -1,5 +1,6 @@
-"""Files that are written whole or not at all: what is cut off leaves nothing half-written."""
+"""Files that are written whole or not at all, and small files that people write by hand."""
 
+import csv
 import tempfile
 from pathlib import Path
 
@@ -34,3 +35,28 @@ def cannot_write(target: Path, error: OSError) -> OutputError:
         why=error.strerror or str(error),
         instead="name a place that you may write to and that has room",
     )
+
+
+def read_text(path: Path) -> str:
+    """A text that somebody wrote by hand, in UTF-8, with or without the mark that some editors put in front."""
+    return path.read_text(encoding="utf-8-sig")
+
+
+def read_cells(path: Path) -> tuple[list[str], list[dict[str, str]]]:
+    """A CSV file that somebody wrote by hand: its heading, and its lines by the heading's names.
+
+    What does not fit the heading is a `csv.Error`: a name that stands twice, or a line with more cells than names.
+    """
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.reader(file)
+        names = next(reader, [])
+        twice = next((name for name in names if name and names.count(name) > 1), None)
+        if twice is not None:
+            raise csv.Error(f"the column {twice!r} stands twice in its heading")
+        lines = []
+        for cells in reader:
+            if any(cells[len(names) :]):
+                raise csv.Error(f"line {reader.line_num} has {len(cells)} cells, and the heading {len(names)} names")
+            if cells:
+                lines.append(dict(zip(names, cells, strict=False)))
+    return names, lines

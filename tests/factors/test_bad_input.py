@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
+from datetime import time as dtime
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,12 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
-from recombine import read
+from recombine import audit, predict, read
 from recombine.errors import ColumnError, RecombineError, SettingError, SourceError, SpaceError, TableError
+from recombine.factors.support import LabelTarget
 from tests import servers
 
 GOOD: dict[str, list[Any]] = {
@@ -399,6 +403,33 @@ def test_times_and_null_columns() -> None:
     refused(ColumnError, "'garment' holds", source=with_column(garment=clock))
 
 
+def test_times_of_day_are_values_where_that_is_asked(tmp_path: Path) -> None:
+    hours = [dtime(9), dtime(17, 30), dtime(9), dtime(17, 30)]
+    support = read(with_column(at=hours), factors=["material", "at"], bins={"at": "values"})
+    assert support.space.factors[1].values == ("09:00:00", "17:30:00")
+    audit(support).save(tmp_path / "audit")
+    found = read(with_column(at=hours), factors=FACTORS, target="at", target_kind="label").target
+    assert isinstance(found, LabelTarget)
+    assert found.classes == ("09:00:00", "17:30:00")
+
+
+def test_whole_numbers_beyond_63_bits(tmp_path: Path) -> None:
+    large = pa.array([2**63, 2**64 - 1, 2**63, 2**64 - 1], pa.uint64())
+    as_factor: dict[str, Any] = {"factors": ["material", "big"], "target": "price"}
+    as_target: dict[str, Any] = {"factors": FACTORS, "target": "big"}
+    for asked, column in ((as_factor, "big"), (as_target, "prediction")):
+        found = predict(read(with_column(big=large), weight="big", **asked))
+        found.save(tmp_path / column)
+        assert 2**64 - 1 in found.table[column].to_pylist()
+    path = write(tmp_path / "big.csv", f"material,big\nwool,{2**64}\nsilk,1\n")
+    refused(SourceError, "64 bits", "turn that column into text", source=path, factors=["material", "big"])
+
+
+def test_half_precision() -> None:
+    small = np.array([1, 2, 1, 2], dtype=np.float16)
+    assert read(with_column(small=small), factors=["material", "small"], bins={"small": "values"}).space.sizes == (2, 2)
+
+
 def test_everything_is_missing() -> None:
     table = with_column(material=pa.array([None, None, "wool", "silk"]), garment=pa.array(["hat", "coat", None, None]))
     refused(TableError, "no row holds a whole combination", "missing='value'", "2 of 4", source=table)
@@ -711,12 +742,70 @@ def test_bins() -> None:
     refused(SettingError, "bins=5", source=with_column(price=[2.0] * 4), bins={"price": 5}, **sized)
 
 
+@settings(max_examples=60)
+@given(
+    numbers=st.lists(st.floats(-1e9, 1e9) | st.integers(-50, 50).map(float), min_size=2, max_size=30),
+    bins=st.integers(2, 60),
+)
+def test_equally_wide_bins_are_those_between_the_edges(numbers: list[float], bins: int) -> None:
+    low, high = min(numbers), max(numbers)
+    edges = [low + (high - low) * step / bins for step in range(bins)] + [high]
+    assume(all(one < next_ for one, next_ in itertools.pairwise(edges)))
+    numbers += edges  # where rounding would show
+    table = {"x": numbers, "side": [str(place) for place in range(len(numbers))]}
+    support = read(table, factors=["x", "side"], bins={"x": bins})
+    found = {int(support.combination(row)["side"]): int(support.codes[row, 0]) for row in range(len(support))}
+    expected = [min(sum(edge <= number for edge in edges) - 1, bins - 1) for number in numbers]
+    assert [found[place] for place in range(len(numbers))] == expected
+
+
+def test_more_bins_than_a_factor_can_have() -> None:
+    began = time.monotonic()
+    assert read(GOOD, factors=["price", "garment"], bins={"price": 10_000}).space.sizes[0] == 10_000
+    for bins in (10**9, "quantiles:100000", "quantiles:" + "9" * 5_000, list(range(2_000))):
+        refused(SettingError, "bins for 'price'", "limited to", factors=["price", "garment"], bins={"price": bins})
+    assert time.monotonic() - began < 10  # 10,000 took 35 s and 1.6 GB, a comparison each
+
+
 def test_bins_that_look_alike_stay_apart() -> None:
     """Edges that differ in the seventh digit must not give two bins of one name."""
     table = {"material": ["a", "b"] * 2, "price": [1.00000005, 1.00000015, 1.00000025, 1.00000005]}
     edges = [1.0, 1.0000001, 1.0000002, 1.0000003]
     factor = read(table, factors=["material", "price"], bins={"price": edges}).space.factors[1]
     assert len(set(factor.values)) == len(factor.values) == 3
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        {"material": [["wool"], ["silk"]]},
+        {"material": ["wool", None]},
+        {"material": ["wool", float("nan")]},
+        {"material": [{"wool": 1}]},
+        {"material": "wool"},
+        {"material": 5},
+        {"material": None},
+        {"material": {"wool": 1}},
+        ["material"],
+        "material",
+        5,
+    ],
+)
+def test_odd_domains(domain: Any) -> None:
+    refused(SettingError, "domain", "lists the values that could occur", "['S', 'M', 'L']", domain=domain)
+
+
+def test_domains_of_any_length_are_looked_at_once() -> None:
+    many = [str(place) for place in range(200_000)]
+    began = time.monotonic()
+    refused(SpaceError, "twice", domain={"material": ["wool", "silk", *many, "7"]})
+    refused(SettingError, "1,000,001 values", domain={"material": range(1_000_001)})
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("impossible", [5, "wool", ["wool"], [["material", "wool"]], {"material": "wool"}])
+def test_odd_impossible_conjunctions(impossible: Any) -> None:
+    refused(SettingError, "impossible", "{'material': 'wool'", impossible=impossible)
 
 
 def test_targets() -> None:

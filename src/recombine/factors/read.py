@@ -14,7 +14,7 @@ from recombine.factors.assembly import MOST_COMBINATIONS, Answer, assemble
 from recombine.factors.columns import Bins, Key
 from recombine.factors.conditions import filtered
 from recombine.factors.engine import Progress, explained, run, sniffing_again
-from recombine.factors.question import Question, TargetKind, Where
+from recombine.factors.question import Question, TargetKind, Where, conjunctions, declared_values
 from recombine.factors.sources import Source, opened
 from recombine.factors.space import Value
 from recombine.factors.support import Support
@@ -58,8 +58,8 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
         target_kind=target_kind,
         where=where,
         bins=dict(bins or {}),
-        domain={name: list(values) for name, values in (domain or {}).items()},
-        impossible=tuple(impossible),
+        domain=declared_values(domain),
+        impossible=conjunctions(impossible),
         weight=weight,
         missing=missing,
         table=table,

@@ -112,8 +112,12 @@ def _from_memory(frame: Any, columns: Sequence[str] | None) -> Iterator[Source]:
     arrow = _arrow(frame, columns)
     refuse_twins(arrow.column_names, where="this table")
     with _duckdb() as backend:
-        backend.con.register("recombine_source", arrow)
-        yield Source(backend.table("recombine_source"), backend, _memory_name(frame))
+        try:
+            backend.con.register("recombine_source", arrow)
+            table = backend.table("recombine_source")
+        except duckdb.Error as error:
+            raise unreadable(_memory_name(frame), error) from error
+        yield Source(table, backend, _memory_name(frame))
 
 
 def _memory_name(frame: Any) -> str:
@@ -137,13 +141,21 @@ def as_arrow(frame: Any, *, columns: Sequence[str] | None = None) -> pa.Table:
 def _arrow(frame: Any, columns: Sequence[str] | None) -> pa.Table:
     """A frame of any library as Arrow, through the interface that they share."""
     try:
-        return _converted(frame, columns)
+        return _doubled(_converted(frame, columns))
     except (pa.ArrowException, TypeError, ValueError, KeyError) as error:
         raise ColumnError(
             f"cannot read this {type(frame).__name__} as a table",
             why=_first_line(error),
             instead="give columns of one length, each of one type, for example with astype(str)",
         ) from error
+
+
+def _doubled(table: pa.Table) -> pa.Table:
+    """Half-precision numbers in single precision, as DuckDB knows no others."""
+    for place, field in enumerate(table.schema):
+        if field.type == pa.float16():
+            table = table.set_column(place, field.name, table.column(place).cast(pa.float32()))
+    return table
 
 
 def _converted(frame: Any, columns: Sequence[str] | None) -> pa.Table:
@@ -448,6 +460,8 @@ def unreadable(name: str, error: Exception, *, engine: str = "duckdb") -> Recomb
 
 def _remedy(name: str, error: Exception, engine: str) -> str:
     scheme = _scheme(name)
+    if "INT64" in str(error) and isinstance(error, duckdb.ConversionException):
+        return "a whole number does not fit into 64 bits: turn that column into text, or leave such rows out (`where`)"
     if scheme and "extension" in str(error):
         return f"copy the file here, or let DuckDB fetch its {scheme} part from extensions.duckdb.org once"
     if scheme in _OBJECT_STORES:
