@@ -37,9 +37,17 @@ def cannot_write(target: Path, error: OSError) -> OutputError:
     )
 
 
+LARGEST_BY_HAND = 10**7
+"""The most characters of a file that somebody wrote by hand; what is larger is something else, or has no end."""
+
+
 def read_text(path: Path) -> str:
     """A text that somebody wrote by hand, in UTF-8, with or without the mark that some editors put in front."""
-    return path.read_text(encoding="utf-8-sig")
+    with path.open(encoding="utf-8-sig") as file:
+        text = file.read(LARGEST_BY_HAND + 1)
+    if len(text) > LARGEST_BY_HAND:
+        raise ValueError(f"it has more than {LARGEST_BY_HAND:,} characters")
+    return text
 
 
 def read_cells(path: Path) -> tuple[list[str], list[dict[str, str]]]:

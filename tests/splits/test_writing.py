@@ -569,7 +569,9 @@ def test_folds_say_what_is_not_guaranteed(folder) -> None:
     assert pasted(folder, done.stdout) == [0]
 
 
-@pytest.mark.parametrize("name", [".x", "$.x", "x.y", "[0]", "rows", "side", "value", "f0", 'a"b', "split 1", "\n", "é"])
+@pytest.mark.parametrize(
+    "name", [".x", "$.x", "x.y", "[0]", "rows", "side", "value", "f0", 'a"b', "split 1", "\n", "é"]
+)
 def test_a_factor_may_be_called_anything(name, tmp_path) -> None:
     frame = products().rename(columns={"colour": name})
     made = write(frame, tmp_path / "t.parquet", recombine.HoldOutCombinations([name, "shape"], guarantee="none"))

@@ -12,8 +12,8 @@ from typing import Any
 
 import sqlglot
 from ibis.expr import operations
+from sqlglot import TokenType
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType
 
 from recombine.errors import SettingError
 from recombine.factors.question import Where
@@ -89,7 +89,7 @@ def _check_words(where: str, backend: Any) -> None:
             raise _answers_anew(repr(where), f"{token.text}()")
 
 
-def _is_called(token: Token, following: Token | None) -> bool:
+def _is_called(token: Any, following: Any) -> bool:
     named = token.token_type not in (TokenType.STRING, TokenType.NUMBER)
     return named and following is not None and following.token_type == TokenType.L_PAREN
 

@@ -302,8 +302,8 @@ def _existing(pattern: str) -> str:
             )
         return glob.escape(str(path)) if glob.has_magic(str(path)) else str(path)
     matched = glob.glob(str(path), recursive=True) if glob.has_magic(pattern) else []  # noqa: PTH207 - it is absolute
-    for one in matched:
-        _check_plain(Path(one), one)
+    for file in matched:
+        _check_plain(Path(file), file)
     if matched:
         return str(path)
     raise SourceError(
