@@ -31,7 +31,7 @@ from recombine.evaluation.shrinkage import shrunk
 from recombine.evaluation.untested import Untested, untested
 from recombine.factors.columns import Bins
 from recombine.factors.engine import Steps, silent
-from recombine.factors.question import Question, TargetKind, Where
+from recombine.factors.question import Question, TargetKind, Where, declared_values
 from recombine.factors.space import Value
 from recombine.records import Provenance, Record, Result
 from recombine.theory.prediction import Prediction
@@ -222,7 +222,7 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
             target_kind=target_kind,
             where=where,
             bins=dict(bins or {}),
-            domain={name: list(values) for name, values in (domain or {}).items()},
+            domain=declared_values(domain),
             impossible=tuple(impossible),
             missing=missing,
             table=table,

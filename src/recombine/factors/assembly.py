@@ -1,5 +1,6 @@
 """The engine's lines as a support in canonical order: the same for every engine, whatever order it answered in."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from recombine.errors import ColumnError, SpaceError, TableError, nearest
 from recombine.factors import columns
 from recombine.factors.columns import Key
 from recombine.factors.groups import Codes, Ints, Numbers, group
-from recombine.factors.question import Question, TargetKind
+from recombine.factors.question import MOST_VALUES, Question, TargetKind
 from recombine.factors.space import MISSING, Factor, Space, Value, text
 from recombine.factors.support import WEIGHTLESS, LabelTarget, NumberTarget, Support, Target
 from recombine.records import Provenance
@@ -20,7 +21,6 @@ from recombine.records import Provenance
 MOST_COMBINATIONS = 5 * 10**7
 _MOST_WEIGHT = 1e100
 """Products of two sums of weights are taken, and none of them may leave the range of a float64."""
-_MOST_VALUES = 10**6
 _LONGEST_VALUE = 10_000
 _MOST_CLASSES = 10_000
 
@@ -145,10 +145,10 @@ def _factor(column: pa.ChunkedArray, key: Key, domain: Sequence[Value] | None) -
 
 
 def _check_values(values: pa.Array, key: Key) -> None:
-    if len(values) > _MOST_VALUES:
+    if len(values) > MOST_VALUES:
         raise ColumnError(
             f"the factor {key.name!r} has {len(values):,} distinct values",
-            why=f"that is an identifier rather than a factor, and more than {_MOST_VALUES:,} is too many",
+            why=f"that is an identifier rather than a factor, and more than {MOST_VALUES:,} is too many",
             instead="choose a column with fewer values, or group them first",
         )
     if key.most is not None and len(values) > key.most:
@@ -168,7 +168,7 @@ def _declared(key: Key, seen: set[Any], domain: Sequence[Value] | None) -> list[
         return [name for name in key.names or () if name in key.declares or name in seen]
     known = {text(value) for value in domain}
     if len(known) != len(domain):
-        twice = next(text(value) for value in domain if [text(v) for v in domain].count(text(value)) > 1)
+        twice = Counter(map(text, domain)).most_common(1)[0][0]
         raise SpaceError(
             f"the domain of {key.name!r} lists {twice!r} twice",
             why="a value is declared once",

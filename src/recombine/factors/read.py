@@ -5,16 +5,17 @@ counted and reported (or kept with `missing="value"`, as a value of its own); a 
 target still shows its combination.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from recombine.errors import ColumnError, SettingError
 from recombine.factors import columns
 from recombine.factors.assembly import MOST_COMBINATIONS, Answer, assemble, floats
 from recombine.factors.columns import Bins, Key
+from recombine.factors.conditions import filtered
 from recombine.factors.engine import Progress, explained, run, sniffing_again
 from recombine.factors.pilot import Centres, Sums, about, pilots, settled
-from recombine.factors.question import Question, TargetKind, Where
+from recombine.factors.question import Question, TargetKind, Where, conjunctions, declared_values
 from recombine.factors.sources import Source, opened
 from recombine.factors.space import Value
 from recombine.factors.support import Support
@@ -58,8 +59,8 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
         target_kind=target_kind,
         where=where,
         bins=dict(bins or {}),
-        domain={name: list(values) for name, values in (domain or {}).items()},
-        impossible=tuple(impossible),
+        domain=declared_values(domain),
+        impossible=conjunctions(impossible),
         weight=weight,
         missing=missing,
         table=table,
@@ -114,44 +115,6 @@ def _expression(
         sums["target_total"] = apart.sum() if weight is None else (apart * weight).sum()
         sums["target_squares"] = (apart * apart if weight is None else apart * apart * weight).sum()
     return keys, kind, shift, table.group_by(**by).aggregate(**sums).limit(MOST_COMBINATIONS + 1)
-
-
-def filtered(table: Any, where: Where | None, backend: Any) -> Any:
-    """Only the rows that fulfil the user's condition."""
-    if where is None:
-        return table
-    if callable(where):
-        return table.filter(_condition(where, table))
-    # A filter leaves the columns as they are, so the schema is told, not asked; the SQL is the user's own.
-    query = f"SELECT * FROM ({backend.compile(table)}) AS source WHERE {where}"  # noqa: S608
-    filtered = backend.sql(query, schema=table.schema())
-    try:
-        backend.to_pyarrow(filtered.limit(0))
-    except Exception as error:
-        raise SettingError(
-            f"where={where!r}",
-            why=f"the engine cannot understand it: {str(error).splitlines()[0]}",
-            instead="write an SQL condition over its columns, such as \"split = 'train' AND year > 2020\"",
-        ) from error
-    return filtered
-
-
-def _condition(where: Callable[[Any], Any], table: Any) -> Any:
-    try:
-        condition = where(table)
-    except Exception as error:
-        raise SettingError(
-            f"where={where!r}",
-            why=f"it fails with {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
-            instead="give a function from an Ibis table to a condition: lambda table: table.year > 2020",
-        ) from error
-    if not hasattr(condition, "type") or not condition.type().is_boolean():
-        raise SettingError(
-            f"where={where!r}",
-            why=f"it gives {type(condition).__name__}, not a condition",
-            instead="give a function from an Ibis table to a condition: lambda table: table.year > 2020",
-        )
-    return condition
 
 
 def _weight(table: Any, name: str | None) -> Any:

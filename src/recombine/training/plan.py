@@ -1,6 +1,7 @@
 """What is asked for, as configurations: every default written out, the seed and the versions of the numbers with it."""
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -23,6 +24,8 @@ from recombine.training.recipe import TRAINING_NUMERICS, Recipe, recipe_of
 
 Recipes = Recipe | Mapping[str, Any] | Sequence[Recipe | Mapping[str, Any]]
 Seeds = int | Sequence[int] | npt.NDArray[np.integer[Any]]
+MOST_RUNS = 1_000_000
+"""A run's configuration takes 2 kB (measured): a million of them are listed in 2 GB."""
 
 
 def numerics(task: Spec, split: Spec, model: Spec) -> str:
@@ -124,7 +127,13 @@ def seeds_of(given: Any) -> tuple[int, ...]:
     ((0, 1, 2), (0, 1), (7,))
     """
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
-        given = range(int(given))
+        given = range(min(int(given), sys.maxsize))
+    if hasattr(given, "__len__") and len(given) > MOST_RUNS:
+        raise SettingError(
+            f"{len(given):,} seeds",
+            why=f"each seed is a run, and {MOST_RUNS:,} are as many as a list can hold with comfort",
+            instead="write fewer seeds, or call it several times with other ones; a store keeps them together",
+        )
     listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
     numbers = tuple(given) if listed and np.ndim(given) == 1 else ()
     if not numbers or any(isinstance(s, bool) or not isinstance(s, int | np.integer) or s < 0 for s in numbers):

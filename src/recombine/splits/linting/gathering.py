@@ -15,8 +15,8 @@ import ibis
 
 from recombine.errors import ColumnError, SettingError
 from recombine.factors import columns
+from recombine.factors.conditions import filtered
 from recombine.factors.question import Where
-from recombine.factors.read import filtered
 from recombine.factors.sides import Side
 from recombine.factors.sources import Source, opened
 from recombine.redaction import redacted

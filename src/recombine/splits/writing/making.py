@@ -36,7 +36,7 @@ def summed_up(
         for k, factor in enumerate(support.space.factors)
     }
     words = pa.array(decided.words, pa.string()).take(pa.array(decided.side, mask=decided.side < 0))
-    assignment = pa.table({**labels, SIDE_COLUMN: words, "rows": rows})
+    assignment = pa.table({**labels, SIDE_COLUMN: words, "rows_" if "rows" in labels else "rows": rows})
     return Split(
         verdict=_verdict(sides, decided, column),
         grade="pass",

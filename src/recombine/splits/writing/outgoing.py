@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 
 from recombine.errors import ColumnError
 from recombine.factors import columns
+from recombine.factors.conditions import filtered
 from recombine.factors.question import Question
-from recombine.factors.read import filtered
 from recombine.factors.sources import Source, opened, unreadable
 from recombine.splits.writing import destination
 from recombine.splits.writing.streaming import stream

@@ -132,9 +132,11 @@ def taken_away(assignment: pa.Table, factors: Sequence[str]) -> dict[str, list[s
     found: dict[str, list[str]] = {}
     placed = assignment.filter(pc.is_valid(assignment[SIDE_COLUMN]))
     for factor in factors:
-        ends = placed.group_by(factor).aggregate([(SIDE_COLUMN, "min"), (SIDE_COLUMN, "max")])
-        alone = ends.filter(pc.equal(ends[f"{SIDE_COLUMN}_min"], ends[f"{SIDE_COLUMN}_max"])).sort_by(factor)
-        for value, side in zip(alone[factor].to_pylist(), alone[f"{SIDE_COLUMN}_min"].to_pylist(), strict=True):
+        # under names of our own: Arrow takes a name such as '.x' for a path into a struct
+        both = pa.table({"value": placed[factor], "side": placed[SIDE_COLUMN]})
+        ends = both.group_by("value").aggregate([("side", "min"), ("side", "max")])
+        alone = ends.filter(pc.equal(ends["side_min"], ends["side_max"])).sort_by("value")
+        for value, side in zip(alone["value"].to_pylist(), alone["side_min"].to_pylist(), strict=True):
             if side != TRAIN:
                 found.setdefault(side, []).append(f"{factor} {value!r}")
     return dict(sorted(found.items()))

@@ -13,7 +13,7 @@ import ibis
 import pyarrow as pa
 
 from recombine.decoding import FileName
-from recombine.errors import OutputError, SettingError
+from recombine.errors import OutputError, SettingError, TableError
 from recombine.factors.engine import Progress, run, sniffing_again
 from recombine.factors.question import Question, Where
 from recombine.factors.sources import Source, unreadable
@@ -131,8 +131,12 @@ def _write(
             raise
         except duckdb.Error as error:
             raise unreadable(lent.name, error) from error
-        if written != counted.support.rows:  # pragma: no cover - would be the engine's mistake
-            raise RuntimeError(f"{written} rows were written of {counted.support.rows}")
+        if written != counted.support.rows:
+            raise TableError(
+                f"'{lent.name}' had {counted.support.rows:,} rows when it was counted, and {written:,} when written",
+                why="it is changed while it is read, or is a view that answers anew each time",
+                instead="copy it first, and split the copy",
+            )
     made = summed_up(counted, decided, order.splitter, order.file, order.column, _provenance(lent, question, order))
     with explained(path):
         manifest.write(made, note)
