@@ -25,9 +25,13 @@ def test_a_record_comes_back_as_it_was(tmp_path) -> None:
     assert loaded == record
 
 
-def test_a_saved_result_can_be_replaced_by_another(tmp_path) -> None:
+def test_a_saved_result_can_be_replaced_by_another_if_asked(tmp_path) -> None:
     records.save(a_record(verdict="one"), tmp_path / "out")
-    records.save(a_record(verdict="two"), tmp_path / "out")
+    with pytest.raises(OutputError, match="already exists") as caught:
+        records.save(a_record(verdict="two"), tmp_path / "out")
+    assert "force=True" in caught.value.instead
+    assert records.load(tmp_path / "out", "audit").data["verdict"] == "one"
+    records.save(a_record(verdict="two"), tmp_path / "out", force=True)
     assert records.load(tmp_path / "out", "audit").data["verdict"] == "two"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 

@@ -405,7 +405,7 @@ def test_ctrl_c_leaves_nothing(tmp_path) -> None:
         text=True,
     )
     for _ in range(600):  # until the file is being written beside its place
-        if any(part.stat().st_size for part in tmp_path.glob(".held*/held.csv.gz")):
+        if any(part.stat().st_size for part in tmp_path.glob(".held*/new/held.csv.gz")):
             break
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
