@@ -105,12 +105,24 @@ def content_digest(content: Mapping[str, Any]) -> str:
 def parsed(content: bytes) -> dict[str, Any]:
     """The object in a JSON file; a `ValueError` where there is none."""
     try:
-        found = json.loads(content.decode("utf-8"))
+        found = json.loads(content.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
     except RecursionError as error:
         raise MalformedError("it is nested too deeply") from error
     if not isinstance(found, dict):
         raise MalformedError("it holds no object")
     return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A name that stands twice means one thing to one reader and another to the next."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise MalformedError("one of its names stands there twice")
+    return found
+
+
+def _no_number(name: str) -> Any:
+    raise MalformedError(f"it holds {name}, which is no number in JSON")
 
 
 @contextmanager

@@ -104,6 +104,8 @@ def learn(
         raise SettingError(f"loss={loss!r}", why="there are two losses", instead="write 'squared' or 'margin'")
     if not ridge >= 0 or np.isinf(ridge):
         raise SettingError(f"ridge={ridge!r}", why="a ridge is a number from 0 on", instead="write ridge=0.0")
+    if seed < 0:
+        raise SettingError(f"seed={seed!r}", why="a seed is a whole number from 0 on", instead="write seed=0")
     if loss == "margin":
         refuse_unless_separable(answers)
     salience.check(support.space.sizes, names=support.space.names)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from recombine.decoding import decoding, parsed, revive, revive_all, sealed, unsealed
+from recombine.decoding import MalformedError, decoding, parsed, revive, revive_all, sealed, unsealed
 from recombine.errors import RecordError
 from recombine.factors.columns import Bins
 from recombine.factors.read import read as read_support
@@ -58,8 +58,10 @@ def read(path: str | Path) -> Manifest:
     place = Path(path)
     try:
         content = parsed(place.read_bytes())
+        if content.get("kind") != "split":
+            raise MalformedError("it does not say what a manifest says")
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else f"it cannot be read: {error}"
+        why = error.strerror if isinstance(error, OSError) else str(error)
         raise RecordError(f"'{path}' is not the manifest of a split", why=str(why), instead=_WRITTEN) from error
     with decoding(f"'{path}' is damaged", instead="write the split again, or restore the manifest from a copy"):
         refuse_other_formats(content, "split", place=path)
