@@ -20,7 +20,7 @@ from recombine.cli.lint import lint
 from recombine.cli.plan import plan
 from recombine.cli.predict import predict
 from recombine.cli.runs import runs
-from recombine.cli.show import complain
+from recombine.cli.show import complain, say
 from recombine.cli.split import split
 from recombine.cli.sweep import sweep
 from recombine.errors import RecombineError
@@ -76,7 +76,7 @@ app.command()(demo)
 
 def _version(asked: bool) -> None:
     if asked:
-        typer.echo(f"recombine {recombine.__version__}")
+        say(f"recombine {recombine.__version__}")
         raise typer.Exit
 
 
@@ -89,10 +89,17 @@ def _options(
     """Options that stand before the command."""
 
 
+def _run_and_say_all() -> None:
+    try:
+        app()
+    finally:
+        sys.stdout.flush()
+
+
 def run() -> None:
     """Run what was asked; a user's mistake ends in a message, never in a traceback."""
     try:
-        app()
+        _run_and_say_all()
     except RecombineError as error:
         complain(error)
         sys.exit(2)

@@ -1,8 +1,6 @@
 """What the command prints: the answer first, then a few numbers, then what to do next."""
 
-import os
 import shlex
-import sys
 from collections.abc import Collection
 from pathlib import Path
 from types import TracebackType
@@ -45,18 +43,9 @@ _SIGN = {
 }
 
 
-class _Console(Console):
-    """A console that falls silent when nobody reads on (`… | head`), so that the exit code stays the command's own."""
-
-    def on_broken_pipe(self) -> None:
-        """Say no more."""
-        self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def console_for(*, stderr: bool = False) -> Console:
     """Where things are printed: without escape codes where it is not a terminal."""
-    return _Console(stderr=stderr, highlight=False, soft_wrap=False)
+    return Console(stderr=stderr, highlight=False, soft_wrap=False)
 
 
 def say(text: str) -> None:

@@ -8,6 +8,7 @@ import glob
 import shlex
 import stat
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ _OBJECT_STORES = {"s3", "s3a", "s3n", "gs", "gcs", "r2", "az", "azure", "abfss",
 _IN_FOLDERS = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
 _DUCKDB_FILES = {".duckdb", ".ddb"}
 _DUCKDB_TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
+_GIVEN_UP = r"fetch_\w+\(\) is deprecated"
 _UNREAD_LINES = "Error when sniffing file"
 _EXTRAS = {"postgres": "postgres", "postgresql": "postgres", "pyspark": "spark", "spark": "spark"}
 
@@ -70,8 +72,18 @@ def opened(
 
     Its name is without passwords, and so is whatever its engine complains of meanwhile.
     """
+    _let_ibis_be()
     with guarded(*([str(source)] if isinstance(source, str | Path) else [])):
         yield from _opened(source, table, columns, sniff_all)
+
+
+def _let_ibis_be() -> None:
+    """Where warnings are errors (`-W error`), Ibis must still be able to ask DuckDB in a way that DuckDB gives up.
+
+    Only those words, and only to Ibis. The rule is put up at every opening, since pytest takes it down after each test,
+    and is left standing, since taking it down would take away what other threads have put up meanwhile.
+    """
+    warnings.filterwarnings("ignore", _GIVEN_UP, DeprecationWarning, module=r"ibis\.")
 
 
 def _opened(source: Any, table: str | None, columns: Sequence[str] | None, sniff_all: bool) -> Iterator[Source]:
