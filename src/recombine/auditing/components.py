@@ -1,12 +1,11 @@
 """Connected components of values: two values are linked when a seen combination holds both.
 
-Our own, in NumPy, so that the core needs no SciPy (143 MB installed); it also takes hyperedges as they are, where a
-graph library would want them written out as pairs.
+Our own, in NumPy: it takes hyperedges as they are, where a graph library would want them written out as pairs.
 """
 
 import numpy as np
 
-from recombine.factors.groups import Ints
+from recombine.factors.groups import Ints, number
 
 
 def components(edges: Ints, nodes: int) -> Ints:
@@ -26,7 +25,7 @@ def components(edges: Ints, nodes: int) -> Ints:
         for column in roots.T:  # hook every root onto the lowest root it meets
             np.minimum.at(parent, column, lowest)
         parent = _flattened(parent)
-    return np.unique(parent, return_inverse=True)[1].astype(np.int64)
+    return number(parent, nodes)[1]
 
 
 def _flattened(parent: Ints) -> Ints:

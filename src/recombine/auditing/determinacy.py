@@ -28,6 +28,7 @@ NOWHERE = -1
 _MOST_SUMS = 2 * 10**9
 _MOST_HELD = 3 * 10**7  # of them in memory at once
 _CHUNK = 1 << 21
+_INT64_MAX = np.iinfo(np.int64).max
 _MOST_PARTED = 12  # lists for which every way to part them in two is tried
 
 
@@ -75,7 +76,10 @@ class Determinacy:
         islands = range(self.island_count)
         if not self.deficit:
             sizes = np.array([np.bincount(i[i >= 0], minlength=len(islands)) for i in self.islands])
-            return sum(math.prod(map(int, column)) for column in sizes.T)
+            if math.prod(map(int, sizes.sum(axis=1))) < _INT64_MAX:
+                return int(sizes.prod(axis=0).sum())
+            columns, times = np.unique(sizes, axis=1, return_counts=True)  # small islands are many and alike
+            return sum(math.prod(map(int, column)) * int(many) for column, many in zip(columns.T, times, strict=True))
         members = [_split(island, len(islands)) for island in self.islands]
         return sum(
             _vanishing([s[m[island]] for s, m in zip(self.signatures, members, strict=True)], self.moduli)

@@ -18,7 +18,7 @@ SciPy's `splu` would factorise as well, but cannot be told to stop where its fac
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -143,7 +143,7 @@ class _Elimination:
     """What was eliminated, round by round, and the core that is left."""
 
     rounds: tuple[_Round, ...]
-    core: "csr_array | _Rest"
+    core: Any  # a csr_array, or the _Rest of one round
     iterations: int
     refinements: int
 

@@ -121,7 +121,8 @@ class Loose:
 
     def determinacy(self, lines: Codes, loose: Ints) -> Determinacy:
         """What is determined with some lines added, given random null vectors that they leave open."""
-        values = self.at(loose)
+        flat = len(self.base) == 2  # islands are all there is: every signature would be the same
+        values = np.zeros((int(self.offsets[-1]), VECTORS), dtype=np.int64) if flat else self.at(loose)
         prime = self.null.prime
         labels = self._labels(lines)
         seen = labels != NOWHERE
@@ -152,8 +153,9 @@ class Loose:
 
 def _numbered(labels: Ints, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
     """Labels numbered from 0 without gaps, among those that are kept."""
-    used = np.unique(labels[kept])
-    return np.searchsorted(used, labels)
+    used = np.zeros(int(labels.max()) + 1, dtype=bool)
+    used[labels[kept]] = True
+    return (np.cumsum(used) - 1)[labels]
 
 
 def _offsets(support: Support) -> Ints:

@@ -18,6 +18,7 @@ from recombine.planning.loose import VECTORS, Loose
 from recombine.planning.selection import Selection
 
 _MOST_SUMS = 10**7  # some ten seconds of counting, and at most that for one figure
+_MOST_LOOKED_AT = 2 * 10**7  # values, over all figures together: some ten seconds again
 
 
 class Path:
@@ -71,7 +72,8 @@ def along(path: Path, tell: Steps) -> tuple[Numbers, tuple[str, ...]]:
     before, last, then = path.determinacy([]), path.count(0), 0
     if last is None:
         return path.loose.today.rank + np.arange(1.0, total + 1), ("one more independent fact",) * total
-    shown = points(total, int(np.clip(_MOST_SUMS / max(_sums(before), 1), 2, MOST_POINTS)))
+    affordable = min(_MOST_SUMS / max(_sums(before), 1), _MOST_LOOKED_AT / _values(before))
+    shown = points(total, int(np.clip(affordable, 2, MOST_POINTS)))
     for place, line in enumerate(shown):
         tell("counting what each line buys", place / len(shown))
         found = path.determinacy(list(range(line)))
@@ -82,6 +84,10 @@ def along(path: Path, tell: Steps) -> tuple[Numbers, tuple[str, ...]]:
         words[line - 1] = wording.joins(path.loose, before, found, now - last, then == line - 1)
         before, last, then = found, now, line
     return after, tuple(words)
+
+
+def _values(found: Determinacy) -> int:
+    return sum(map(len, found.islands))
 
 
 def _sums(found: Determinacy) -> float:
