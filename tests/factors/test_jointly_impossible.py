@@ -95,5 +95,5 @@ def test_the_plan_counts_the_same(space: Space) -> None:
 def test_too_many_cells_are_refused_in_words() -> None:
     factors = tuple(Factor(f"f{k}", tuple(range(100))) for k in range(6))
     lines = tuple(tuple(v if k in (j, j + 1) else -1 for k in range(6)) for j in range(5) for v in range(2))
-    with pytest.raises(SpaceError, match="stand for .* cells"):
+    with pytest.raises(SpaceError, match=r"stand for .* cells"):
         Space(factors, lines).restricted((0, 1))
