@@ -235,7 +235,9 @@ def _fault_of_weights(counted: pa.Table, totals: Numbers) -> str | None:
         return "is negative somewhere"
     if np.isnan(totals).any() or np.isinf(least).any():
         return "is not finite"
-    if not totals.sum() <= _MOST_WEIGHT:
+    with np.errstate(over="ignore"):
+        together = totals.sum()
+    if not together <= _MOST_WEIGHT:
         return f"is infinite somewhere, or adds up to more than {_MOST_WEIGHT:.0e}"
     return None
 

@@ -222,7 +222,8 @@ class Support:
         rows = self.left_out.get(WEIGHTLESS, 0)
         if not rows:
             return None
-        return f"{rows:,} of {self.rows:,} rows {'has' if rows == 1 else 'have'} weight 0 and count for nothing."
+        have, count = ("has", "counts") if rows == 1 else ("have", "count")
+        return f"{rows:,} of {self.rows:,} rows {have} weight 0 and {count} for nothing."
 
     @cached_property
     def total(self) -> float:

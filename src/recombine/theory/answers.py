@@ -75,7 +75,7 @@ class Answers:
 
 
 def answers(support: Support, *, one_class: bool = False) -> Answers:
-    """The answer of each combination that has one; `one_class` lets a target pass that never varies."""
+    """The answer of each combination that has one; `one_class` lets a target pass that has a single class."""
     target = support.target
     if target is None:
         raise SettingError(
@@ -89,9 +89,11 @@ def answers(support: Support, *, one_class: bool = False) -> Answers:
             why="every one of them is missing or NaN, so there is nothing to predict from",
             instead="name a target that is filled in, or repair the column",
         )
+    if isinstance(target, NumberTarget):
+        return _numbers(target)
     if not one_class and not target.varies:
-        raise _never_varies(target)
-    return _numbers(target) if isinstance(target, NumberTarget) else _labels(target, len(support))
+        raise _one_class(target)
+    return _labels(target, len(support))
 
 
 def _numbers(target: NumberTarget) -> Answers:
@@ -121,14 +123,7 @@ def _labels(target: LabelTarget, combinations: int) -> Answers:
     return Answers(target.name, "label", target.classes, rows, values, share.argmax(axis=1), counts, within, mixed)
 
 
-def _never_varies(target: NumberTarget | LabelTarget) -> TableError:
-    if isinstance(target, NumberTarget):
-        only = f"{float(target.mean[target.count > 0][0]):.6g}"
-        return TableError(
-            f"every row has the same {target.name!r}: {only}",
-            why="it never varies, so there is nothing to tell: every learner answers that number everywhere",
-            instead="choose a target that varies, or read more rows",
-        )
+def _one_class(target: LabelTarget) -> TableError:
     only = text(target.classes[int(target.label[target.count > 0][0])])
     return TableError(
         f"every row has the same {target.name!r}: {only}",

@@ -299,6 +299,7 @@ def _assemble(
         answers=learner.answers,
         slope=_slope(diagnosis),
         backtest=record,
+        varies=support.target is None or support.target.varies,
         weightless=support.weightless,
     )
     return Prediction(

@@ -35,6 +35,7 @@ class Findings:
     answers: Answers
     slope: Slope | None
     backtest: Backtest | None
+    varies: bool = True  # whether the target differs between any two rows
     weightless: str | None = None  # a sentence about rows that stand for no example
 
     @property
@@ -45,6 +46,8 @@ class Findings:
 
 def grade(found: Findings) -> str:
     """One of the four grades, over the unseen combinations."""
+    if not found.varies:
+        return "not enough evidence"
     if not found.asked:
         return "fine" if not found.counts["novel"] else "not enough evidence"
     share = found.counts["fine"] / found.asked
@@ -58,7 +61,7 @@ def grade(found: Findings) -> str:
 
 def verdict(found: Findings) -> str:
     """The answer in a sentence that a person would say."""
-    first = _first(found)
+    first = _first(found) if found.varies else f"{found.answers.name} never varies, so there is nothing to tell."
     novel = found.counts["novel"]
     last = f" {_many(novel, 'combination holds', 'combinations hold')} a value never seen." if novel else ""
     return f"{first}{last} {SCOPE}"

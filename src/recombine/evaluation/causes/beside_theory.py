@@ -257,7 +257,7 @@ def _level(values: Numbers) -> Numbers:
     if not len(values):
         return values
     apart = values - values.mean()
-    rounding = max(1e-9 * float(np.abs(apart).max()), 8 * np.finfo(np.float64).eps * float(np.abs(values).max()))
+    rounding = max(1e-9 * float(np.abs(apart).max()), 1e-13 * float(np.abs(values).max()))
     return np.asarray(np.round(apart / rounding)) if rounding > 0 else apart
 
 
