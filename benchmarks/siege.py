@@ -42,7 +42,7 @@ from attacks.crew import Asked, Crew, planted
 from attacks.families import FAMILIES, shared
 
 CASES = 5_000
-SMOKE = 260
+SMOKE = 200
 INTERRUPTED = 130
 
 

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,7 @@ def command(words: Sequence[str], *, folder: Path) -> Ended:
         _signals(),
         mock.patch.object(sys, "argv", ["recombine", *words]),
     ):
+        _as_for_users()
         try:
             main()
         except SystemExit as end:
@@ -65,6 +67,8 @@ def well_ended(case: Case, ended: Ended, words: Sequence[str], *, codes: Sequenc
         return False
     if not case.expect("Traceback" not in ended.words, f"{said}: traceback {ended.err[-200:]}"):
         return False
+    raw = re.search(r"\w+Warning: .*", ended.err)
+    case.expect(raw is None, f"{said}: a warning of Python's own is shown, {raw[0] if raw else ''}")
     return case.expect(ended.code in codes, f"{said}: exit code {ended.code}, {ended.err[-160:]}")
 
 
@@ -92,8 +96,16 @@ def _text(stream: io.TextIOWrapper) -> str:
 
 @contextlib.contextmanager
 def _streams(out: io.TextIOWrapper, err: io.TextIOWrapper) -> Iterator[None]:
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), mock.patch.dict(os.environ, COLUMNS="100"):
+    environment = mock.patch.dict(os.environ, COLUMNS="100")
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), environment, warnings.catch_warnings():
         yield
+
+
+def _as_for_users() -> None:
+    """The warnings that an interpreter shows if nobody says otherwise."""
+    warnings.simplefilter("default")
+    for hidden in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+        warnings.simplefilter("ignore", hidden)
 
 
 @contextlib.contextmanager

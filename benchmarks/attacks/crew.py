@@ -5,6 +5,7 @@ import importlib
 import multiprocessing
 import signal
 import time
+import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -97,6 +98,7 @@ def work(pipe: Connection, seed: int, plant: str | None) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _end)
+    warnings.simplefilter("ignore")  # what commands warn of is looked at where they run
     if plant:
         planted(plant)
     try:

@@ -99,7 +99,10 @@ def _impossible(
     """Conjunctions that no row holds; now and then several that leave nothing of a smaller one."""
     if rng.random() < 0.6:
         return ()
-    values = {name: domain.get(name) or sorted({v for v in columns[name] if v is not None}, key=str) for name in names}
+    weights = columns.get("w", [1] * len(columns["a"]))
+    held = [tuple(columns[name][row] for name in names) for row, weight in enumerate(weights) if weight]
+    there = {name: {row[k] for row in held if None not in row} for k, name in enumerate(names)}
+    values = {name: domain.get(name) or sorted(there[name], key=str) for name in names}
     if not all(values.values()):
         return ()
     lines = []

@@ -139,7 +139,7 @@ def _within(case: Case, support: Any, twin: Twin) -> None:
     """The mean of each combination, and the noise around it."""
     from recombine.theory.answers import answers
 
-    if twin.drawn.kind != "number" or not twin.answered or twin.drawn.extreme:
+    if twin.drawn.kind != "number" or twin.constant or twin.drawn.extreme:
         return
     found = answers(support)
     largest = max(abs(row.answer) for row in twin.answered)
@@ -168,8 +168,9 @@ def _predict(case: Case, drawn: Drawn) -> None:
     try:
         found = recombine.predict(support, salience="order:" + ",".join(map(str, weights)), ridge=ridge)
     except recombine.RecombineError as error:
-        few = len({row.answer for row in twin.answered}) < (2 if drawn.kind == "label" else 1)
-        case.expect(few or twin.refusable, f"predict refused a table that is in order: {error.what}; {error.why}")
+        case.expect(
+            twin.constant or twin.refusable, f"predict refused a table that is in order: {error.what}; {error.why}"
+        )
         return None
     _dumped(case, found)
     spoilt = SPOILT.search(" ".join([found.verdict, *found.reasons]))

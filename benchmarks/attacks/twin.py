@@ -57,10 +57,10 @@ class Twin:
 
     @cached_property
     def values(self) -> list[list[str]]:
-        """Each factor's values: those declared, else those in the table."""
+        """Each factor's values: those declared, else those in rows that stand for at least some of an example."""
         found = []
         for k, name in enumerate(self.drawn.factors):
-            there = {row.combination[k] for row in self.rows}
+            there = {row.combination[k] for row in self.rows if row.weight > 0}
             declared = [str(value) for value in self.drawn.domain.get(name, ())]
             found.append(declared + sorted(there - set(declared)))
         return found
@@ -153,6 +153,11 @@ class Twin:
     def answered(self) -> list[Row]:
         """Rows with an answer and some weight."""
         return [row for row in self.rows if row.answer is not None and row.weight > 0]
+
+    @property
+    def constant(self) -> bool:
+        """Whether the target never varies, so that there is nothing to learn."""
+        return len({row.answer for row in self.answered}) < 2
 
     def groups(self, chosen: tuple[int, ...]) -> dict[Combination, list[Row]]:
         """The answered rows by their values of some factors."""
