@@ -2,6 +2,7 @@
 # ruff: noqa: PLC0415 - the library is loaded by those who run cases, and in children after what befalls them
 
 import atexit
+import json
 import os
 import shutil
 import tempfile
@@ -39,23 +40,20 @@ def _result(folder: Path) -> str:
 
 def _file(folder: Path) -> str:
     """The table that stands beside its manifest; a table alone is half a split."""
-    from recombine.splits.writing import manifest
-
-    read = manifest.read(folder / "held.split.json")
-    changed = manifest.difference(read)
-    if changed:
-        raise AssertionError(changed)
-    return str(read.content["provenance"]["source"])
+    return _split(folder / "held.split.json")
 
 
 def _folder(folder: Path) -> str:
+    return _split(folder / "sides.split.json")
+
+
+def _split(note: Path) -> str:
     from recombine.splits.writing import manifest
 
-    read = manifest.read(folder / "sides.split.json")
-    changed = manifest.difference(read)
+    changed = manifest.difference(manifest.read(note))
     if changed:
         raise AssertionError(changed)
-    return str(read.content["provenance"]["source"])
+    return str(json.loads(note.read_text(encoding="utf-8"))["provenance"]["source"])
 
 
 def _page(folder: Path) -> str:
