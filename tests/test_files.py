@@ -274,7 +274,9 @@ def test_a_result_that_does_not_fit(tmp_path, small_files) -> None:
 @pytest.mark.parametrize("out", ["held.csv", "held.parquet", "held"])
 def test_a_split_that_does_not_fit(tmp_path, out) -> None:
     """In a process of its own, whose engine takes the limit for a full disk."""
-    (tmp_path / "t.csv").write_text("a,b,n\n" + "".join(f"{k % 3},{k % 4},{k * 7919 % 1000003}\n" for k in range(40_000)))
+    (tmp_path / "t.csv").write_text(
+        "a,b,n\n" + "".join(f"{k % 3},{k % 4},{k * 7919 % 1000003}\n" for k in range(40_000))
+    )
     (tmp_path / "s.csv").write_text("a,b,n\n" + "".join(f"{k % 3},{k % 4},{k}\n" for k in range(60)))
     code = (
         "import resource, sys; from recombine.cli import main; import recombine.splits.writing.write\n"
