@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from recombine.decoding import MalformedError, revive
 from recombine.factors.space import ANY, Factor, Space, Value
@@ -51,7 +52,7 @@ def load_support(record: Record) -> Support:
     factors = []
     for described in record.data["factors"]:
         name = revive(str, described["name"], at="a factor's name")
-        mine = values.filter(pa.compute.equal(values["factor"], name))
+        mine = values.filter(pc.equal(values["factor"], name))
         declared = revive(bool, described["declared"], at=name)
         factors.append(Factor(name, tuple(map(_from_text, mine["value"].to_pylist())), declared))
     space = Space(tuple(factors), _load_impossible(record, tuple(len(factor.values) for factor in factors)))
