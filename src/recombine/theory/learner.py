@@ -12,6 +12,7 @@ from recombine.factors.support import Support
 from recombine.theory.answers import Answers
 from recombine.theory.fitted import Fitted
 from recombine.theory.margin import margin, refuse_unless_separable
+from recombine.theory.memory import refuse_too_large
 from recombine.theory.salience import Salience
 from recombine.theory.solver import TOLERANCE, Penalty
 from recombine.theory.squared import SMALL, Duals, squared
@@ -109,6 +110,7 @@ def learn(
     if loss == "margin":
         refuse_unless_separable(answers)
     salience.check(support.space.sizes, names=support.space.names)
+    refuse_too_large(support, salience.weights, questions=answers.questions)
     return Learner(trained(support, answers), answers, salience, loss, ridge, seed)
 
 

@@ -28,6 +28,7 @@ from recombine.theory.cube import Cube, product
 from recombine.theory.diagnosis import CANNOT, IMPOSSIBLE, LEAK, NOT_DETERMINED, SHORTCUT, UNSURE, VERDICTS, Diagnosis
 from recombine.theory.learner import Learner, Loss, learn, trained
 from recombine.theory.lines import lines, read_combinations
+from recombine.theory.memory import refuse_too_large
 from recombine.theory.resolve import resolve
 from recombine.theory.salience import Salience
 from recombine.theory.saved import Bad, Known
@@ -219,6 +220,7 @@ def predict(
     weights = resolve(salience, trained(support, own), seed=seed)
     learner = learn(support, own, weights, loss=loss, ridge=ridge, seed=seed)
     codes, sampled = _listed(learner, combinations, known, seed)
+    refuse_too_large(learner.support, weights.weights, questions=own.questions, rows=len(codes))
     tell("predicting", None)
     diagnosis = _diagnosis(learner, codes, known)
     table = lines(diagnosis, contributions=len(codes) * len(weights.weights) <= 2 * 10**7)

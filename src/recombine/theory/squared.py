@@ -23,8 +23,8 @@ Weights = tuple[float, ...]
 
 SMALL = 300
 """Up to this many combinations a matrix is quicker than group sums, and exact to the last digits."""
-_LARGEST_MATRIX = 6_000
-_MANY_SETS = 60
+LARGEST_MATRIX = 6_000
+MANY_SETS = 60
 """With more sets of factors than this (six factors and more) a matrix stays the quicker way for longer."""
 _LIMIT = 1e-6
 _LIMIT_STEPS = 6
@@ -70,13 +70,13 @@ def _checked(found: Duals, tolerance: float) -> Duals:
 
 def _solve(support: Support, weights: Weights, penalty: Penalty, answers: Numbers, tolerance: float) -> Duals:
     negative = min(weights[:-1]) < 0
-    many_sets = sum(1 for weight in weights[:-1] if weight) > _MANY_SETS
-    if len(support) <= (_LARGEST_MATRIX if negative or many_sets else SMALL):
+    many_sets = sum(1 for weight in weights[:-1] if weight) > MANY_SETS
+    if len(support) <= (LARGEST_MATRIX if negative or many_sets else SMALL):
         return _by_matrix(support, weights, penalty, answers)
     if negative:
         raise SettingError(
             f"negative weights with {len(support):,} combinations",
-            why=f"the solver for more than {_LARGEST_MATRIX:,} of them needs weights of zero or more",
+            why=f"the solver for more than {LARGEST_MATRIX:,} of them needs weights of zero or more",
             instead="set the negative ones to zero: salience.clipped()",
         )
     if penalty.typical == 0:
