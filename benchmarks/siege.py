@@ -23,6 +23,7 @@ are drawn again but depend on the machine). The exit code is 1 if anything faile
 import argparse
 import os
 import sys
+import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -90,11 +91,16 @@ def watched(crew: Crew, cases: list[Asked]) -> Iterator[Outcome]:
 
 
 def main() -> int:
-    """Run it."""
+    """Run it, in a scratch folder that goes away whatever becomes of the workers."""
     given = options()
     os.environ["SIEGE_PLANT"] = given.plant or ""
-    if given.case is not None:
-        return alone(given)
+    with tempfile.TemporaryDirectory(prefix="siege-", ignore_cleanup_errors=True) as scratch:
+        os.environ["TMPDIR"] = tempfile.tempdir = scratch
+        return attacked(given) if given.case is None else alone(given)
+
+
+def attacked(given: argparse.Namespace) -> int:
+    """All cases, by all workers."""
     cases, done = chosen(given), list[Outcome]()
     started = time.perf_counter()
     crew = Crew(workers=given.workers, seed=given.seed, plant=given.plant)

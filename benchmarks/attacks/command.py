@@ -46,7 +46,7 @@ def command(words: Sequence[str], *, folder: Path) -> Ended:
     code, died = 0, ""
     with (
         contextlib.chdir(folder),
-        _streams(out, err),
+        _streams(out, err, folder),
         _signals(),
         mock.patch.object(sys, "argv", ["recombine", *words]),
     ):
@@ -95,8 +95,8 @@ def _text(stream: io.TextIOWrapper) -> str:
 
 
 @contextlib.contextmanager
-def _streams(out: io.TextIOWrapper, err: io.TextIOWrapper) -> Iterator[None]:
-    environment = mock.patch.dict(os.environ, COLUMNS="100")
+def _streams(out: io.TextIOWrapper, err: io.TextIOWrapper, home: Path) -> Iterator[None]:
+    environment = mock.patch.dict(os.environ, COLUMNS="100", HOME=str(home))  # `~` is nobody's but the case's
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), environment, warnings.catch_warnings():
         yield
 

@@ -31,7 +31,7 @@ VALUES = (
     "\u2028",
 )  # fmt: skip
 PATHS = (
-    "nowhere.csv", "", ".", "..", "/", "~", "t.csv/", "*", "**", "t[.csv", "t.csv\x00", "x" * 5_000,
+    "nowhere.csv", "", ".", "..", "~", "t.csv/", "*", "**", "t[.csv", "t.csv\x00", "x" * 5_000,
     "x" * 300 + ".csv", "file://t.csv", "file:///nowhere.csv", "file://", "://", "a://b", "t.xlsx", "t", "-", "--",
     "/dev/null", "/dev/stdin", "/proc/self/mem", "\ud800.csv", "null.csv", "empty.csv", "head.csv", "twice.csv",
     "utf16.csv", "binary.parquet", "ragged.csv", "folder", "loop", "*.csv", "{a,b}.csv",
@@ -148,6 +148,8 @@ SECRETS = (
 
 def attack(case: Case) -> None:
     """One hostile question."""
+    case.folder = case.folder / "place"  # so that '..' is a place of its own, too
+    case.folder.mkdir()
     _KINDS[case.number % len(_KINDS)](case)
 
 
