@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 import recombine
+from recombine.cli import options
+from recombine.errors import SettingError
 
 TEN_LINES = """material,garment,label
 wool,coat,warm
@@ -321,3 +323,9 @@ def test_the_readme_shows_what_is_printed(tmp_path) -> None:
     printed = run(tmp_path, *command.split()[2:]).stdout
     for line in filter(None, map(str.strip, shown.splitlines())):
         assert " ".join(line.split()) in " ".join(printed.split())
+
+
+def test_a_line_break_in_a_name() -> None:
+    assert options.names(['"a\nb",c']) == ["a\nb", "c"]
+    with pytest.raises(SettingError, match="put such a name in double quotes"):
+        options.names(["a\nb,c"])

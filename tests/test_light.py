@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+import recombine
+
 HEAVY = ("torch", "pandas", "scipy", "plotly", "matplotlib", "sklearn")
 HELP = """
 import sys
@@ -48,6 +50,16 @@ def test_help_loads_neither_engine_nor_arrays() -> None:
     ask = "\nimport sys; print('loaded', *[n for n in ('ibis', 'duckdb', 'pyarrow', 'numpy') if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", HELP + ask], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "loaded"
+
+
+def test_a_saved_result_loads_where_nothing_else_was_done(tmp_path) -> None:
+    """What a reader needs is imported by the reader, not by chance by whoever made the result."""
+    recombine.audit(recombine.read({"a": ["x", "x", "y"], "b": ["p", "q", "p"]}, factors=["a", "b"])).save(
+        tmp_path / "it"
+    )
+    code = f"import recombine; print(recombine.Audit.load({str(tmp_path / 'it')!r}).verdict)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 MISSING = """

@@ -369,6 +369,16 @@ def test_a_page_does_not_lie_in_the_folder_of_its_result(folder) -> None:
     assert "with --out" in refused("audit", "t.csv", *AB, "--out", "saved.html", "--report", "saved.html")
 
 
+def test_somebody_elses_page_is_replaced_only_when_asked(folder) -> None:
+    (folder / "mine.html").write_text("<h1>mine</h1>")
+    (folder / "lost.html").symlink_to("elsewhere/nothing.html")
+    for page in ("mine.html", "lost.html"):
+        assert "is not a page that recombine drew" in refused("audit", "t.csv", *AB, "--report", page)
+    assert run("audit", "t.csv", *AB, "--report", "mine.html", "--force").exit_code == 0
+    for words in (("audit", "t.csv", *AB), ("plan", "t.csv", *AB), ("predict", "t.csv", *AB, "--target", "y")):
+        assert run(*words, "--report", "mine.html").exit_code == 0, words  # our own is drawn again unasked
+
+
 def test_nothing_is_computed_for_a_place_that_is_refused(folder, monkeypatch) -> None:
     (folder / "mine").mkdir()
     (folder / "mine" / "thesis.tex").write_text("x")

@@ -174,7 +174,7 @@ def test_an_edited_record_is_noticed(saved: Saved, where: int, how: int) -> None
     assert found is None or content == saved.content
 
 
-@PROPERTY
+@settings(PROPERTY, max_examples=70)
 @given(where=WHERE, how=HOW)
 def test_a_change_behind_a_fresh_checksum_ends_in_words_or_in_another_result(
     saved: Saved, where: int, how: int

@@ -21,6 +21,9 @@ RESULT_FILE = "record.json"
 """What a person reads of a saved result; it names all other files."""
 KINDS = frozenset({"audit", "evaluation", "lint", "plan", "prediction", "run", "split"})
 """The kinds of results that can be saved."""
+PAGE_MARK = '<meta name="generator" content="recombine">'
+"""What stands in the head of every page that we draw."""
+_BEGINNING = 4_096
 STORE_FILE, STORE_KIND = "store.json", "recombine run store"
 """The file that makes a folder a run store, and what it says."""
 STORE_FOLDERS = ("runs", "states", "failures", "tmp")
@@ -55,8 +58,11 @@ def check_result_folder(target: Path, kind: str, *, force: bool = False, inputs:
         )
 
 
-def check_page(target: Path, *, inputs: Iterable[Any] = ()) -> None:
-    """Refuse a place for a page that is one of the files that were read, or lies in a run store."""
+def check_page(target: Path, *, force: bool = False, inputs: Iterable[Any] = ()) -> None:
+    """Refuse a place for a page that is one of the files that were read, lies in a run store, or is somebody else's.
+
+    A page that recombine drew is drawn again unasked; anything else is replaced with `force` alone.
+    """
     found = input_at(target, inputs)
     if found is not None:
         raise OutputError(
@@ -65,6 +71,12 @@ def check_page(target: Path, *, inputs: Iterable[Any] = ()) -> None:
             instead="name another file for the page",
         )
     _refuse_store(target)
+    if os.path.lexists(target) and not force and not _is_page(target):
+        raise OutputError(
+            f"'{target}' already exists and is not a page that recombine drew",
+            why="writing there would replace it",
+            instead="name another file for the page, or say --force",
+        )
 
 
 def check_place(target: Path) -> None:
@@ -150,6 +162,15 @@ def _local_path(source: Any) -> Path | None:
     if scheme not in _LOCAL_SCHEMES:
         return None
     return Path(os.path.expanduser(unquote(rest) if scheme == "file" else rest.partition("?")[0]))  # noqa: PTH111
+
+
+def _is_page(path: Path) -> bool:
+    """Whether a file says of itself, near its beginning, that we drew it."""
+    try:
+        with path.open("rb") as file:
+            return PAGE_MARK.encode() in file.read(_BEGINNING)
+    except OSError:
+        return False
 
 
 def _refuse_input(target: Path, inputs: Iterable[Any]) -> None:

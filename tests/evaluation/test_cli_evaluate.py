@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import recombine
 from recombine.cli.app import app
+from recombine.errors import TableError
 from tests.evaluation.twins import predictions
 
 ASK = ("evaluate", "p.csv", "--factors", "colour,shape", "--target", "label", "--prediction", "said", "--draws", "200")
@@ -148,3 +149,8 @@ def test_an_interrupt_ends_in_130(folder):
     _, said = started.communicate(timeout=60)
     assert started.returncode in (130, -signal.SIGINT)
     assert "Traceback" not in said
+
+
+def test_a_condition_that_nothing_fulfils(folder):
+    with pytest.raises(TableError, match="holds no rows that fulfil `where`"):
+        raise run(*SPLIT, "--where", "1 = 0").exception

@@ -19,7 +19,18 @@ def names(given: Iterable[str]) -> list[str]:
     >>> names(["material,garment", "camera"])
     ['material', 'garment', 'camera']
     """
-    return [name for part in given for name in next(csv.reader([part], skipinitialspace=True), []) if name]
+    return [name for part in given for name in _cells(part) if name]
+
+
+def _cells(written: str) -> list[str]:
+    try:
+        return next(csv.reader([written], skipinitialspace=True), [])
+    except csv.Error as error:
+        raise SettingError(
+            f"cannot tell the names in {written!r}",
+            why="a name with a line break in it is not clear where it ends",
+            instead="put such a name in double quotes",
+        ) from error
 
 
 def check_page(path: Path | None) -> None:

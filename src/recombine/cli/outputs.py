@@ -27,7 +27,7 @@ def check(
     read = [*inputs, *(part for part in domain if part.endswith(".json"))]
     options.check_page(report)
     if report is not None:
-        check_page(report, inputs=read)
+        check_page(report, force=force, inputs=read)
     if out is not None:
         recover(out)
         check_result_folder(out, kind, force=force, inputs=read)

@@ -14,7 +14,7 @@ from recombine.evaluation.classes import MISSING, Matched, matched
 from recombine.evaluation.gathering import Gathered
 from recombine.evaluation.outcomes import Mask, Outcomes
 from recombine.evaluation.rowscores import Meant
-from recombine.factors.assembly import encoded, without_missing
+from recombine.factors.assembly import encoded, refuse_no_rows, without_missing
 from recombine.factors.groups import Codes, Groups, Ints, Numbers, group, number, totals
 from recombine.factors.pilot import Centres
 from recombine.factors.space import Space, Value, text
@@ -47,6 +47,7 @@ def outcomes_of(gathered: Gathered, asked: Asked, source: Provenance) -> Reading
     lines = gathered.lines
     side = lines["side"].to_numpy()
     rows = _floats(lines["rows"])
+    refuse_no_rows(rows.astype(np.int64), gathered.source, asked.question)
     _check_answers(lines, side == "test", rows, asked)
     whole, left_out = _whole(lines, gathered, asked, side, rows)
     space, codes = encoded(lines.filter(pa.array(whole)), gathered.keys, asked.question)

@@ -41,12 +41,7 @@ def assemble(answer: Answer, question: Question, command: str | None) -> Support
     """The engine's lines as a support in canonical order."""
     counted = answer.counted
     rows = _whole(counted["rows"])
-    if not rows.sum():
-        raise TableError(
-            f"'{answer.source}' holds no rows" + (" that fulfil `where`" if question.where else ""),
-            why="there is nothing to count",
-            instead="loosen `where`" if question.where else "give a table with rows",
-        )
+    refuse_no_rows(rows, answer.source, question)
     if len(counted) > MOST_COMBINATIONS:
         raise TableError(
             f"'{answer.source}' has more than {MOST_COMBINATIONS:,} distinct combinations",
@@ -68,6 +63,16 @@ def assemble(answer: Answer, question: Question, command: str | None) -> Support
         left_out=left_out,
         source=Provenance(source=answer.source, settings=question.settings(), command=command),
     )
+
+
+def refuse_no_rows(rows: Ints, source: str, question: Question) -> None:
+    """A table, or what a condition leaves of it, must hold something."""
+    if not rows.sum():
+        raise TableError(
+            f"'{source}' holds no rows" + (" that fulfil `where`" if question.where else ""),
+            why="there is nothing to count",
+            instead="loosen `where`" if question.where else "give a table with rows",
+        )
 
 
 def without_missing(

@@ -5,6 +5,7 @@ are lent to DuckDB without a copy.
 """
 
 import glob
+import os
 import shlex
 import stat
 import tempfile
@@ -298,22 +299,7 @@ def _existing(pattern: str) -> str:
     path = Path(pattern).expanduser()
     _check_plain(path, pattern)
     if path.is_dir():
-        kinds = [suffix for suffix in _IN_FOLDERS if any(path.rglob(f"*{suffix}"))]
-        if len(kinds) > 1:
-            raise SourceError(
-                f"the folder '{pattern}' holds {' and '.join(kinds)} files",
-                why="it is not clear which of them are the table",
-                instead=f"name them, for example '{path}/*{kinds[0]}'",
-            )
-        if kinds:
-            for one in path.rglob(f"*{kinds[0]}"):
-                _check_plain(one, str(one))
-            return str(Path(glob.escape(str(path))) / "**" / f"*{kinds[0]}")
-        raise SourceError(
-            f"no table in the folder '{pattern}'",
-            why="it holds no .parquet, .csv or .jsonl file",
-            instead="name a file, or a folder that holds such files",
-        )
+        return _of_folder(path, pattern)
     if path.is_file():
         if path.stat().st_size == 0:
             raise TableError(
@@ -354,6 +340,33 @@ def _check_plain(path: Path, given: str) -> None:
 def _shortened(name: str) -> str:
     """A name as a message can hold it."""
     return name if len(name) <= _SHOWN else f"{name[: _SHOWN // 2]}…{name[-_SHOWN // 2 :]}"
+
+
+def _of_folder(path: Path, pattern: str) -> str:
+    """The one kind of table that a folder holds, as a pattern that DuckDB understands."""
+    within = _files_within(path)
+    kinds = [suffix for suffix in _IN_FOLDERS if any(one.name.endswith(suffix) for one in within)]
+    if len(kinds) > 1:
+        raise SourceError(
+            f"the folder '{pattern}' holds {' and '.join(kinds)} files",
+            why="it is not clear which of them are the table",
+            instead=f"name them, for example '{path}/*{kinds[0]}'",
+        )
+    if kinds:
+        for one in within:
+            if one.name.endswith(kinds[0]):
+                _check_plain(one, str(one))
+        return str(Path(glob.escape(str(path))) / "**" / f"*{kinds[0]}")
+    raise SourceError(
+        f"no table in the folder '{pattern}'",
+        why="it holds no .parquet, .csv or .jsonl file",
+        instead="name a file, or a folder that holds such files",
+    )
+
+
+def _files_within(folder: Path) -> list[Path]:
+    """Every file below a folder; one that vanishes while it is listed is none of the table."""
+    return [Path(place, name) for place, _, names in os.walk(folder) for name in names]
 
 
 def _suggest_file(path: Path, suffixes: Iterable[str] = _READERS) -> str:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from recombine.factors.groups import Codes, Ints
+from recombine.factors.groups import Codes, Ints, Numbers
 from recombine.factors.support import Support
 from recombine.theory.answers import class_names
 from recombine.theory.diagnosis import Diagnosis
@@ -68,12 +69,12 @@ class Cube:
         return pa.table(
             {
                 "verdict": diagnosis.verdicts,
-                "prediction": own.best(diagnosis.scores).astype(np.float32),
+                "prediction": drawn(own.best(diagnosis.scores)),
                 "label": diagnosis.predicted.astype(np.int16),
-                "sd": sd.astype(np.float32),
-                "truth": diagnosis.truth.astype(np.float32),
+                "sd": drawn(sd),
+                "truth": drawn(diagnosis.truth),
                 "count": counts,
-                "unleaked": own.best(diagnosis.unleaked).astype(np.float32),
+                "unleaked": drawn(own.best(diagnosis.unleaked)),
             }
         )
 
@@ -82,7 +83,7 @@ class Cube:
         sets, scores, values = [], [], []
         for place, mask in enumerate(self.masks):
             codes = self._of_set(mask)
-            found = learner.fitted.contribution(mask, codes).astype(np.float32)
+            found = drawn(learner.fitted.contribution(mask, codes))
             sets.append(np.full(found.size, place, dtype=np.int32))
             scores.append(np.repeat(np.arange(found.shape[1], dtype=np.int16), len(codes)))
             values.append(found.T.ravel())
@@ -92,6 +93,16 @@ class Cube:
         """The sub-cube of some of the factors; the others stand at their first value, which nobody looks at."""
         chosen = [v if mask >> k & 1 else v[:1] for k, v in enumerate(self.values)]
         return product(tuple(chosen))
+
+
+def drawn(numbers: Numbers) -> npt.NDArray[np.float32]:
+    """Numbers with the digits that a picture needs; what is beyond a float32 stands at its end, and never at infinity.
+
+    >>> float(drawn(np.array([1e300]))[0]) < float("inf")
+    True
+    """
+    most = np.finfo(np.float32).max
+    return np.clip(numbers, -most, most).astype(np.float32)
 
 
 def product(values: tuple[Ints, ...]) -> Codes:
