@@ -1,9 +1,11 @@
 """Print pip constraints that hold every run-time dependency at the oldest version that pyproject.toml allows.
 
 Where a dependency is named more than once, as when a group asks for more than the core does, the highest
-floor counts.
+floor counts. With `--core` only the core's own dependencies and floors are looked at: what a user gets who
+installs nothing else.
 """
 
+import argparse
 import sys
 import tomllib
 from pathlib import Path
@@ -15,13 +17,17 @@ from pip._vendor.packaging.version import Version
 
 def main() -> None:
     """Read the floors and print them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--core", action="store_true", help="leave out what the extras and groups ask for")
+    core = parser.parse_args().core
     content = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
-    extras = content["project"]["optional-dependencies"].values()
+    extras = [] if core else content["project"]["optional-dependencies"].values()
+    groups = [] if core else content["dependency-groups"].values()
     named = [*content["project"]["dependencies"], *(line for lines in extras for line in lines)]
     runtime = [line for line in named if Requirement(line).name != content["project"]["name"]]
     held = {canonicalize_name(Requirement(line).name) for line in runtime}
     floors: dict[str, Version] = {}
-    for line in [*runtime, *(line for lines in content["dependency-groups"].values() for line in lines)]:
+    for line in [*runtime, *(line for lines in groups for line in lines)]:
         needed = Requirement(line)
         name = canonicalize_name(needed.name)
         for bound in needed.specifier:

@@ -202,6 +202,7 @@ def test_the_gate(tmp_path, lines: str, gate: str, code: int) -> None:
         ((*ASK, "--impossible", "nowhere.csv"), ["cannot read 'nowhere.csv'"]),
         ((*ASK, "--report", "products.csv/page.html"), ["cannot write"]),
         ((*ASK, "--out", "."), ["already exists and is not a saved result"]),
+        ((*ASK, "--out", ".", "--force"), ["already exists and is not a saved result"]),
         ((*ASK, "--where", "colour = 3"), ["where="]),
         ((*ASK, "--missing", "perhaps"), ["write 'leave out' or 'value'"]),
         ((*ASK, "--target-kind", "maybe", "--target", "label"), ["write 'label' or 'number'"]),

@@ -25,9 +25,13 @@ def test_a_record_comes_back_as_it_was(tmp_path) -> None:
     assert loaded == record
 
 
-def test_a_saved_result_can_be_replaced_by_another(tmp_path) -> None:
+def test_a_saved_result_can_be_replaced_by_another_if_asked(tmp_path) -> None:
     records.save(a_record(verdict="one"), tmp_path / "out")
-    records.save(a_record(verdict="two"), tmp_path / "out")
+    with pytest.raises(OutputError, match="already exists") as caught:
+        records.save(a_record(verdict="two"), tmp_path / "out")
+    assert "force=True" in caught.value.instead
+    assert records.load(tmp_path / "out", "audit").data["verdict"] == "one"
+    records.save(a_record(verdict="two"), tmp_path / "out", force=True)
     assert records.load(tmp_path / "out", "audit").data["verdict"] == "two"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
@@ -54,8 +58,10 @@ def test_nothing_is_left_behind_when_writing_fails(tmp_path) -> None:
         (lambda folder: (folder / "record.json").write_text("[]"), "is damaged"),
         (lambda folder: (folder / "numbers.parquet").unlink(), "is damaged"),
         (lambda folder: (folder / "numbers.parquet").write_bytes(b"PAR1"), "is damaged"),
-        (lambda folder: edit(folder, kind="plan"), "not an audit that this version can read"),
-        (lambda folder: edit(folder, format=99), "not an audit that this version can read"),
+        (lambda folder: edit(folder, kind="plan"), "is not an audit"),
+        (lambda folder: edit(folder, format=1), "an audit of an older version"),
+        (lambda folder: edit(folder, format=99), "an audit of a newer version"),
+        (lambda folder: edit(folder, verdict="fine"), "changed after it was written"),
     ],
 )
 def test_what_is_damaged_or_strange_is_refused(tmp_path, damage, message: str) -> None:

@@ -3,10 +3,15 @@
 Each is a frozen dataclass whose fields are its settings. As a *spec* it is a mapping with its name and its settings,
 which is how it stands in a sweep's file and in a run's configuration. A catalogue turns the one into the other; it
 names classes by their module, so that listing the names loads nothing.
+
+What is chosen so produces numbers, and a stored run is found again by what produced its numbers. So each entry has a
+*numerics version*, raised by hand when its numbers change (`numerics`; 1 where it is not listed): comments and
+refactorings then keep every stored run, and a changed formula keeps none of those it touches. A test holds each entry
+to golden numbers of its version.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from importlib import import_module
 from pathlib import PurePath
 from typing import Any
@@ -31,6 +36,18 @@ class Catalogue:
 
     kind: str
     entries: Mapping[str, str]
+    numerics: Mapping[str, int] = field(default_factory=dict)
+
+    def numerics_version(self, spec: Spec) -> str:
+        """The version of the numbers behind a spec: its own, then those of the things that stand in its settings.
+
+        >>> catalogue = Catalogue("model", {"mlp": "…", "pair": "…"}, numerics={"mlp": 3})
+        >>> catalogue.numerics_version({"name": "pair", "backbone": {"name": "mlp"}})
+        '1+3'
+        """
+        nested = [part for part in spec.values() if isinstance(part, Mapping) and part.get("name") in self.entries]
+        own = self.numerics.get(str(spec["name"]), 1)
+        return "+".join([str(own), *map(self.numerics_version, nested)])
 
     def load(self, name: str) -> type[Any]:
         """The class behind a name."""

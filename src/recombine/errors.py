@@ -9,11 +9,14 @@
     ├── RecordError        a saved result cannot be loaded
     └── OutputError        a result cannot be written
 
-Each error says three things: what was given, why it is wrong, and what to write instead.
+Each error says three things: what was given, why it is wrong, and what to write instead. None of them says a password,
+whoever's words they are.
 """
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+from recombine.redaction import redacted_words
 
 
 class RecombineError(Exception):
@@ -26,8 +29,8 @@ class RecombineError(Exception):
     """
 
     def __init__(self, what: str, *, why: str, instead: str) -> None:
-        super().__init__(what, why, instead)
-        self.what, self.why, self.instead = what, why, instead
+        self.what, self.why, self.instead = map(redacted_words, (what, why, instead))
+        super().__init__(self.what, self.why, self.instead)
 
     def __str__(self) -> str:
         return f"{self.what}\n  why      {self.why}\n  instead  {self.instead}"
@@ -77,15 +80,3 @@ def nearest(wrong: str, known: Iterable[str], *, most: int = 8) -> str:
     shown = ", ".join(repr(name) for name in names[:most])
     more = f" … ({len(names):,} in all)" if len(names) > most else ""
     return f"write one of {shown}{more}"
-
-
-def without_password(uri: str) -> str:
-    """A URI that can be shown and saved.
-
-    >>> without_password("postgresql://me:secret@host/db")
-    'postgresql://me:…@host/db'
-    """
-    head, separator, rest = uri.partition("://")
-    login, at, host = rest.rpartition("@")
-    user, colon, _ = login.partition(":")
-    return f"{head}{separator}{user}{colon}{'…' if colon else ''}{at}{host}"

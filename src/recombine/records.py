@@ -2,31 +2,37 @@
 
 A record is a folder: `record.json` (what a person reads) and one Parquet file for each table (what a machine reads).
 Every result of recombine can turn itself into a `Record` and back, so saving, loading and drawing are written once.
+`record.json` holds the checksums of the tables and one of itself, so that what was edited since is noticed.
 
-A folder is written beside its final place and moved there in one step: what is cut off leaves nothing half-written.
+A folder is written beside its final place and moved there whole (`recombine.files`), and takes the place of nothing but
+a result of its own kind that was asked to be replaced (`recombine.overwriting`).
 """
 
 import hashlib
-import json
-import shutil
-import tempfile
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Union, final, get_args, get_origin, get_type_hints
+from typing import Any, Protocol, TypeVar, final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from recombine._version import __version__
-from recombine.errors import OutputError, RecordError
-from recombine.files import cannot_write
+from recombine.decoding import FileName, MalformedError, beside, decoding, parsed, revive, sealed, shown, unsealed
+from recombine.errors import RecordError
+from recombine.files import explained, staged
+from recombine.overwriting import RESULT_FILE, check_result_folder
+from recombine.redaction import redacted_words
+from recombine.words import json_text, known_numbers
 
-FORMAT = 1
-FILE = "record.json"
+FORMAT = 2
+"""2 since records hold a checksum of themselves."""
+FILE = RESULT_FILE
+_AGAIN = "make the result again, or restore the file from a copy"
 
 
 def _now() -> str:
@@ -35,7 +41,7 @@ def _now() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """Where a result came from: enough to make it again.
+    """Where a result came from: enough to make it again, but for passwords.
 
     >>> Provenance(source="shoes.csv", settings={"factors": ["material", "type"]}).source
     'shoes.csv'
@@ -46,6 +52,19 @@ class Provenance:
     command: str | None = None
     created: str = field(default_factory=_now)
     version: str = __version__
+
+    def __post_init__(self) -> None:
+        for name in ("source", "settings", "command"):
+            object.__setattr__(self, name, _redacted(getattr(self, name)))
+
+
+def _redacted(value: Any) -> Any:
+    """Every text in plain data without the passwords of the addresses that it holds."""
+    if isinstance(value, str):
+        return redacted_words(value)
+    if isinstance(value, Mapping):
+        return {name: _redacted(item) for name, item in value.items()}
+    return type(value)(map(_redacted, value)) if type(value) in (list, tuple) else value
 
 
 @dataclass(frozen=True)
@@ -80,9 +99,12 @@ class Result(ABC):
         """The result as plain data, which can be saved, drawn and loaded."""
 
     @final
-    def save(self, folder: str | Path) -> Path:
-        """Write it as a folder: JSON for people, Parquet for machines."""
-        return save(self.record(), folder)
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Write it as a folder: JSON for people, Parquet for machines.
+
+        `force` replaces a saved result of the same kind; nothing else is ever replaced.
+        """
+        return save(self.record(), folder, force=force)
 
     @final
     def __eq__(self, other: object) -> bool:
@@ -95,26 +117,27 @@ class Result(ABC):
     __hash__ = None  # type: ignore[assignment]
 
 
-def save(record: Record, folder: str | Path) -> Path:
-    """Write a record as a folder, all of it or nothing."""
-    target = Path(folder)
-    _refuse_foreign(target)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    except OSError as error:
-        raise cannot_write(target, error) from error
-    try:
+def save(record: Record, folder: str | Path, *, force: bool = False) -> Path:
+    """Write a record as a folder, all of it or nothing; `force` replaces one of the same kind."""
+    source = record.provenance.source
+    # a task or a table of a database may bear a folder's name
+    read = [] if os.path.isdir(source) else [source]  # noqa: PTH112 - it never raises
+    with written_whole(folder, record.kind, force=force, inputs=read) as staging:
         _write(record, staging)
-        staging.chmod(0o755)
-        if target.exists():
-            shutil.rmtree(target)
-        staging.rename(target)
-    except OSError as error:
-        raise cannot_write(target, error) from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-    return target
+    return Path(folder)
+
+
+@contextmanager
+def written_whole(folder: str | Path, kind: str, *, force: bool = False, inputs: Iterable[Any] = ()) -> Iterator[Path]:
+    """A folder to write the files of a result into, which is moved to its place when all of them are there."""
+    target, read = Path(folder), tuple(inputs)
+
+    def check() -> None:
+        check_result_folder(target, kind, force=force, inputs=read)
+
+    with staged(target, force=force, check=check) as new, explained(target):
+        (new / target.name).mkdir()
+        yield new / target.name
 
 
 def load(folder: str | Path, kind: str) -> Record:
@@ -124,19 +147,78 @@ def load(folder: str | Path, kind: str) -> Record:
         raise RecordError(
             f"no saved {kind} in '{folder}'",
             why=f"the folder holds no {FILE}",
-            instead=f"give the folder that was written by `recombine {_verb(kind)} … --out FOLDER`",
+            instead=f"give the folder that was written by `{_command(kind)}`",
         )
-    content = _read_json(path)
-    if content.pop("kind", None) != kind or content.pop("format", None) != FORMAT:
+    with decoding(f"'{path}' is damaged", instead=_AGAIN):
+        content = parsed(beside(path.parent, FileName(FILE)).read_bytes())
+        refuse_other_formats(content, kind, place=folder)
+        content = unsealed(content)
+        del content["kind"], content["format"]
+        provenance = revive(Provenance, content.pop("provenance"), at="provenance")
+        sums = revive(Mapping[FileName, str], content.pop("tables"), at="tables")
+        data = revive(Mapping[str, Any], content)
+        tables = {str(name): _read_table(path.parent, name, digest) for name, digest in sums.items()}
+    return Record(kind, data, tables, provenance)
+
+
+class _Recorded(Protocol):
+    def record(self) -> Record: ...
+
+
+_R = TypeVar("_R", bound=_Recorded)
+
+
+def loaded(
+    folder: str | Path,
+    kind: str,
+    make: Callable[[Record], _R],
+    *,
+    again: Callable[[_R], Record] = lambda result: result.record(),
+) -> _R:
+    """A result made of its record, and believed if it would write the same record `again`.
+
+    Most of what a record holds follows from the rest of it: the labels of a map from its values, a side's score from
+    its sums. So the comparison finds what no type can tell, and what it lets pass can be saved and drawn.
+    """
+    record = load(folder, kind)
+    with decoding(f"'{Path(folder) / FILE}' is damaged", instead=_AGAIN):
+        result = make(record)
+        _refuse_unlike(record, again(result))
+    return result
+
+
+def refuse_other_formats(content: Mapping[str, Any], kind: str, *, place: object) -> None:
+    """Stop what is of another kind or of another version, and say how to get one that is not."""
+    if content.get("kind") != kind:
         raise RecordError(
-            f"'{folder}' is not {_article(kind)} that this version can read",
-            why=f"it was saved as another kind, or in another format than {FORMAT}",
-            instead=f"make it again with `recombine {_verb(kind)} … --out FOLDER`",
+            f"'{place}' is not {_article(kind)}",
+            why="it was saved as another kind of result, or by another program",
+            instead=f"give what was written by `{_command(kind)}`",
         )
-    provenance = Provenance(**content.pop("provenance"))
-    sums = content.pop("tables", {})
-    tables = {name: _read_table(Path(folder), name, digest) for name, digest in sums.items()}
-    return Record(kind, content, tables, provenance)
+    found = content.get("format")
+    if type(found) is int and found != FORMAT:
+        age, instead = (
+            ("an older", f"make it again with `{_command(kind)}`")
+            if found < FORMAT
+            else ("a newer", f"pip install --upgrade recombine, or make it again with `{_command(kind)}`")
+        )
+        raise RecordError(
+            f"'{place}' is {_article(kind)} of {age} version",
+            why=f"its format is {shown(found)}, and recombine {__version__} reads format {FORMAT}",
+            instead=instead,
+        )
+    if found != FORMAT:
+        raise MalformedError("it does not say which format it has")
+
+
+def _refuse_unlike(record: Record, again: Record) -> None:
+    for name, value in again.data.items():
+        if record.data.get(name) != plain(value):
+            raise MalformedError(f"its {name!r} does not follow from the rest of it")
+    for name, table in again.tables.items():
+        found = record.tables[name]
+        if found.num_rows != table.num_rows or not found.schema.equals(table.schema):
+            raise MalformedError(f"its table {name!r} does not follow from the rest of it")
 
 
 def plain(value: Any) -> Any:
@@ -152,57 +234,23 @@ def plain(value: Any) -> Any:
     return {name: plain(item) for name, item in value.items()} if isinstance(value, Mapping) else value
 
 
-def revive(kind: Any, plain: Any) -> Any:
-    """A frozen dataclass, or a container of them, from the plain data that `dataclasses.asdict` made of it.
-
-    >>> revive(Provenance, {"source": "shoes.csv", "version": "0.1.0"}).source
-    'shoes.csv'
-    """
-    if is_dataclass(kind) and isinstance(kind, type):
-        hints = get_type_hints(kind)
-        return kind(**{name: revive(hints[name], value) for name, value in plain.items()})
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin in (Union, UnionType):
-        chosen = next((option for option in arguments if option is not NoneType), Any)
-        return None if plain is None else revive(chosen, plain)
-    if origin is tuple:
-        each = [arguments[0]] * len(plain) if arguments[-1] is Ellipsis else arguments
-        return tuple(revive(item, value) for item, value in zip(each, plain, strict=True))
-    if origin is Mapping:
-        return {name: revive(arguments[1], value) for name, value in plain.items()}
-    return plain
-
-
 def _write(record: Record, folder: Path) -> None:
     sums = {}
     for name, table in record.tables.items():
-        path = folder / f"{name}.parquet"
+        path = folder / FileName(f"{name}.parquet")
         pq.write_table(table, path, compression="zstd")
         sums[name] = _digest(path)
-    text = json.dumps(record.to_json() | {"tables": sums}, indent=2, ensure_ascii=False, allow_nan=False)
+    text = json_text(sealed(known_numbers(record.to_json() | {"tables": sums})))
     (folder / FILE).write_text(text + "\n", encoding="utf-8")
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise _damaged(path, error) from error
-    if not isinstance(content, dict):
-        raise _damaged(path, "it holds no object")
-    return content
-
-
-def _read_table(folder: Path, name: str, digest: str) -> pa.Table:
+def _read_table(folder: Path, name: FileName, digest: str) -> pa.Table:
     path = folder / f"{name}.parquet"
-    try:
-        found = _digest(path)
-        table = pq.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        raise _damaged(path, error) from error
-    if found != digest:
-        raise _damaged(path, f"its checksum is not the one noted in {FILE}")
-    return table
+    with decoding(f"'{path}' is damaged", instead=_AGAIN):
+        beside(folder, FileName(path.name))
+        if _digest(path) != digest:
+            raise MalformedError(f"its checksum is not the one noted in {FILE}")
+        return pq.ParquetFile(path).read()
 
 
 def _digest(path: Path) -> str:
@@ -210,32 +258,10 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _refuse_foreign(target: Path) -> None:
-    """Never delete a folder that recombine did not write."""
-    if not target.exists() or (target.is_dir() and not any(target.iterdir())) or (target / FILE).is_file():
-        return
-    raise OutputError(
-        f"'{target}' already exists and is not a saved result",
-        why="writing there would replace files that recombine did not make",
-        instead=f"name a folder that does not exist yet, for example '{_free_place(target)}'",
-    )
-
-
-def _free_place(target: Path) -> Path:
-    return target / "recombine" if target.is_dir() else target.with_name(f"{target.stem}-recombine")
-
-
-def _damaged(path: Path, reason: object) -> RecordError:
-    return RecordError(
-        f"'{path}' is damaged",
-        why=str(reason),
-        instead="make the result again, or restore the file from a copy",
-    )
-
-
-def _verb(kind: str) -> str:
+def _command(kind: str) -> str:
     """The command that makes a kind of result."""
-    return {"evaluation": "evaluate", "prediction": "predict"}.get(kind, kind)
+    verb = {"evaluation": "evaluate", "prediction": "predict", "run": "runs show STORE KEY"}.get(kind, f"{kind} …")
+    return f"recombine {verb if ' ' in verb else f'{verb} …'} --out {'FILE' if kind == 'split' else 'FOLDER'}"
 
 
 def _article(kind: str) -> str:

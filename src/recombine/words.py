@@ -1,6 +1,9 @@
 """How amounts are written for people, the same in every sentence, table and page."""
 
-from collections.abc import Sequence
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 def percent(share: float) -> str:
@@ -54,3 +57,21 @@ def listing(items: Sequence[str]) -> str:
     if not items:
         return "none"
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def json_text(content: Any) -> str:
+    """Plain data as JSON that every reader takes: a number that is not known, or not finite, is null.
+
+    >>> json_text({"share": float("nan"), "bound": float("inf")}).split()
+    ['{', '"share":', 'null,', '"bound":', 'null', '}']
+    """
+    return json.dumps(known_numbers(content), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def known_numbers(content: Any) -> Any:
+    """Plain data in which a number that is not known, or not finite, is None."""
+    if isinstance(content, Mapping):
+        return {name: known_numbers(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [known_numbers(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recombine.decoding import revive
 from recombine.evaluation.causes import additivity as module
 from recombine.evaluation.causes.additivity import Additivity, additivity
 from recombine.evaluation.outcomes import Outcomes, Score
 from recombine.factors.support import NumberTarget, Support
-from recombine.records import revive
 from recombine.theory.realisable import SeenParts
 from tests.evaluation.test_anatomy import label_outcomes
 from tests.tables import every, support_of

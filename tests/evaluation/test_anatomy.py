@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recombine.decoding import revive
 from recombine.evaluation.causes import explanations as habits
 from recombine.evaluation.causes.anatomy import Anatomy, anatomy
 from recombine.evaluation.causes.explanations import Memory, explanations, unseen_lines
 from recombine.evaluation.outcomes import Outcomes, Score
 from recombine.factors.support import LabelTarget, Support
-from recombine.records import revive
 from tests.tables import every, labels, numbers, support_of
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 import recombine
+from recombine.decoding import revive
 from recombine.errors import SettingError
 from recombine.evaluation.causes import beside_theory as module
 from recombine.evaluation.causes.beside_theory import BesideTheory, beside, spearman
-from recombine.records import revive
 from tests.evaluation.test_additivity import number_outcomes
 from tests.evaluation.test_anatomy import label_outcomes
 from tests.tables import every, labels, numbers

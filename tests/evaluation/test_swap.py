@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recombine.decoding import revive
 from recombine.evaluation.causes.swap import SwapTest, swap_test
-from recombine.records import revive
 from tests.evaluation.test_additivity import number_outcomes
 from tests.evaluation.test_anatomy import label_outcomes
 from tests.tables import every, support_of

@@ -1,10 +1,13 @@
 """What a user can get wrong: each mistake is explained, and untidy but honest tables just work."""
 
+import gzip
 import itertools
 import json
+import os
 import time
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
+from datetime import time as dtime
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +22,12 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
-from recombine import read
+from recombine import audit, predict, read
 from recombine.errors import ColumnError, RecombineError, SettingError, SourceError, SpaceError, TableError
+from recombine.factors.support import LabelTarget
 from tests import servers
 
 GOOD: dict[str, list[Any]] = {
@@ -397,6 +403,33 @@ def test_times_and_null_columns() -> None:
     refused(ColumnError, "'garment' holds", source=with_column(garment=clock))
 
 
+def test_times_of_day_are_values_where_that_is_asked(tmp_path: Path) -> None:
+    hours = [dtime(9), dtime(17, 30), dtime(9), dtime(17, 30)]
+    support = read(with_column(at=hours), factors=["material", "at"], bins={"at": "values"})
+    assert support.space.factors[1].values == ("09:00:00", "17:30:00")
+    audit(support).save(tmp_path / "audit")
+    found = read(with_column(at=hours), factors=FACTORS, target="at", target_kind="label").target
+    assert isinstance(found, LabelTarget)
+    assert found.classes == ("09:00:00", "17:30:00")
+
+
+def test_whole_numbers_beyond_63_bits(tmp_path: Path) -> None:
+    large = pa.array([2**63, 2**64 - 1, 2**63, 2**64 - 1], pa.uint64())
+    as_factor: dict[str, Any] = {"factors": ["material", "big"], "target": "price"}
+    as_target: dict[str, Any] = {"factors": FACTORS, "target": "big"}
+    for asked, column in ((as_factor, "big"), (as_target, "prediction")):
+        found = predict(read(with_column(big=large), weight="big", **asked))
+        found.save(tmp_path / column)
+        assert 2**64 - 1 in found.table[column].to_pylist()
+    path = write(tmp_path / "big.csv", f"material,big\nwool,{2**64}\nsilk,1\n")
+    refused(SourceError, "64 bits", "turn that column into text", source=path, factors=["material", "big"])
+
+
+def test_half_precision() -> None:
+    small = np.array([1, 2, 1, 2], dtype=np.float16)
+    assert read(with_column(small=small), factors=["material", "small"], bins={"small": "values"}).space.sizes == (2, 2)
+
+
 def test_everything_is_missing() -> None:
     table = with_column(material=pa.array([None, None, "wool", "silk"]), garment=pa.array(["hat", "coat", None, None]))
     refused(TableError, "no row holds a whole combination", "missing='value'", "2 of 4", source=table)
@@ -463,6 +496,63 @@ def test_names_that_differ_only_in_case() -> None:
     refused(ColumnError, "'A' and 'a' have one name", "rename", source=table, factors=["A", "a"])
     refused(ColumnError, "'A' and 'a'", source=table, factors=["A", "b"], where="a = 'u'")
     assert read(table, factors=["a", "b"]).space.factors[0].values == ("u", "v")
+
+
+TWINS = {
+    "twice": ["material", "garment", "material", "other"],
+    "case": ["material", "garment", "Material", "other"],
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz", "parquet", "jsonl"])
+@pytest.mark.parametrize("kind", TWINS)
+def test_names_that_stand_twice_in_a_file(kind: str, ending: str, tmp_path: Path) -> None:
+    path, names = tmp_path / f"twins.{ending}", TWINS[kind]
+    rows = [["wool", "coat", "x", "k"], ["silk", "hat", "y", "l"], ["wool", "hat", "z", "k"]]
+    if ending == "parquet":
+        pq.write_table(pa.table([list(column) for column in zip(*rows, strict=True)], names=names), path)
+    elif ending == "jsonl":
+        lines = ["{" + ", ".join(f'"{n}": "{v}"' for n, v in zip(names, row, strict=True)) + "}" for row in rows]
+        write(path, "\n".join(lines))
+    else:
+        mark = "\t" if ending == "tsv" else ","
+        text = "\n".join(mark.join(line) for line in [names, *rows]) + "\n"
+        write(path, gzip.compress(text.encode()) if ending.endswith("gz") else text)
+    if (kind, ending) == ("twice", "jsonl"):
+        refused(SourceError, "duplicate key", source=path)  # in the engine's own words
+        return
+    words = ("'material' stands twice",) if kind == "twice" else ("'material' and 'Material'", "have one name")
+    refused(ColumnError, *words, "rename one", source=path)
+    refused(ColumnError, *words, source=path, factors=["garment", "other"], where="material = 'wool'")
+    assert len(read(path, factors=["garment", "other"])) == 3  # nobody asked for the twins
+
+
+def test_names_that_only_look_renamed(tmp_path: Path) -> None:
+    table = {"material": ["wool", "silk"], "material_1": ["x", "y"], "garment": ["coat", "hat"]}
+    path = write(tmp_path / "honest.csv", pd.DataFrame(table).to_csv(index=False))
+    assert read(path, factors=["material", "material_1"]).space.factors[1].values == ("x", "y")
+    inner = pa.array([{"material": 1}, {"material": 2}])
+    pq.write_table(pa.table(table | {"nested": inner}), tmp_path / "honest.parquet")
+    assert len(read(tmp_path / "honest.parquet", factors=["material", "material_1"], where="garment <> ''")) == 2
+
+
+def test_pipes_and_devices_are_said_to_be_such(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")  # nobody writes into it: opening it would wait for ever
+    for source in (tmp_path / "pipe.csv", str(tmp_path / "*.csv"), tmp_path, f"file://{tmp_path}/pipe.csv"):
+        refused(SourceError, "is a pipe, not a file", "read only once", "> table.csv", source=source)
+    os.mkfifo(tmp_path / "pipe.duckdb")
+    refused(SourceError, "is a pipe", source=tmp_path / "pipe.duckdb", table="t")
+    refused(SourceError, "is a device", source="/dev/null")
+    read_end, write_end = os.pipe()
+    try:
+        refused(SourceError, "is a pipe", source=f"/dev/fd/{read_end}")
+    finally:
+        os.close(read_end), os.close(write_end)
+
+
+@pytest.mark.parametrize("name", ["x" * 5_000 + ".csv", "a\0b.csv", "x" * 5_000 + ".duckdb", "x" * 5_000 + "*.csv"])
+def test_paths_that_no_file_can_have(name: str, tmp_path: Path) -> None:
+    refused(SourceError, source=str(tmp_path / name), **({"table": "t"} if "duckdb" in name else {}))
 
 
 def test_decimals_are_numbers() -> None:
@@ -566,6 +656,43 @@ def test_where() -> None:
     assert read(GOOD, factors=FACTORS, where="price < 4 -- a remark").rows == 3
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        "price > 1 LIMIT 1",
+        "price > 1 UNION ALL SELECT * FROM recombine_source",
+        "price > 1) OR (price > 2",
+        "price > 1) UNION ALL SELECT * FROM recombine_source WHERE (price > 1",
+        "price > 1 ORDER BY price",
+        "price > 1 GROUP BY ALL",
+        "price > 1, price < 4",
+        "price > 1; SELECT 1",
+        "price > 1 /*",
+        "price > 1 AND label = 'warm",
+        "-- nothing but a remark",
+        "(price > 1",
+        "price",
+        "label",
+        "SELECT price FROM recombine_source",
+    ],
+)
+def test_a_condition_is_one_condition(where: str) -> None:
+    refused(SettingError, "where=", "split = 'train'", where=where)
+
+
+def test_brackets_commas_and_semicolons_within_a_text_are_no_words() -> None:
+    assert read(GOOD, factors=FACTORS, where="label <> 'a); (b, c' AND (price < 4 OR price IN (9, 10))").rows == 3
+    assert read(GOOD, factors=FACTORS, where="price < 4 OR price < 2").rows == 3
+
+
+@pytest.mark.parametrize("where", ["random() < 0.7", "price > 0 AND RANDOM ( ) < 0.7", "gen_random_uuid() IS NOT NULL"])
+def test_a_condition_that_answers_anew_each_time(where: str) -> None:
+    refused(SettingError, "where=", "asked more than once", "hash(id)", where=where)
+    refused(SettingError, "asked more than once", where=lambda table: ibis.random() < 0.7)
+    assert read(GOOD | {"random": [1, 2, 3, 4]}, factors=FACTORS, where="random IN (1, 2, 3)").rows == 3
+    assert read(GOOD, factors=FACTORS, where="label <> 'random()' AND price < 4").rows == 3
+
+
 def test_weights() -> None:
     refused(ColumnError, "the weight 'label' is of type", "numbers", weight="label")
     refused(
@@ -615,12 +742,70 @@ def test_bins() -> None:
     refused(SettingError, "bins=5", source=with_column(price=[2.0] * 4), bins={"price": 5}, **sized)
 
 
+@settings(max_examples=60)
+@given(
+    numbers=st.lists(st.floats(-1e9, 1e9) | st.integers(-50, 50).map(float), min_size=2, max_size=30),
+    bins=st.integers(2, 60),
+)
+def test_equally_wide_bins_are_those_between_the_edges(numbers: list[float], bins: int) -> None:
+    low, high = min(numbers), max(numbers)
+    edges = [low + (high - low) * step / bins for step in range(bins)] + [high]
+    assume(all(one < next_ for one, next_ in itertools.pairwise(edges)))
+    numbers += edges  # where rounding would show
+    table = {"x": numbers, "side": [str(place) for place in range(len(numbers))]}
+    support = read(table, factors=["x", "side"], bins={"x": bins})
+    found = {int(support.combination(row)["side"]): int(support.codes[row, 0]) for row in range(len(support))}
+    expected = [min(sum(edge <= number for edge in edges) - 1, bins - 1) for number in numbers]
+    assert [found[place] for place in range(len(numbers))] == expected
+
+
+def test_more_bins_than_a_factor_can_have() -> None:
+    began = time.monotonic()
+    assert read(GOOD, factors=["price", "garment"], bins={"price": 10_000}).space.sizes[0] == 10_000
+    for bins in (10**9, "quantiles:100000", "quantiles:" + "9" * 5_000, list(range(2_000))):
+        refused(SettingError, "bins for 'price'", "limited to", factors=["price", "garment"], bins={"price": bins})
+    assert time.monotonic() - began < 10  # 10,000 took 35 s and 1.6 GB, a comparison each
+
+
 def test_bins_that_look_alike_stay_apart() -> None:
     """Edges that differ in the seventh digit must not give two bins of one name."""
     table = {"material": ["a", "b"] * 2, "price": [1.00000005, 1.00000015, 1.00000025, 1.00000005]}
     edges = [1.0, 1.0000001, 1.0000002, 1.0000003]
     factor = read(table, factors=["material", "price"], bins={"price": edges}).space.factors[1]
     assert len(set(factor.values)) == len(factor.values) == 3
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        {"material": [["wool"], ["silk"]]},
+        {"material": ["wool", None]},
+        {"material": ["wool", float("nan")]},
+        {"material": [{"wool": 1}]},
+        {"material": "wool"},
+        {"material": 5},
+        {"material": None},
+        {"material": {"wool": 1}},
+        ["material"],
+        "material",
+        5,
+    ],
+)
+def test_odd_domains(domain: Any) -> None:
+    refused(SettingError, "domain", "lists the values that could occur", "['S', 'M', 'L']", domain=domain)
+
+
+def test_domains_of_any_length_are_looked_at_once() -> None:
+    many = [str(place) for place in range(200_000)]
+    began = time.monotonic()
+    refused(SpaceError, "twice", domain={"material": ["wool", "silk", *many, "7"]})
+    refused(SettingError, "1,000,001 values", domain={"material": range(1_000_001)})
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("impossible", [5, "wool", ["wool"], [["material", "wool"]], {"material": "wool"}])
+def test_odd_impossible_conjunctions(impossible: Any) -> None:
+    refused(SettingError, "impossible", "{'material': 'wool'", impossible=impossible)
 
 
 def test_targets() -> None:

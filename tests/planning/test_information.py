@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import recombine
 from recombine.errors import SettingError
+from recombine.planning.choice import first_best
 from recombine.planning.information import Belief
 from recombine.theory.salience import Salience
 from tests.planning.test_determined import chosen
@@ -142,3 +143,11 @@ def test_it_says_what_stands_in_for_the_noise() -> None:
     plan = recombine.plan(digits("00 01 10"), goal="variance")
     assert any("allows for no noise" in reason for reason in plan.reasons)
     assert 0 < recombine.plan(digits("00 01 12"), goal="variance", budget=1).share("explained") < 1
+
+
+def test_what_is_equal_but_for_rounding_is_chosen_in_order() -> None:
+    """Otherwise a plan would change with the number of threads that the algebra runs on."""
+    worth = np.array([0.1, 0.3, 0.1 + 0.2, 0.3 * (1 + 1e-12)])
+    assert [first_best(worth), first_best(worth[::-1])] == [1, 0]
+    assert first_best(np.array([-np.inf, -np.inf, 0.0])) == 2
+    assert first_best(np.array([1.0, 1.0 + 1e-6])) == 1

@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 
 import recombine
 from recombine.cli.app import app
-from recombine.errors import ColumnError, OutputError, RecordError, SettingError, SourceError
+from recombine.errors import ColumnError, OutputError, RecordError, SettingError, SourceError, TableError
 from recombine.splits.promise import Promise
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.splits.writing import manifest
@@ -405,7 +405,7 @@ def test_ctrl_c_leaves_nothing(tmp_path) -> None:
         text=True,
     )
     for _ in range(600):  # until the file is being written beside its place
-        if any(part.stat().st_size for part in tmp_path.glob(".held*/held.csv.gz")):
+        if any(part.stat().st_size for part in tmp_path.glob(".held*/new/held.csv.gz")):
             break
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
@@ -449,7 +449,7 @@ def test_other_endings_other_sources(tmp_path) -> None:
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"kind": "audit"}', '{"kind": "split"}'])
 def test_what_is_not_a_manifest_is_refused(tmp_path, content) -> None:
     (tmp_path / "a.split.json").write_text(content)
-    with pytest.raises(RecordError, match="is not the manifest of a split"):
+    with pytest.raises(RecordError, match=r"is not the manifest of a split|does not say which format it has"):
         manifest.read(tmp_path / "a.split.json")
     with pytest.raises(RecordError, match="No such file"):
         manifest.read(tmp_path / "nowhere.split.json")
@@ -567,3 +567,26 @@ def test_folds_say_what_is_not_guaranteed(folder) -> None:
     done = run(folder, *ask, "alone.csv")
     assert "in 3 of 3 folds it does not" in " ".join(done.stdout.split())
     assert pasted(folder, done.stdout) == [0]
+
+
+@pytest.mark.parametrize(
+    "name", [".x", "$.x", "x.y", "[0]", "rows", "side", "value", "f0", 'a"b', "split 1", "\n", "é"]
+)
+def test_a_factor_may_be_called_anything(name, tmp_path) -> None:
+    frame = products().rename(columns={"colour": name})
+    made = write(frame, tmp_path / "t.parquet", recombine.HoldOutCombinations([name, "shape"], guarantee="none"))
+    assert sum(side.rows for side in made.sides) == len(frame)
+    assert set(made.assignment[name].to_pylist()) == set(frame[name])
+
+
+def test_a_table_that_answers_anew_each_time_is_not_split(tmp_path) -> None:
+    with duckdb.connect(tmp_path / "shop.duckdb") as connection:
+        connection.execute(
+            "CREATE VIEW picked AS SELECT * FROM (SELECT (i % 4)::VARCHAR AS colour, (i % 5)::VARCHAR AS shape "
+            "FROM range(2000) AS numbers(i)) WHERE random() < 0.7"
+        )
+    with pytest.raises(TableError, match=r"(?s)when it was counted.*answers anew.*copy it first"):
+        write(tmp_path / "shop.duckdb", tmp_path / "t.parquet", table="picked")
+    assert [path.name for path in tmp_path.iterdir()] == ["shop.duckdb"]
+    with pytest.raises(SettingError, match="asked more than once"):
+        write(products(), tmp_path / "t.parquet", where="random() < 0.7")

@@ -129,6 +129,12 @@ def test_words_for_one_run(here):
     (here / "sweep.yaml").write_text(FILE.replace("seeds: 3", "seeds: 1").replace("{each: [0.5, 1]}", "1"))
     assert "The run is in the store." in ran("--workers", "0").stdout
     assert "The run is in the store, and was there before" in " ".join(ran("--workers", "0").stdout.split())
+    (table,) = here.glob("runs/runs/*/*/curve.parquet")
+    table.write_bytes(b"")
+    assert "1 in the store, which would be trained again" in ran("--workers", "0", "--dry-run").stdout
+    said = " ".join(ran("--workers", "0").stdout.split())
+    assert "The run is in the store; it was damaged, and trained again." in said
+    assert "curve.parquet has 0 bytes instead of" in said
     first, second = read_plan({**yaml.safe_load(FILE), "models": "mlp", "seeds": 2}).runs
     assert room._named([first, second]).endswith("and 1 other of its pack")
 

@@ -1,5 +1,6 @@
 """A sweep's file: the grid that it describes, and what is wrong with it, in words."""
 
+import time
 from itertools import product
 
 import pytest
@@ -11,6 +12,7 @@ from recombine.sweeps import trial
 from recombine.sweeps.grid import variants
 from recombine.sweeps.plan import read_plan, store_place
 from recombine.tasks.catalogue import TASKS
+from recombine.training.plan import seeds_of
 
 GRID = {
     "tasks": ["addition"],
@@ -203,3 +205,60 @@ def test_a_file_that_is_not_there(tmp_path):
 def test_no_store_anywhere():
     with pytest.raises(SettingError, match="no store"):
         store_place(read_plan(GRID))
+
+
+def test_more_seeds_than_can_be_listed():
+    for seeds in (10**9, 10**30):
+        assert "at most 1,000,000" in str(complaint(GRID | {"seeds": seeds}))
+        with pytest.raises(SettingError, match="seeds"):
+            seeds_of(seeds)
+    assert seeds_of(3) == (0, 1, 2)
+
+
+def test_variants_are_counted_before_they_are_made():
+    many = {f"setting{k}": {"each": list(range(10))} for k in range(30)}
+    found = complaint(GRID | {"models": [{"name": "mlp"} | many]})
+    assert "more than 10^15 runs" in found.what
+    assert "entry 1" in found.what
+    pairs = [{"each": [1, 2]}] * 40
+    assert "at most 1,000,000" in complaint(GRID | {"models": [{"name": "mlp", "hidden": pairs}]}).why
+
+
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]\n" for k in range(1, 12)
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (BOMB, "too many entries: line 5"),
+        ("tasks: " + "[" * 100_000, "within one another: line 1, column"),
+        ("tasks: " + "{a: " * 3_000 + "}" * 3_000, "within one another"),
+        ("tasks:\n" + "".join(" " * k + "-\n" for k in range(1, 300)), "within one another"),
+        ("tasks: &a [*a]\n", "'a' holds itself"),
+        ("base: &b {x: 1}\ntasks: {<<: [" + ", ".join(["*b"] * 60_000) + "]}\n", "too many entries"),
+        ("seeds: [" + ", ".join(map(str, range(200_000))) + "]", "too many entries"),
+        ("tasks: " + "x" * 20_000_000, "more than 10,000,000 characters"),
+        ("{[a]: b}", "is no name"),
+        ("{{a: b}: c}", "is no name"),
+        ("seeds: " + "9" * 5_000, "cannot read"),
+        ("tasks: 2020-99-99", "cannot read"),
+        ("tasks: *nowhere", "is not YAML"),
+    ],
+)
+def test_a_file_that_grows_when_it_is_read(content, said, tmp_path):
+    began = time.monotonic()
+    assert said in str(complaint(content, tmp_path))
+    assert time.monotonic() - began < 30  # a bomb of this size took more than 60 s, and all memory
+
+
+def test_aliases_and_marks_in_front_are_read_as_ever(tmp_path):
+    path = tmp_path / "sweep.yaml"
+    path.write_text(
+        "\ufeffrecipes: [&base {steps: 4}, {<<: *base, lr: 0.1}]\n"
+        "tasks: [addition]\nsplits: [everything]\nmodels: [mlp]\n",
+        encoding="utf-8",
+    )
+    assert [run.recipe["lr"] for run in read_plan(path).runs] == [0.001, 0.1]
+    assert "File name too long" in complaint("x" * 5_000 + ".yaml").why

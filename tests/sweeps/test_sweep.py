@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from contextlib import contextmanager
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from recombine.errors import OutputError, RecordError, SettingError
 from recombine.records import Provenance
 from recombine.runs.run import Run
-from recombine.runs.store import Store
+from recombine.runs.store import Store, folder_of
 from recombine.sweeps import sweep as room
 from recombine.sweeps.crew import Crew, Report
 from recombine.sweeps.plan import read_plan
@@ -115,6 +116,67 @@ def test_nothing_is_hired_where_nothing_is_left(tmp_path, crew, monkeypatch):
     swept(tmp_path)
     monkeypatch.setattr(room, "hired", None)
     assert swept(tmp_path).skipped == 4
+
+
+def damage(store, keys):
+    """A table cut off, a mark edited, a file gone: one each."""
+    for number, key in enumerate(keys):
+        folder = Path(store.place) / folder_of(key)
+        if number % 3 == 0:
+            (folder / "curve.parquet").write_bytes(b"PAR1")
+        elif number % 3 == 1:
+            mark = folder / "record.json"
+            mark.write_text(mark.read_text().replace('"status": "finished"', '"status": "diverged"'))
+        else:
+            (folder / "curve.parquet").unlink()
+
+
+def test_damaged_runs_are_not_skipped_but_trained_again(tmp_path, crew):
+    workers = crew(lambda pack, times: None)
+    keys = swept(tmp_path).keys
+    damage(workers.store, keys[:3])
+    again = swept(tmp_path)
+    assert (again.finished, again.skipped, again.complete) == (3, 1, True)
+    assert set(again.damaged) == set(keys[:3])
+    assert "bytes instead of" in again.damaged[keys[0]]
+    assert [workers.store.faults(key) for key in keys] == [[]] * 4
+    last = swept(tmp_path)
+    assert (last.skipped, last.damaged) == (4, {})
+
+
+def test_a_damaged_run_goes_only_when_it_is_trained_again(tmp_path, crew):
+    workers = crew(lambda pack, times: None)
+    keys = swept(tmp_path).keys
+    damage(workers.store, keys[:1])
+
+    def interrupted(pack, times):
+        raise KeyboardInterrupt
+
+    crew(interrupted)
+    (tmp_path / "store" / folder_of(keys[1]) / "curve.parquet").write_bytes(b"")
+    with pytest.raises(InterruptedSweep) as stopped:
+        swept(tmp_path, pack=1)
+    assert (stopped.value.result.skipped, stopped.value.result.left) == (2, 2)
+
+
+def test_a_run_that_another_sweep_has_just_mended_stays(tmp_path, crew, monkeypatch):
+    workers = crew(lambda pack, times: None)
+    (key, *_) = swept(tmp_path).keys
+    looks = iter([{key: "cut off"}, {}])  # damaged at the first look, whole again when it is handed out
+    monkeypatch.setattr(room, "damaged", lambda store, keys: next(looks))
+    monkeypatch.setattr(Store, "remove", None)
+    assert swept(tmp_path).complete
+    assert workers.store.faults(key) == []
+
+
+def test_a_run_of_a_later_version_is_not_taken_for_damaged(tmp_path, crew):
+    workers = crew(lambda pack, times: None)
+    keys = swept(tmp_path).keys
+    mark = Path(workers.store.place) / folder_of(keys[0]) / "record.json"
+    mark.write_text(mark.read_text().replace('"format": 2', '"format": 3'))
+    with pytest.raises(RecordError, match="a run of a newer version"):
+        swept(tmp_path)
+    assert workers.store.has(keys[0])
 
 
 def test_a_bad_run_does_not_take_the_others_with_it(tmp_path, crew):

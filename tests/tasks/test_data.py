@@ -202,7 +202,7 @@ def test_an_interrupt_leaves_nothing(site: Site, cache: Path, monkeypatch: pytes
     with pytest.raises(KeyboardInterrupt):
         local_or_downloaded(NAME)
     assert len(staged) == 1
-    assert staged[0].name.startswith(".tasks.txt-")
+    assert staged[0].parents[1].name.startswith(".tasks.txt.recombine-")
     assert left(cache) == []
 
 

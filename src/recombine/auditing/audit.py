@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ from recombine.auditing.maps import PairMap, pair_maps
 from recombine.auditing.redundancy import Redundancy, redundancy
 from recombine.auditing.unseen import LeverageSummary, Listed, unseen
 from recombine.auditing.verdict import Evidence, grade, reasons, verdict
+from recombine.decoding import revive_all
 from recombine.errors import SettingError
 from recombine.factors import stored
 from recombine.factors.space import rows_of
@@ -110,12 +111,14 @@ class Audit(Result):
     @classmethod
     def load(cls, folder: str | Path) -> "Audit":
         """Read an audit back: the same audit."""
-        record = records.load(folder, "audit")
+        return records.loaded(folder, "audit", cls.from_record)
+
+    @classmethod
+    def from_record(cls, record: Record) -> "Audit":
+        """Back from plain data."""
         support = stored.load_support(record)
-        hints = get_type_hints(cls)
-        results = {name: records.revive(hints[name], record.data[name]) for name in _RESULTS}
         return cls(
-            **results,
+            **revive_all(cls, _RESULTS, record.data),
             maps=saved.load_maps(record),
             support=support,
             determinacy=saved.load_determinacy(record, support),
@@ -165,6 +168,7 @@ def _assemble(support: Support, found: Determinacy, maps: tuple[PairMap, ...], *
         redundancy=redundancy(support),
         rows=support.rows,
         rows_left_out=support.left_out.get("(any)", 0),
+        weightless=support.weightless,
     )
     return Audit(
         verdict=verdict(evidence),

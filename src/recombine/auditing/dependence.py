@@ -37,8 +37,9 @@ def _pair(support: Support, a: int, b: int) -> Dependence:
     groups = support.groups((a, b))
     joint = groups.total(support.counts)
     first = support.codes[groups.representatives]
-    expected = counts_a[first[:, a]] * counts_b[first[:, b]]
-    ratio = float((joint * (joint / expected)).sum())  # 1 + chi-square / N
+    there = joint > 0
+    shares = [joint[there] / counts[first[there, k]] for k, counts in ((a, counts_a), (b, counts_b))]
+    ratio = float((shares[0] * shares[1]).sum())  # 1 + chi-square / N; products of weights could leave the range
     v = corrected_cramers_v(ratio - 1, int((counts_a > 0).sum()), int((counts_b > 0).sum()), support.total)
     h_a, h_b, h_ab = entropy(counts_a), entropy(counts_b), entropy(joint)
     shared = max(h_a + h_b - h_ab, 0.0)

@@ -12,7 +12,7 @@ import numpy as np
 
 from recombine.auditing.entropy import NATS_PER_BIT, entropy
 from recombine.factors.groups import Groups, Ints, Numbers, number
-from recombine.factors.support import LabelTarget, NumberTarget, Support
+from recombine.factors.support import LabelTarget, NumberTarget, Support, Target
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,17 @@ class Part:
 
 @dataclass(frozen=True)
 class Redundancy:
-    """A target, what guessing without any factor scores, and what each part tells."""
+    """A target, what guessing without any factor scores, and what each part tells.
+
+    Of a target that never varies nothing can be told: it has no parts, and `nothing` says why.
+    """
 
     target: str
     kind: Literal["label", "number"]
     baseline: float
     entropy_bits: float | None
     parts: tuple[Part, ...]
+    nothing: str | None = None
 
 
 def redundancy(support: Support) -> Redundancy | None:
@@ -46,6 +50,10 @@ def redundancy(support: Support) -> Redundancy | None:
     if support.target is None:
         return None
     measure = _Labels(support.target) if isinstance(support.target, LabelTarget) else _Numbers(support.target)
+    nothing = _nothing_to_tell(support.target)
+    if nothing is not None:
+        found = (measure.kind, measure.baseline, measure.entropy_bits)
+        return Redundancy(support.target.name, *found, parts=(), nothing=nothing)
     width = len(support.space.factors)
     chosen: list[tuple[int, ...]] = [(k,) for k in range(width)]
     chosen += combinations(range(width), 2)
@@ -54,6 +62,12 @@ def redundancy(support: Support) -> Redundancy | None:
     parts = [measure.part(support.groups(factors), support.space.names) for factors in chosen]
     parts.sort(key=lambda part: (len(part.factors), -part.told))
     return Redundancy(support.target.name, measure.kind, measure.baseline, measure.entropy_bits, tuple(parts))
+
+
+def _nothing_to_tell(target: Target) -> str | None:
+    if not target.count.sum() > 0:
+        return f"No row has a {target.name}, so there is nothing for the factors to tell."
+    return None if target.varies else f"{target.name} never varies, so there is nothing for the factors to tell."
 
 
 class _Labels:
@@ -118,6 +132,7 @@ class _Numbers:
         self._count = float(target.count.sum())
         self._mean = float(target.total.sum()) / self._count if self._count else 0.0
         self._variation = max(float(target.squares.sum()) - self._count * self._mean**2, 0.0)
+        # both about the target's shift: what is explained does not depend on where 0 lies
 
     def part(self, groups: Groups, names: tuple[str, ...]) -> Part:
         count, total, squares = (

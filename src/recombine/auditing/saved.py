@@ -1,6 +1,7 @@
 """How an audit's larger parts are laid out in tables, and read back from them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,36 @@ import pyarrow as pa
 
 from recombine.auditing.determinacy import Determinacy
 from recombine.auditing.maps import PairMap
+from recombine.decoding import revive
 from recombine.factors import stored
 from recombine.factors.support import Support
 from recombine.records import Record
+
+
+@dataclass(frozen=True)
+class _Solved:
+    """What stands in a record of the solution."""
+
+    rank: int
+    deficit: int
+    moduli: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _DescribedMap:
+    """What stands in a record of one map, beside its cells."""
+
+    factors: tuple[str, str]
+    rows: tuple[int, ...]
+    row_values: tuple[str, ...]
+    row_counts: tuple[float, ...]
+    row_islands: tuple[int, ...]
+    rows_total: int
+    columns: tuple[int, ...]
+    column_values: tuple[str, ...]
+    column_counts: tuple[float, ...]
+    column_islands: tuple[int, ...]
+    columns_total: int
 
 
 def describe(support: Support, determinacy: Determinacy, maps: Sequence[PairMap]) -> dict[str, Any]:
@@ -41,13 +69,13 @@ def load_determinacy(record: Record, support: Support) -> Determinacy:
     ends = np.cumsum(support.space.sizes)[:-1]
     columns = sorted(name for name in values.column_names if name.startswith("signature"))
     signatures = np.stack([values[name].to_numpy() for name in columns], axis=1)
-    solved = record.data["determinacy"]
+    solved = revive(_Solved, record.data["determinacy"], at="determinacy")
     return Determinacy(
         islands=tuple(np.split(values["island"].to_numpy(), ends)),
         signatures=tuple(np.split(signatures, ends)),
-        moduli=np.array(solved["moduli"]),
-        rank=solved["rank"],
-        deficit=solved["deficit"],
+        moduli=np.array(solved.moduli, dtype=np.int64),
+        rank=solved.rank,
+        deficit=solved.deficit,
     )
 
 
@@ -62,13 +90,18 @@ def load_maps(record: Record) -> tuple[PairMap, ...]:
     )
 
 
-def _load_map(described: dict[str, Any], cells: pa.Table) -> PairMap:
+def _load_map(plain: Any, cells: pa.Table) -> PairMap:
+    described = revive(_DescribedMap, plain, at="maps")
+    rows, columns, row_islands, column_islands = (
+        np.array(places, dtype=np.int64)
+        for places in (described.rows, described.columns, described.row_islands, described.column_islands)
+    )
     return PairMap(
-        factors=tuple(described["factors"]),
-        rows=np.array(described["rows"]),
-        columns=np.array(described["columns"]),
-        row_islands=np.array(described["row_islands"]),
-        column_islands=np.array(described["column_islands"]),
+        factors=described.factors,
+        rows=rows,
+        columns=columns,
+        row_islands=row_islands,
+        column_islands=column_islands,
         state=cells["state"].to_numpy(),
         count=cells["count"].to_numpy(),
         leverage=cells["leverage"].to_numpy(),

@@ -1,9 +1,10 @@
 """What the audit says in words: one sentence first, then the reasons.
 
 Grades: *complete* (nothing is unseen), *sound* (all unseen combinations are determined, each at least as firmly as by
-one example), *weak* (all are determined, some only weakly), *broken* (some are not determined), *not enough evidence*
-(all are determined, but just so: no seen combination is to spare, so nothing in the table could show the additive
-rule wrong; or how firmly they are determined is not known, and none is known to be weak).
+one example), *weak* (all are determined, some only weakly), *broken* (some are not determined, or hold a value that
+was declared and never seen), *not enough evidence* (all are determined, but just so: no seen combination is to spare,
+so nothing in the table could show the additive rule wrong; or how firmly they are determined is not known, and none is
+known to be weak).
 """
 
 from collections.abc import Sequence
@@ -35,10 +36,15 @@ class Evidence:
     redundancy: Redundancy | None
     rows: int
     rows_left_out: int
+    weightless: str | None = None
 
 
 def grade(evidence: Evidence) -> str:
-    """One of the five grades."""
+    """One of the five grades, over all combinations that could occur: of a value never seen nothing is fixed."""
+    return "broken" if evidence.counts.novel else _grade_of_seen_values(evidence)
+
+
+def _grade_of_seen_values(evidence: Evidence) -> str:
     counts = evidence.counts
     if counts.undetermined:
         return "broken"
@@ -64,7 +70,7 @@ def verdict(evidence: Evidence) -> str:
         "weak": _weak,
         "broken": _broken,
         "not enough evidence": _not_enough,
-    }[grade(evidence)](evidence)
+    }[_grade_of_seen_values(evidence)](evidence)
     novel = evidence.counts.novel
     if novel:
         hold = _verb(novel, "1 combination holds", f"{novel:,} combinations hold")
@@ -83,6 +89,7 @@ def reasons(evidence: Evidence) -> tuple[str, ...]:
         _dependence_reason(evidence.dependence),
         _redundancy_reason(evidence.redundancy),
         _left_out_reason(evidence),
+        evidence.weightless,
         _uncounted_reason(evidence),
     ]
     return tuple(reason for reason in found if reason)
@@ -225,7 +232,7 @@ def _dependence_reason(pairs: Sequence[Dependence]) -> str | None:
 
 def _redundancy_reason(found: Redundancy | None) -> str | None:
     if found is None or not found.parts:
-        return None
+        return found.nothing if found is not None else None
     best = found.parts[0]
     name, of = best.factors[0], "accuracy" if found.kind == "label" else "R²"
     return (

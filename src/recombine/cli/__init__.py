@@ -29,6 +29,9 @@ def main() -> None:
     """Run the command. Its parts are loaded here, so that an interrupt at any moment ends in a word."""
     interrupt = _Interrupt()
     try:
+        from recombine.cli.streams import prepare  # noqa: PLC0415
+
+        prepare()
         from recombine.cli.app import run  # noqa: PLC0415
 
         run()

@@ -5,8 +5,12 @@ evidence for a gate, 130 interrupted.
 """
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 import recombine
 from recombine.cli.audit import audit
@@ -16,14 +20,43 @@ from recombine.cli.lint import lint
 from recombine.cli.plan import plan
 from recombine.cli.predict import predict
 from recombine.cli.runs import runs
-from recombine.cli.show import complain
+from recombine.cli.show import complain, say
 from recombine.cli.split import split
 from recombine.cli.sweep import sweep
 from recombine.errors import RecombineError
+from recombine.redaction import guarded, redacted_words
 
 _INTERRUPTED = 130
 
+
+@contextmanager
+def _misspelt_words_redacted() -> Iterator[None]:
+    """What cannot be understood of a command is quoted at its user: without the passwords that stand in it."""
+    try:
+        yield
+    except Exception as error:
+        if hasattr(error, "message"):  # Typer's mistakes of usage, for which its versions have different classes
+            with guarded(*sys.argv[1:]):
+                error.message = redacted_words(str(error.message))
+        raise
+
+
+class _Commands(TyperGroup):
+    """The commands, whose complaints about misspelt ones say no password."""
+
+    def make_context(self, *given: Any, **named: Any) -> Any:
+        """Understand what stands before the command."""
+        with _misspelt_words_redacted():
+            return super().make_context(*given, **named)
+
+    def invoke(self, *given: Any, **named: Any) -> Any:
+        """Understand the command and its options, and run it."""
+        with _misspelt_words_redacted():
+            return super().invoke(*given, **named)
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="Will a model handle combinations of factors that it has never seen together?",
     epilog="First time? Run `recombine demo`.",
     no_args_is_help=True,
@@ -43,7 +76,7 @@ app.command()(demo)
 
 def _version(asked: bool) -> None:
     if asked:
-        typer.echo(f"recombine {recombine.__version__}")
+        say(f"recombine {recombine.__version__}")
         raise typer.Exit
 
 
@@ -56,10 +89,17 @@ def _options(
     """Options that stand before the command."""
 
 
+def _run_and_say_all() -> None:
+    try:
+        app()
+    finally:
+        sys.stdout.flush()
+
+
 def run() -> None:
     """Run what was asked; a user's mistake ends in a message, never in a traceback."""
     try:
-        app()
+        _run_and_say_all()
     except RecombineError as error:
         complain(error)
         sys.exit(2)

@@ -1,15 +1,15 @@
 """`recombine audit`: a table in, a verdict on its combinations out."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import recombine
-from recombine.cli import gates, options, reading
+from recombine.cli import gates, options, outputs, reading
 from recombine.cli.show import Watch, page_written, say, summary
 from recombine.files import write_text
+from recombine.words import json_text
 
 
 def audit(
@@ -28,6 +28,7 @@ def audit(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Save the audit as a folder of JSON and Parquet.")
     ] = None,
+    force: reading.Force = False,
     as_json: reading.AsJson = False,
     fail_under: Annotated[
         reading.Many,
@@ -40,7 +41,7 @@ def audit(
 ) -> None:
     """Which combinations are missing, and which of them can be worked out from the rest?"""
     asked = options.gates(fail_under)
-    options.check_page(report)
+    outputs.check("audit", out=out, force=force, inputs=[source, impossible], report=report, domain=domain)
     with Watch("counting combinations") as watch:
         support = reading.read(
             source,
@@ -63,9 +64,9 @@ def audit(
             watch.now("drawing the page")
             write_text(report, recombine.audit_page(found.record()))
         if out is not None:
-            found.save(out)
+            found.save(out, force=force)
     if as_json:
-        say(json.dumps(_for_machines(found, checked), indent=2, ensure_ascii=False))
+        say(json_text(_for_machines(found, checked)))
     else:
         summary(found, checked)
         page_written(report, out)

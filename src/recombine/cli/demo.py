@@ -30,7 +30,7 @@ def demo(
             why="it may be yours",
             instead=f"recombine demo --force, or recombine demo my-{file.name}",
         )
-    write_text(file, _table(seed))
+    write_text(file, _table(seed), force=force)
     say(f"{file} now holds {_ROWS} made-up products: their id, material, garment and label.\n")
     say(f"next   recombine audit {file} --factors material,garment --target label --report audit.html")
     say(f"       recombine predict {file} --factors material,garment --target label --backtest")

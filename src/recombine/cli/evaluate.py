@@ -1,16 +1,16 @@
 """`recombine evaluate`: anybody's predictions in, how they fare on unseen combinations out."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import recombine
-from recombine.cli import gates, options, reading
+from recombine.cli import gates, options, outputs, reading
 from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_evaluation import summary
 from recombine.files import write_text
+from recombine.words import json_text
 
 
 def evaluate(
@@ -68,6 +68,7 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Save the evaluation as a folder of JSON and Parquet.")
     ] = None,
+    force: reading.Force = False,
     as_json: reading.AsJson = False,
     fail_under: Annotated[
         reading.Many,
@@ -81,7 +82,14 @@ def evaluate(
 ) -> None:
     """Did the model hold on combinations that it had not seen, and if not, why?"""
     asked = options.gates(fail_under)
-    options.check_page(report)
+    outputs.check(
+        "evaluation",
+        out=out,
+        force=force,
+        inputs=[source, train, data, against, theory, impossible],
+        report=report,
+        domain=domain,
+    )
     with Watch("scoring rows") as watch:
         found = recombine.evaluate(
             source,
@@ -117,9 +125,9 @@ def evaluate(
             watch.now("drawing the page")
             write_text(report, recombine.evaluation_page(found.record()))
         if out is not None:
-            found.save(out)
+            found.save(out, force=force)
     if as_json:
-        say(json.dumps(_for_machines(found, checked), indent=2, ensure_ascii=False))
+        say(json_text(_for_machines(found, checked)))
     else:
         told = train is not None or split is not None
         summary(found, checked, split=None if told else _split_column(data or source, table))

@@ -1,16 +1,16 @@
 """`recombine lint`: a split that somebody already has, held to its claim."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import recombine
-from recombine.cli import options, reading
+from recombine.cli import options, outputs, reading
 from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_lint import summary
-from recombine.errors import without_password
+from recombine.redaction import redacted
+from recombine.words import json_text
 
 EXIT_CODES = {"pass": 0, "fail": 3, "not enough evidence": 4}
 
@@ -51,9 +51,11 @@ def lint(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Save the manifest and all culprits as a folder.")
     ] = None,
+    force: reading.Force = False,
     as_json: reading.AsJson = False,
 ) -> None:
     """Does a split hold out what it claims to? Leaks, lost values, rows on both sides, validation equal to test."""
+    outputs.check("lint", out=out, force=force, inputs=[source, train, validation, test, *against])
     with Watch("counting the sides") as watch:
         found = recombine.lint(
             source,
@@ -78,9 +80,9 @@ def lint(
             progress=watch.tell,
         )
         if out is not None:
-            found.save(out)
+            found.save(out, force=force)
     if as_json:
-        say(json.dumps(found.record().to_json(), indent=2, ensure_ascii=False))
+        say(json_text(found.record().to_json()))
     else:
         alone = source if source is not None and not against else None
         summary(found, again=_read_again(alone, where=where, bins=bins, missing=missing, table=table))
@@ -98,7 +100,7 @@ def _read_again(
     """The words by which another command reads the same table; none where the split lies in several."""
     if source is None:
         return None
-    words = [without_password(source) if "://" in source else source]
+    words = [redacted(source)]
     for name, given in (("--where", where), ("--table", table), *(("--bins", one) for one in bins)):
         words += [] if given is None else [name, given]
     return words + ([] if missing == "leave out" else ["--missing", missing])

@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from recombine.errors import SettingError, SourceError, without_password
+from recombine.errors import SettingError, SourceError
+from recombine.handwritten import read_cells, read_text
+from recombine.redaction import redacted
 
 
 def names(given: Iterable[str]) -> list[str]:
@@ -93,10 +95,11 @@ def domain(given: Iterable[str]) -> dict[str, list[Any]]:
 
 def _json_domain(path: Path) -> dict[str, list[Any]]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        content = json.loads(read_text(path))
+    except (OSError, ValueError, RecursionError) as error:
+        why = getattr(error, "strerror", None) or str(error)
         raise SourceError(
-            f"cannot read '{path}'", why=str(error), instead='write {"factor": ["value", "value"]} into it'
+            f"cannot read '{path}'", why=why, instead='write {"factor": ["value", "value"]} into it'
         ) from error
     if not isinstance(content, dict) or not all(isinstance(values, list) for values in content.values()):
         raise SettingError(
@@ -114,12 +117,11 @@ def impossible(path: Path | None) -> list[dict[str, str]]:
     if path is None:
         return []
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            lines = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError) as error:
+        _, lines = read_cells(path)
+    except (OSError, ValueError, csv.Error) as error:
         raise SourceError(
             f"cannot read '{path}'",
-            why=str(error),
+            why=getattr(error, "strerror", None) or str(error),
             instead="give a CSV file with factors as columns, one impossible conjunction a line",
         ) from error
     return [{name: value for name, value in line.items() if name and value} for line in lines]
@@ -164,4 +166,4 @@ def pasted(words: Iterable[str]) -> str:
 
 def command_line() -> str:
     """What was typed, ready to be pasted, without passwords."""
-    return pasted(["recombine", *(without_password(word) if "://" in word else word for word in sys.argv[1:])])
+    return pasted(["recombine", *map(redacted, sys.argv[1:])])

@@ -1,17 +1,17 @@
 """`recombine plan`: which combinations to collect next, in which order, and what each of them buys."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import recombine
-from recombine.cli import gates, options, reading
+from recombine.cli import gates, options, outputs, reading
 from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_plan import summary
 from recombine.files import write_text
 from recombine.planning.settings import check_settings
+from recombine.words import json_text
 
 
 def plan(
@@ -60,6 +60,7 @@ def plan(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Save the plan as a folder of JSON and Parquet.")
     ] = None,
+    force: reading.Force = False,
     as_json: reading.AsJson = False,
     fail_under: Annotated[
         reading.Many,
@@ -72,7 +73,7 @@ def plan(
 ) -> None:
     """Which combinations should be collected next, and what would each of them buy?"""
     asked = options.gates(fail_under)
-    options.check_page(report)
+    outputs.check("plan", out=out, force=force, inputs=[source, cost, impossible], report=report, domain=domain)
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge)
     with Watch("counting combinations") as watch:
         support = reading.read(
@@ -105,9 +106,9 @@ def plan(
             watch.now("drawing the page")
             write_text(report, recombine.plan_page(found.record()))
         if out is not None:
-            found.save(out)
+            found.save(out, force=force)
     if as_json:
-        say(json.dumps(_for_machines(found, checked), indent=2, ensure_ascii=False))
+        say(json_text(_for_machines(found, checked)))
     else:
         summary(found, checked)
         page_written(report, out)

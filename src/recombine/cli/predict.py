@@ -1,17 +1,17 @@
 """`recombine predict`: what a learner would answer on the combinations that it has not seen, and why it would fail."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import recombine
-from recombine.cli import gates, options, reading
+from recombine.cli import gates, options, outputs, reading
 from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_prediction import summary
 from recombine.errors import SpaceError
 from recombine.files import write_text
+from recombine.words import json_text
 
 
 def predict(
@@ -47,6 +47,7 @@ def predict(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Save the prediction as a folder of JSON and Parquet.")
     ] = None,
+    force: reading.Force = False,
     as_json: reading.AsJson = False,
     fail_under: Annotated[
         reading.Many,
@@ -60,7 +61,10 @@ def predict(
 ) -> None:
     """Which unseen combinations would come out wrong, and why: a leak, a shortcut, or out of reach?"""
     asked = options.gates(fail_under)
-    options.check_page(report)
+    features = salience if salience.endswith((".parquet", ".pq")) else None
+    outputs.check(
+        "prediction", out=out, force=force, inputs=[source, truth, features, impossible], report=report, domain=domain
+    )
     settings = {
         "target_kind": target_kind,
         "where": where,
@@ -89,9 +93,9 @@ def predict(
             watch.now("drawing the page")
             write_text(report, recombine.prediction_page(found.record()))
         if out is not None:
-            found.save(out)
+            found.save(out, force=force)
     if as_json:
-        say(json.dumps(_for_machines(found, checked), indent=2, ensure_ascii=False))
+        say(json_text(_for_machines(found, checked)))
     else:
         summary(found, checked)
         page_written(report, out)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recombine.cli import options, reading, show_runs
+from recombine.cli import options, outputs, reading, show_runs
 from recombine.cli.show import Watch, page_written, say
 from recombine.errors import RecordError, SettingError
+from recombine.redaction import redacted
+from recombine.words import json_text
 
 if TYPE_CHECKING:
     from recombine.runs.listing import Line
@@ -45,9 +47,11 @@ def list_runs(
     with Watch("reading the store"):
         found = _lines(_open(place), where, check=check)
     if as_json:
-        say(json.dumps({"store": place, "runs": [_plain(line) for line in found]}, indent=2, ensure_ascii=False))
+        content = {"store": redacted(place), "runs": [_plain(line) for line in found]}
+        say(json_text(content))
     else:
-        show_runs.listed(place, found, _metrics(found, metric), everything=everything, filtered=bool(where))
+        shown = _metrics(found, metric)
+        show_runs.listed(redacted(place), found, shown, everything=everything, filtered=bool(where))
 
 
 @runs.command()
@@ -57,11 +61,13 @@ def show(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Copy the run to a folder, for use with the other commands.")
     ] = None,
+    force: reading.Force = False,
     as_json: reading.AsJson = False,
 ) -> None:
     """One run: its settings, its scores, and how to go on with its files."""
     from recombine.runs.listing import find  # noqa: PLC0415 - it brings Arrow
 
+    outputs.check("run", out=out, force=force, inputs=[])
     store = _open(place)
     full = find(store, key)
     if not store.has(full):
@@ -69,13 +75,11 @@ def show(
         return
     run, mark = store.get(full), store.mark(full)
     if out is not None:
-        run.save(out)
-        for name in sorted(set(mark.parts) - {f"{table}.parquet" for table in mark.tables}):
-            (out / name).write_bytes(store.file(full, name))
+        store.copy(full, out, force=force)
     if as_json:
-        say(json.dumps(run.record().to_json(), indent=2, ensure_ascii=False))
+        say(json_text(run.record().to_json()))
     else:
-        show_runs.one(run, sorted(mark.parts), place=place, folder=out or _folder(store, full))
+        show_runs.one(run, sorted(mark.parts), place=redacted(place), folder=out or _folder(store, full))
         page_written(None, out)
 
 
@@ -101,13 +105,13 @@ def compare(
         found = _lines(store, where, only={find(store, key) for key in keys} if keys else None)
     if not found:
         raise SettingError(
-            f"nothing to compare in '{place}'",
+            f"nothing to compare in '{redacted(place)}'",
             why="no run fulfils the conditions" if where else "the store holds no runs",
-            instead=f"`recombine runs list {place}` shows what is there",
+            instead=f"`recombine runs list {redacted(place)}` shows what is there",
         )
     made = compared(found, by=options.names(by) or None, metrics=options.names(metric) or None)
     if as_json:
-        say(json.dumps(show_runs.for_machines(made), indent=2, ensure_ascii=False))
+        say(json_text(show_runs.for_machines(made)))
     else:
         show_runs.compared(made, found)
 
@@ -135,8 +139,8 @@ def prune(
             watch.now("removing")
             remove(store, found)
     if as_json:
-        content = {"store": place, "removed": yes, "found": [vars(one) for one in found]}
-        say(json.dumps(content, indent=2, ensure_ascii=False))
+        content = {"store": redacted(place), "removed": yes, "found": [vars(one) for one in found]}
+        say(json_text(content))
     else:
         show_runs.pruned(found, done=yes)
 
@@ -177,7 +181,7 @@ def _show_failures(store: "Store", key: str, *, as_json: bool) -> None:
     if not found:
         raise RecordError(f"no run {key!r}", why="it was removed just now", instead="list the store again")
     if as_json:
-        say(json.dumps([json.loads(failure.to_json()) for failure in found], indent=2, ensure_ascii=False))
+        say(json_text([json.loads(failure.to_json()) for failure in found]))
     else:
         show_runs.failed(found)
 

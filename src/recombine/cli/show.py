@@ -1,8 +1,6 @@
 """What the command prints: the answer first, then a few numbers, then what to do next."""
 
-import os
 import shlex
-import sys
 from collections.abc import Collection
 from pathlib import Path
 from types import TracebackType
@@ -45,18 +43,9 @@ _SIGN = {
 }
 
 
-class _Console(Console):
-    """A console that falls silent when nobody reads on (`… | head`), so that the exit code stays the command's own."""
-
-    def on_broken_pipe(self) -> None:
-        """Say no more."""
-        self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def console_for(*, stderr: bool = False) -> Console:
     """Where things are printed: without escape codes where it is not a terminal."""
-    return _Console(stderr=stderr, highlight=False, soft_wrap=False)
+    return Console(stderr=stderr, highlight=False, soft_wrap=False)
 
 
 def say(text: str) -> None:
@@ -151,6 +140,7 @@ def _facts(audit: Any) -> Table:
         _dependence(audit),
         _redundancy(audit),
         _left_out(audit),
+        ("weight 0", audit.support.weightless or "", ""),
     ):
         if first:
             table.add_row(name, escape(first), escape(second))
@@ -201,6 +191,8 @@ def _redundancy(audit: Any) -> tuple[str, str, str]:
     found = audit.redundancy
     if found is None:
         return "", "", ""
+    if not found.parts:
+        return short(found.target), "nothing to tell", found.nothing or ""
     best = found.parts[0]
     what = "accuracy" if found.kind == "label" else "R²"
     alone = f"{best.factors[0]} alone tells {percent(best.told)}"

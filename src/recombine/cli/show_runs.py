@@ -17,7 +17,7 @@ from recombine.cli import options
 from recombine.cli.show import console_for, next_commands, short
 from recombine.words import amount, listing, measure
 
-_SIGN = {"finished": "default", "diverged": "yellow", "failed": "red", "damaged": "bold red"}
+_SIGN = {"finished": "default", "diverged": "yellow", "failed": "red", "damaged": "bold red", "other version": "yellow"}
 _NAMES = ("task", "split", "model")
 _MOST = 200
 _REASONS = 5
@@ -338,7 +338,7 @@ def _spread(spread: Any) -> dict[str, Any]:
 
 
 def _after_list(place: str, found: Sequence[Any], apart: Sequence[str]) -> list[tuple[str, str]]:
-    sound = [line for line in found if line.status != "damaged"]
+    sound = [line for line in found if line.status not in ("damaged", "other version")]
     names = [name for name in (*_NAMES, *apart) if name in apart] or ["model"]
     by = ",".join(dict.fromkeys(names[:2]))
     lines = [
@@ -346,7 +346,7 @@ def _after_list(place: str, found: Sequence[Any], apart: Sequence[str]) -> list[
     ]
     if len(sound) > 1:
         lines.append((options.pasted(["recombine", "runs", "compare", place, "--by", by]), "every seed side by side"))
-    if len(sound) < len(found):
+    if any(line.status == "damaged" for line in found):
         prune = options.pasted(["recombine", "runs", "prune", place, "--status", "damaged"])
         lines.append((prune, "what would be removed, so that it can be trained again"))
     return lines

@@ -1,6 +1,7 @@
 """What `recombine sweep` prints: what it came to, what failed and why, and what to do next."""
 
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
@@ -37,7 +38,13 @@ def _verdict(result: Any) -> str:
     there = f"{'The run is' if total == 1 else f'All {total:,} runs are'} in the store"
     if result.skipped == total:
         return f"{there}, and {'was' if total == 1 else 'were'} there before: nothing was left to do."
-    return f"{there}{f', {result.diverged:,} of them diverged' if result.diverged else ''}."
+    ends = [f", {result.diverged:,} of them diverged"] if result.diverged else []
+    ends += [f"; {_were(len(result.damaged), total)} damaged, and trained again"] if result.damaged else []
+    return f"{there}{''.join(ends)}."
+
+
+def _were(number: int, total: int) -> str:
+    return "it was" if total == 1 else f"{number:,} of them {'was' if number == 1 else 'were'}"
 
 
 def _are(number: int) -> str:
@@ -52,6 +59,8 @@ def _counts(console: Console, result: Any) -> None:
     each = f", {result.seconds / trained:.3g} s for each" if trained else ""
     table.add_row("trained", f"{count(trained)} in {span(result.seconds)}{each}" if trained else "0")
     table.add_row("there before", count(result.skipped))
+    if result.damaged:
+        table.add_row("damaged", f"{count(len(result.damaged))} of the store's, {_example(result.damaged)}")
     if result.diverged:
         table.add_row("diverged", f"{count(result.diverged)}; they are kept, with the step at which it happened")
     if result.failed:
@@ -60,6 +69,12 @@ def _counts(console: Console, result: Any) -> None:
         table.add_row("left", count(result.left))
     table.add_row("store", escape(result.store))
     console.print(table)
+
+
+def _example(damaged: Mapping[str, str]) -> str:
+    """The first of them, and what is wrong with it."""
+    key, wrong = next(iter(damaged.items()))
+    return escape(f"{'for example ' if len(damaged) > 1 else ''}{key[:8]}: {wrong}")
 
 
 def _failures(console: Console, result: Any) -> None:
@@ -110,6 +125,8 @@ def outlook(found: Any) -> None:
     table = Table(box=None, show_header=False, padding=(0, 2), pad_edge=True)
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
+    if found.damaged:
+        table.add_row("damaged", f"{count(found.damaged)} in the store, which would be trained again")
     table.add_row("groups", f"{count(found.groups)}, which differ in more than the seed")
     table.add_row("packs", f"{count(found.packs)} for {amount(found.workers, 'worker')}")
     table.add_row("time", escape(_time(found)))

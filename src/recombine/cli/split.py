@@ -1,6 +1,5 @@
 """`recombine split`: the table with a column that tells the side, and a manifest beside it."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import recombine
 from recombine.cli import options, reading, split_options
 from recombine.cli.show import Watch, say
 from recombine.cli.show_split import summary
+from recombine.words import json_text
 
 
 def split(
@@ -94,6 +94,6 @@ def split(
             progress=watch.tell,
         )
     if as_json:
-        say(json.dumps(made.record().to_json(), indent=2, ensure_ascii=False))
+        say(json_text(made.record().to_json()))
     else:
         summary(made, out)

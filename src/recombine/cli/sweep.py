@@ -1,6 +1,5 @@
 """`recombine sweep`: train every run of a grid, on this machine or on a Ray cluster."""
 
-import json
 import os
 import signal
 import sys
@@ -17,6 +16,7 @@ import typer
 from recombine.cli import reading
 from recombine.cli.show import say
 from recombine.errors import SettingError
+from recombine.words import json_text
 
 _SOME_FAILED = 1
 _INTERRUPTED = 130
@@ -48,7 +48,7 @@ def sweep(
 
     if dry_run:
         found = ahead.outlook(file, store=store, workers=workers, pack=pack)
-        say(json.dumps(asdict(found), indent=2)) if as_json else show_sweep.outlook(found)
+        say(json_text(asdict(found))) if as_json else show_sweep.outlook(found)
         return
     try:
         with _second_interrupt_ends():
@@ -61,7 +61,7 @@ def sweep(
     except room.StoppedSweepError as stopped:
         show_sweep.so_far(stopped.result)
         raise
-    say(json.dumps(asdict(result), indent=2)) if as_json else show_sweep.summary(result)
+    say(json_text(asdict(result))) if as_json else show_sweep.summary(result)
     if result.failed:
         raise typer.Exit(_SOME_FAILED)
 

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from html import escape
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from recombine import records
+from recombine.decoding import revive_all
 from recombine.errors import SettingError
 from recombine.evaluation import listing, saved, wording
 from recombine.evaluation.asked import Asked, Columns, is_table
@@ -30,7 +31,7 @@ from recombine.evaluation.shrinkage import shrunk
 from recombine.evaluation.untested import Untested, untested
 from recombine.factors.columns import Bins
 from recombine.factors.engine import Steps, silent
-from recombine.factors.question import Question, TargetKind, Where
+from recombine.factors.question import Question, TargetKind, Where, declared_values
 from recombine.factors.space import Value
 from recombine.records import Provenance, Record, Result
 from recombine.theory.prediction import Prediction
@@ -90,7 +91,7 @@ class Evaluation(Result):
         """What a notebook shows: the sentence and the scores of the sides."""
         shown = [side for side in self.sides if side.score is not None]
         cells = "".join(
-            f"<td>{side.name}<br><b>{wording.amount(self.score, side.score or 0.0)}</b><br>"
+            f"<td>{escape(side.name)}<br><b>{wording.amount(self.score, side.score or 0.0)}</b><br>"
             f"{side.combinations:,} combinations</td>"
             for side in shown
         )
@@ -152,12 +153,14 @@ class Evaluation(Result):
     @classmethod
     def load(cls, folder: str | Path) -> "Evaluation":
         """Read an evaluation back: the same evaluation."""
-        record = records.load(folder, "evaluation")
-        hints = get_type_hints(cls)
-        results = {name: records.revive(hints[name], record.data[name]) for name in _RESULTS if name != "score"}
+        return records.loaded(folder, "evaluation", cls.from_record)
+
+    @classmethod
+    def from_record(cls, record: Record) -> "Evaluation":
+        """Back from plain data."""
         outcomes = saved.load(record)
         return cls(
-            **results,
+            **revive_all(cls, tuple(name for name in _RESULTS if name != "score"), record.data),
             score=outcomes.score,
             table=record.tables["combinations"],
             by_value=record.tables["by_value"],
@@ -219,7 +222,7 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
             target_kind=target_kind,
             where=where,
             bins=dict(bins or {}),
-            domain={name: list(values) for name, values in (domain or {}).items()},
+            domain=declared_values(domain),
             impossible=tuple(impossible),
             missing=missing,
             table=table,

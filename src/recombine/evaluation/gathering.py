@@ -14,14 +14,17 @@ import pyarrow.compute as pc
 
 from recombine.errors import ColumnError, SettingError, TableError
 from recombine.evaluation.asked import Asked, Columns, answer_columns
-from recombine.evaluation.rowscores import SCORED, Meant, RowScore, clean, number, scored, understood
+from recombine.evaluation.rowscores import SCORED, Meant, RowScore, clean, scored, understood
 from recombine.factors import columns
+from recombine.factors.assembly import floats
 from recombine.factors.columns import Key
 from recombine.factors.engine import Progress
+from recombine.factors.pilot import Centres, Sums, about, pilots, settled
 from recombine.factors.sides import likeliest, no_side, sides_of
 from recombine.factors.space import text
 from recombine.factors.tally import Ask, Beside, Tally, columns_of, tally, together
 
+_SCORE_SUMS = ("scored", "total", "squares")
 _SEEN_SIDE = "seen"  # what `recombine split --seen-share` calls tested rows of seen combinations
 
 
@@ -38,6 +41,8 @@ class Gathered:
     source: str
     train: str | None
     counted: dict[str, tuple[int, int]]
+    trained_about: Centres
+    """What the sums of the training side's truth were taken about, where it is a table of its own."""
 
 
 def gather(
@@ -58,17 +63,20 @@ def gather(
         )
     _check_sides_alike(asked, train)
     source, asked, beside = _beside(predictions, asked, data, against)
-    found = tally(
-        source,
-        asked.question,
-        lambda table, backend: _ask(table, asked, backend, beside),
-        needs=asked.needs(),
-        beside=beside,
-        progress=progress,
+    found = settled(
+        lambda centres: tally(
+            source,
+            asked.question,
+            lambda table, backend: _ask(table, asked, backend, beside, centres),
+            needs=asked.needs(),
+            beside=beside,
+            progress=progress,
+        ),
+        _sums_of,
     )
     tallies, marks = [found], ["test" if asked.split is None else None]
     if train is not None:
-        tallies.append(_trained(train, asked, found.meant, progress))
+        tallies.append(settled(lambda centres: _trained(train, asked, found.meant, progress, centres), _sums_of))
         marks.append("train")
     return Gathered(
         together(tallies, marks),
@@ -77,7 +85,18 @@ def gather(
         found.source,
         tallies[1].source if train is not None else None,
         _partners(found, beside),
+        tallies[-1].meant.centres,
     )
+
+
+def _sums_of(found: Tally) -> dict[str, Sums]:
+    """What was summed about a number: the truth, and of the rows that were scored their scores."""
+    told, lines = {}, found.lines
+    for name, parts in (("target", ("target_count", "target_total", "target_squares")), ("score", _SCORE_SUMS)):
+        if name in found.meant.centres:
+            count, total, squares = (floats(lines[part]) for part in parts)
+            told[name] = (count, total, squares, found.meant.centres[name])
+    return told
 
 
 def _beside(predictions: Any, asked: Asked, data: Any, against: Any) -> tuple[Any, Asked, tuple[Beside, ...]]:
@@ -162,7 +181,7 @@ def _partners(found: Tally, beside: tuple[Beside, ...]) -> dict[str, tuple[int, 
     return counted
 
 
-def _ask(table: Any, asked: Asked, backend: Any, beside: tuple[Beside, ...]) -> Ask:
+def _ask(table: Any, asked: Asked, backend: Any, beside: tuple[Beside, ...], centres: Centres) -> Ask:
     """The keys and sums of the one aggregate."""
     meant = understood(table, asked, backend)
     _check_own_ids(table, asked, backend)
@@ -173,42 +192,42 @@ def _ask(table: Any, asked: Asked, backend: Any, beside: tuple[Beside, ...]) -> 
     by["state"] = test.ifelse(own.state, SCORED)
     ok = test & (own.state == SCORED)
     sums: dict[str, Any] = {f"{_role(one)}_here": table[f"recombine_{_role(one)}_here_0"].count() for one in beside}
+    centres = {**_pilots(table, asked, meant, backend, ok, own), **centres}
     if own.score is not None:
-        sums |= {"total": ok.ifelse(own.score, 0.0).sum(), "squares": ok.ifelse(own.score * own.score, 0.0).sum()}
+        apart = own.score - centres["score"]
+        summed = (ok.ifelse(part, 0.0).sum() for part in (1.0, apart, apart * apart))
+        sums |= dict(zip(_SCORE_SUMS, summed, strict=True))
     if meant.kind == "label":
         by |= {"truth": clean(table[asked.target], backend), "said": test.ifelse(own.said, ibis.null(own.said.type()))}
     elif meant.kind == "number":
-        sums |= _number_sums(table, asked, backend, own, ok, test)
-        if meant.score.name == "r2":
-            sums |= _centred_sums(table, asked, backend, ok)
+        sums |= _number_sums(table, asked, backend, centres["target"], ok, test)
     if asked.other is not None:
         other = scored(table, asked, meant, backend, answers=asked.other)
         _compare(by, sums, own, other, ok)
-    return Ask(by, sums, meant)
+    return Ask(by, sums, replace(meant, centres=centres))
+
+
+def _pilots(table: Any, asked: Asked, meant: Meant, backend: Any, ok: Any, own: RowScore) -> Centres:
+    wanted = {"target": table[asked.target]} if meant.kind == "number" else {}
+    if own.score is not None:
+        wanted["score"] = ok.ifelse(own.score, ibis.null("float64"))
+    return pilots(table, wanted, backend)
 
 
 def _role(one: Beside) -> str:
     return "prediction" if one.id == _name("prediction_id", 0) else "other"
 
 
-def _number_sums(table: Any, asked: Asked, backend: Any, own: RowScore, ok: Any, test: Any) -> dict[str, Any]:
+def _number_sums(table: Any, asked: Asked, backend: Any, centre: float, ok: Any, test: Any) -> dict[str, Any]:
     """Truth and answers of the rows that are scored; of the training side all truth that there is."""
-    truth = number(table, str(asked.target), backend)
+    truth = about(table[asked.target], centre, backend)
     known = ok | (~test & truth.notnull())
     return {
-        "prediction_total": ok.ifelse(own.said, 0.0).sum(),
+        "prediction_total": ok.ifelse(about(table[asked.prediction], centre, backend), 0.0).sum(),
         "target_count": known.ifelse(1, 0).sum(),
         "target_total": known.ifelse(truth, 0.0).sum(),
         "target_squares": known.ifelse(truth * truth, 0.0).sum(),
     }
-
-
-def _centred_sums(table: Any, asked: Asked, backend: Any, ok: Any) -> dict[str, Any]:
-    """The truth about its mean: squares of large numbers that hardly differ would lose their digits."""
-    truth = number(table, str(asked.target), backend)
-    found = backend.to_pyarrow(table.aggregate(centre=truth.mean()))["centre"].to_pylist()[0]
-    apart = truth - float(found or 0.0)
-    return {"centred_total": ok.ifelse(apart, 0.0).sum(), "centred_squares": ok.ifelse(apart * apart, 0.0).sum()}
 
 
 def _compare(by: dict[str, Any], sums: dict[str, Any], own: RowScore, other: RowScore, ok: Any) -> None:
@@ -265,23 +284,26 @@ def _ask_for_test(free: list[str]) -> str:
     return f"say which value it is: test_side=[{value!r}] (--test-side {shlex.quote(value)})"
 
 
-def _trained(train: Any, asked: Asked, meant: Meant, progress: Progress | None) -> Tally:
+def _trained(train: Any, asked: Asked, meant: Meant, progress: Progress | None, centres: Centres) -> Tally:
     """The training table's combinations, with the target where it has one."""
+
+    told = replace(meant, centres={})
 
     def ask(table: Any, backend: Any) -> Ask:
         if meant.kind == "score" or asked.target not in table.columns:
-            return Ask()
+            return Ask(meant=told)
         if meant.kind == "label":
-            return Ask(by={"truth": clean(table[asked.target], backend)})
+            return Ask(by={"truth": clean(table[asked.target], backend)}, meant=told)
         if not table[asked.target].type().is_numeric():
             raise ColumnError(
                 f"the training table's {asked.target!r} is of type {table[asked.target].type()}",
                 why="the truth of the predictions is a number",
                 instead="give a training table with the same target",
             )
-        truth = number(table, str(asked.target), backend)
+        found = centres or pilots(table, {"target": table[asked.target]}, backend)
+        truth = about(table[asked.target], found["target"], backend)
         sums = {"target_count": truth.count(), "target_total": truth.sum(), "target_squares": (truth * truth).sum()}
-        return Ask(sums=sums)
+        return Ask(sums=sums, meant=replace(meant, centres=found))
 
     question = replace(asked.question, where=None, table=None)
     return tally(train, question, ask, needs=[asked.target] if asked.target else [], progress=progress)

@@ -22,6 +22,8 @@ from recombine.factors.support import Support
 Kind = Literal["label", "number", "score"]
 Mask = npt.NDArray[np.bool_]
 _ROUNDING = 1e-12
+_OWN_ROUNDING = 1e-10
+"""A score far from 0 is no surer than this share of it: below lies what its own arithmetic left."""
 
 RUNGS = ("seen", "determined", "undetermined", "novel")
 UNKNOWN = "unknown"
@@ -62,7 +64,8 @@ class Outcomes:
     trained on, in the same space. Classes are numbered alike everywhere: in `truth`, in `said`, and in the targets of
     `tested` and `training`. For labels there is a line for each (combination, true class, predicted class); the
     arrays are empty otherwise. `total` and `squares` are the sums over each tested combination's rows of the row
-    score and of its square: 0 or 1 for accuracy, squared error for mse and r2, log loss, or the given column.
+    score and of the square of score - `shift`; a row's score is 0 or 1 for accuracy, the squared error for mse and r2,
+    the log loss, or the given column.
 
     >>> from recombine.factors.space import Space
     >>> space = Space.of({"bird": ["land", "water"], "background": ["land", "water"]})
@@ -89,8 +92,8 @@ class Outcomes:
     prediction_total: Numbers | None
     score: Score
     left_out: Mapping[str, int] = field(default_factory=dict)
-    centred: Numbers | None = None
-    """For R² (2, combinations): the sums of the truth and of its square about one centre, which keeps digits."""
+    shift: float = 0.0
+    """What `squares` are taken about: scores that are large and hardly differ would lose their digits."""
 
     def __len__(self) -> int:
         return len(self.tested)
@@ -109,7 +112,8 @@ class Outcomes:
     def spread(self) -> Numbers:
         """The variance of the row scores within each tested combination; NaN where there is one row only."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            apart = np.maximum(self.squares - self.total**2 / self.rows, 0.0) / (self.rows - 1)
+            away = self.total - self.shift * self.rows
+            apart = np.maximum(self.squares - away**2 / self.rows, 0.0) / (self.rows - 1)
         return np.where(self.rows > 1, apart, np.nan)
 
     def have_luck(self, chosen: Mask | slice = slice(None)) -> bool:
@@ -118,7 +122,8 @@ class Outcomes:
         So it is with one row each, and with rows that a deterministic model was asked twice.
         """
         within = float((np.nan_to_num(self.spread) * (self.rows - 1))[chosen].sum())
-        return within > _ROUNDING * float(self.squares[chosen].sum())
+        rows, squares = float(self.rows[chosen].sum()), float(self.squares[chosen].sum())
+        return within > _ROUNDING * squares + rows * (_OWN_ROUNDING * self.shift) ** 2
 
     @cached_property
     def wrong(self) -> Numbers:

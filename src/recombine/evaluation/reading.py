@@ -1,7 +1,7 @@
 """The engine's lines as outcomes: one space for both sides, classes numbered alike, what cannot be scored counted."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from recombine.evaluation.outcomes import Mask, Outcomes
 from recombine.evaluation.rowscores import Meant
 from recombine.factors.assembly import encoded, without_missing
 from recombine.factors.groups import Codes, Groups, Ints, Numbers, group, number, totals
+from recombine.factors.pilot import Centres
 from recombine.factors.space import Space, Value, text
 from recombine.factors.support import LabelTarget, NumberTarget, Support, Target
 from recombine.records import Provenance
@@ -59,7 +60,7 @@ def outcomes_of(gathered: Gathered, asked: Asked, source: Provenance) -> Reading
         )
     outcomes = Outcomes(
         tested=tested.support(source),
-        training=_training(kept, source),
+        training=_training(kept, source, gathered.trained_about),
         kind=gathered.meant.kind,
         classes=kept.matched.classes,
         **tested.answers(),
@@ -133,18 +134,18 @@ class _Lines:
         if self.kind == "label":
             combination, places, rows = self._distinct(self.matched.places[:2])
             found = {"combination": combination, "truth": places[0], "said": places[1], "count": rows}
+        shift = self.meant.centres.get("score", 0.0)
         if "total" in self.table.column_names:
             total, squares = groups.total(self.column("total")), groups.total(self.column("squares"))
+            total = total + shift * groups.total(self.rows)
         else:
             right = found["count"] * (found["truth"] == found["said"])
             total = squares = totals(found["combination"], right, groups.size)
         _check_finite(total, squares, self.asked)
-        found |= {"total": total, "squares": squares, "prediction_total": None}
+        found |= {"total": total, "squares": squares, "shift": shift, "prediction_total": None}
         if self.kind == "number":
-            found["prediction_total"] = groups.total(self.column("prediction_total"))
-        if self.meant.score.name == "r2":
-            parts = [groups.total(self.column(f"centred_{part}")) for part in ("total", "squares")]
-            found["centred"] = np.stack(parts)
+            away = self.meant.centres["target"] * groups.total(self.rows)
+            found["prediction_total"] = groups.total(self.column("prediction_total")) + away
         return found
 
     def paired(self) -> Paired:
@@ -179,8 +180,11 @@ class _Lines:
                 return None
             return LabelTarget(name, self.matched.classes, combination[known], places[0][known], rows[known])
         if self.kind == "number":
-            parts = [self.groups.total(self.column(f"target_{part}")) for part in ("count", "total", "squares")]
-            return NumberTarget(name, *parts) if parts[0].any() else None
+            count, total, squares = (
+                self.groups.total(self.column(f"target_{part}")) for part in ("count", "total", "squares")
+            )
+            shift = self.meant.centres["target"]
+            return NumberTarget(name, count, total, squares, shift) if count.any() else None
         return None
 
     def _distinct(self, places: tuple[Ints, ...]) -> tuple[Ints, list[Ints], Numbers]:
@@ -197,9 +201,10 @@ class _Lines:
         return keys, found[::-1], totals(ids, self.rows, len(keys))
 
 
-def _training(kept: _Lines, source: Provenance) -> Support | None:
-    trained = kept.side == "train"
-    return kept.where(trained).support(source) if trained.any() else None
+def _training(kept: _Lines, source: Provenance, about: Centres) -> Support | None:
+    trained = kept.where(kept.side == "train")
+    trained.meant = replace(kept.meant, centres={"target": 0.0, **about})
+    return trained.support(source) if len(trained.codes) else None
 
 
 def _whole(lines: pa.Table, gathered: Gathered, asked: Asked, side: Any, rows: Numbers) -> tuple[Mask, dict[str, int]]:

@@ -5,7 +5,7 @@ and counted; answers that are wrong in themselves (infinite, no probabilities) s
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import ibis
@@ -15,6 +15,7 @@ from recombine.errors import ColumnError, nearest
 from recombine.evaluation.asked import SCORES, Asked, Columns
 from recombine.evaluation.outcomes import Kind, Score
 from recombine.factors import columns
+from recombine.factors.pilot import Centres, difference
 from recombine.factors.read import target_kind
 from recombine.factors.space import Value, text
 
@@ -36,6 +37,8 @@ class Meant:
     classes: tuple[str, ...] = ()
     positive: str | None = None
     guessed: bool = False
+    centres: Centres = field(default_factory=dict)
+    """What the sums of the truth (`target`) and of the rows' scores (`score`) were taken about."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +204,8 @@ def _by_error(table: Any, asked: Asked, backend: Any, name: str) -> RowScore:
         (infinite(truth, backend), INFINITE_TRUTH),
         else_=SCORED,
     )
-    return RowScore(state, said, (said - truth) * (said - truth))
+    error = difference(table[name], table[asked.target], backend)
+    return RowScore(state, said, error * error)
 
 
 def _by_probability(table: Any, asked: Asked, meant: Meant, backend: Any, answers: Columns | None) -> RowScore:

@@ -1,13 +1,14 @@
 """How an evaluation's larger parts are laid out in tables, and read back from them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from recombine.evaluation.outcomes import Outcomes, Score
+from recombine.decoding import revive
+from recombine.evaluation.outcomes import Kind, Outcomes, Score
 from recombine.factors import stored
-from recombine.factors.groups import Numbers
 from recombine.factors.support import LabelTarget, Support
 from recombine.records import Record
 
@@ -18,6 +19,7 @@ def describe(outcomes: Outcomes) -> dict[str, Any]:
         **stored.describe(outcomes.tested),
         "answers": outcomes.kind,
         "score": {"name": outcomes.score.name, "better": outcomes.score.better, "share": outcomes.score.is_share},
+        "scores_about": outcomes.shift,
         "not_scored": dict(outcomes.left_out),
         "factors": [
             {"name": f.name, "values": size, "tested": int((counts > 0).sum()), "declared": f.declared}
@@ -38,8 +40,6 @@ def tables(outcomes: Outcomes) -> dict[str, pa.Table]:
     sums = {"total": outcomes.total, "squares": outcomes.squares}
     if outcomes.prediction_total is not None:
         sums["prediction_total"] = outcomes.prediction_total
-    if outcomes.centred is not None:
-        sums |= {"centred_total": outcomes.centred[0], "centred_squares": outcomes.centred[1]}
     found["sums"] = pa.table(sums)
     found["answers"] = pa.table({name: getattr(outcomes, name) for name in ("combination", "truth", "said", "count")})
     if outcomes.training is not None:
@@ -54,7 +54,7 @@ def load(record: Record) -> Outcomes:
     return Outcomes(
         tested=tested,
         training=_load_training(record),
-        kind=record.data["answers"],
+        kind=revive(Kind, record.data["answers"], at="answers"),
         classes=tested.target.classes if isinstance(tested.target, LabelTarget) else (),
         combination=answers["combination"].to_numpy(),
         truth=answers["truth"].to_numpy(),
@@ -63,16 +63,16 @@ def load(record: Record) -> Outcomes:
         total=sums["total"].to_numpy(),
         squares=sums["squares"].to_numpy(),
         prediction_total=sums["prediction_total"].to_numpy() if "prediction_total" in sums.column_names else None,
-        score=Score(record.data["score"]["name"], record.data["score"]["better"]),
-        left_out=record.data["not_scored"],
-        centred=_load_centred(sums),
+        score=_load_score(record.data["score"]),
+        left_out=revive(Mapping[str, int], record.data["not_scored"], at="not_scored"),
+        shift=revive(float, record.data["scores_about"], at="scores_about"),
     )
 
 
-def _load_centred(sums: pa.Table) -> Numbers | None:
-    if "centred_total" not in sums.column_names:
-        return None
-    return np.stack([sums[f"centred_{part}"].to_numpy() for part in ("total", "squares")])
+def _load_score(plain: Any) -> Score:
+    kept = {name: value for name, value in plain.items() if name != "share"}  # which follows from its name
+    score: Score = revive(Score, kept, at="score")
+    return score
 
 
 def _describe_training(training: Support) -> dict[str, Any]:

@@ -88,9 +88,7 @@ def score_of(outcomes: Outcomes, chosen: Mask) -> Statistic:
 
 
 def truth_of(outcomes: Outcomes) -> Numbers:
-    """The sums of the truth and of its square by combination: about one centre where that was asked of the engine."""
-    if outcomes.centred is not None:
-        return outcomes.centred
+    """The sums of the truth and of its square by combination, about one number near them."""
     truth = outcomes.tested.target
     assert isinstance(truth, NumberTarget)  # noqa: S101 - r2 is refused for anything else
     return np.stack([truth.total, truth.squares])

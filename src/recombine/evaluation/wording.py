@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from recombine.evaluation.comparison import Comparison
 from recombine.evaluation.deviations import Deviations
 from recombine.evaluation.intervals import FEWEST, Sure
 from recombine.evaluation.outcomes import Outcomes, Score
 from recombine.evaluation.scores import Gap, Side
 from recombine.evaluation.untested import Untested
+from recombine.factors.space import text
 from recombine.words import count, measure, percent
 
 Grade = Literal["fine", "doubtful", "failing", "not enough evidence"]
@@ -76,6 +79,7 @@ def reasons(found: Findings) -> tuple[str, ...]:
     said = [
         _gap_reason(found),
         *_side_reasons(found),
+        *_never_varies(found.outcomes),
         _untested(found),
         found.deviations.sentence,
         found.comparison.verdict if found.comparison else "",
@@ -83,6 +87,20 @@ def reasons(found: Findings) -> tuple[str, ...]:
         *found.notes,
     ]
     return tuple(sentence for sentence in said if sentence)
+
+
+def _never_varies(outcomes: Outcomes) -> list[str]:
+    """What a score cannot show where every row has one truth, or one answer."""
+    target, said = outcomes.tested.target, []
+    if target is not None and not target.varies:
+        said.append(
+            f"{target.name} is the same in every tested row: whoever always answers that is right, "
+            "and nothing shows which factors an answer depends on."
+        )
+    elif outcomes.kind == "label" and len(np.unique(outcomes.said[outcomes.count > 0])) == 1:
+        only = text(outcomes.classes[int(outcomes.said[0])])
+        said.append(f"The model answers {only!r} in every tested row, so its score is the share of that class.")
+    return said
 
 
 def amount(score: Score, number: float) -> str:

@@ -1,5 +1,6 @@
 """The engine's lines as a support in canonical order: the same for every engine, whatever order it answered in."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +13,14 @@ from recombine.errors import ColumnError, SpaceError, TableError, nearest
 from recombine.factors import columns
 from recombine.factors.columns import Key
 from recombine.factors.groups import Codes, Ints, Numbers, group
-from recombine.factors.question import Question, TargetKind
+from recombine.factors.question import MOST_VALUES, Question, TargetKind
 from recombine.factors.space import MISSING, Factor, Space, Value, text
-from recombine.factors.support import LabelTarget, NumberTarget, Support, Target
+from recombine.factors.support import WEIGHTLESS, LabelTarget, NumberTarget, Support, Target
 from recombine.records import Provenance
 
 MOST_COMBINATIONS = 5 * 10**7
-_MOST_VALUES = 10**6
+_MOST_WEIGHT = 1e100
+"""Products of two sums of weights are taken, and none of them may leave the range of a float64."""
 _LONGEST_VALUE = 10_000
 _MOST_CLASSES = 10_000
 
@@ -31,6 +33,8 @@ class Answer:
     keys: tuple[Key, ...]
     kind: TargetKind | None
     source: str
+    shift: float = 0.0
+    """What the sums of a target that is a number were taken about."""
 
 
 def assemble(answer: Answer, question: Question, command: str | None) -> Support:
@@ -50,6 +54,8 @@ def assemble(answer: Answer, question: Question, command: str | None) -> Support
             instead="leave that factor out, or bin it",
         )
     kept, left_out = without_missing(counted, answer.keys, rows, question)
+    kept, nothing = _without_nothing(kept, question)
+    left_out |= {WEIGHTLESS: nothing} if nothing else {}
     space, codes = encoded(kept, answer.keys, question)
     order, starts = _sorted_distinct(codes, space.sizes)
     totals = _totals(kept, question)[order]
@@ -57,7 +63,7 @@ def assemble(answer: Answer, question: Question, command: str | None) -> Support
         space,
         _lines(codes, order[starts]),
         np.add.reduceat(totals, starts),
-        target=_target(answer.kind, kept, order, starts, totals, question),
+        target=_target(answer, kept, order, starts, totals, question),
         rows=int(rows.sum()),
         left_out=left_out,
         source=Provenance(source=answer.source, settings=question.settings(), command=command),
@@ -88,6 +94,24 @@ def without_missing(
         )
     left_out["(any)"] = int(rows[~whole].sum())
     return (counted, {}) if whole.all() else (counted.filter(pa.array(whole)), left_out)
+
+
+def _without_nothing(counted: pa.Table, question: Question) -> tuple[pa.Table, int]:
+    """The lines that stand for any example at all, and how many rows have weight 0: these stand for none.
+
+    A combination, a value or a class whose rows all have weight 0 is not seen, as if the rows were not there.
+    """
+    if question.weight is None:
+        return counted, 0
+    there = _totals(counted, question) > 0
+    if not there.any():
+        raise ColumnError(
+            f"the weight {question.weight!r} is 0 in every row that holds a whole combination",
+            why="a weight says how many examples a row stands for, and these stand for none",
+            instead="name another column, or leave the weight out",
+        )
+    nothing = int(_whole(counted["weight_nothing"]).sum())
+    return (counted if there.all() else counted.filter(pa.array(there))), nothing
 
 
 def encoded(counted: pa.Table, keys: Sequence[Key], question: Question) -> tuple[Space, Codes]:
@@ -121,10 +145,10 @@ def _factor(column: pa.ChunkedArray, key: Key, domain: Sequence[Value] | None) -
 
 
 def _check_values(values: pa.Array, key: Key) -> None:
-    if len(values) > _MOST_VALUES:
+    if len(values) > MOST_VALUES:
         raise ColumnError(
             f"the factor {key.name!r} has {len(values):,} distinct values",
-            why=f"that is an identifier rather than a factor, and more than {_MOST_VALUES:,} is too many",
+            why=f"that is an identifier rather than a factor, and more than {MOST_VALUES:,} is too many",
             instead="choose a column with fewer values, or group them first",
         )
     if key.most is not None and len(values) > key.most:
@@ -144,7 +168,7 @@ def _declared(key: Key, seen: set[Any], domain: Sequence[Value] | None) -> list[
         return [name for name in key.names or () if name in key.declares or name in seen]
     known = {text(value) for value in domain}
     if len(known) != len(domain):
-        twice = next(text(value) for value in domain if [text(v) for v in domain].count(text(value)) > 1)
+        twice = Counter(map(text, domain)).most_common(1)[0][0]
         raise SpaceError(
             f"the domain of {key.name!r} lists {twice!r} twice",
             why="a value is declared once",
@@ -189,15 +213,11 @@ def _lines(codes: Codes, places: Ints) -> Codes:
 
 
 def _totals(counted: pa.Table, question: Question) -> Numbers:
-    totals = _floats(counted["weight"])
+    totals = floats(counted["weight"])
     if question.weight is None:
         return totals
-    unknown = int((_whole(counted["rows"]) - _whole(counted["weight_known"])).sum())
-    negative = bool((np.nan_to_num(_floats(counted["weight_least"])) < 0).any())
-    if unknown or negative or not np.isfinite(totals).all():
-        fault = (
-            f"is missing in {unknown:,} rows" if unknown else "is negative somewhere" if negative else "is not finite"
-        )
+    fault = _fault_of_weights(counted, totals)
+    if fault is not None:
         raise ColumnError(
             f"the weight {question.weight!r} {fault}",
             why="a weight says how many examples a row stands for",
@@ -206,14 +226,30 @@ def _totals(counted: pa.Table, question: Question) -> Numbers:
     return totals
 
 
+def _fault_of_weights(counted: pa.Table, totals: Numbers) -> str | None:
+    unknown = int((_whole(counted["rows"]) - _whole(counted["weight_known"])).sum())
+    least = floats(counted["weight_least"])
+    if unknown:
+        return f"is missing in {unknown:,} rows"
+    if (np.nan_to_num(least) < 0).any():
+        return "is negative somewhere"
+    if np.isnan(totals).any() or np.isinf(least).any():
+        return "is not finite"
+    with np.errstate(over="ignore"):
+        together = totals.sum()
+    if not together <= _MOST_WEIGHT:
+        return f"is infinite somewhere, or adds up to more than {_MOST_WEIGHT:.0e}"
+    return None
+
+
 def _target(
-    kind: TargetKind | None, counted: pa.Table, order: Ints, starts: Ints, totals: Numbers, question: Question
+    answer: Answer, counted: pa.Table, order: Ints, starts: Ints, totals: Numbers, question: Question
 ) -> Target | None:
-    if kind is None or question.target is None:
+    if answer.kind is None or question.target is None:
         return None
-    if kind == "number":
+    if answer.kind == "number":
         sums = [
-            np.add.reduceat(_floats(pc.fill_null(counted[name], 0))[order], starts)
+            np.add.reduceat(floats(pc.fill_null(counted[name], 0))[order], starts)
             for name in ("target_count", "target_total", "target_squares")
         ]
         if not all(np.isfinite(total).all() for total in sums):
@@ -222,7 +258,8 @@ def _target(
                 why="its mean and spread cannot be computed",
                 instead="repair the column, or leave such rows out with `where`",
             )
-        return NumberTarget(question.target, *sums)
+        count, total, squares = sums
+        return NumberTarget(question.target, count, total, squares, answer.shift)
     return _label_target(question.target, counted["target"], order, starts, totals)
 
 
@@ -255,5 +292,6 @@ def _whole(column: pa.ChunkedArray) -> Ints:
     return np.asarray(column.cast(pa.int64()).to_numpy(), dtype=np.int64)
 
 
-def _floats(column: pa.ChunkedArray) -> Numbers:
+def floats(column: pa.ChunkedArray) -> Numbers:
+    """A column of numbers, NaN where one is missing."""
     return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)

@@ -1,7 +1,8 @@
 """What can be asked of a table, checked before any engine is troubled."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import date
 from typing import Any, Literal
 
 from recombine.errors import SettingError, nearest
@@ -9,6 +10,8 @@ from recombine.factors.columns import Bins
 from recombine.factors.space import Value, text
 
 TargetKind = Literal["label", "number"]
+MOST_VALUES = 10**6
+"""The most values that a factor may have, seen or declared."""
 Where = str | Callable[[Any], Any]
 
 
@@ -75,6 +78,64 @@ class Question:
         if not isinstance(self.where, str | None):
             given["where"] = repr(self.where)
         return {name: _plain(value) for name, value in given.items()}
+
+
+def declared_values(domain: Any) -> dict[str, list[Value]]:
+    """The values that could occur, by factor, each checked to be one.
+
+    >>> declared_values({"size": ("S", "M")}), declared_values(None)
+    ({'size': ['S', 'M']}, {})
+    """
+    if not isinstance(domain, Mapping | None):
+        raise _no_domain(f"domain={domain!r:.80}")
+    found: dict[str, list[Value]] = {}
+    for name, values in (domain or {}).items():
+        if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+            raise _no_domain(f"the domain of {name!r} is {values!r:.80}")
+        found[name] = list(values)
+        odd = [value for value in found[name] if not _is_value(value)]
+        if odd:
+            raise _no_domain(f"the domain of {name!r} lists {odd[0]!r:.80}")
+        if len(found[name]) > MOST_VALUES:
+            raise SettingError(
+                f"the domain of {name!r} lists {len(found[name]):,} values",
+                why=f"more than {MOST_VALUES:,} are an identifier rather than a factor",
+                instead="group them first, or leave that factor out",
+            )
+    return found
+
+
+def conjunctions(given: Any) -> tuple[Mapping[str, Value], ...]:
+    """Conjunctions that cannot occur, each checked to be a mapping from factors to values."""
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise _no_conjunction(f"impossible={given!r:.80}")
+    listed = tuple(given)
+    for one in listed:
+        if not isinstance(one, Mapping):
+            raise _no_conjunction(f"impossible holds {one!r:.80}")
+    return listed
+
+
+def _no_conjunction(what: str) -> SettingError:
+    return SettingError(
+        what,
+        why="it lists conjunctions, and a conjunction says which value each of its factors has",
+        instead="write impossible=[{'material': 'wool', 'garment': 'boots'}]",
+    )
+
+
+def _is_value(value: Any) -> bool:
+    if isinstance(value, float) or hasattr(value, "dtype"):  # a number of NumPy's is one too, NaN is none
+        return bool(value == value)  # noqa: PLR0124
+    return isinstance(value, str | bool | int | date)
+
+
+def _no_domain(what: str) -> SettingError:
+    return SettingError(
+        what,
+        why="a domain lists the values that could occur: texts, numbers, true and false, or dates",
+        instead="write domain={'size': ['S', 'M', 'L']} (--domain size=S,M,L); missing is a value with missing='value'",
+    )
 
 
 def _check_factor_names(names: tuple[str, ...]) -> None:

@@ -5,15 +5,17 @@ counted and reported (or kept with `missing="value"`, as a value of its own); a 
 target still shows its combination.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from recombine.errors import ColumnError, SettingError
 from recombine.factors import columns
-from recombine.factors.assembly import MOST_COMBINATIONS, Answer, assemble
+from recombine.factors.assembly import MOST_COMBINATIONS, Answer, assemble, floats
 from recombine.factors.columns import Bins, Key
+from recombine.factors.conditions import filtered
 from recombine.factors.engine import Progress, explained, run, sniffing_again
-from recombine.factors.question import Question, TargetKind, Where
+from recombine.factors.pilot import Centres, Sums, about, pilots, settled
+from recombine.factors.question import Question, TargetKind, Where, conjunctions, declared_values
 from recombine.factors.sources import Source, opened
 from recombine.factors.space import Value
 from recombine.factors.support import Support
@@ -45,7 +47,7 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
 
     `where` is an SQL condition in the engine's dialect, or a function from an Ibis table to a condition.
     `domain` lists values that could occur, seen or not. `impossible` lists conjunctions that cannot occur.
-    `weight` names a column that says how many examples a row stands for.
+    `weight` names a column that says how many examples a row stands for; a row that stands for 0 is not there.
 
     >>> table = {"material": ["wool", "wool", "silk"], "garment": ["coat", "hat", "hat"], "price": [9, 2, 5]}
     >>> read(table, factors=["material", "garment"], target="price")
@@ -57,8 +59,8 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
         target_kind=target_kind,
         where=where,
         bins=dict(bins or {}),
-        domain={name: list(values) for name, values in (domain or {}).items()},
-        impossible=tuple(impossible),
+        domain=declared_values(domain),
+        impossible=conjunctions(impossible),
         weight=weight,
         missing=missing,
         table=table,
@@ -70,12 +72,24 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
 def _count(source: Any, question: Question, progress: Progress | None, *, sniff_all: bool) -> Answer:
     table, needed = question.table, question.columns
     with opened(source, table=table, columns=needed, sniff_all=sniff_all) as lent, explained(lent):
-        keys, kind, expression = _expression(lent, question)
-        counted = run(lent.backend, expression, progress)
-    return Answer(counted, keys, kind, lent.name)
+        return settled(lambda centres: _answer(lent, question, progress, centres), _number_sums)
 
 
-def _expression(lent: Source, question: Question) -> tuple[tuple[Key, ...], TargetKind | None, Any]:
+def _answer(lent: Source, question: Question, progress: Progress | None, centres: Centres) -> Answer:
+    keys, kind, shift, expression = _expression(lent, question, centres)
+    return Answer(run(lent.backend, expression, progress), keys, kind, lent.name, shift)
+
+
+def _number_sums(answer: Answer) -> dict[str, Sums]:
+    if answer.kind != "number":
+        return {}
+    count, total, squares = (floats(answer.counted[f"target_{part}"]) for part in ("count", "total", "squares"))
+    return {"target": (count, total, squares, answer.shift)}
+
+
+def _expression(
+    lent: Source, question: Question, centres: Centres
+) -> tuple[tuple[Key, ...], TargetKind | None, float, Any]:
     """The one aggregate: rows per combination, and per class or with sums for the target."""
     table = filtered(lent.table, question.where, lent.backend)
     columns.require(table, question.factors, role="a factor")
@@ -88,53 +102,19 @@ def _expression(lent: Source, question: Question) -> tuple[tuple[Key, ...], Targ
     sums = {"rows": table.count(), "weight": table.count() if weight is None else weight.sum()}
     if weight is not None:
         sums |= {"weight_known": weight.count(), "weight_least": weight.min()}
+        sums["weight_nothing"] = (weight == 0).ifelse(1, 0).sum()
     kind = target_kind(table, question, lent.backend)
+    shift = 0.0
     if kind == "label":
         by["target"] = columns.as_value(table[question.target])
     elif kind == "number":
-        number = columns.without_nan(table[question.target].cast("float64"), lent.backend)
-        sums["target_count"] = number.count() if weight is None else number.notnull().ifelse(weight, 0).sum()
-        sums["target_total"] = number.sum() if weight is None else (number * weight).sum()
-        sums["target_squares"] = (number * number if weight is None else number * number * weight).sum()
-    return keys, kind, table.group_by(**by).aggregate(**sums).limit(MOST_COMBINATIONS + 1)
-
-
-def filtered(table: Any, where: Where | None, backend: Any) -> Any:
-    """Only the rows that fulfil the user's condition."""
-    if where is None:
-        return table
-    if callable(where):
-        return table.filter(_condition(where, table))
-    # A filter leaves the columns as they are, so the schema is told, not asked; the SQL is the user's own.
-    query = f"SELECT * FROM ({backend.compile(table)}) AS source WHERE {where}"  # noqa: S608
-    filtered = backend.sql(query, schema=table.schema())
-    try:
-        backend.to_pyarrow(filtered.limit(0))
-    except Exception as error:
-        raise SettingError(
-            f"where={where!r}",
-            why=f"the engine cannot understand it: {str(error).splitlines()[0]}",
-            instead="write an SQL condition over its columns, such as \"split = 'train' AND year > 2020\"",
-        ) from error
-    return filtered
-
-
-def _condition(where: Callable[[Any], Any], table: Any) -> Any:
-    try:
-        condition = where(table)
-    except Exception as error:
-        raise SettingError(
-            f"where={where!r}",
-            why=f"it fails with {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
-            instead="give a function from an Ibis table to a condition: lambda table: table.year > 2020",
-        ) from error
-    if not hasattr(condition, "type") or not condition.type().is_boolean():
-        raise SettingError(
-            f"where={where!r}",
-            why=f"it gives {type(condition).__name__}, not a condition",
-            instead="give a function from an Ibis table to a condition: lambda table: table.year > 2020",
-        )
-    return condition
+        column = table[question.target]
+        shift = (centres or pilots(table, {"target": column}, lent.backend))["target"]
+        apart = about(column, shift, lent.backend)
+        sums["target_count"] = apart.count() if weight is None else apart.notnull().ifelse(weight, 0).sum()
+        sums["target_total"] = apart.sum() if weight is None else (apart * weight).sum()
+        sums["target_squares"] = (apart * apart if weight is None else apart * apart * weight).sum()
+    return keys, kind, shift, table.group_by(**by).aggregate(**sums).limit(MOST_COMBINATIONS + 1)
 
 
 def _weight(table: Any, name: str | None) -> Any:

@@ -6,7 +6,9 @@ are lent to DuckDB without a copy.
 
 import glob
 import shlex
+import stat
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,9 +29,11 @@ from recombine.errors import (
     SourceError,
     TableError,
     nearest,
-    without_password,
 )
+from recombine.factors.headings import refuse_renamed, refuse_twins
+from recombine.redaction import guarded, redacted, redacted_words
 
+_SHOWN = 200
 _COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
 _READERS = {
     ".parquet": "read_parquet",
@@ -45,6 +49,7 @@ _OBJECT_STORES = {"s3", "s3a", "s3n", "gs", "gcs", "r2", "az", "azure", "abfss",
 _IN_FOLDERS = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
 _DUCKDB_FILES = {".duckdb", ".ddb"}
 _DUCKDB_TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
+_GIVEN_UP = r"fetch_\w+\(\) is deprecated"
 _UNREAD_LINES = "Error when sniffing file"
 _EXTRAS = {"postgres": "postgres", "postgresql": "postgres", "pyspark": "spark", "spark": "spark"}
 
@@ -63,7 +68,25 @@ class Source:
 def opened(
     source: Any, *, table: str | None = None, columns: Sequence[str] | None = None, sniff_all: bool = False
 ) -> Iterator[Source]:
-    """Open a source for the time of one read; connections that we made are closed and leave no files."""
+    """Open a source for the time of one read; connections that we made are closed and leave no files.
+
+    Its name is without passwords, and so is whatever its engine complains of meanwhile.
+    """
+    _let_ibis_be()
+    with guarded(*([str(source)] if isinstance(source, str | Path) else [])):
+        yield from _opened(source, table, columns, sniff_all)
+
+
+def _let_ibis_be() -> None:
+    """Where warnings are errors (`-W error`), Ibis must still be able to ask DuckDB in a way that DuckDB gives up.
+
+    Only those words, and only to Ibis. The rule is put up at every opening, since pytest takes it down after each test,
+    and is left standing, since taking it down would take away what other threads have put up meanwhile.
+    """
+    warnings.filterwarnings("ignore", _GIVEN_UP, DeprecationWarning, module=r"ibis\.")
+
+
+def _opened(source: Any, table: str | None, columns: Sequence[str] | None, sniff_all: bool) -> Iterator[Source]:
     if table is not None and not (isinstance(source, str | Path) and _is_database(str(source))):
         raise SettingError(
             f"table={table!r}",
@@ -73,7 +96,7 @@ def opened(
     if _is_ibis(source):
         yield from _from_ibis(source)
     elif isinstance(source, str | Path):
-        yield from _from_text(str(source), table, sniff_all)
+        yield from _from_text(str(source), table, columns, sniff_all)
     else:
         yield from _from_memory(source, columns)
 
@@ -107,23 +130,14 @@ def _ibis_name(table: Any) -> str:
 
 def _from_memory(frame: Any, columns: Sequence[str] | None) -> Iterator[Source]:
     arrow = _arrow(frame, columns)
-    _refuse_twins(arrow.column_names)
+    refuse_twins(arrow.column_names, where="this table")
     with _duckdb() as backend:
-        backend.con.register("recombine_source", arrow)
-        yield Source(backend.table("recombine_source"), backend, _memory_name(frame))
-
-
-def _refuse_twins(names: Sequence[str]) -> None:
-    """DuckDB does not tell upper from lower case in names, and would rename one of two twins silently."""
-    first: dict[str, str] = {}
-    for name in names:
-        if name.lower() in first:
-            raise ColumnError(
-                f"the columns {first[name.lower()]!r} and {name!r} have one name",
-                why="an engine does not tell upper from lower case in names",
-                instead="rename one of them",
-            )
-        first[name.lower()] = name
+        try:
+            backend.con.register("recombine_source", arrow)
+            table = backend.table("recombine_source")
+        except duckdb.Error as error:
+            raise unreadable(_memory_name(frame), error) from error
+        yield Source(table, backend, _memory_name(frame))
 
 
 def _memory_name(frame: Any) -> str:
@@ -147,13 +161,21 @@ def as_arrow(frame: Any, *, columns: Sequence[str] | None = None) -> pa.Table:
 def _arrow(frame: Any, columns: Sequence[str] | None) -> pa.Table:
     """A frame of any library as Arrow, through the interface that they share."""
     try:
-        return _converted(frame, columns)
+        return _doubled(_converted(frame, columns))
     except (pa.ArrowException, TypeError, ValueError, KeyError) as error:
         raise ColumnError(
             f"cannot read this {type(frame).__name__} as a table",
             why=_first_line(error),
             instead="give columns of one length, each of one type, for example with astype(str)",
         ) from error
+
+
+def _doubled(table: pa.Table) -> pa.Table:
+    """Half-precision numbers in single precision, as DuckDB knows no others."""
+    for place, field in enumerate(table.schema):
+        if field.type == pa.float16():
+            table = table.set_column(place, field.name, table.column(place).cast(pa.float32()))
+    return table
 
 
 def _converted(frame: Any, columns: Sequence[str] | None) -> pa.Table:
@@ -222,14 +244,14 @@ def _whole_with_gaps(column: pa.ChunkedArray) -> bool:
     return bool(small and pc.all(pc.equal(pc.floor(column), column)).as_py())
 
 
-def _from_text(text: str, table: str | None, sniff_all: bool) -> Iterator[Source]:
+def _from_text(text: str, table: str | None, columns: Sequence[str] | None, sniff_all: bool) -> Iterator[Source]:
     scheme = _scheme(text)
     if _is_database(text):
         yield from _from_duckdb_file(text, table) if scheme in ("", "duckdb") else _from_database(text, table)
     elif scheme == "file":
-        yield from _from_files(unquote(text.removeprefix("file://")), remote=False, sniff_all=sniff_all)
+        yield from _from_files(unquote(text.removeprefix("file://")), columns, remote=False, sniff_all=sniff_all)
     else:
-        yield from _from_files(text, remote=bool(scheme), sniff_all=sniff_all)
+        yield from _from_files(text, columns, remote=bool(scheme), sniff_all=sniff_all)
 
 
 def _scheme(text: str) -> str:
@@ -241,7 +263,7 @@ def _is_database(text: str) -> bool:
     return scheme not in _OBJECT_STORES | {"file"} if scheme else Path(text).suffix in _DUCKDB_FILES
 
 
-def _from_files(pattern: str, *, remote: bool, sniff_all: bool) -> Iterator[Source]:
+def _from_files(pattern: str, columns: Sequence[str] | None, *, remote: bool, sniff_all: bool) -> Iterator[Source]:
     path = pattern if remote else _existing(pattern)
     reader = _reader(path)
     # the first 20,480 lines of a CSV usually tell the types; a later surprise makes `read` look again
@@ -259,7 +281,9 @@ def _from_files(pattern: str, *, remote: bool, sniff_all: bool) -> Iterator[Sour
                 why="it holds no columns",
                 instead="give a file with a header and rows",
             )
-        yield Source(table, backend, pattern, whole_file_sniffed=reader != "read_csv" or sniff_all)
+        refuse_renamed(table, backend, path, reader, columns)
+        name = redacted(pattern) if remote else pattern
+        yield Source(table, backend, name, whole_file_sniffed=reader != "read_csv" or sniff_all)
 
 
 def _separated(table: Any, backend: Any, path: str, options: dict[str, Any]) -> Any:
@@ -272,6 +296,7 @@ def _separated(table: Any, backend: Any, path: str, options: dict[str, Any]) -> 
 def _existing(pattern: str) -> str:
     """The files that a path, folder or glob names, as a pattern that DuckDB understands."""
     path = Path(pattern).expanduser()
+    _check_plain(path, pattern)
     if path.is_dir():
         kinds = [suffix for suffix in _IN_FOLDERS if any(path.rglob(f"*{suffix}"))]
         if len(kinds) > 1:
@@ -281,6 +306,8 @@ def _existing(pattern: str) -> str:
                 instead=f"name them, for example '{path}/*{kinds[0]}'",
             )
         if kinds:
+            for one in path.rglob(f"*{kinds[0]}"):
+                _check_plain(one, str(one))
             return str(Path(glob.escape(str(path))) / "**" / f"*{kinds[0]}")
         raise SourceError(
             f"no table in the folder '{pattern}'",
@@ -295,13 +322,38 @@ def _existing(pattern: str) -> str:
                 instead="give a file with a header and rows",
             )
         return glob.escape(str(path)) if glob.has_magic(str(path)) else str(path)
-    if glob.has_magic(pattern) and any(glob.iglob(str(path), recursive=True)):  # noqa: PTH207 - an absolute pattern
+    matched = glob.glob(str(path), recursive=True) if glob.has_magic(pattern) else []  # noqa: PTH207 - it is absolute
+    for file in matched:
+        _check_plain(Path(file), file)
+    if matched:
         return str(path)
     raise SourceError(
         f"no file '{pattern}'",
         why="nothing matches the pattern" if glob.has_magic(pattern) else "there is no such file",
         instead=_suggest_file(path),
     )
+
+
+def _check_plain(path: Path, given: str) -> None:
+    """A file or a folder, or nothing at all: a pipe or a device can be read only once, and opening it may wait."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:  # too long a name, no right to look, a NUL in it
+        why = getattr(error, "strerror", None) or str(error)
+        raise SourceError(f"cannot read '{_shortened(given)}'", why=why, instead="check the path") from error
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise SourceError(
+            f"'{given}' is {'a pipe' if stat.S_ISFIFO(mode) else 'a device or a socket'}, not a file",
+            why="a table is read more than once, and what comes through it can be read only once",
+            instead="write it into a file first (… > table.csv), and give that file",
+        )
+
+
+def _shortened(name: str) -> str:
+    """A name as a message can hold it."""
+    return name if len(name) <= _SHOWN else f"{name[: _SHOWN // 2]}…{name[-_SHOWN // 2 :]}"
 
 
 def _suggest_file(path: Path, suffixes: Iterable[str] = _READERS) -> str:
@@ -330,16 +382,17 @@ def _reader(path: str) -> str:
 
 def _from_duckdb_file(text: str, table: str | None) -> Iterator[Source]:
     path = Path(text.removeprefix("duckdb://")).expanduser()
+    _check_plain(path, text)
     if not path.is_file():
         raise SourceError(f"no file '{text}'", why="there is no such file", instead=_suggest_file(path, _DUCKDB_FILES))
     with _duckdb(path) as backend:
-        yield Source(_named_table(backend, text, table), backend, f"{text} {table}")
+        yield Source(_named_table(backend, text, table), backend, f"{redacted(text)} {table}")
 
 
 def _from_database(uri: str, table: str | None) -> Iterator[Source]:
     backend = _connect(uri)
     try:
-        yield Source(_named_table(backend, uri, table), backend, f"{without_password(uri)} {table}")
+        yield Source(_named_table(backend, uri, table), backend, f"{redacted(uri)} {table}")
     finally:
         backend.disconnect()
 
@@ -349,7 +402,7 @@ def _connect(uri: str) -> Any:
     known = {entry.name for entry in entry_points(group="ibis.backends")} | {"postgresql"}
     if scheme not in known:
         raise SourceError(
-            f"cannot open '{without_password(uri)}'",
+            f"cannot open '{redacted(uri)}'",
             why=f"no engine answers to '{scheme}://'",
             instead=f"{nearest(scheme, sorted(known), most=30)}, or the path of a file",
         )
@@ -358,13 +411,13 @@ def _connect(uri: str) -> Any:
     except ImportError as error:
         extra = _EXTRAS.get(scheme)
         raise SourceError(
-            f"cannot open '{without_password(uri)}'",
+            f"cannot open '{redacted(uri)}'",
             why=f"the parts for {scheme} are not installed ({_first_line(error)})",
             instead=f"pip install 'recombine[{extra}]'" if extra else f"pip install 'ibis-framework[{scheme}]'",
         ) from error
     except Exception as error:
         raise SourceError(
-            f"cannot open '{without_password(uri)}'",
+            f"cannot open '{redacted(uri)}'",
             why=_first_line(error),
             instead="check that the server is up and that host, port, user and database are right",
         ) from error
@@ -374,7 +427,7 @@ def _named_table(backend: Any, uri: str, table: str | None) -> Any:
     names = _list_tables(backend, uri)
     if table is None:
         raise SettingError(
-            f"'{without_password(uri)}' is a database",
+            f"'{redacted(uri)}' is a database",
             why="no table was named",
             instead=f"add table=… (on the command line --table …): {nearest('', names)}"
             if names
@@ -382,7 +435,7 @@ def _named_table(backend: Any, uri: str, table: str | None) -> Any:
         )
     if table not in names and "." not in table:
         raise SourceError(
-            f"no table {table!r} in '{without_password(uri)}'",
+            f"no table {table!r} in '{redacted(uri)}'",
             why="there is no such table",
             instead=nearest(table, names),
         )
@@ -391,7 +444,7 @@ def _named_table(backend: Any, uri: str, table: str | None) -> Any:
         return backend.table(name, database=schema or None)
     except Exception as error:
         raise SourceError(
-            f"no table {table!r} in '{without_password(uri)}'",
+            f"no table {table!r} in '{redacted(uri)}'",
             why=_first_line(error),
             instead=nearest(name, names),
         ) from error
@@ -403,7 +456,7 @@ def _list_tables(backend: Any, uri: str) -> list[str]:
             return sorted(name for (name,) in backend.con.execute(_DUCKDB_TABLES).fetchall())
         return sorted(backend.list_tables())
     except Exception as error:
-        raise unreadable(without_password(uri), error, engine=backend.name) from error
+        raise unreadable(redacted(uri), error, engine=backend.name) from error
 
 
 @contextmanager
@@ -428,6 +481,8 @@ def unreadable(name: str, error: Exception, *, engine: str = "duckdb") -> Recomb
 
 def _remedy(name: str, error: Exception, engine: str) -> str:
     scheme = _scheme(name)
+    if "INT64" in str(error) and isinstance(error, duckdb.ConversionException):
+        return "a whole number does not fit into 64 bits: turn that column into text, or leave such rows out (`where`)"
     if scheme and "extension" in str(error):
         return f"copy the file here, or let DuckDB fetch its {scheme} part from extensions.duckdb.org once"
     if scheme in _OBJECT_STORES:
@@ -452,7 +507,8 @@ def _remedy_of_file(name: str, said: str) -> str:
 
 def _first_line(error: Exception) -> str:
     several = len(error.args) > 1 and all(isinstance(part, str) for part in error.args)
-    said = "\n".join(error.args) if several else str(error)
+    # before it is cut: half a password is no longer known for one
+    said = redacted_words("\n".join(error.args) if several else str(error))
     lines = [line.strip() for line in said.splitlines() if line.strip()] or [type(error).__name__]
     if _UNREAD_LINES in lines[0]:
         return "its lines do not agree on a separator, quotes, line endings and a number of columns"

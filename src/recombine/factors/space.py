@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from recombine.errors import SettingError, SpaceError, nearest
-from recombine.factors.groups import Codes
+from recombine.factors.groups import Codes, group
 
 Value = str | bool | int | float | date | datetime
 
@@ -139,13 +139,41 @@ class Space:
         return Space(self.factors, rows)
 
     def restricted(self, factors: Sequence[int]) -> "Space":
-        """Some of the factors alone, with the impossible conjunctions that speak of no other."""
+        """Some of the factors alone, without what cannot occur whatever the others are.
+
+        That is what an impossible conjunction says of these factors alone, and what several rule out together: red
+        discs, where small red discs are impossible and large ones are too.
+        """
         kept = tuple(
             tuple(row[k] for k in factors)
             for row in self.impossible
             if all(code == ANY or k in factors for k, code in enumerate(row))
         )
-        return Space(tuple(self.factors[k] for k in factors), kept)
+        alone = Space(tuple(self.factors[k] for k in factors), kept)
+        jointly = self._jointly_impossible(tuple(factors)) if len(kept) < len(self.impossible) else ()
+        return Space(alone.factors, (*kept, *(row for row in jointly if not alone._forbids(row))))
+
+    def _jointly_impossible(self, factors: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+        """Conjunctions of these factors with which every way to fill in the others is impossible.
+
+        The impossible cells are distinct, so that is a count: as many cells agree with such a conjunction as there are
+        ways to fill in the other factors that are spoken of.
+        """
+        spoken, cells = self.impossible_cells
+        inside = tuple(place for place, k in enumerate(spoken) if k in factors)
+        rest = math.prod(self.sizes[k] for k in spoken if k not in factors)
+        if not inside or len(cells) < rest:
+            return ()
+        groups = group(cells, sizes=tuple(self.sizes[k] for k in spoken), factors=inside)
+        full = cells[groups.representatives[groups.combinations == rest]]
+        rows = np.full((len(full), len(factors)), ANY, dtype=np.int32)
+        for place in inside:
+            rows[:, factors.index(spoken[place])] = full[:, place]
+        return tuple(map(tuple, rows.tolist()))
+
+    def _forbids(self, row: tuple[int, ...]) -> bool:
+        """Whether one of the impossible conjunctions alone rules this one out."""
+        return any(all(code in (ANY, own) for code, own in zip(line, row, strict=True)) for line in self.impossible)
 
     def encode(self, combinations: Iterable[Mapping[str, Any] | Sequence[Any]]) -> Codes:
         """Any combinations as positions of values, -1 for a value that the space does not have."""

@@ -1,15 +1,29 @@
 """How a support is laid out in a record: small facts as JSON, everything else as tables, and back."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from recombine.factors.space import Factor, Space, Value
+from recombine.decoding import MalformedError, revive
+from recombine.factors.space import ANY, Factor, Space, Value
 from recombine.factors.support import LabelTarget, NumberTarget, Support, Target
 from recombine.records import Record
+
+
+@dataclass(frozen=True)
+class _DescribedTarget:
+    """What stands in a record of a target, beside its sums."""
+
+    name: str
+    kind: Literal["label", "number"]
+    classes: tuple[str, ...] = ()
+    shift: float = 0.0
 
 
 def describe(support: Support) -> dict[str, Any]:
@@ -37,21 +51,30 @@ def load_support(record: Record) -> Support:
     values, lines = record.tables["values"], record.tables["support"]
     factors = []
     for described in record.data["factors"]:
-        mine = values.filter(pa.compute.equal(values["factor"], described["name"]))
-        factors.append(
-            Factor(described["name"], tuple(map(_from_text, mine["value"].to_pylist())), described["declared"])
-        )
-    space = Space(tuple(factors), tuple(tuple(row) for row in record.data["impossible"]))
+        name = revive(str, described["name"], at="a factor's name")
+        mine = values.filter(pc.equal(values["factor"], name))
+        declared = revive(bool, described["declared"], at=name)
+        factors.append(Factor(name, tuple(map(_from_text, mine["value"].to_pylist())), declared))
+    space = Space(tuple(factors), _load_impossible(record, tuple(len(factor.values) for factor in factors)))
     codes = np.stack([lines[f"code{k}"].to_numpy() for k in range(len(factors))], axis=1)
     return Support(
         space,
         np.asfortranarray(codes.astype(np.int32)),
         lines["count"].to_numpy(),
         target=_load_target(record),
-        rows=record.data["rows"],
-        left_out=record.data["left_out"],
+        rows=revive(int, record.data["rows"], at="rows"),
+        left_out=revive(Mapping[str, int], record.data["left_out"], at="left_out"),
         source=record.provenance,
     )
+
+
+def _load_impossible(record: Record, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """The impossible conjunctions: a value of each factor, or any."""
+    found: tuple[tuple[int, ...], ...] = revive(tuple[tuple[int, ...], ...], record.data["impossible"], at="impossible")
+    for row in found:
+        if len(row) != len(sizes) or not all(ANY <= code < size for code, size in zip(row, sizes, strict=True)):
+            raise MalformedError("impossible names values that there are not")
+    return found
 
 
 def _support_table(support: Support) -> pa.Table:
@@ -88,22 +111,21 @@ def _describe_target(target: Target | None) -> dict[str, Any] | None:
             "kind": "label",
             "classes": [_to_text(value) for value in target.classes],
         }
-    return {"name": target.name, "kind": "number"}
+    return {"name": target.name, "kind": "number", "shift": target.shift}
 
 
 def _load_target(record: Record) -> Target | None:
-    described = record.data["target"]
+    described = revive(_DescribedTarget | None, record.data["target"], at="target")
     if described is None:
         return None
-    if described["kind"] == "number":
+    if described.kind == "number":
         lines = record.tables["support"]
-        return NumberTarget(
-            described["name"], *(lines[f"target_{part}"].to_numpy() for part in ("count", "total", "squares"))
-        )
+        count, total, squares = (lines[f"target_{part}"].to_numpy() for part in ("count", "total", "squares"))
+        return NumberTarget(described.name, count, total, squares, described.shift)
     lines = record.tables["classes"]
     return LabelTarget(
-        described["name"],
-        tuple(map(_from_text, described["classes"])),
+        described.name,
+        tuple(map(_from_text, described.classes)),
         *(lines[part].to_numpy() for part in ("combination", "label", "count")),
     )
 

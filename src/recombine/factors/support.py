@@ -17,6 +17,12 @@ from recombine.factors.groups import Codes, Groups, Ints, Numbers, group
 from recombine.factors.space import Space, Value
 from recombine.records import Provenance
 
+_ROUNDED = 1e-9
+"""Sums that differ by less, relative to what was added, are the same: engines add in different orders."""
+_ARITHMETIC = 1e-12
+WEIGHTLESS = "(weight 0)"
+"""Under which name `left_out` counts the rows that stand for no example."""
+
 
 def _alike(one: Numbers, other: Numbers) -> bool:
     """Equal, but for rounding where weights were added: their sum depends a little on the order of adding."""
@@ -28,27 +34,76 @@ def _alike(one: Numbers, other: Numbers) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class NumberTarget:
-    """What a number did within each combination: how many there were, their sum, the sum of their squares."""
+    """What a number did within each combination: how many there were, and the sums of y - shift and of its square.
+
+    Sums of squares lose their digits where the mean is large beside the spread, so they are taken about a `shift` near
+    the mean; every formula works with what lies around it, and `mean` adds it back.
+
+    >>> far = NumberTarget("y", np.array([2.0]), np.array([1.0]), np.array([1.0]), shift=1e9)
+    >>> far.mean.tolist(), far.scatter.tolist()
+    ([1000000000.5], [0.5])
+    """
 
     name: str
     count: Numbers
     total: Numbers
     squares: Numbers
+    shift: float = 0.0
+
+    @cached_property
+    def mean(self) -> Numbers:
+        """The mean of each combination; NaN where it has no number."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.shift + self.total / self.count)
+
+    @cached_property
+    def scatter(self) -> Numbers:
+        """The sum of squares about each combination's own mean; 0 where it is no more than the arithmetic's."""
+        return scatter(self.count, self.total, self.squares)
+
+    @cached_property
+    def varies(self) -> bool:
+        """Whether the numbers differ at all, by more than the rounding of their sums."""
+        known = self.count > 0
+        apart = self.total[known] / self.count[known]
+        return bool(self.scatter.any() or (len(apart) and np.ptp(apart) > _ARITHMETIC * np.abs(apart).max()))
+
+    def about(self, shift: float) -> "NumberTarget":
+        """The same sums about another number."""
+        moved = self.shift - shift
+        total = self.total + self.count * moved
+        squares = self.squares + moved * (self.total + total)
+        return NumberTarget(self.name, self.count, total, np.maximum(squares, 0.0), shift)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, NumberTarget)
-            and self.name == other.name
-            and _alike(self.count, other.count)
-            and np.allclose(self.total, other.total, rtol=1e-9)
-            and np.allclose(self.squares, other.squares, rtol=1e-9)
+        """The same numbers, whatever they were summed about, but for rounding in the sums of both."""
+        if not isinstance(other, NumberTarget) or self.name != other.name or not _alike(self.count, other.count):
+            return False
+        moved = other.about(self.shift)
+        rounding = _ROUNDED * (self.squares + other.squares + moved.squares)
+        # a mean is no finer than the shift that it is told beside: that much of each sum is rounding too
+        ulps = np.finfo(np.float64).eps * self.count * (abs(self.shift) + abs(other.shift))
+        return bool(
+            (np.abs(self.total - moved.total) <= np.sqrt(self.count * rounding * _ROUNDED) + 4 * ulps).all()
+            and (np.abs(self.squares - moved.squares) <= rounding).all()
         )
 
     __hash__ = None  # type: ignore[assignment]
 
     def subset(self, rows: Ints) -> "NumberTarget":
         """The same for some of the combinations."""
-        return NumberTarget(self.name, self.count[rows], self.total[rows], self.squares[rows])
+        return NumberTarget(self.name, self.count[rows], self.total[rows], self.squares[rows], self.shift)
+
+
+def scatter(count: Numbers, total: Numbers, squares: Numbers) -> Numbers:
+    """The sum of squares about the mean of each group; what lies below a part in 10^12 of `squares` is rounding.
+
+    >>> scatter(np.array([2.0, 0.0]), np.array([4.0, 0.0]), np.array([10.0, 0.0])).tolist()
+    [2.0, 0.0]
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = np.where(count > 0, squares - total**2 / count, 0.0)
+    return np.where(found > _ARITHMETIC * squares, found, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +126,11 @@ class LabelTarget:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def varies(self) -> bool:
+        """Whether there are two classes at least."""
+        return len(np.unique(self.label[self.count > 0])) > 1
 
     def subset(self, rows: Ints) -> "LabelTarget":
         """The same for some of the combinations, which are numbered anew; the classes stay."""
@@ -155,6 +215,15 @@ class Support:
             np.bincount(self.codes[:, k], weights=self.counts, minlength=size).astype(np.float64, copy=False)
             for k, size in enumerate(self.space.sizes)
         )
+
+    @property
+    def weightless(self) -> str | None:
+        """A sentence about the rows that stand for no example, where there are any."""
+        rows = self.left_out.get(WEIGHTLESS, 0)
+        if not rows:
+            return None
+        have, count = ("has", "counts") if rows == 1 else ("have", "count")
+        return f"{rows:,} of {self.rows:,} rows {have} weight 0 and {count} for nothing."
 
     @cached_property
     def total(self) -> float:

@@ -16,9 +16,9 @@ from recombine.errors import ColumnError, TableError
 from recombine.factors import columns
 from recombine.factors.assembly import MOST_COMBINATIONS
 from recombine.factors.columns import Key
+from recombine.factors.conditions import filtered
 from recombine.factors.engine import Progress, explained, run, sniffing_again
 from recombine.factors.question import Question
-from recombine.factors.read import filtered
 from recombine.factors.sources import opened, unreadable
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from recombine.errors import ColumnError, SettingError, SourceError, SpaceError, nearest
 from recombine.factors.groups import Codes, Ints, Numbers
 from recombine.factors.space import ANY, Space, rows_of, text
+from recombine.handwritten import read_cells
 from recombine.planning.patterns import Patterns
 
 COST = "cost"
@@ -85,15 +86,12 @@ def _lines(given: Any) -> list[dict[str, Any]]:
 
 def _from_file(path: Path) -> list[dict[str, Any]]:
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            lines = list(reader)
-            header: Sequence[str] = reader.fieldnames or ()
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        header, lines = read_cells(path)
+    except (OSError, ValueError, csv.Error) as error:
         raise _unreadable(path, error) from error
     if COST not in header:
         raise _no_cost(header)
-    return [{name: cell for name, cell in line.items() if name is not None} for line in lines]
+    return [dict(line) for line in lines]
 
 
 def _unreadable(path: Path, error: Exception) -> SourceError:

@@ -15,7 +15,7 @@ from recombine.errors import TableError
 from recombine.factors.engine import Steps
 from recombine.factors.groups import Codes, Ints, Numbers
 from recombine.factors.support import Support
-from recombine.planning.choice import NOTHING_LEFT, Choice, Measure, Needed
+from recombine.planning.choice import NOTHING_LEFT, Choice, Measure, Needed, first_best
 from recombine.planning.collectable import Collectable, merged
 from recombine.planning.coverage import Flags
 from recombine.planning.determined import determined
@@ -166,7 +166,7 @@ def _best(firm: Firmness, prices: Numbers, open_: Flags, usable: Flags) -> int |
     if not usable.any():
         return None
     level = np.where(open_, firm.leverage, -np.inf)
-    worst = int(np.argmax(level))
+    worst = first_best(level)
     cost = np.maximum(prices, 1e-9)
     helps = np.where(usable, firm.between(worst) ** 2 / (1 + firm.leverage) / cost, -np.inf)
     weak = np.where(usable, firm.leverage / cost, -np.inf)

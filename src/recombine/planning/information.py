@@ -18,7 +18,7 @@ from recombine.errors import SettingError
 from recombine.factors.engine import Steps
 from recombine.factors.groups import Codes, Numbers
 from recombine.factors.support import Support
-from recombine.planning.choice import NOTHING_LEFT, Choice, Measure, Needed
+from recombine.planning.choice import NOTHING_LEFT, Choice, Measure, Needed, first_best
 from recombine.planning.collectable import Collectable
 from recombine.planning.unseen import unseen
 from recombine.theory.fitted import Fitted
@@ -151,7 +151,7 @@ def _greedy(belief: Belief, asked: Codes, prices: Numbers, variance: Numbers, le
         if not usable.any():
             return lines
         gain = belief.gain(variance)
-        best = int(np.argmax(np.where(usable, gain / np.maximum(prices, 1e-9), -np.inf)))
+        best = first_best(np.where(usable, gain / np.maximum(prices, 1e-9), -np.inf))
         column = belief.covariance(asked, asked[best])
         for other, scale in columns:
             column = column - other * (other[best] / scale)
@@ -174,7 +174,7 @@ def _best_single(belief: Belief, prices: Numbers, variance: Numbers, limit: floa
     if not usable.any():
         return None
     gain = np.where(usable, belief.gain(variance), -np.inf)
-    return int(np.argmax(gain)), float(gain.max())
+    return first_best(gain), float(gain.max())
 
 
 def _choice(

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from recombine import records
+from recombine.decoding import revive_all
 from recombine.errors import SettingError
 from recombine.factors import stored
 from recombine.factors.engine import Steps, silent
@@ -121,15 +122,13 @@ class Plan(Result):
     @classmethod
     def load(cls, folder: str | Path) -> "Plan":
         """Read a plan back: the same plan."""
-        record = records.load(folder, "plan")
-        plain = {name: record.data[name] for name in _PLAIN}
+        return records.loaded(folder, "plan", cls.from_record)
+
+    @classmethod
+    def from_record(cls, record: Record) -> "Plan":
+        """Back from plain data."""
         return cls(
-            **plain | {"reasons": tuple(plain["reasons"])},
-            measure=records.revive(Measure, record.data["measure"]),
-            curve=records.revive(tuple[Point, ...], record.data["curve"]),
-            needed=records.revive(Needed, record.data["needed"]),
-            blocked=records.revive(Blocked | None, record.data["blocked"]),
-            replay=records.revive(Replay | None, record.data["replay"]),
+            **revive_all(cls, (*_PLAIN, "measure", "curve", "needed", "blocked", "replay"), record.data),
             table=record.tables["lines"],
             support=stored.load_support(record),
         )
@@ -234,7 +233,7 @@ def _assembled(
     return Plan(
         verdict=wording.verdict(goal, choice, budget),
         grade=_grade(choice),
-        reasons=(*choice.notes, *((past.said,) if past else ())),
+        reasons=tuple(filter(None, (*choice.notes, past.said if past else None, support.weightless))),
         goal=goal,
         budget=None if budget is None else float(budget),
         measure=choice.measure,

@@ -12,6 +12,7 @@ from recombine.report import frame, packing, pictures, wording
 from recombine.report.frame import LISTED, Data, names_of, shown_of
 
 
+@frame.page_of("audit", called="an audit", command="audit")
 def audit_page(record: Record) -> str:
     """The complete page of an audit's record.
 
@@ -22,7 +23,6 @@ def audit_page(record: Record) -> str:
     >>> "Nothing was seen." in page
     True
     """
-    frame.refuse_other_kinds(record, "audit", called="an audit", command="audit")
     data = record.data
     maps = data.get("maps") or []
     cells = packing.cells_of_maps(maps, record.tables.get("maps"))

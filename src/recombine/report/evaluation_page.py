@@ -12,6 +12,7 @@ from recombine.report import causes, deviating, frame, scoremap, scores, wording
 from recombine.report.frame import Data, names_of, shown_of
 
 
+@frame.page_of("evaluation", called="an evaluation", command="evaluate")
 def evaluation_page(record: Record) -> str:
     """The complete page of an evaluation's record.
 
@@ -21,7 +22,6 @@ def evaluation_page(record: Record) -> str:
     >>> "Nothing was tested." in evaluation_page(Record("evaluation", data, {}, Provenance(source="said.csv")))
     True
     """
-    frame.refuse_other_kinds(record, "evaluation", called="an evaluation", command="evaluate")
     data, tables = record.data, record.tables
     maps = scoremap.score_maps(data, tables)
     packed = scoremap.maps_payload(maps, data)

@@ -7,15 +7,16 @@ allows exactly the one script that stands in it, and no request at all.
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, wraps
 from importlib.resources import files
 from itertools import accumulate
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template, UndefinedError
 
+from recombine.decoding import MalformedError, decoding
 from recombine.errors import RecordError
 from recombine.records import Record
 from recombine.report import wording
@@ -25,16 +26,31 @@ CSV_LIMIT = 32_767  # what a cell of a spreadsheet can hold
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 Data = Mapping[str, Any]
+Draw = Callable[[Record], str]
 
 
-def refuse_other_kinds(record: Record, kind: str, *, called: str, command: str) -> None:
-    """Stop what is not the kind of record that a page draws, and say which one it does."""
-    if record.kind != kind:
-        raise RecordError(
-            f"a record of kind '{record.kind}' has no {kind} page",
-            why=f"only the record of {called} can be drawn as one",
-            instead=f"give the record that `recombine {command} … --out FOLDER` saved",
-        )
+def page_of(kind: str, *, called: str, command: str) -> Callable[[Draw], Draw]:
+    """The page of one kind of record: another kind is refused, and so is a record that does not hold what it should.
+
+    A page is drawn from a record alone, which may have been read from a folder and never seen by the result's class.
+    """
+    saved = f"`recombine {command} … --out FOLDER`"
+
+    def around(draw: Draw) -> Draw:
+        @wraps(draw)
+        def page(record: Record) -> str:
+            if record.kind != kind:
+                raise RecordError(
+                    f"a record of kind '{record.kind}' has no {kind} page",
+                    why=f"only the record of {called} can be drawn as one",
+                    instead=f"give the record that {saved} saved",
+                )
+            with decoding(f"this record of {called} cannot be drawn", instead=f"make it again with {saved}"):
+                return draw(record)
+
+        return page
+
+    return around
 
 
 def render(
@@ -50,19 +66,22 @@ def render(
     """The complete page: a template of `assets/` around a record, with its styles, its script and the script's data."""
     script = "".join(_asset(name) for name in scripts)
     made = record.provenance
-    return _template(template).render(
-        data=record.data,
-        made=made,
-        table=table_name(made.source),
-        day=_day(made.created),
-        settings=_settings(made.settings),
-        lists=lists,
-        payload=safe_json({**payload, "lists": [_csv(one) for one in lists]}),
-        style="".join(_asset(name) for name in styles),
-        script=script,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        **shown,
-    )
+    try:
+        return _template(template).render(
+            data=record.data,
+            made=made,
+            table=table_name(made.source),
+            day=_day(made.created),
+            settings=_settings(made.settings),
+            lists=lists,
+            payload=safe_json({**payload, "lists": [_csv(one) for one in lists]}),
+            style="".join(_asset(name) for name in styles),
+            script=script,
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            **shown,
+        )
+    except UndefinedError as error:  # what the template asks for is not in the record
+        raise MalformedError(f"it does not say everything that its page tells: {error}") from error
 
 
 def table_name(source: str) -> str:

@@ -196,8 +196,10 @@ def dependence(pairs: Sequence[Data]) -> Matrix | None:
 
 def redundancy(found: Data | None) -> Bars | None:
     """How much of the target a few factors tell by themselves: where a shortcut would be."""
-    if not found or not found["parts"]:
+    if not found:
         return None
+    if not found["parts"]:
+        return Bars([], found.get("nothing") or "There is nothing for the factors to tell.")
     parts = sorted(found["parts"], key=lambda part: (len(part["factors"]), -(part["told"] or 0)))
     shown: list[Data] = []
     for size in sorted({len(part["factors"]) for part in parts}):

@@ -15,6 +15,7 @@ from recombine.report.frame import Data, names_of, shown_of
 DOWNLOADED, DOWNLOADED_SIGNS = 5_000, 600_000
 
 
+@frame.page_of("plan", called="a plan", command="plan")
 def plan_page(record: Record) -> str:
     """The complete page of a plan's record.
 
@@ -24,7 +25,6 @@ def plan_page(record: Record) -> str:
     >>> "Nothing is missing." in plan_page(Record("plan", data, {}, Provenance(source="clothes.csv")))
     True
     """
-    frame.refuse_other_kinds(record, "plan", called="a plan", command="plan")
     data = record.data
     replayed = data.get("replay")
     return frame.render(

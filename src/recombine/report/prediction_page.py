@@ -15,6 +15,7 @@ from recombine.report.frame import LISTED, Data, names_of, shown_of
 SIGNS = {"leak": "L", "shortcut": "S", "can't": "×", "unsure": "?", "not determined": "–"}
 
 
+@frame.page_of("prediction", called="a prediction", command="predict")
 def prediction_page(record: Record) -> str:
     """The complete page of a prediction's record.
 
@@ -25,7 +26,6 @@ def prediction_page(record: Record) -> str:
     >>> "Nothing can be said." in page
     True
     """
-    frame.refuse_other_kinds(record, "prediction", called="a prediction", command="predict")
     data = record.data
     drawn = cube.cube_of(data.get("grid") or {}, record.tables)
     places = [None if drawn is None else drawn.place(one["combination"]) for one in worst(data)]

@@ -11,10 +11,11 @@ from recombine.catalogue import Spec, plain
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """One run: a task, what is shown of it, a model, a recipe, a seed, and the version of the code.
+    """One run: a task, what is shown of it, a model, a recipe, a seed, and the version of the numbers that
+    these parts give (`code`).
 
     >>> parts = {"task": {"name": "toy"}, "split": {"name": "own"}, "model": {"name": "mlp"}, "recipe": {}}
-    >>> len(Configuration(**parts, seed=0, code="0.1.0").key)
+    >>> len(Configuration(**parts, seed=0, code="task 1").key)
     32
     """
 

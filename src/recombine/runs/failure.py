@@ -2,8 +2,8 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
+from recombine.decoding import parsed, revive
 from recombine.runs.configuration import Configuration
 
 
@@ -36,8 +36,9 @@ class Failure:
     def from_json(cls, content: bytes) -> "Failure | None":
         """Back from a file; None where it is damaged: a failure is a note, and no numbers depend on it."""
         try:
-            found: dict[str, Any] = json.loads(content)
+            found = parsed(content)
             found.pop("kind")
-            return cls(configuration=Configuration(**found.pop("configuration")), **found)
-        except (ValueError, KeyError, TypeError, AttributeError):
+            failure: Failure = revive(cls, found)
+        except (ValueError, KeyError):
             return None
+        return failure

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import final
 
@@ -35,25 +36,30 @@ class Folder(Place):
         return str(self.root)
 
     @property
+    def address(self) -> str:
+        """The same path."""
+        return str(self.root)
+
+    @property
     def moves_folders(self) -> bool:
         """File systems do."""
         return True
 
     def exists(self, name: str) -> bool:
         """One stat."""
-        return (self.root / name).is_file()
+        return self._path(name).is_file()
 
     def read(self, name: str) -> bytes:
         """The file's bytes."""
-        return (self.root / name).read_bytes()
+        return self._path(name).read_bytes()
 
     def read_all(self, names: Iterable[str]) -> dict[str, bytes | OSError]:
         """One after another: the disk's cache is faster than threads."""
-        return {name: _attempt(self.root / name) for name in names}
+        return {name: self._attempt(name) for name in names}
 
     def write(self, name: str, content: bytes) -> None:
         """Beside its place, then moved there."""
-        target = self.root / name
+        target = self._path(name)
         with self._staged() as staged:
             staged.write_bytes(content)
             _sync(staged)
@@ -62,7 +68,7 @@ class Folder(Place):
 
     def publish(self, folder: str, files: Mapping[str, bytes], mark: str) -> bool:
         """All files in a folder of their own, on the disk for certain, then moved in one step."""
-        target = self.root / folder
+        target = self._path(folder)
         with self._staged() as staged:
             staged.mkdir()
             for name, content in files.items():
@@ -93,20 +99,38 @@ class Folder(Place):
 
     def remove(self, name: str) -> None:
         """Unlink it."""
-        (self.root / name).unlink(missing_ok=True)
+        self._path(name).unlink(missing_ok=True)
 
     def remove_folder(self, folder: str, mark: str) -> None:  # noqa: ARG002 - all of it goes at once
         """Moved out of sight first, in one step."""
         with self._staged() as staged:
             try:
-                (self.root / folder).rename(staged)
+                self._path(folder).rename(staged)
             except FileNotFoundError:
                 return
+
+    def _path(self, name: str) -> Path:
+        """Where a file lies; a link below the root that leads out of it is refused, for reading and for writing.
+
+        Most names pass no link at all, which is quick to see.
+        """
+        path = self.root / name
+        steps = accumulate(name.split("/"), "{}/{}".format)
+        linked = any(os.path.islink(f"{self.root}/{step}") for step in steps)  # noqa: PTH114 - far quicker than a Path
+        if linked and not path.resolve().is_relative_to(self.root.resolve()):
+            raise OSError(errno.ELOOP, f"{name} is a link that leads out of the store")
+        return path
+
+    def _attempt(self, name: str) -> bytes | OSError:
+        try:
+            return self.read(name)
+        except OSError as error:
+            return error
 
     @contextmanager
     def _staged(self) -> Iterator[Path]:
         """A free name under `tmp/`; whatever is left there afterwards is removed."""
-        staged = self.root / STAGING / uuid.uuid4().hex
+        staged = self._path(f"{STAGING}/{uuid.uuid4().hex}")
         staged.parent.mkdir(parents=True, exist_ok=True)
         try:
             yield staged
@@ -136,13 +160,6 @@ class Folder(Place):
             target.rename(aside)
             if (aside / mark).is_file():
                 aside.rename(target)
-
-
-def _attempt(path: Path) -> bytes | OSError:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        return error
 
 
 def _sync_all(paths: list[Path]) -> None:

@@ -13,17 +13,19 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from recombine.errors import SettingError, nearest
+from recombine.errors import RecordError, SettingError, nearest
 from recombine.records import FILE
 from recombine.runs.configuration import Configuration
 from recombine.runs.failure import Failure
 from recombine.runs.mark import Mark, decoded
 from recombine.runs.place import Seen
 from recombine.runs.run import Status
-from recombine.runs.store import RUNS, Store, folder_of
+from recombine.runs.store import KEY, RUNS, Store, folder_of
 
-Shown = Status | Literal["damaged"]
+Shown = Status | Literal["damaged", "other version"]
 _NUMBER = re.compile(r"([0-9]+)")
+_FEW = 16
+"""Up to so many runs are listed one by one, which is quicker than to list a whole store."""
 _PARTS = ("task", "split", "model", "recipe")
 
 
@@ -66,7 +68,7 @@ def flat(configuration: Configuration) -> dict[str, Any]:
 def lines(store: Store, *, only: Collection[str] | None = None, check: bool = False) -> list[Line]:
     """Every finished run, and every one whose attempts have all failed so far; or `only` those of some keys."""
     listed = _listed(store, only)
-    marks = {name.split("/")[-2]: name for name in listed if name.endswith(f"/{FILE}") and _is_run(name)}
+    marks = _marks(listed)
     contents = store.contents(marks.values())
     found = [_line(store, key, contents[name], listed, check=check) for key, name in marks.items()]
     last = {failure.key: failure for failure in store.failures()}  # in order of attempts: the last one stays
@@ -74,6 +76,24 @@ def lines(store: Store, *, only: Collection[str] | None = None, check: bool = Fa
     found += [_failed(last[key]) for key in wanted if key in last]
     names = differing(found)
     return sorted(found, key=lambda line: _order(line, names))
+
+
+def damaged(store: Store, keys: Collection[str]) -> dict[str, str]:
+    """Those of some finished runs that are damaged, and in what way; looked at as `lines` does, from the outside.
+
+    A store that cannot be read, or a run of another version, is a `RecordError`: neither is a damaged run.
+    """
+    listed = _listed(store, keys)
+    marks = _marks(listed)
+    contents = store.contents(marks.values())
+    for content in contents.values():
+        if isinstance(content, OSError):
+            raise store.unreadable(content)
+    found = [_line(store, key, contents[name], listed, check=False) for key, name in marks.items()]
+    for line in found:
+        if line.status == "other version":
+            store.mark(line.key)  # which says so
+    return {line.key: line.reason or "" for line in found if line.status == "damaged"}
 
 
 def differing(found: Sequence[Line]) -> list[str]:
@@ -182,8 +202,10 @@ def find(store: Store, beginning: str) -> str:
 
 
 def _listed(store: Store, only: Collection[str] | None) -> dict[str, Seen]:
-    if only is None:
-        return store.listing(RUNS)
+    if only is None or len(only) > _FEW:
+        everything = store.listing(RUNS)
+        wanted = None if only is None else {folder_of(key) for key in only}
+        return {n: seen for n, seen in everything.items() if wanted is None or n.rpartition("/")[0] in wanted}
     return {name: seen for key in only for name, seen in store.listing(folder_of(key)).items()}
 
 
@@ -222,9 +244,14 @@ def _flattened(name: str, value: Any) -> list[tuple[str, Any]]:
     return own + [pair for key, item in value.items() if key != "name" for pair in _flattened(f"{name}.{key}", item)]
 
 
+def _marks(listed: Iterable[str]) -> dict[str, str]:
+    """The marks among a store's files, by the key of their run."""
+    return {name.split("/")[-2]: name for name in listed if name.endswith(f"/{FILE}") and _is_run(name)}
+
+
 def _is_run(name: str) -> bool:
     parts = name.split("/")
-    return len(parts) == 4 and len(parts[2]) == 32 and parts[2].startswith(parts[1])
+    return len(parts) == 4 and KEY.fullmatch(parts[2]) is not None and parts[2].startswith(parts[1])
 
 
 def _line(store: Store, key: str, content: bytes | OSError, listed: Mapping[str, Seen], *, check: bool) -> Line:
@@ -234,18 +261,20 @@ def _line(store: Store, key: str, content: bytes | OSError, listed: Mapping[str,
         mark = decoded(key, content)
     except ValueError as error:
         return Line(key=key, status="damaged", reason=f"{FILE}: {error}")
+    except RecordError as error:
+        return Line(key=key, status="other version", reason=error.why)
     wrong = _fault(store, key, mark, listed, check=check)
     return Line(
         key=key,
-        status=mark.content["status"] if wrong is None else "damaged",
-        reason=mark.content["reason"] if wrong is None else wrong,
+        status=mark.status if wrong is None else "damaged",
+        reason=mark.reason if wrong is None else wrong,
         settings=flat(mark.configuration),
         seed=mark.configuration.seed,
         code=mark.configuration.code,
-        metrics=mark.content["metrics"],
-        steps=mark.content["steps"],
-        seconds=mark.content["seconds"],
-        created=mark.content["provenance"]["created"],
+        metrics=mark.metrics,
+        steps=mark.steps,
+        seconds=mark.seconds,
+        created=mark.provenance.created,
     )
 
 

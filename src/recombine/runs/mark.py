@@ -1,25 +1,27 @@
 """The mark of a finished run: its `record.json`, which names everything that belongs to the run, with checksums.
 
-It has the form of every saved result of recombine, and one entry more, `store`: what the run is made of, where in its
-folder that lies, and a checksum of the mark itself.
+It has the form of every saved result of recombine, its own checksum included, and one entry more, `store`: what the run
+is made of, and where in its folder that lies.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import asdict, dataclass, fields
 from io import BytesIO
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from recombine.records import FILE, FORMAT, Provenance, Record
+from recombine.decoding import SEAL, FileName, MalformedError, parsed, revive, revive_all, sealed, unsealed
+from recombine.records import FILE, Provenance, refuse_other_formats
 from recombine.runs.configuration import Configuration
-from recombine.runs.run import Run
+from recombine.runs.run import Run, Status
 
 _KIND = "run"
+_FIRST_FORMAT = 1
+"""Of marks whose checksum stands inside `store`. They are as sound as later ones, and what they mark took long."""
 _SMALL = 2**17
 _TABLE = ".parquet"
 
@@ -28,27 +30,24 @@ _TABLE = ".parquet"
 class Part:
     """A file of a run: where it lies in the run's folder, its checksum and its size."""
 
-    at: str
+    at: FileName
     sha256: str
     size: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mark:
     """What `record.json` says of a run, and the files that belong to it."""
 
-    content: Mapping[str, Any]
+    configuration: Configuration
+    status: Status
+    reason: str | None
+    steps: int
+    seconds: float
+    together: int
+    metrics: Mapping[str, float | None]
+    provenance: Provenance
     parts: Mapping[str, Part]
-
-    @cached_property
-    def configuration(self) -> Configuration:
-        """What the run was asked to do."""
-        return Configuration(**self.content["configuration"])
-
-    @property
-    def provenance(self) -> Provenance:
-        """Where it came from."""
-        return Provenance(**self.content["provenance"])
 
     @property
     def tables(self) -> list[str]:
@@ -61,8 +60,11 @@ class Mark:
             name: pq.ParquetFile(pa.BufferReader(contents[name + _TABLE])).read(use_threads=False)
             for name in self.tables
         }
-        data = {name: value for name, value in self.content.items() if name != "provenance"}
-        return Run.from_record(Record(_KIND, data, tables, self.provenance))
+        told = {name: getattr(self, name) for name in _TOLD}
+        return Run(**told, tables=tables)
+
+
+_TOLD = tuple(field.name for field in fields(Mark) if field.name != "parts")
 
 
 def encoded(run: Run, files: Mapping[str, bytes], *, hashed: bool) -> dict[str, bytes]:
@@ -75,27 +77,35 @@ def encoded(run: Run, files: Mapping[str, bytes], *, hashed: bool) -> dict[str, 
     parts = {name: _part(name, content, hashed=hashed) for name, content in contents.items()}
     sums = {part.at.removesuffix(_TABLE): part.sha256 for name, part in parts.items() if name.endswith(_TABLE)}
     content = record.to_json() | {"tables": sums, "store": {"parts": {name: asdict(p) for name, p in parts.items()}}}
-    content["store"]["sha256"] = _digest(content)
-    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(sealed(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     return {parts[name].at: content for name, content in contents.items()} | {FILE: text.encode()}
 
 
 def decoded(key: str, content: bytes) -> Mark:
-    """A mark from its file; a `ValueError` says in what way it is damaged."""
-    try:
-        found = json.loads(content)
-        stored = found["store"]
-        if stored.pop("sha256") != _digest(found):
-            raise ValueError("it was changed after it was written: its checksum is another")
-        if found.pop("kind") != _KIND or found.pop("format") != FORMAT:
-            raise ValueError(f"it is not a run of format {FORMAT}")
-        mark = Mark(found, {name: Part(**part) for name, part in stored["parts"].items()})
-        if mark.configuration.key != key:
-            raise ValueError("its settings are those of another run")
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError("it does not hold what a run's record holds") from error
-    del found["tables"], found["store"]
+    """A mark from its file; a `ValueError` says in what way it is damaged, a `RecordError` of which version it is."""
+    found = parsed(content)
+    if found.get("kind") != _KIND:
+        raise MalformedError("it is not the record of a run")
+    if found.get("format") != _FIRST_FORMAT:
+        refuse_other_formats(found, _KIND, place=key)
+    found = _bare(found)
+    stored = revive(Mapping[str, Any], found.get("store"), at="store")
+    parts = revive(Mapping[FileName, Part], stored.get("parts"), at="store.parts")
+    if FILE in parts:
+        raise MalformedError(f"it names {FILE} among its files, which is itself")
+    mark = Mark(**revive_all(Mark, _TOLD, found), parts=parts)
+    if mark.configuration.key != key:
+        raise MalformedError("its settings are those of another run")
     return mark
+
+
+def _bare(found: Mapping[str, Any]) -> dict[str, Any]:
+    """A mark without its checksum, which must fit."""
+    if found.get("format") != _FIRST_FORMAT:
+        return unsealed(found)
+    stored = revive(Mapping[str, Any], found.get("store"), at="store")
+    inner = {name: value for name, value in stored.items() if name != SEAL}
+    return unsealed({**found, "store": inner, SEAL: stored.get(SEAL)})
 
 
 def fault(part: Part, content: bytes) -> str | None:
@@ -110,12 +120,7 @@ def fault(part: Part, content: bytes) -> str | None:
 def _part(name: str, content: bytes, *, hashed: bool) -> Part:
     digest = hashlib.sha256(content).hexdigest()
     stem, dot, ending = name.partition(".")
-    return Part(f"{stem}.{digest[:16]}{dot}{ending}" if hashed else name, digest, len(content))
-
-
-def _digest(content: Mapping[str, Any]) -> str:
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return Part(FileName(f"{stem}.{digest[:16]}{dot}{ending}" if hashed else name), digest, len(content))
 
 
 def _parquet(table: pa.Table) -> bytes:

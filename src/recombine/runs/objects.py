@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, final
 
-from recombine.errors import SettingError, nearest, without_password
+from recombine.errors import SettingError, nearest
+from recombine.redaction import guarded, redacted, redacted_words
 from recombine.runs.place import Place, Seen
 
 _T = TypeVar("_T")
@@ -19,7 +20,7 @@ _ALWAYS = {"use_listings_cache": False, "skip_instance_cache": True}
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Objects(Place):
     """Objects below a prefix."""
 
@@ -27,9 +28,17 @@ class Objects(Place):
     files: Any
     root: str
 
+    def __repr__(self) -> str:
+        return f"Objects({self.title!r})"
+
     @classmethod
     def at(cls, url: str, options: Mapping[str, Any]) -> "Objects":
         """The objects below a URL; the package that reaches them must be installed."""
+        with guarded(url):
+            return cls._reached(url, options)
+
+    @classmethod
+    def _reached(cls, url: str, options: Mapping[str, Any]) -> "Objects":
         try:
             import fsspec  # noqa: PLC0415 - needed for URLs only
         except ImportError as error:
@@ -40,7 +49,7 @@ class Objects(Place):
             raise _needs(url, "recombine[s3]" if url.startswith("s3") else "", error) from error
         except (ValueError, TypeError) as error:
             raise SettingError(
-                f"'{without_password(url)}' is no place for runs",
+                f"'{redacted(url)}' is no place for runs",
                 why=str(error),
                 instead=f"give a folder, or a URL such as s3://bucket/runs; {_protocols(url, fsspec)}",
             ) from error
@@ -49,7 +58,12 @@ class Objects(Place):
     @property
     def title(self) -> str:
         """Its URL, without a password."""
-        return without_password(self.url) if "@" in self.url else self.url
+        return redacted(self.url)
+
+    @property
+    def address(self) -> str:
+        """Its URL, password and all."""
+        return self.url
 
     @property
     def moves_folders(self) -> bool:
@@ -63,25 +77,25 @@ class Objects(Place):
         except FileNotFoundError:
             return False
         except Exception as error:
-            raise _as_os_error(error) from error
+            raise self._os_error(error) from error
         return True
 
     def read(self, name: str) -> bytes:
         """The object's bytes."""
-        return bytes(_translated(lambda: self.files.cat_file(self._path(name))))
+        return bytes(self._translated(lambda: self.files.cat_file(self._path(name))))
 
     def read_all(self, names: Iterable[str]) -> dict[str, bytes | OSError]:
         """Many requests at once."""
         paths = {self._path(name): name for name in names}
         if not paths:
             return {}
-        found = _translated(lambda: self.files.cat(list(paths), on_error="return"))
+        found = self._translated(lambda: self.files.cat(list(paths), on_error="return"))
         found = found if isinstance(found, dict) else {next(iter(paths)): found}
-        return {name: _read(found.get(path)) for path, name in paths.items()}
+        return {name: self._read(found.get(path)) for path, name in paths.items()}
 
     def write(self, name: str, content: bytes) -> None:
         """One upload."""
-        _translated(lambda: self.files.pipe_file(self._path(name), content))
+        self._translated(lambda: self.files.pipe_file(self._path(name), content))
 
     def publish(self, folder: str, files: Mapping[str, bytes], mark: str) -> bool:
         """Everything else first, at once; the mark when all of it is there."""
@@ -89,14 +103,14 @@ class Objects(Place):
             return False
         others = {self._path(f"{folder}/{name}"): content for name, content in files.items() if name != mark}
         if others:
-            _translated(lambda: self.files.pipe(others))
+            self._translated(lambda: self.files.pipe(others))
         self.write(f"{folder}/{mark}", files[mark])
         return True
 
     def listing(self, folder: str) -> dict[str, Seen]:
         """One listing of a prefix."""
         try:
-            found = _translated(lambda: self.files.find(self._path(folder), detail=True))
+            found = self._translated(lambda: self.files.find(self._path(folder), detail=True))
         except FileNotFoundError:
             return {}
         return {self._name(path): Seen(int(about.get("size") or 0), _changed(about)) for path, about in found.items()}
@@ -109,7 +123,7 @@ class Objects(Place):
     def top(self) -> set[str]:
         """The first part of every name."""
         try:
-            found = _translated(lambda: self.files.ls(self.root, detail=False))
+            found = self._translated(lambda: self.files.ls(self.root, detail=False))
         except FileNotFoundError:
             return set()
         return {str(path).rstrip("/").rpartition("/")[2] for path in found} - {self.root.rpartition("/")[2]}
@@ -117,7 +131,7 @@ class Objects(Place):
     def remove(self, name: str) -> None:
         """Delete the object."""
         try:
-            _translated(lambda: self.files.rm_file(self._path(name)))
+            self._translated(lambda: self.files.rm_file(self._path(name)))
         except FileNotFoundError:
             return
 
@@ -127,30 +141,33 @@ class Objects(Place):
         for name in self.listing(folder):
             self.remove(name)
 
+    def _translated(self, call: Callable[[], _T]) -> _T:
+        try:
+            return call()
+        except FileNotFoundError:
+            raise
+        except Exception as error:
+            raise self._os_error(error) from error
+
+    def _read(self, found: Any) -> bytes | OSError:
+        if isinstance(found, Exception):
+            return self._os_error(found)
+        return FileNotFoundError("it is gone") if found is None else bytes(found)
+
+    def _os_error(self, error: Exception) -> OSError:
+        """Whatever the package raised, as an `OSError` that does not say what is secret in the URL."""
+        said = str(error)
+        with guarded(self.url):
+            shown = redacted_words(said)
+        if isinstance(error, OSError):
+            return error if shown == said else OSError(error.errno, shown)
+        return OSError(f"{type(error).__name__}: {shown}")
+
     def _path(self, name: str) -> str:
         return f"{self.root}/{name}"
 
     def _name(self, path: str) -> str:
         return path.lstrip("/").removeprefix(self.root.lstrip("/")).lstrip("/")
-
-
-def _translated(call: Callable[[], _T]) -> _T:
-    try:
-        return call()
-    except FileNotFoundError:
-        raise
-    except Exception as error:
-        raise _as_os_error(error) from error
-
-
-def _as_os_error(error: Exception) -> OSError:
-    return error if isinstance(error, OSError) else OSError(f"{type(error).__name__}: {error}")
-
-
-def _read(found: Any) -> bytes | OSError:
-    if isinstance(found, Exception):
-        return _as_os_error(found)
-    return FileNotFoundError("it is gone") if found is None else bytes(found)
 
 
 def _changed(about: Mapping[str, Any]) -> float:
@@ -162,7 +179,7 @@ def _changed(about: Mapping[str, Any]) -> float:
 def _needs(url: str, package: str, error: ImportError) -> SettingError:
     instead = f"pip install '{package}'" if package else "install the package that fsspec names"
     return SettingError(
-        f"'{without_password(url)}' cannot be reached",
+        f"'{redacted(url)}' cannot be reached",
         why=f"a package is missing: {error}",
         instead=f"{instead}, or give a folder of this machine",
     )

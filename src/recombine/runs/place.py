@@ -23,7 +23,12 @@ class Place(ABC):
     @property
     @abstractmethod
     def title(self) -> str:
-        """What a person calls it."""
+        """What a person calls it, without a password."""
+
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """By which another process opens it; never to be shown."""
 
     @property
     @abstractmethod

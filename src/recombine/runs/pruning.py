@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from recombine.errors import RecordError
 from recombine.records import FILE
 from recombine.runs.folder import STAGING
 from recombine.runs.listing import Line, lines
@@ -83,7 +84,7 @@ def _named(store: Store, runs: Mapping[str, Seen]) -> set[str]:
         folder = mark.rpartition("/")[0]
         try:
             parts = decoded(folder.rpartition("/")[2], content).parts if isinstance(content, bytes) else None
-        except ValueError:
+        except (ValueError, RecordError):
             parts = None
         found.add(mark)
         found.update(folders[folder] if parts is None else (f"{folder}/{part.at}" for part in parts.values()))

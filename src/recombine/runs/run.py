@@ -2,11 +2,14 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 
+from recombine import records
+from recombine.decoding import revive_all
 from recombine.records import Provenance, Record, Result
 from recombine.runs.configuration import Configuration
 
@@ -85,11 +88,17 @@ class Run(Result):
     @classmethod
     def from_record(cls, record: Record) -> "Run":
         """Back from plain data."""
-        data = {name: value for name, value in record.data.items() if name not in ("key", "store")}
-        configuration = Configuration(**data.pop("configuration"))
         # In an object store a table's name goes on with its checksum, after a dot.
         tables = {name.partition(".")[0]: table for name, table in record.tables.items()}
-        return cls(configuration=configuration, tables=tables, provenance=record.provenance, **data)
+        return cls(**revive_all(cls, _PLAIN, record.data), tables=tables, provenance=record.provenance)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Run":
+        """Read back a run that was saved or copied to a folder of its own: the same run."""
+        return records.loaded(folder, "run", cls.from_record)
+
+
+_PLAIN = tuple(field.name for field in fields(Run) if field.name not in ("tables", "provenance"))
 
 
 def _finite(value: float | None) -> float | None:

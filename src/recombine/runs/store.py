@@ -27,6 +27,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,8 +37,11 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from recombine._version import __version__
+from recombine.decoding import MalformedError, decoding
 from recombine.errors import OutputError, RecordError, SettingError
-from recombine.records import FILE
+from recombine.overwriting import STORE_FILE, STORE_KIND
+from recombine.records import FILE, written_whole
+from recombine.redaction import guarded
 from recombine.runs.configuration import Configuration
 from recombine.runs.failure import Failure
 from recombine.runs.folder import STAGING, Folder
@@ -47,11 +51,10 @@ from recombine.runs.place import Place, Seen
 from recombine.runs.run import Run
 
 FORMAT = 1
-HEAD = "store.json"
+HEAD = STORE_FILE
 RUNS, STATES, FAILURES = "runs", "states", "failures"
-_KIND = "recombine run store"
 _OURS = {HEAD, RUNS, STATES, FAILURES, STAGING}
-_KEY = re.compile(r"[0-9a-f]{32}")
+KEY = re.compile(r"[0-9a-f]{32}")
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 _WRITTEN_TO = "name the place that `fit` or `recombine sweep` wrote to"
 _T = TypeVar("_T")
@@ -87,8 +90,13 @@ class Store:
 
     @property
     def place(self) -> str:
-        """Its folder or URL."""
+        """Its folder or URL, without a password."""
         return self.files.title
+
+    @property
+    def address(self) -> str:
+        """Its folder or URL, by which another process opens it; never to be shown."""
+        return self.files.address
 
     def has(self, key: str) -> bool:
         """Whether a run is finished: one look at one file."""
@@ -98,7 +106,7 @@ class Store:
         """The keys of all finished runs: one listing."""
         found = self._reading(lambda: self.files.marked(RUNS, FILE))
         names = (name.rpartition("/")[2] for name in found)
-        return {name for name in names if _KEY.fullmatch(name)}
+        return {name for name in names if KEY.fullmatch(name)}
 
     def mark(self, key: str) -> Mark:
         """What a run's record says, without its tables."""
@@ -110,19 +118,15 @@ class Store:
                 why="no finished run has this key",
                 instead=f"`recombine runs list {self.place}` shows those that there are",
             )
-        try:
+        with self._decoding(name):
             return decoded(key, content)
-        except ValueError as error:
-            raise self._damaged(name, str(error)) from error
 
     def get(self, key: str) -> Run:
         """A finished run with its tables, every checksum looked at."""
         mark = self.mark(key)
         contents = {name: self._content(key, mark.parts[name]) for name in map("{}.parquet".format, mark.tables)}
-        try:
+        with self._decoding(folder_of(key)):
             return mark.run(contents)
-        except (pa.ArrowException, TypeError, KeyError) as error:
-            raise self._damaged(folder_of(key), str(error)) from error
 
     def put(self, run: Run, *, files: Mapping[str, bytes] = {}) -> bool:
         """Write a finished run, all of it or nothing; False where it is there already.
@@ -150,6 +154,17 @@ class Store:
                 instead="name one of those, or train it again with that file kept",
             )
         return self._content(key, parts[name])
+
+    def copy(self, key: str, folder: str | Path, *, force: bool = False) -> Path:
+        """A run with all its files in a folder of its own, whole; `force` replaces one that was copied before."""
+        run, mark = self.get(key), self.mark(key)
+        tables = {f"{name}.parquet" for name in mark.tables}
+        files = {name: self._content(key, part) for name, part in mark.parts.items() if name not in tables}
+        _check_names(run, files)
+        with written_whole(folder, "run", force=force) as copy:
+            for name, content in encoded(run, files, hashed=False).items():
+                (copy / name).write_bytes(content)
+        return Path(folder)
 
     def faults(self, key: str) -> list[str]:
         """What is wrong with a run, every byte of it read; nothing if it is sound."""
@@ -232,8 +247,9 @@ class Store:
         name = f"{folder_of(key)}/{part.at}"
         content = self._reading(lambda: _read_or_none(self.files, name))
         wrong = "it is gone" if content is None else fault(part, content)
-        if content is None or wrong is not None:
-            raise self._damaged(name, str(wrong))
+        with self._decoding(name):
+            if content is None or wrong is not None:
+                raise MalformedError(str(wrong))
         return content
 
     def _begin(self, *, create: bool) -> None:
@@ -246,34 +262,39 @@ class Store:
             )
         if not create:
             raise RecordError(f"no run store in '{self.place}'", why=f"there is no {HEAD}", instead=_WRITTEN_TO)
-        head = {"kind": _KIND, "format": FORMAT, "version": __version__, "created": _now()}
+        head = {"kind": STORE_KIND, "format": FORMAT, "version": __version__, "created": _now()}
         self._writing(lambda: self.files.write(HEAD, (json.dumps(head, indent=2) + "\n").encode()))
 
     def _reading(self, call: Callable[[], _T]) -> _T:
-        try:
-            return call()
-        except OSError as error:
-            raise RecordError(
-                f"cannot read the run store '{self.place}'",
-                why=error.strerror or str(error),
-                instead="see that the place can be reached and that you may read it",
-            ) from error
+        with guarded(self.address):
+            try:
+                return call()
+            except OSError as error:
+                raise self.unreadable(error) from error
+
+    def unreadable(self, error: OSError) -> RecordError:
+        """That something of the store cannot be read, which does not mean that it is damaged."""
+        return RecordError(
+            f"cannot read the run store '{self.place}'",
+            why=error.strerror or str(error),
+            instead="see that the place can be reached and that you may read it",
+        )
 
     def _writing(self, call: Callable[[], _T]) -> _T:
-        try:
-            return call()
-        except OSError as error:
-            raise OutputError(
-                f"cannot write to the run store '{self.place}'",
-                why=error.strerror or str(error),
-                instead="make room, or see that you may write there; runs that are finished are safe, and the same "
-                "command goes on from them",
-            ) from error
+        with guarded(self.address):
+            try:
+                return call()
+            except OSError as error:
+                raise OutputError(
+                    f"cannot write to the run store '{self.place}'",
+                    why=error.strerror or str(error),
+                    instead="make room, or see that you may write there; runs that are finished are safe, and the same "
+                    "command goes on from them",
+                ) from error
 
-    def _damaged(self, name: str, why: str) -> RecordError:
-        return RecordError(
+    def _decoding(self, name: str) -> AbstractContextManager[None]:
+        return decoding(
             f"'{self.place}/{name}' is damaged",
-            why=why,
             instead="restore the file from a copy, or remove the run with `recombine runs prune "
             f"{self.place} --status damaged --yes` and train it again",
         )
@@ -285,7 +306,7 @@ def folder_of(key: str) -> str:
     >>> folder_of("3f" + 30 * "0")
     'runs/3f/3f000000000000000000000000000000'
     """
-    if not _KEY.fullmatch(key):
+    if not KEY.fullmatch(key):
         raise SettingError(
             f"{key!r} is not the key of a run",
             why="a key is 32 of the characters 0 to 9 and a to f",
@@ -295,7 +316,8 @@ def folder_of(key: str) -> str:
 
 
 def _state(name: str) -> str:
-    return f"{STATES}/{quote(name, safe='')}"
+    """One component of a path, whatever the name is: dots too are spelt out, of which some lead upwards."""
+    return f"{STATES}/{quote(name, safe='').replace('.', '%2E')}"
 
 
 def _place(place: str | Path, options: Mapping[str, Any]) -> Place:
@@ -325,7 +347,7 @@ def _check_head(place: str, content: bytes) -> None:
         kind, found = head["kind"], int(head["format"])
     except (ValueError, KeyError, TypeError):
         kind, found = None, 0
-    if kind != _KIND:
+    if kind != STORE_KIND:
         raise RecordError(
             f"'{place}' is not a run store",
             why=f"its {HEAD} was not written by recombine, or is damaged",

@@ -18,8 +18,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from recombine.errors import without_password
 from recombine.records import save
+from recombine.redaction import guarded, redacted, redacted_words
 from recombine.runs.listing import flat
 from recombine.runs.run import Run
 
@@ -59,14 +59,20 @@ def _give_up(uri: str, error: Exception) -> None:
     reason = (
         "mlflow is not installed: pip install 'recombine[mlflow]'"
         if isinstance(error, ImportError)
-        else f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no reason given'}"
+        else f"{type(error).__name__}: {_first_line(error, uri)}"
     )
     warnings.warn(
-        f"runs are not told to MLflow at {without_password(uri)} any more ({reason}). Their files in the store are "
+        f"runs are not told to MLflow at {redacted(uri)} any more ({reason}). Their files in the store are "
         "complete; `recombine.runs.tracking.track` sends them when the server is back.",
         TrackingWarning,
         stacklevel=4,
     )
+
+
+def _first_line(error: Exception, uri: str) -> str:
+    with guarded(uri):  # MLflow's words quote the address
+        said = redacted_words(str(error))
+    return said.splitlines()[0] if said else "no reason given"
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Variants of an entry: `{each: [...]}` in place of a value stands for one variant with each of them."""
 
+import math
 from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
@@ -23,6 +24,18 @@ def variants(entry: Any) -> Iterator[Any]:
         yield from (list(items) for items in product(*(list(variants(item)) for item in entry)))
     else:
         yield entry
+
+
+def how_many(entry: Any) -> int:
+    """How many variants an entry has, without making them.
+
+    >>> how_many({"width": {"each": [8, 16]}, "sizes": [{"each": [1, 2, 3]}, 4]})
+    6
+    """
+    if isinstance(entry, Mapping):
+        each = EACH in entry
+        return sum(map(how_many, _values(entry))) if each else math.prod(map(how_many, entry.values()))
+    return math.prod(map(how_many, entry)) if isinstance(entry, list | tuple) else 1
 
 
 def _of_mapping(entry: Mapping[str, Any]) -> Iterator[Any]:

@@ -7,7 +7,9 @@ from statistics import fmean
 from typing import Any
 
 from recombine.errors import RecordError
+from recombine.redaction import redacted
 from recombine.runs.configuration import Configuration
+from recombine.runs.listing import damaged
 from recombine.runs.store import Store
 from recombine.sweeps.cluster import processors
 from recombine.sweeps.groups import groups
@@ -20,11 +22,14 @@ _LOOKED_AT = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Outlook:
-    """The size of a sweep. `seconds` is an estimate from `measured` finished runs, where there are any."""
+    """The size of a sweep. `damaged` runs of the store would be trained again; `seconds` is an estimate from `measured`
+    finished runs, where there are any.
+    """
 
     runs: int
     groups: int
     finished: int
+    damaged: int
     packs: int
     workers: int
     seconds: float | None
@@ -43,7 +48,9 @@ def outlook(
     read = read_plan(plan)
     place = store_place(read, store)
     there = _existing(place)
-    present = there.keys() if there is not None else set()
+    present = there.keys() & {run.key for run in read.runs} if there is not None else set()
+    broken = damaged(there, present) if there is not None else {}
+    present -= set(broken)
     todo = [run for run in read.runs if run.key not in present]
     hands = max(1, processors() if workers is None else workers)
     times = _times(there, todo, [run for run in read.runs if run.key in present]) if there is not None else []
@@ -51,11 +58,12 @@ def outlook(
         runs=len(read),
         groups=len(groups(read.runs)),
         finished=len(read) - len(todo),
+        damaged=len(broken),
         packs=len(packs(todo, alike=signature, workers=hands, most=pack)) if todo else 0,
         workers=hands,
         seconds=len(todo) * fmean(times) / hands if times and todo else None,
         measured=len(times),
-        store=place,
+        store=redacted(place),
     )
 
 

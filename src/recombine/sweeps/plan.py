@@ -11,19 +11,18 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from recombine.catalogue import Spec, plain
-from recombine.errors import RecombineError, SettingError, SourceError, nearest
+from recombine.errors import RecombineError, SettingError, nearest
 from recombine.models.catalogue import MODELS
 from recombine.runs.configuration import Configuration
-from recombine.sweeps.grid import variants
+from recombine.sweeps.grid import how_many, variants
+from recombine.sweeps.settings_file import parsed
 from recombine.sweeps.trial import try_all
 from recombine.tasks.catalogue import TASKS
-from recombine.training.plan import configurations
+from recombine.training.plan import MOST_RUNS, configurations
 
-_MOST_RUNS = 1_000_000
 _PARTS = ("task", "split", "model", "recipe", "seed")
 
 Entry = str | dict[str, Any]
@@ -60,6 +59,8 @@ class SweepFile(BaseModel):
         if isinstance(given, int) and not isinstance(given, bool):
             if given < 1:
                 raise ValueError("at least one seed is needed")
+            if given > MOST_RUNS:
+                raise ValueError(f"each seed is a run, and one sweep holds at most {MOST_RUNS:,}")
             return tuple(range(given))
         whole = isinstance(given, list | tuple) and all(type(seed) is int for seed in given)
         if not whole:
@@ -94,7 +95,7 @@ def read_plan(given: "str | Path | Mapping[str, Any] | SweepPlan") -> SweepPlan:
     if isinstance(given, SweepPlan):
         return given
     source = "the sweep" if isinstance(given, Mapping) else str(given)
-    content = dict(given) if isinstance(given, Mapping) else _parsed(Path(given))
+    content = dict(given) if isinstance(given, Mapping) else parsed(Path(given))
     file = _checked(content, source)
     with_specs = {name: _expanded(getattr(file, name), name, source) for name in ("tasks", "splits", "models")}
     recipes = _expanded(file.recipes, "recipes", source)
@@ -118,59 +119,6 @@ def store_place(plan: SweepPlan, given: str | Path | None = None) -> str:
             instead="write for example store: runs into the file, or give --store runs",
         )
     return str(place) if "://" in str(place) else str(Path(place).absolute())
-
-
-class _TwiceError(yaml.constructor.ConstructorError):  # type: ignore[misc]
-    """A key that stands twice in one mapping."""
-
-
-class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """Plain YAML, in which a key that stands twice is a mistake rather than a choice."""
-
-
-def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
-    seen = set()
-    for key, _ in node.value:
-        if key.value in seen:
-            raise _TwiceError(None, None, f"{key.value!r} stands there twice", key.start_mark)
-        seen.add(key.value)
-    found: dict[Any, Any] = loader.construct_mapping(node, deep=True)
-    return found
-
-
-_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
-
-
-def _parsed(path: Path) -> dict[str, Any]:
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506 - it is a safe one
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise SourceError(f"cannot read '{path}'", why=why, instead="give a sweep's file, in YAML") from error
-    except _TwiceError as error:
-        raise SettingError(
-            f"'{path}': {error.problem}{_place(error)}",
-            why="only one of the two can be meant",
-            instead="take one of them out, or write all of its entries in one list",
-        ) from error
-    except yaml.YAMLError as error:
-        raise SourceError(
-            f"'{path}' is not YAML{_place(error)}",
-            why=str(getattr(error, "problem", None) or error),
-            instead="mend that line: entries are indented by spaces, and lists are written [a, b] or with dashes",
-        ) from error
-    if not isinstance(content, dict):
-        raise SettingError(
-            f"'{path}' holds no settings" if content is None else f"'{path}' holds {content!r}",
-            why="a sweep's file says what is to be run: tasks, splits, models, recipes, seeds",
-            instead="write for example tasks: [toy], then splits, models and recipes",
-        )
-    return content
-
-
-def _place(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    return "" if mark is None else f": line {mark.line + 1}, column {mark.column + 1}"
 
 
 def _checked(content: dict[str, Any], source: str) -> SweepFile:
@@ -224,6 +172,7 @@ def _expanded(entries: Iterable[Any], field: str, source: str) -> list[Any]:
     found: list[Any] = []
     for place, entry in enumerate(entries):
         with _told(f"{source}: {field!r}, entry {place + 1}"):
+            _refuse_too_many(len(found) + how_many(entry), source)
             found += variants(entry)
     return found
 
@@ -243,10 +192,10 @@ class _told:  # noqa: N801 - it reads as a word: `with _told(where):`
 
 
 def _refuse_too_many(runs: int, source: str) -> None:
-    if runs > _MOST_RUNS:
+    if runs > MOST_RUNS:
         raise SettingError(
-            f"{source}: a grid of {runs:,} runs",
-            why=f"one sweep holds at most {_MOST_RUNS:,}, so that its list can be kept",
+            f"{source}: a grid of {runs:,} runs" if runs < 10**15 else f"{source}: a grid of more than 10^15 runs",
+            why=f"one sweep holds at most {MOST_RUNS:,}, so that its list can be kept",
             instead="divide it into several files; they may share a store",
         )
 

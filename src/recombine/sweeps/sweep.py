@@ -1,8 +1,8 @@
 """A sweep: the runs of a grid that are not in the store yet, trained by many hands, and written into it."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from rich.console import Console
 
 from recombine.errors import OutputError, SettingError, SourceError
 from recombine.runs.configuration import Configuration
+from recombine.runs.listing import damaged
 from recombine.runs.store import Store
 from recombine.sweeps.crew import Crew, Outcome, Report
 from recombine.sweeps.ledger import Job, Ledger
@@ -23,7 +24,10 @@ from recombine.words import amount
 
 @dataclass(frozen=True, kw_only=True)
 class SweepResult:
-    """What a sweep came to. `skipped` runs were in the store before; `left` ones were not reached."""
+    """What a sweep came to. `skipped` runs were in the store before, whole; `left` ones were not reached.
+
+    `damaged` says which runs were in the store before but not whole, and in what way; they count among those trained.
+    """
 
     store: str
     keys: tuple[str, ...]
@@ -34,6 +38,7 @@ class SweepResult:
     left: int
     seconds: float
     failures: Mapping[str, str]
+    damaged: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -78,7 +83,7 @@ def sweep(
     opened = Store.open(store_place(read, store))
     with _Sweeping(read, opened, retries=retries, progress=progress) as sweeping:
         if sweeping.todo:
-            sweeping.work(lambda: hired(opened.place, address=address, workers=workers), most=pack)
+            sweeping.work(lambda: hired(opened.address, address=address, workers=workers), most=pack)
         return sweeping.result()
 
 
@@ -116,9 +121,12 @@ class _Sweeping:
         self._board = Board(plan.runs, Console(stderr=True, highlight=False), shown=progress)
         self._ended: dict[str, Outcome] = {}
         self._hosts: set[str] = set()
-        present = store.keys()
-        self._skipped = [run.key for run in plan.runs if run.key in present]
-        self.todo = [run for run in plan.runs if run.key not in present]
+        present = store.keys() & {run.key for run in plan.runs}
+        self._damaged = damaged(store, present)
+        self._in_the_way = set(self._damaged)
+        whole = present - self._in_the_way
+        self._skipped = [run.key for run in plan.runs if run.key in whole]
+        self.todo = [run for run in plan.runs if run.key not in whole]
         self._noted = {failure.key for failure in store.failures()} if self.todo else set()
         self._board.there(self._skipped)
 
@@ -152,8 +160,16 @@ class _Sweeping:
     def _hand_out(self, crew: Crew) -> None:
         for _ in range(min(crew.free(), len(self._ledger.waiting))):
             number, pack = self._ledger.take()
+            self._make_way(run.key for run in pack.runs)
             crew.start(number, pack)
             self._board.handed_out(run.key for run in pack.runs)
+
+    def _make_way(self, keys: Iterable[str]) -> None:
+        """Remove damaged runs at the last moment, and only if no other sweep has put them there again meanwhile."""
+        chosen = self._in_the_way.intersection(keys)
+        for key in damaged(self._store, chosen) if chosen else ():
+            self._store.remove(key)
+        self._in_the_way -= chosen
 
     def _hear(self, number: int, report: Report) -> None:
         runs = self._ledger.running[number].pack.runs
@@ -194,7 +210,8 @@ class _Sweeping:
 
     def _look_again(self) -> None:
         """Workers that were stopped may have finished runs of which they had no time to tell."""
-        for key in self._store.keys() & {run.key for run in self.todo} - self._ended.keys():
+        unheard = {run.key for run in self.todo} - self._ended.keys() - self._in_the_way
+        for key in self._store.keys() & unheard:
             self._ended[key] = told_of(self._store.get(key))
 
     def result(self) -> SweepResult:
@@ -211,6 +228,7 @@ class _Sweeping:
             left=len(self._plan) - len(self._skipped) - len(self._ended),
             seconds=time.monotonic() - self._began,
             failures=failures,
+            damaged=self._damaged,
             **count,
         )
 

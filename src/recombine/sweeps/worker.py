@@ -7,14 +7,16 @@ import traceback
 from functools import lru_cache
 from pathlib import Path
 
+from recombine._version import __version__
 from recombine.errors import OutputError, RecombineError, RecordError, SourceError
+from recombine.redaction import guarded, redacted_words
 from recombine.runs.configuration import Configuration
 from recombine.runs.run import Run
 from recombine.runs.store import Store
 from recombine.sweeps.behind import WrittenBehind
 from recombine.sweeps.crew import Outcome, Report, Trouble
 from recombine.training.pack import train
-from recombine.training.plan import code_version
+from recombine.training.plan import numerics
 
 _LONGEST_REASON = 2000
 
@@ -23,7 +25,8 @@ def work(sent: str, place: str) -> str:
     """Train a pack that was sent as text; the answer is a report, as text. Nothing that a run does is raised."""
     began = time.monotonic()
     configurations = [Configuration(**run) for run in json.loads(sent)]
-    report = _report(configurations, place)
+    with guarded(place):  # what a model or a package raises may quote the store's address
+        report = _report(configurations, place)
     return Report(
         outcomes=report.outcomes,
         trouble=report.trouble,
@@ -62,13 +65,13 @@ def _fault(error: Exception) -> Trouble:
 
 
 def _check_code(configurations: list[Configuration]) -> None:
-    """A run belongs to the code that it names; a node with other code must not write under that name."""
-    ours = code_version()
+    """A run belongs to the numbers that it names; a node whose code gives others must not write under that name."""
     for run in configurations:
+        ours = numerics(run.task, run.split, run.model)
         if run.code != ours:
             raise SourceError(
-                f"{socket.gethostname()} has recombine {ours}, the sweep was started with {run.code}",
-                why="a run's address names the code that made it",
+                f"{socket.gethostname()} gives the numbers of {ours}; the sweep was started with {run.code}",
+                why=f"a run's address names the version of its numbers, and recombine is {__version__} here",
                 instead="install the same version of recombine on every node",
             )
 
@@ -94,4 +97,5 @@ def _words(error: Exception) -> str:
         return f"{error.what}: {error.why}; {error.instead}"
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {str(error) or 'no words'}{where}"[:_LONGEST_REASON]
+    said = redacted_words(str(error)) or "no words"
+    return f"{type(error).__name__}: {said}{where}"[:_LONGEST_REASON]

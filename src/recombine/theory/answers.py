@@ -89,49 +89,47 @@ def answers(support: Support, *, one_class: bool = False) -> Answers:
             why="every one of them is missing or NaN, so there is nothing to predict from",
             instead="name a target that is filled in, or repair the column",
         )
-    return _numbers(target) if isinstance(target, NumberTarget) else _labels(target, len(support), one_class)
+    if isinstance(target, NumberTarget):
+        return _numbers(target)
+    if not one_class and not target.varies:
+        raise _one_class(target)
+    return _labels(target, len(support))
 
 
 def _numbers(target: NumberTarget) -> Answers:
     rows = np.flatnonzero(target.count > 0)
-    counts, total, squares = target.count[rows], target.total[rows], target.squares[rows]
-    if not np.isfinite(total).all() or not np.isfinite(squares).all():
+    target = target.subset(rows)
+    if not np.isfinite(target.mean).all() or not np.isfinite(target.squares).all():
         raise TableError(
             f"the target {target.name!r} holds numbers that are infinite or too large",
             why="their mean is not a number",
             instead="leave those rows out with `where`, or take the logarithm of the column",
         )
-    means = total / counts
-    scatter = np.maximum(squares - total * means, 0.0)
-    scatter[scatter <= 1e-12 * squares] = 0.0  # what lies below is the arithmetic's
-    mixed = int((scatter > 0).sum())
-    within = _pooled(scatter, counts)
+    mixed = int((target.scatter > 0).sum())
+    within = _pooled(target.scatter, target.count)
     none = np.full(len(rows), -1, dtype=np.int64)
-    return Answers(target.name, "number", (), rows, means[:, None], none, counts, within, mixed)
+    return Answers(target.name, "number", (), rows, target.mean[:, None], none, target.count, within, mixed)
 
 
-def _labels(target: LabelTarget, combinations: int, one_class: bool) -> Answers:
+def _labels(target: LabelTarget, combinations: int) -> Answers:
     table = np.zeros((combinations, len(target.classes)))
     np.add.at(table, (target.combination, target.label), target.count)
     rows = np.flatnonzero(table.sum(axis=1) > 0)
     counts = table[rows].sum(axis=1)
     share = table[rows] / counts[:, None]
-    if not one_class:
-        _refuse_one_class(target, share)
     values = 2 * (share[:, 1:] if len(target.classes) == 2 else share) - 1
     within = _pooled(((1 - values**2) * counts[:, None]).mean(axis=1), counts)
     mixed = int((share.max(axis=1) < 1).sum())
     return Answers(target.name, "label", target.classes, rows, values, share.argmax(axis=1), counts, within, mixed)
 
 
-def _refuse_one_class(target: LabelTarget, share: Numbers) -> None:
-    if len(share) and (share.sum(axis=0) > 0).sum() < 2:
-        only = text(target.classes[int(share.sum(axis=0).argmax())])
-        raise TableError(
-            f"every row has the same {target.name!r}: {only}",
-            why="with one class only, every learner answers that class everywhere",
-            instead="choose a target with at least two classes, or read more rows",
-        )
+def _one_class(target: LabelTarget) -> TableError:
+    only = text(target.classes[int(target.label[target.count > 0][0])])
+    return TableError(
+        f"every row has the same {target.name!r}: {only}",
+        why="with one class only, every learner answers that class everywhere",
+        instead="choose a target with at least two classes, or read more rows",
+    )
 
 
 def _pooled(scatter: Numbers, counts: Numbers) -> float | None:

@@ -250,7 +250,9 @@ def _method(name: str, score: float, resampled: dict[str, Numbers]) -> Method:
 
 def _within(tried: _Tried, level: float) -> npt.NDArray[np.bool_]:
     reach = NormalDist().inv_cdf((1 + level) / 2) * tried.sd
-    return np.asarray(np.abs(tried.said[KERNEL] - tried.values)[:, 0] <= reach + 1e-12)
+    values = tried.values[:, 0]
+    rounding = 1e-12 * values.std() + 8 * np.finfo(np.float64).eps * np.abs(values).max()
+    return np.asarray(np.abs(tried.said[KERNEL][:, 0] - values) <= reach + rounding)
 
 
 def _coverage(tried: _Tried, draws: Ints) -> Coverage:

@@ -33,7 +33,9 @@ def nearest(support: Support, answers: Answers, codes: Codes) -> Numbers:
     [[5.0]]
     """
     factors = codes.shape[1]
-    found = mean(answers, codes)
+    middle = answers.values.mean(axis=0)
+    apart = answers.values - middle  # sums of large numbers that hardly differ would lose their digits
+    found = np.zeros((len(codes), answers.questions))
     open_ = np.ones(len(codes), dtype=bool)
     for order in range(factors, 0, -1):
         total, count = np.zeros((len(codes), answers.questions)), np.zeros(len(codes))
@@ -41,13 +43,13 @@ def nearest(support: Support, answers: Answers, codes: Codes) -> Numbers:
             groups = support.groups(chosen)
             place = groups.lookup(codes)
             there = place >= 0
-            sums = np.stack([groups.total(column) for column in answers.values.T], axis=1)
+            sums = np.stack([groups.total(column) for column in apart.T], axis=1)
             total[there] += sums[place[there]]
             count[there] += groups.combinations[place[there]]
         hit = open_ & (count > 0)
         found[hit] = total[hit] / count[hit, None]
         open_ &= ~hit
-    return found
+    return np.asarray(found + middle)
 
 
 def additive(support: Support, answers: Answers, codes: Codes) -> Numbers:

@@ -12,6 +12,7 @@ from recombine.factors.support import Support
 from recombine.theory.answers import Answers
 from recombine.theory.fitted import Fitted
 from recombine.theory.margin import margin, refuse_unless_separable
+from recombine.theory.memory import refuse_too_large
 from recombine.theory.salience import Salience
 from recombine.theory.solver import TOLERANCE, Penalty
 from recombine.theory.squared import SMALL, Duals, squared
@@ -67,8 +68,12 @@ class Learner:
         """The target's variance for one unit of the kernel's, by maximum likelihood; 1 where it was fitted to them."""
         if self.salience.name == "fit" or self.loss == "margin":
             return 1.0
-        free = len(self.answers) - np.isinf(self.salience.weights[0])
-        explained = float((self.answers.values * self._duals.weights).sum())
+        intercept = np.isinf(self.salience.weights[0])
+        free = len(self.answers) - intercept
+        values = self.answers.values
+        if intercept:  # the duals then sum to 0, so a constant adds nothing but rounding
+            values = values - values.mean(axis=0)
+        explained = float((values * self._duals.weights).sum())
         return max(explained, 0.0) / max(int(free) * self.answers.questions, 1)
 
     @cached_property
@@ -100,9 +105,12 @@ def learn(
         raise SettingError(f"loss={loss!r}", why="there are two losses", instead="write 'squared' or 'margin'")
     if not ridge >= 0 or np.isinf(ridge):
         raise SettingError(f"ridge={ridge!r}", why="a ridge is a number from 0 on", instead="write ridge=0.0")
+    if seed < 0:
+        raise SettingError(f"seed={seed!r}", why="a seed is a whole number from 0 on", instead="write seed=0")
     if loss == "margin":
         refuse_unless_separable(answers)
     salience.check(support.space.sizes, names=support.space.names)
+    refuse_too_large(support, salience.weights, questions=answers.questions)
     return Learner(trained(support, answers), answers, salience, loss, ridge, seed)
 
 

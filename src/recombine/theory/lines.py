@@ -1,12 +1,14 @@
 """A row for each combination, as an Arrow table: what is predicted, how surely, what it is made of, and the verdict."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from recombine.factors.groups import Codes, Ints, Numbers
-from recombine.factors.space import Factor, Space, rows_of
+from recombine.factors.space import Factor, Space, rows_of, text
 from recombine.theory.diagnosis import VERDICTS, Diagnosis
 from recombine.theory.salience import members
 
@@ -33,12 +35,16 @@ def lines(diagnosis: Diagnosis, *, contributions: bool) -> pa.Table:
 
 
 def _values(factor: Factor, codes: Codes) -> pa.Array:
-    """A factor's column in the user's own values; text where they are of several kinds."""
-    try:
-        values = pa.array(list(factor.values))
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        values = pa.array(list(factor.labels))
-    return values.take(pa.array(codes, mask=codes < 0))
+    """A factor's column in the user's own values."""
+    return _column(factor.values).take(pa.array(codes, mask=codes < 0))
+
+
+def _column(values: Sequence[Any]) -> pa.Array:
+    """Values as Arrow holds them; as text where they are of several kinds, or beyond 64 bits."""
+    for kind in (None, pa.uint64()):
+        with suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            return pa.array(list(values), kind)
+    return pa.array([text(value) for value in values])
 
 
 def _told(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -78,8 +84,7 @@ def _numbers(diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def _classes(classes: tuple[Any, ...], places: Ints) -> pa.Array:
-    values = pa.array(list(classes))
-    return values.take(pa.array(places, mask=places < 0))
+    return _column(classes).take(pa.array(places, mask=places < 0))
 
 
 def _parts_seen(diagnosis: Diagnosis) -> dict[str, Any]:

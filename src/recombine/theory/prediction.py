@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from recombine import records
+from recombine.decoding import revive_all
 from recombine.errors import SettingError
 from recombine.factors import stored
 from recombine.factors.engine import Steps, silent
@@ -27,6 +28,7 @@ from recombine.theory.cube import Cube, product
 from recombine.theory.diagnosis import CANNOT, IMPOSSIBLE, LEAK, NOT_DETERMINED, SHORTCUT, UNSURE, VERDICTS, Diagnosis
 from recombine.theory.learner import Learner, Loss, learn, trained
 from recombine.theory.lines import lines, read_combinations
+from recombine.theory.memory import refuse_too_large
 from recombine.theory.resolve import resolve
 from recombine.theory.salience import Salience
 from recombine.theory.saved import Bad, Known
@@ -39,6 +41,8 @@ _WORST = 200
 _POINTS = 1_000
 _ENOUGH_KNOWN = 5  # true answers for a line through them, unless there are no more
 _WORST_FIRST = (CANNOT, SHORTCUT, LEAK, NOT_DETERMINED, UNSURE)
+
+_PLAIN = ("verdict", "grade", "reasons", "counts", "space", "sampled", "scale", "worst")
 
 Combinations = Sequence[Mapping[str, Any] | Sequence[Any]]
 
@@ -121,14 +125,14 @@ class Prediction:
         """The prediction as plain data, which can be saved, drawn and loaded."""
         return Record("prediction", self._data(), self._tables(), self.provenance)
 
-    def save(self, folder: str | Path) -> Path:
-        """Write it as a folder: JSON for people, Parquet for machines."""
-        return records.save(self.record(), folder)
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Write it as a folder: JSON for people, Parquet for machines; `force` replaces a saved prediction."""
+        return records.save(self.record(), folder, force=force)
 
     @classmethod
     def load(cls, folder: str | Path) -> "Prediction":
         """Read a prediction back; what it rests on is fitted again only when it is asked for."""
-        return _loaded(records.load(folder, "prediction"))
+        return records.loaded(folder, "prediction", _loaded, again=lambda found: found._undrawn())
 
     @cached_property
     def cube(self) -> Cube:
@@ -138,7 +142,14 @@ class Prediction:
     def _diagnosed(self, codes: Codes) -> Diagnosis:
         return _diagnosis(self.learner, codes, self.truth)
 
+    def _undrawn(self) -> Record:
+        """The record without what is drawn, which is fitted again only when it is asked for."""
+        return Record("prediction", self._described(), stored.tables(self.support), self.provenance)
+
     def _data(self) -> dict[str, Any]:
+        return self._described() | {"grid": self.cube.describe(self.learner)}
+
+    def _described(self) -> dict[str, Any]:
         support, learner = self.support, self.learner
         sizes = [len(factor.values) for factor in support.space.factors]
         return {
@@ -170,7 +181,6 @@ class Prediction:
             "slope": saved.describe_slope(self.slope),
             "backtest": saved.describe_backtest(self.backtest),
             "worst": [asdict(one) for one in self.worst],
-            "grid": self.cube.describe(learner),
         }
 
     def _tables(self) -> dict[str, pa.Table]:
@@ -210,6 +220,7 @@ def predict(
     weights = resolve(salience, trained(support, own), seed=seed)
     learner = learn(support, own, weights, loss=loss, ridge=ridge, seed=seed)
     codes, sampled = _listed(learner, combinations, known, seed)
+    refuse_too_large(learner.support, weights.weights, questions=own.questions, rows=len(codes))
     tell("predicting", None)
     diagnosis = _diagnosis(learner, codes, known)
     table = lines(diagnosis, contributions=len(codes) * len(weights.weights) <= 2 * 10**7)
@@ -290,6 +301,8 @@ def _assemble(
         answers=learner.answers,
         slope=_slope(diagnosis),
         backtest=record,
+        varies=support.target is None or support.target.varies,
+        weightless=support.weightless,
     )
     return Prediction(
         verdict=wording.verdict(found),
@@ -392,19 +405,12 @@ def _loaded(record: Record) -> Prediction:
     salience = saved.revive_salience(data["salience"])
     own = answers(support)
     return Prediction(
-        verdict=data["verdict"],
-        grade=data["grade"],
-        reasons=tuple(data["reasons"]),
-        counts=data["counts"],
-        space=data["space"],
-        sampled=data["sampled"],
-        scale=data["scale"],
+        **revive_all(Prediction, _PLAIN, data),
         known=saved.revive_known(data["truth"]),
         slope=saved.revive_slope(data["slope"]),
         backtest=saved.revive_backtest(data["backtest"]),
-        worst=records.revive(tuple[Bad, ...], data["worst"]),
         table=record.tables["table"],
-        learner=learn(support, own, salience, loss=data["loss"], ridge=data["ridge"], seed=data["seed"]),
+        learner=learn(support, own, salience, **revive_all(Learner, ("loss", "ridge", "seed"), data)),
         support=support,
         truth=saved.revive_truth(record),
     )

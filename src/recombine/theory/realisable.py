@@ -37,6 +37,7 @@ class SeenParts:
     rows: int
     places: tuple[Ints, ...]  # one array a set; the last group of each stands for "never seen"
     sizes: tuple[int, ...]
+    constant: bool = False  # whether one of the columns is the constant
 
     @classmethod
     def of(cls, support: Support, weights: Weights, codes: Codes) -> "SeenParts":
@@ -49,7 +50,7 @@ class SeenParts:
             found = one.lookup(codes)
             places.append(np.where(found < 0, one.size, found))
             sizes.append(one.size)
-        return cls(len(codes), tuple(places), tuple(sizes))
+        return cls(len(codes), tuple(places), tuple(sizes), constant=bool(weights[0]))
 
     def spread(self, coefficients: list[Numbers]) -> Numbers:
         """The rule's answer on each combination."""
@@ -113,7 +114,10 @@ def _square(parts: list[Numbers]) -> float:
 
 def shortfall(parts: SeenParts, target: Numbers) -> Numbers:
     """How far the best rule stays from each of the true numbers."""
-    return np.asarray(np.abs(target - parts.closest(target)))
+    middle = (
+        float(target.mean()) if parts.constant else 0.0
+    )  # far from 0 the search would stop at the constant's digits
+    return np.asarray(np.abs(target - middle - parts.closest(target - middle)))
 
 
 def best_margin(parts: SeenParts, signs: Numbers) -> Numbers:

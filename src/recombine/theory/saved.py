@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from recombine import records
+from recombine.decoding import revive
 from recombine.records import Record
 from recombine.theory.backtest import Backtest
 from recombine.theory.salience import Salience, members
@@ -33,6 +33,42 @@ class Known:
     wrong: int
     score: str
     value: float
+
+
+@dataclass(frozen=True)
+class _Weight:
+    """The weight of one set of factors, as it stands in a record; none for a free intercept."""
+
+    factors: tuple[str, ...]
+    weight: float | None
+
+
+@dataclass(frozen=True)
+class _DescribedSalience:
+    """What stands in a record of a salience."""
+
+    name: str
+    noise: float
+    note: str
+    weights: tuple[_Weight, ...]
+
+
+@dataclass(frozen=True)
+class _Error:
+    """A measure of error by its name; none where nothing was known."""
+
+    name: str
+    value: float | None
+
+
+@dataclass(frozen=True)
+class _DescribedKnown:
+    """What stands in a record of the comparison with the truth."""
+
+    source: str
+    known: int
+    wrong: int
+    error: _Error
 
 
 def describe_salience(salience: Salience, names: tuple[str, ...]) -> dict[str, Any]:
@@ -85,17 +121,18 @@ def describe_backtest(record: Backtest | None) -> dict[str, Any] | None:
 
 def revive_salience(plain: dict[str, Any]) -> Salience:
     """A salience as it was."""
-    weights = tuple(np.inf if one["weight"] is None else one["weight"] for one in plain["weights"])
-    return Salience(len(weights).bit_length() - 1, weights, plain["noise"], plain["name"], plain["note"])
+    found = revive(_DescribedSalience, plain, at="salience")
+    weights = tuple(np.inf if one.weight is None else one.weight for one in found.weights)
+    return Salience(len(weights).bit_length() - 1, weights, found.noise, found.name, found.note)
 
 
 def revive_known(plain: dict[str, Any] | None) -> Known | None:
     """The comparison with the truth as it was."""
     if plain is None:
         return None
-    value = plain["error"]["value"]
-    score = float("nan") if value is None else value
-    return Known(plain["source"], plain["known"], plain["wrong"], plain["error"]["name"], score)
+    found = revive(_DescribedKnown, plain, at="truth")
+    score = float("nan") if found.error.value is None else found.error.value
+    return Known(found.source, found.known, found.wrong, found.error.name, score)
 
 
 def revive_slope(plain: dict[str, Any] | None) -> Slope | None:
@@ -105,7 +142,7 @@ def revive_slope(plain: dict[str, Any] | None) -> Slope | None:
     needed = [
         {key: one[key] for key in ("factor", "now", "slope_now")} | {"goals": one["for"]} for one in plain["needed"]
     ]
-    revived: Slope = records.revive(Slope, plain | {"needed": needed})
+    revived: Slope = revive(Slope, plain | {"needed": needed}, at="slope")
     return revived
 
 
@@ -119,7 +156,7 @@ def revive_backtest(plain: dict[str, Any] | None) -> Backtest | None:
         for one in plain["rungs"]
     ]
     kept = {key: value for key, value in plain.items() if key != "repeats"}
-    revived: Backtest = records.revive(Backtest, kept | {"rungs": rungs})
+    revived: Backtest = revive(Backtest, kept | {"rungs": rungs}, at="backtest")
     return revived
 
 

@@ -23,8 +23,8 @@ Weights = tuple[float, ...]
 
 SMALL = 300
 """Up to this many combinations a matrix is quicker than group sums, and exact to the last digits."""
-_LARGEST_MATRIX = 6_000
-_MANY_SETS = 60
+LARGEST_MATRIX = 6_000
+MANY_SETS = 60
 """With more sets of factors than this (six factors and more) a matrix stays the quicker way for longer."""
 _LIMIT = 1e-6
 _LIMIT_STEPS = 6
@@ -46,13 +46,15 @@ def squared(
     """Dual weights for each column of answers."""
     if not math.isinf(weights[0]):
         return _checked(_solve(support, weights, penalty, answers, tolerance), tolerance)
-    bordered = np.column_stack([answers, np.ones(len(answers))])
+    # A free intercept takes any constant: answers far from 0 are solved for around their mean, where their digits are.
+    middle = answers.mean(axis=0)
+    bordered = np.column_stack([answers - middle, np.ones(len(answers))])
     both = _checked(_solve(support, (0.0, *weights[1:]), penalty, bordered, tolerance), tolerance)
     solved, ones = both.weights[:, :-1], both.weights[:, -1]
     if not ones.any():  # nothing but the intercept: the mean
-        return Duals(solved, answers.mean(axis=0), both.residual, both.iterations)
+        return Duals(solved, middle, both.residual, both.iterations)
     intercept = solved.sum(axis=0) / ones.sum()
-    return Duals(solved - ones[:, None] * intercept, intercept, both.residual, both.iterations)
+    return Duals(solved - ones[:, None] * intercept, middle + intercept, both.residual, both.iterations)
 
 
 def _checked(found: Duals, tolerance: float) -> Duals:
@@ -68,13 +70,13 @@ def _checked(found: Duals, tolerance: float) -> Duals:
 
 def _solve(support: Support, weights: Weights, penalty: Penalty, answers: Numbers, tolerance: float) -> Duals:
     negative = min(weights[:-1]) < 0
-    many_sets = sum(1 for weight in weights[:-1] if weight) > _MANY_SETS
-    if len(support) <= (_LARGEST_MATRIX if negative or many_sets else SMALL):
+    many_sets = sum(1 for weight in weights[:-1] if weight) > MANY_SETS
+    if len(support) <= (LARGEST_MATRIX if negative or many_sets else SMALL):
         return _by_matrix(support, weights, penalty, answers)
     if negative:
         raise SettingError(
             f"negative weights with {len(support):,} combinations",
-            why=f"the solver for more than {_LARGEST_MATRIX:,} of them needs weights of zero or more",
+            why=f"the solver for more than {LARGEST_MATRIX:,} of them needs weights of zero or more",
             instead="set the negative ones to zero: salience.clipped()",
         )
     if penalty.typical == 0:

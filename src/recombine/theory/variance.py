@@ -24,10 +24,13 @@ from recombine.theory.fitted import Fitted
 from recombine.theory.kernel import kernel
 from recombine.theory.salience import members
 from recombine.theory.solver import Penalty
-from recombine.theory.squared import Weights, squared
+from recombine.theory.squared import LARGEST_MATRIX, Weights, squared
 
 _LARGEST_INVERSE = 2_500
 _LARGEST_KERNEL = 2_000
+MOST_DRAWN = 2 * 10**8
+"""Coefficients of all draws that are kept at once: 1.6 GB. Beyond it the kernel's matrix is smaller."""
+_LEAST_EIGENVALUE = 1e-10  # of the largest possible: above it a triangle keeps six digits
 _CHUNK_NUMBERS = 10**7
 _CACHED = 1 << 15  # combinations whose sums stay close to the processor
 _DRAW_TOLERANCE = 1e-3  # moves a variance by less than a tenth of a percent
@@ -68,7 +71,8 @@ class Uncertainty:
         usable = self.penalty.typical > 0 and min(self.bounded) >= 0
         if usable and layers**2 <= 4 * max(len(self.support), 100) and self._conjunctions() <= _LARGEST_INVERSE:
             return _ByInverse(self)
-        if len(self.support) <= _LARGEST_KERNEL:
+        drawn = self.draws * self._conjunctions() if len(self.support) <= LARGEST_MATRIX else 0
+        if len(self.support) <= _LARGEST_KERNEL or drawn > MOST_DRAWN:
             return _ByKernel(self)
         return _ByDraws(self)
 
@@ -165,17 +169,31 @@ class _ByKernel:
     def __init__(self, asked: Uncertainty) -> None:
         self._asked = asked
         codes = asked.support.codes
-        matrix = kernel(codes, codes, asked.bounded) + np.diag(asked.noise)
-        self._inverse = np.linalg.pinv(matrix, rcond=1e-12, hermitian=True)
+        matrix = kernel(codes, codes, asked.bounded)
+        matrix[np.diag_indices(len(matrix))] += asked.noise
+        # no eigenvalue is below the full set's weight and the noise, and none above n times the prior's
+        least, most = asked.bounded[-1] + asked.noise.min(), len(codes) * asked.prior
+        self._firm = min(asked.bounded) >= 0 and least > _LEAST_EIGENVALUE * most
+        if self._firm:
+            self._root = np.linalg.cholesky(matrix)
+        else:
+            self._root = np.linalg.pinv(matrix, rcond=1e-12, hermitian=True)
 
     def of(self, codes: Codes) -> tuple[Numbers, Numbers]:
         asked = self._asked
         found = np.empty(len(codes))
         for part in _parts(len(codes), len(asked.support)):
-            between = kernel(codes[part], asked.support.codes, asked.bounded)
-            known = np.einsum("ij,ij->i", between @ self._inverse, between)
-            found[part] = asked.prior - known
+            found[part] = asked.prior - self._known(kernel(codes[part], asked.support.codes, asked.bounded))
         return found, np.zeros(len(codes))
+
+    def _known(self, between: Numbers) -> Numbers:
+        """The variance that the seen combinations take away: k' K^-1 k, by the triangle of K or by its inverse."""
+        if not self._firm:
+            return np.asarray(np.einsum("ij,ij->i", between @ self._root, between))
+        from scipy.linalg import solve_triangular  # noqa: PLC0415 - loaded where it is first needed
+
+        half = solve_triangular(self._root, between.T, lower=True, check_finite=False)
+        return np.asarray(np.einsum("ij,ij->j", half, half))
 
 
 class _ByDraws:
@@ -195,7 +213,10 @@ class _ByDraws:
 
     @cached_property
     def _draws(self) -> list[tuple[list[Numbers], list[Numbers]]]:
-        """For each draw the coefficients, and with the top ones replaced by their conditional means."""
+        """For each draw the coefficients, and with the top ones replaced by their conditional means.
+
+        Each array ends with a zero, for the place -1; what both have in common is held once.
+        """
         rng = np.random.default_rng(self._asked.seed)
         batch = max(1, min(self._asked.draws, _CHUNK_NUMBERS // self._design.rows))
         found = []
@@ -214,7 +235,9 @@ class _ByDraws:
         for prior, dual in zip(priors, duals.T, strict=True):
             sums = design.sums(dual)
             errors = [p - layer.weight * s for p, layer, s in zip(prior, design.layers, sums, strict=True)]
-            found.append((errors, self._conditioned(errors)))
+            plain = [np.append(error, 0.0) for error in errors]
+            means = zip(self._top, self._conditioned(errors), plain, strict=True)
+            found.append((plain, [np.append(mean, 0.0) if top else same for top, mean, same in means]))
         return found
 
     def _conditioned(self, errors: list[Numbers]) -> list[Numbers]:
@@ -244,14 +267,13 @@ class _ByDraws:
 
 
 def _mean_square(places: list[Ints], draws: Sequence[list[Numbers]]) -> Numbers:
-    """Over the draws, the mean square of the sum of each combination's coefficients; a place of -1 adds nothing."""
+    """Over the draws, the mean square of the sum of each combination's coefficients; a place of -1 adds the last: 0."""
     rows = len(places[0])
     found = np.zeros(rows)
-    padded = [[np.append(part, 0.0) for part in draw] for draw in draws]
     for start in range(0, rows, _CACHED):
         part = slice(start, start + _CACHED)
         here = [place[part] for place in places]
-        for draw in padded:
+        for draw in draws:
             total = draw[0][here[0]]
             for coefficient, place in zip(draw[1:], here[1:], strict=True):
                 total += coefficient[place]

@@ -35,6 +35,8 @@ class Findings:
     answers: Answers
     slope: Slope | None
     backtest: Backtest | None
+    varies: bool = True  # whether the target differs between any two rows
+    weightless: str | None = None  # a sentence about rows that stand for no example
 
     @property
     def asked(self) -> int:
@@ -44,6 +46,8 @@ class Findings:
 
 def grade(found: Findings) -> str:
     """One of the four grades, over the unseen combinations."""
+    if not found.varies:
+        return "not enough evidence"
     if not found.asked:
         return "fine" if not found.counts["novel"] else "not enough evidence"
     share = found.counts["fine"] / found.asked
@@ -57,7 +61,7 @@ def grade(found: Findings) -> str:
 
 def verdict(found: Findings) -> str:
     """The answer in a sentence that a person would say."""
-    first = _first(found)
+    first = _first(found) if found.varies else f"{found.answers.name} never varies, so there is nothing to tell."
     novel = found.counts["novel"]
     last = f" {_many(novel, 'combination holds', 'combinations hold')} a value never seen." if novel else ""
     return f"{first}{last} {SCOPE}"
@@ -122,6 +126,7 @@ def reasons(found: Findings) -> tuple[str, ...]:
         _track_record(found.backtest),
         _mixed(found),
         _unanswered(found),
+        found.weightless,
         _silent_truth(found),
     ]
     return tuple(sentence for sentence in said if sentence)

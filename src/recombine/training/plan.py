@@ -1,18 +1,15 @@
-"""What is asked for, as configurations: every default written out, the seed and the version of the code with it."""
+"""What is asked for, as configurations: every default written out, the seed and the versions of the numbers with it."""
 
-import hashlib
 import re
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from recombine._version import __version__
 from recombine.catalogue import Spec
 from recombine.errors import SettingError
 from recombine.models.catalogue import MODELS
@@ -21,31 +18,27 @@ from recombine.runs.configuration import Configuration
 from recombine.tasks.catalogue import TASKS
 from recombine.tasks.exposure import HeldOut
 from recombine.tasks.task import Task
-from recombine.training.catalogue import split_of, split_spec
+from recombine.training.catalogue import SPLITS, split_of, split_spec
 from recombine.training.member import Job
-from recombine.training.recipe import Recipe, recipe_of
+from recombine.training.recipe import TRAINING_NUMERICS, Recipe, recipe_of
 
 Recipes = Recipe | Mapping[str, Any] | Sequence[Recipe | Mapping[str, Any]]
 Seeds = int | Sequence[int] | npt.NDArray[np.integer[Any]]
-_SOURCES = ("seeds.py", "catalogue.py", "splits", "tasks", "models", "training")
+MOST_RUNS = 1_000_000
+"""A run's configuration takes 2 kB (measured): a million of them are listed in 2 GB."""
 
 
-@cache
-def code_version() -> str:
-    """The package's version and a short sum over the code that a run's numbers depend on.
+def numerics(task: Spec, split: Spec, model: Spec) -> str:
+    """Which numbers a run would get: the version of each part that produces them, raised by hand where they change.
 
-    A store never takes a run of other code for the same run.
+    It is part of a run's key, so that a store never takes numbers of an older formula for those of today.
 
-    >>> code_version().startswith(__version__ + "+")
-    True
+    >>> numerics({"name": "addition"}, {"name": "own"}, {"name": "odd_one_out", "backbone": {"name": "mlp"}})
+    'task 1, split 1, model 1+1, training 1'
     """
-    root = Path(__file__).parents[1]
-    total = hashlib.sha256()
-    for name in _SOURCES:
-        place = root / name
-        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            total.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return f"{__version__}+{total.hexdigest()[:12]}"
+    parts = (("task", TASKS, task), ("split", SPLITS, split), ("model", MODELS, model))
+    versions = [f"{word} {catalogue.numerics_version(spec)}" for word, catalogue, spec in parts]
+    return ", ".join([*versions, f"training {TRAINING_NUMERICS}"])
 
 
 def configurations(
@@ -75,7 +68,7 @@ def jobs(task: Any, split: Any, model: Any, recipe: Recipes, seeds: Seeds, *, na
         "split": _spec(split_spec, exposure, own_split, named=named),
         "model": _spec(MODELS.spec, built_model, built_model, named=named),
     }
-    code = code_version()
+    code = numerics(**specs)
     return [
         Job(
             configuration=Configuration(**specs, recipe=one.plain(), seed=seed, code=code),
@@ -134,7 +127,13 @@ def seeds_of(given: Any) -> tuple[int, ...]:
     ((0, 1, 2), (0, 1), (7,))
     """
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
-        given = range(int(given))
+        given = range(min(int(given), sys.maxsize))
+    if hasattr(given, "__len__") and len(given) > MOST_RUNS:
+        raise SettingError(
+            f"{len(given):,} seeds",
+            why=f"each seed is a run, and {MOST_RUNS:,} are as many as a list can hold with comfort",
+            instead="write fewer seeds, or call it several times with other ones; a store keeps them together",
+        )
     listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
     numbers = tuple(given) if listed and np.ndim(given) == 1 else ()
     if not numbers or any(isinstance(s, bool) or not isinstance(s, int | np.integer) or s < 0 for s in numbers):

@@ -9,6 +9,11 @@ from recombine.catalogue import Catalogue
 from recombine.errors import SettingError
 from recombine.splits.settings import check_choice
 
+# The version of the numbers that training gives: how seeds are derived, examples drawn, steps taken, answers scored.
+# Raise it when these change for an unchanged recipe; stored runs are then trained anew. Tasks, splits and models have
+# versions of their own, in their catalogues.
+TRAINING_NUMERICS = 1
+
 _RECIPES = Catalogue("recipe", {"recipe": "recombine.training.recipe:Recipe"})
 
 # What is written only together with a choice that uses it: setting, its unused value, the choice.

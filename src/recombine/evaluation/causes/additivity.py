@@ -27,6 +27,7 @@ MOST_COMBINATIONS = 300_000
 MOST_WORK = 10**8
 _PROBES = 8
 _LEVEL = 1e-9
+_ROUNDING = 1e-13
 _CLOSE = 1e-6
 _ITERATIONS = 200
 
@@ -84,7 +85,7 @@ def additivity(outcomes: Outcomes, *, seed: int = 0) -> Additivity | None:
         return _abstained(len(places), f"How additive the answers are was not computed: {what} are too many for it.")
     parts = SeenParts.of(training, (1.0,) * 2**width, outcomes.tested.codes[places])
     centred = answers[places] - answers[places].mean(axis=0)
-    if np.abs(centred).max() <= _LEVEL * max(1.0, float(np.abs(answers[places]).max())):
+    if np.abs(centred).max() <= _ROUNDING * np.abs(answers[places]).max():
         same = f"The answers on all {count(len(places))} unseen combinations are the same: there is nothing to explain."
         return _abstained(len(places), same)
     fitted = _fitted(parts, centred, seed)

@@ -202,8 +202,7 @@ def _expected(outcomes: Outcomes, prediction: Prediction, joined: _Joined) -> tu
     """What the theory expects of each joined combination, its name, and the sign with which more of it is better."""
     target, kind = outcomes.tested.target, prediction.learner.answers.kind
     if kind == "number" and isinstance(target, NumberTarget):
-        with np.errstate(invalid="ignore", divide="ignore"):
-            true = target.total[joined.tested] / target.count[joined.tested]
+        true = target.mean[joined.tested]
         said = joined.prediction.to_numpy().astype(np.float64)
         return "theory's distance from the truth", -1.0, np.abs(said - true)
     truth = _commonest_truth(outcomes)
@@ -255,8 +254,11 @@ def _answers(outcomes: Outcomes, joined: _Joined, use: Ints, draws: int, seed: i
 
 def _level(values: Numbers) -> Numbers:
     """Without what a solver's rounding adds: numbers that differ by it alone are ties."""
-    scale = float(np.abs(values).max(initial=0.0))
-    return np.round(values / scale, 9) if scale > 0 else values
+    if not len(values):
+        return values
+    apart = values - values.mean()
+    rounding = max(1e-9 * float(np.abs(apart).max()), 1e-13 * float(np.abs(values).max()))
+    return np.asarray(np.round(apart / rounding)) if rounding > 0 else apart
 
 
 def _same_answer(outcomes: Outcomes, joined: _Joined, use: Ints) -> float | None:

@@ -13,12 +13,13 @@ from typing import Any
 
 import ibis
 
-from recombine.errors import ColumnError, SettingError, without_password
+from recombine.errors import ColumnError, SettingError
 from recombine.factors import columns
+from recombine.factors.conditions import filtered
 from recombine.factors.question import Where
-from recombine.factors.read import filtered
 from recombine.factors.sides import Side
 from recombine.factors.sources import Source, opened
+from recombine.redaction import redacted
 from recombine.splits.writing.streaming import stream
 
 SIDE = "recombine_side"
@@ -70,7 +71,7 @@ def _whole_path(path: str | Path) -> Path:
 
 def _same(table: Any) -> SettingError:
     file = isinstance(table, str | Path)
-    written = without_password(str(table)) if "://" in str(table) else str(table)
+    written = redacted(str(table)) if file else ""
     called = f"the same file '{written}'" if file else "the same table"
     return SettingError(
         f"train and test are {called}",

@@ -1,10 +1,11 @@
 """What a lint found: the answer, a line for each check, and how it is saved and read back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from html import escape
 from pathlib import Path
 
 from recombine import records
+from recombine.decoding import revive_all
 from recombine.errors import SettingError
 from recombine.records import Provenance, Record, Result
 from recombine.splits.linting.check import Check, Verdict
@@ -56,7 +57,7 @@ class Lint(Result):
     def _repr_html_(self) -> str:
         """What a notebook shows: the sentence and a line for each check."""
         lines = "".join(
-            f"<tr><td>{check.name}</td><td><b>{check.verdict}</b></td><td>{escape(check.sentence)}</td></tr>"
+            f"<tr><td>{escape(check.name)}</td><td><b>{check.verdict}</b></td><td>{escape(check.sentence)}</td></tr>"
             for check in self.checks
         )
         return f"<p><b>{escape(self.verdict)}</b></p><table>{lines}</table>"
@@ -99,11 +100,14 @@ class Lint(Result):
     @classmethod
     def load(cls, folder: str | Path) -> "Lint":
         """Read a lint back: the same lint."""
-        record = records.load(folder, "lint")
-        kept = {name: value for name, value in record.data.items() if name not in ("reasons", "checks", "sides")}
-        checks = tuple(
-            Check(**line, table=record.tables.get(f"culprits_{line['name']}")) for line in record.data["checks"]
-        )
-        sides = records.revive(tuple[SideCount, ...], record.data["sides"])
-        factors = tuple(kept.pop("factors"))
-        return cls(**kept, factors=factors, checks=checks, sides=sides, provenance=record.provenance)
+        return records.loaded(folder, "lint", cls.from_record)
+
+    @classmethod
+    def from_record(cls, record: Record) -> "Lint":
+        """Back from plain data, each check with the table of its culprits."""
+        kept = revive_all(cls, _PLAIN, record.data)
+        checks = tuple(replace(one, table=record.tables.get(f"culprits_{one.name}")) for one in kept["checks"])
+        return cls(**kept | {"checks": checks}, provenance=record.provenance)
+
+
+_PLAIN = tuple(field.name for field in fields(Lint) if field.name != "provenance")

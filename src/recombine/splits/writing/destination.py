@@ -1,17 +1,17 @@
-"""Where a split table is written: the kind by the name's ending, beside its place first, then moved there whole."""
+"""Where a split table is written: the kind by the name's ending, and what may be replaced there."""
 
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from recombine.errors import OutputError, SettingError
-from recombine.files import cannot_write
+from recombine.files import already_exists
+from recombine.overwriting import check_place, input_at
 
 ENDING = ".split.json"
 """How the manifest of a split is named."""
+_NO_SIDE = "__HIVE_DEFAULT_PARTITION__"
 _FORMATS = {
     ".parquet": "FORMAT parquet, COMPRESSION zstd",
     ".pq": "FORMAT parquet, COMPRESSION zstd",
@@ -56,66 +56,69 @@ def options_for(path: Path, column: str) -> str:
     return _FORMATS[kind]
 
 
-def check_free(path: Path, source: Any, note: Path, *, column: str, force: bool) -> None:
-    """Never write over the source, and over nothing else unasked."""
-    if isinstance(source, str | Path) and "://" not in str(source) and _touches(path, Path(source).expanduser()):
+def check_free(path: Path, source: Any, note: Path, *, force: bool) -> None:
+    """Never write over the source, over nothing else unasked, and never over what a split did not write."""
+    if any(input_at(one, [source], inside=True) is not None for one in (path, note)):
         raise OutputError(
             f"'{path}' is the table that is to be split",
-            why="writing there would replace it while it is read",
+            why="writing there would replace it, or be read with it the next time",
             instead=f"name another file: '{path.with_name(path.name.split('.')[0] + '-split' + ending(path))}'",
         )
+    check_place(path)
     there = [one for one in (path, note) if one.exists()]
     if there and not force:
-        raise OutputError(
-            f"'{there[0]}' already exists",
-            why="writing there would replace it",
-            instead="name another file, or say force=True (--force)",
-        )
+        raise already_exists(there[0])
     if path.exists() and path.is_dir() != (not ending(path)):
         raise OutputError(
             f"'{path}' is a {'folder' if path.is_dir() else 'file'}",
             why="a name with an ending is a file, one without is a folder",
             instead="name another place",
         )
-    if path.is_dir() and not all(part.name.startswith(f"{column}=") for part in path.iterdir()):
+    if path.is_dir() and any(path.iterdir()) and not _is_split_folder(path, note):
         raise OutputError(
             f"the folder '{path}' holds files that recombine did not write there",
-            why="a folder of a split holds one sub-folder for each side, and nothing else",
+            why=f"a split's folder holds one sub-folder for each side that '{note.name}' names, and nothing else",
             instead="name a folder that does not exist yet",
+        )
+    _refuse_foreign_note(note, path)
+
+
+def _refuse_foreign_note(note: Path, path: Path) -> None:
+    """The manifest's name is ours to choose, so what stands there must be the manifest of this very table."""
+    if not note.exists():
+        return
+    of = _content(note).get("file")
+    if of != path.name and (of is None or note.with_name(str(of)).exists()):
+        raise OutputError(
+            f"'{note}' is {'not the manifest of a split' if of is None else f'the manifest of {str(of)!r}'}",
+            why=f"the manifest of '{path.name}' would be written there",
+            instead="name another file, whose manifest has a name of its own",
         )
 
 
-def _touches(path: Path, source: Path) -> bool:
-    """Whether the one is the other, or lies in it."""
-    there, here = path.resolve(), source.resolve()
-    matched = (one.resolve() for one in source.parent.glob(source.name)) if source.parent.is_dir() else ()
-    return there == here or here in there.parents or there in here.parents or there in matched
-
-
-@contextmanager
-def staged(path: Path) -> Iterator[Path]:
-    """A place beside the final one to write to; it is moved there at the end, or is gone."""
-    new_folders = [folder for folder in path.parents if not folder.exists()]
+def _is_split_folder(path: Path, note: Path) -> bool:
+    """Whether a folder holds the sides that its manifest names, and nothing else."""
+    content = _content(note)
+    if content.get("file") != path.name:
+        return False
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
-    except OSError as error:
-        raise cannot_write(path, error) from error
-    try:
-        yield staging / path.name
-        _move(staging / path.name, path)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-        if not path.exists():
-            for folder in new_folders:
-                with suppress(OSError):  # somebody else has put something there
-                    folder.rmdir()
+        sides = {f"{content['column']}={side['name']}" for side in content["sides"]}
+        sides.add(f"{content['column']}={_NO_SIDE}")
+        return all(
+            folder.is_dir()
+            and not folder.is_symlink()
+            and (folder.name in sides or unquote(folder.name) in sides)
+            and all(part.suffix == ".parquet" and part.is_file() for part in folder.iterdir())
+            for folder in path.iterdir()
+        )
+    except (OSError, KeyError, TypeError):
+        return False
 
 
-def _move(made: Path, path: Path) -> None:
+def _content(note: Path) -> dict[str, Any]:
+    """What a manifest says; nothing if it is not one."""
     try:
-        if path.is_dir():
-            shutil.rmtree(path)
-        made.replace(path)
-    except OSError as error:
-        raise cannot_write(path, error) from error
+        content = json.loads(note.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) and content.get("kind") == "split" else {}

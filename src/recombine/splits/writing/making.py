@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from recombine.decoding import FileName
 from recombine.factors.support import Support
 from recombine.records import Provenance
 from recombine.splits.assignment import SEEN, digest
@@ -18,7 +19,7 @@ _NAMED = 3
 
 
 def summed_up(
-    counted: Counted, decided: Decided, splitter: Splitter, file: str, column: str, provenance: Provenance
+    counted: Counted, decided: Decided, splitter: Splitter, file: FileName, column: str, provenance: Provenance
 ) -> Split:
     """The value of a split that was written."""
     support = counted.support
@@ -35,7 +36,7 @@ def summed_up(
         for k, factor in enumerate(support.space.factors)
     }
     words = pa.array(decided.words, pa.string()).take(pa.array(decided.side, mask=decided.side < 0))
-    assignment = pa.table({**labels, SIDE_COLUMN: words, "rows": rows})
+    assignment = pa.table({**labels, SIDE_COLUMN: words, "rows_" if "rows" in labels else "rows": rows})
     return Split(
         verdict=_verdict(sides, decided, column),
         grade="pass",

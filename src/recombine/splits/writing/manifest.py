@@ -1,18 +1,32 @@
 """The manifest of a split: a small JSON file beside the table, enough to make the split again and to check it."""
 
-import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from recombine.decoding import MalformedError, decoding, parsed, revive, revive_all, sealed, unsealed
 from recombine.errors import RecordError
+from recombine.factors.columns import Bins
 from recombine.factors.read import read as read_support
-from recombine.files import write_text
+from recombine.records import Provenance, refuse_other_formats
 from recombine.splits.assignment import digest_of_sides
 from recombine.splits.linting.lint import lint
 from recombine.splits.linting.linted import Lint
+from recombine.splits.promise import Invariant
 from recombine.splits.writing.destination import ENDING
-from recombine.splits.writing.split import Split
+from recombine.splits.writing.split import TOLD, Split, SplitSide
+from recombine.words import json_text, known_numbers
+
+_WRITTEN = f"give the file that `recombine split … --out table.parquet` wrote: table{ENDING}"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the factors were read when the split was made."""
+
+    bins: Mapping[str, int | str | tuple[float, ...]] = field(default_factory=dict)
+    missing: Literal["leave out", "value"] = "leave out"
 
 
 @dataclass(frozen=True)
@@ -24,37 +38,46 @@ class Manifest:
     column: str
     factors: tuple[str, ...]
     digest: str
-    content: dict[str, Any]
+    sides: tuple[SplitSide, ...]
+    invariants: tuple[Invariant, ...]
+    reading: Reading
 
     @property
     def folds(self) -> bool:
         """Whether the column deals folds, of which each is the test side once."""
-        return all(side["name"].isdigit() for side in self.content["sides"])
+        return all(side.name.isdigit() for side in self.sides)
 
 
-def write(split: Split, path: Path) -> Path:
-    """Write a manifest, all of it or nothing."""
-    content = split.record().to_json()
-    return write_text(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+def write(split: Split, path: Path) -> None:
+    """Write a manifest, where it will be moved from together with its table."""
+    path.write_text(json_text(sealed(known_numbers(split.record().to_json()))) + "\n", encoding="utf-8")
 
 
 def read(path: str | Path) -> Manifest:
-    """Read a manifest, refusing what is not one."""
+    """Read a manifest, refusing what is not one, or was changed since it was written."""
     place = Path(path)
     try:
-        content = json.loads(place.read_text(encoding="utf-8"))
-        if content["kind"] != "split":
-            raise KeyError("kind")
-        table = place.parent / content["file"]
-        factors = tuple(content["factors"])
-        return Manifest(place, table, content["column"], factors, content["digest"], content)
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it does not say what a manifest says"
-        raise RecordError(
-            f"'{path}' is not the manifest of a split",
-            why=str(why),
-            instead=f"give the file that `recombine split … --out table.parquet` wrote: table{ENDING}",
-        ) from error
+        content = parsed(place.read_bytes())
+        if content.get("kind") != "split":
+            raise MalformedError("it does not say what a manifest says")
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise RecordError(f"'{path}' is not the manifest of a split", why=str(why), instead=_WRITTEN) from error
+    with decoding(f"'{path}' is damaged", instead="write the split again, or restore the manifest from a copy"):
+        refuse_other_formats(content, "split", place=path)
+        return _of(place, unsealed(content))
+
+
+def _of(place: Path, content: Mapping[str, Any]) -> Manifest:
+    told = revive_all(Split, TOLD, content)
+    settings = revive(Provenance, content["provenance"], at="provenance").settings
+    asked = {name: settings[name] for name in ("bins", "missing") if name in settings}
+    return Manifest(
+        path=place,
+        file=place.parent / told["file"],
+        reading=revive(Reading, asked, at="provenance.settings"),
+        **{name: told[name] for name in ("column", "factors", "digest", "sides", "invariants")},
+    )
 
 
 def difference(manifest: Manifest) -> str:
@@ -71,7 +94,7 @@ def difference(manifest: Manifest) -> str:
 def lint_again(manifest: Manifest) -> Lint:
     """Hold the table to the claim that no held-out combination is in training; rows of no side are none of it."""
     column = manifest.column.replace('"', '""')
-    promised = {line["name"] for line in manifest.content["invariants"] if line["holds"]}
+    promised = {line.name for line in manifest.invariants if line.holds}
     return lint(
         manifest.file,
         factors=manifest.factors,
@@ -83,6 +106,5 @@ def lint_again(manifest: Manifest) -> Lint:
 
 
 def _reading(manifest: Manifest) -> dict[str, Any]:
-    """How the factors were read when the split was made."""
-    settings = manifest.content["provenance"]["settings"]
-    return {"bins": settings.get("bins"), "missing": settings.get("missing", "leave out")}
+    bins: dict[str, Bins] = dict(manifest.reading.bins)
+    return {"bins": bins, "missing": manifest.reading.missing}

@@ -1,5 +1,6 @@
 """The rows that will be written: in a DuckDB of our own, wherever they came from."""
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,8 +11,8 @@ import pyarrow.parquet as pq
 
 from recombine.errors import ColumnError
 from recombine.factors import columns
+from recombine.factors.conditions import filtered
 from recombine.factors.question import Question
-from recombine.factors.read import filtered
 from recombine.factors.sources import Source, opened, unreadable
 from recombine.splits.writing import destination
 from recombine.splits.writing.streaming import stream
@@ -19,6 +20,7 @@ from recombine.splits.writing.verbatim import Rows, verbatim
 
 _HASHES = 1_000_000
 _FETCHED = "fetched.parquet"
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
@@ -31,11 +33,16 @@ def local(source: Any, question: Question, table: str | None, staging: Path, *, 
         if lent.backend.name == "duckdb" and not type(source).__module__.startswith("ibis."):
             yield lent
             return
-        fetched = staging.with_name(_FETCHED)
+        fetched = _fetched(staging)
         _fetch(lent, filtered(lent.table, question.where, lent.backend), fetched)
         name = lent.name
     with opened(str(fetched)) as here:
         yield Source(here.table, here.backend, name)
+
+
+def _fetched(staging: Path) -> Path:
+    """Where rows of another engine lie meanwhile: not beside the table, which may bear any name."""
+    return staging.parents[1] / _FETCHED
 
 
 def _fetch(lent: Source, rows: Any, path: Path) -> None:
@@ -45,12 +52,14 @@ def _fetch(lent: Source, rows: Any, path: Path) -> None:
             for batch in reader:
                 writer.write_batch(batch)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:  # not the source's fault
+            raise
         raise unreadable(lent.name, error, engine=lent.backend.name) from error
 
 
 def rows_to_write(lent: Source, question: Question, staging: Path, column: str) -> Rows:
     """The rows as they will be written."""
-    fetched = staging.with_name(_FETCHED).exists()
+    fetched = _fetched(staging).exists()
     as_text = destination.ending(staging).startswith((".csv", ".tsv")) and question.where is None and not fetched
     kept = lent.table if fetched else filtered(lent.table, question.where, lent.backend)
     rows = verbatim(lent, question) if as_text else Rows(kept, {})

@@ -1,7 +1,7 @@
 """A split that was made: which combination is on which side, what was promised and kept, and where it was written."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recombine import records
+from recombine.decoding import FileName, revive_all
 from recombine.errors import SettingError
 from recombine.factors.space import MISSING, text
 from recombine.records import Provenance, Record, Result
@@ -49,7 +50,7 @@ class Split(Result):
     splitter: str
     factors: tuple[str, ...]
     column: str
-    file: str
+    file: FileName
     sides: tuple[SplitSide, ...]
     invariants: tuple[Invariant, ...]
     rows: int
@@ -108,19 +109,17 @@ class Split(Result):
     @classmethod
     def load(cls, folder: str | Path) -> "Split":
         """Read a split back: the same split."""
-        record = records.load(folder, "split")
-        kept = dict(record.data)
-        return cls(
-            **kept
-            | {
-                "reasons": tuple(kept["reasons"]),
-                "factors": tuple(kept["factors"]),
-                "sides": records.revive(tuple[SplitSide, ...], kept["sides"]),
-                "invariants": records.revive(tuple[Invariant, ...], kept["invariants"]),
-            },
-            assignment=record.tables["assignment"],
-            provenance=record.provenance,
-        )
+        return records.loaded(folder, "split", cls.from_record)
+
+    @classmethod
+    def from_record(cls, record: Record) -> "Split":
+        """Back from plain data."""
+        told = revive_all(cls, TOLD, record.data)
+        return cls(**told, assignment=record.tables["assignment"], provenance=record.provenance)
+
+
+TOLD = tuple(field.name for field in fields(Split) if field.name not in ("assignment", "provenance"))
+"""What a manifest says of a split, beside where it came from."""
 
 
 def taken_away(assignment: pa.Table, factors: Sequence[str]) -> dict[str, list[str]]:
@@ -133,9 +132,11 @@ def taken_away(assignment: pa.Table, factors: Sequence[str]) -> dict[str, list[s
     found: dict[str, list[str]] = {}
     placed = assignment.filter(pc.is_valid(assignment[SIDE_COLUMN]))
     for factor in factors:
-        ends = placed.group_by(factor).aggregate([(SIDE_COLUMN, "min"), (SIDE_COLUMN, "max")])
-        alone = ends.filter(pc.equal(ends[f"{SIDE_COLUMN}_min"], ends[f"{SIDE_COLUMN}_max"])).sort_by(factor)
-        for value, side in zip(alone[factor].to_pylist(), alone[f"{SIDE_COLUMN}_min"].to_pylist(), strict=True):
+        # under names of our own: Arrow takes a name such as '.x' for a path into a struct
+        both = pa.table({"value": placed[factor], "side": placed[SIDE_COLUMN]})
+        ends = both.group_by("value").aggregate([("side", "min"), ("side", "max")])
+        alone = ends.filter(pc.equal(ends["side_min"], ends["side_max"])).sort_by("value")
+        for value, side in zip(alone["value"].to_pylist(), alone["side_min"].to_pylist(), strict=True):
             if side != TRAIN:
                 found.setdefault(side, []).append(f"{factor} {value!r}")
     return dict(sorted(found.items()))

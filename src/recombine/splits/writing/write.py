@@ -12,10 +12,13 @@ import duckdb
 import ibis
 import pyarrow as pa
 
-from recombine.errors import OutputError, SettingError
+from recombine.decoding import FileName
+from recombine.errors import OutputError, SettingError, TableError
 from recombine.factors.engine import Progress, run, sniffing_again
 from recombine.factors.question import Question, Where
 from recombine.factors.sources import Source, unreadable
+from recombine.files import explained, recover, staged
+from recombine.overwriting import check_place
 from recombine.records import Provenance
 from recombine.splits.assignment import SEEN
 from recombine.splits.splitter import Splitter
@@ -63,19 +66,24 @@ def write_split(  # noqa: PLR0913 - each is one plain question, and all but thre
     path = Path(out).expanduser()
     named = column or ("fold" if hasattr(splitter, "fold_of_each") else "split")
     _check_settings(splitter, fold, seen_share)
+    check_place(path)
+    file = _file_name(path)
     how = destination.options_for(path, named)
     note = destination.place_beside(path)
-    destination.check_free(path, source, note, column=named, force=force)
+    recover(path)
+
+    def check() -> None:
+        destination.check_free(path, source, note, force=force)
+
+    check()
     question = _question(splitter, where)
-    order = _Order(splitter, fold, named, how, seen_share, id, seed)
-    name, counted, decided = sniffing_again(
-        lambda sniff_all: _write(source, table, path, question, order, progress, sniff_all=sniff_all)
-    )
-    settings = question.settings() | {"seed": getattr(splitter, "seed", seed), "fold": fold, "seen_share": seen_share}
-    provenance = Provenance(source=name, settings=settings, command=command)
-    made = summed_up(counted, decided, splitter, path.name, named, provenance)
-    manifest.write(made, note)
-    return made
+    order = _Order(splitter, fold, file, named, how, seen_share, id, seed, command)
+
+    def write(sniff_all: bool) -> Split:
+        with staged(path, note, force=force, check=check) as new:
+            return _write(source, table, path, new, question, order, progress, sniff_all=sniff_all)
+
+    return sniffing_again(write)
 
 
 @dataclass(frozen=True)
@@ -84,25 +92,29 @@ class _Order:
 
     splitter: Splitter
     fold: int
+    file: FileName
     column: str
     how: str
     seen_share: float
     id: str | None
     seed: int
+    command: str | None
 
 
 def _write(
     source: Any,
     table: str | None,
     path: Path,
+    new: Path,
     question: Question,
     order: _Order,
     progress: Progress | None,
     *,
     sniff_all: bool,
-) -> tuple[str, Counted, Decided]:
-    """Count, decide, write; the file is in its place only if all of it went well."""
-    with destination.staged(path) as staging, local(source, question, table, staging, sniff_all=sniff_all) as lent:
+) -> Split:
+    """Count, decide, write the table and its manifest, from where they will be moved to their places together."""
+    staging, note = new / path.name, new / destination.place_beside(path).name
+    with explained(path), local(source, question, table, staging, sniff_all=sniff_all) as lent:
         try:
             lent.backend.con.execute(f"SET memory_limit = '{_MEMORY}'")
             rows = rows_to_write(lent, question, staging, order.column)
@@ -119,9 +131,34 @@ def _write(
             raise
         except duckdb.Error as error:
             raise unreadable(lent.name, error) from error
-        if written != counted.support.rows:  # pragma: no cover - would be the engine's mistake
-            raise RuntimeError(f"{written} rows were written of {counted.support.rows}")
-    return lent.name, counted, decided
+        if written != counted.support.rows:
+            raise TableError(
+                f"'{lent.name}' had {counted.support.rows:,} rows when it was counted, and {written:,} when written",
+                why="it is changed while it is read, or is a view that answers anew each time",
+                instead="copy it first, and split the copy",
+            )
+    made = summed_up(counted, decided, order.splitter, order.file, order.column, _provenance(lent, question, order))
+    with explained(path):
+        manifest.write(made, note)
+    return made
+
+
+def _provenance(lent: Source, question: Question, order: _Order) -> Provenance:
+    seed = getattr(order.splitter, "seed", order.seed)
+    settings = question.settings() | {"seed": seed, "fold": order.fold, "seen_share": order.seen_share}
+    return Provenance(source=lent.name, settings=settings, command=order.command)
+
+
+def _file_name(path: Path) -> FileName:
+    """The table's name as its manifest tells it: one that a reader of the manifest would take."""
+    try:
+        return FileName(path.name)
+    except ValueError as error:
+        raise SettingError(
+            f"out='{path}'",
+            why="its manifest would name a file that is hidden, or that lies in another folder on some systems",
+            instead="write a name that begins with a letter or digit and holds no backslash or colon",
+        ) from error
 
 
 def _check_settings(splitter: Any, fold: int, seen_share: float) -> None:

@@ -2,8 +2,6 @@
 
 import gzip
 import hashlib
-import os
-import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -17,7 +15,7 @@ from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingCo
 from rich.progress import Progress as Bars
 
 from recombine.errors import SourceError
-from recombine.files import cannot_write
+from recombine.files import staged
 from recombine.tasks.data.places import CACHE, DATA, TEXTS, addresses, cache_folder, checksum, data_folder
 
 _PIECE = 1 << 18
@@ -87,8 +85,8 @@ def _fetched(name: str, target: Path) -> Path:
 
 def fetch(address: str, target: Path, *, wanted: str, progress: Progress) -> Path:
     """A file from the network, beside its place until it is complete and checked; what is cut off leaves nothing."""
-    staging = _staging(target)
-    try:
+    with staged(target, force=True) as new:
+        staging = new / target.name
         _receive(address, staging, progress)
         if (sum_ := _sum(staging, wanted, target.name)) != wanted:
             raise SourceError(
@@ -96,21 +94,7 @@ def fetch(address: str, target: Path, *, wanted: str, progress: Progress) -> Pat
                 why=f"the checksum of what came is {sum_}, not {wanted}",
                 instead="try again later, or fetch the file by hand",
             )
-        staging.chmod(0o644)
-        staging.replace(target)
-    finally:
-        staging.unlink(missing_ok=True)
     return target
-
-
-def _staging(target: Path) -> Path:
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
-    except OSError as error:
-        raise cannot_write(target, error) from error
-    os.close(handle)
-    return Path(name)
 
 
 def _receive(address: str, staging: Path, progress: Progress) -> None:

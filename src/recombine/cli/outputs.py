@@ -1,0 +1,44 @@
+"""Where a command may write: looked at before anything is computed, and by the library again when it is written."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from recombine.cli import options
+from recombine.errors import SettingError
+from recombine.files import recover
+from recombine.overwriting import check_page, check_result_folder
+
+
+def check(
+    kind: str,
+    *,
+    out: Path | None,
+    force: bool,
+    inputs: Iterable[Any],
+    report: Path | None = None,
+    domain: Iterable[str] = (),
+) -> None:
+    """Refuse places that a result of this kind, or its page, must not be written to.
+
+    `inputs` is everything that the command reads; `domain` is written as an option is, and may name files.
+    """
+    read = [*inputs, *(part for part in domain if part.endswith(".json"))]
+    options.check_page(report)
+    if report is not None:
+        check_page(report, inputs=read)
+    if out is not None:
+        recover(out)
+        check_result_folder(out, kind, force=force, inputs=read)
+    if out is not None and report is not None and _lies_in(report, out):
+        raise SettingError(
+            f"--report {report} with --out {out}",
+            why="a folder that holds a page besides would no longer be known as a saved result",
+            instead=f"--report {report.name}",
+        )
+
+
+def _lies_in(page: Path, folder: Path) -> bool:
+    here, there = Path(os.path.realpath(page)), Path(os.path.realpath(folder))
+    return here == there or there in here.parents
