@@ -794,7 +794,7 @@ BAD = {
     ),
     "no rule keeps a margin": (
         lambda: recombine.predict(labels(every((2, 2)), [0, 1, 1, 0]), salience="order:0,0.5,0", loss="margin"),
-        ["the hard margin was not found", "give the full combination more weight"],
+        ["no sum over the weighted conjunctions", "give the full combination some weight"],
     ),
     "a text for a combination": (
         lambda: recombine.predict(prices(THREE_CORNERS), combinations=["wool"]),

@@ -73,18 +73,26 @@ class Determinacy:
 
     def count(self) -> int:
         """How many combinations of seen values are determined, the seen ones included."""
-        islands = range(self.island_count)
+        sizes = np.array([np.bincount(i[i >= 0], minlength=self.island_count) for i in self.islands])
         if not self.deficit:
-            sizes = np.array([np.bincount(i[i >= 0], minlength=len(islands)) for i in self.islands])
-            if math.prod(map(int, sizes.sum(axis=1))) < _INT64_MAX:
-                return int(sizes.prod(axis=0).sum())
-            columns, times = np.unique(sizes, axis=1, return_counts=True)  # small islands are many and alike
-            return sum(math.prod(map(int, column)) * int(many) for column, many in zip(columns.T, times, strict=True))
-        members = [_split(island, len(islands)) for island in self.islands]
-        return sum(
+            return _products(sizes)
+        loose = np.flatnonzero((self._block_counts > 1).any(axis=0))
+        members = [_split(island, self.island_count) if len(loose) else [] for island in self.islands]
+        return _products(np.delete(sizes, loose, axis=1)) + sum(
             _vanishing([s[m[island]] for s, m in zip(self.signatures, members, strict=True)], self.moduli)
-            for island in islands
+            for island in loose
         )
+
+    @property
+    def _block_counts(self) -> Ints:
+        """How many blocks each factor has in each island; with one of each, all of an island is determined."""
+        found = []
+        for island, block in zip(self.islands, self.blocks, strict=True):
+            home = np.zeros(int(block.max()) + 1, dtype=np.int64)
+            home[block[island >= 0]] = island[island >= 0]
+            present = np.bincount(block[island >= 0], minlength=len(home)) > 0
+            found.append(np.bincount(home[present], minlength=self.island_count))
+        return np.array(found)
 
     def count_impossible(self, support: Support) -> tuple[int, int]:
         """Of the impossible combinations: how many would be determined, and how many hold a value never seen."""
@@ -180,6 +188,14 @@ def _island_of(islands: tuple[Ints, ...], codes: Codes) -> Ints:
 def _block_numbers(island: Ints, signature: Ints) -> Ints:
     blocks = np.unique(np.column_stack([island, signature]), axis=0, return_inverse=True)[1].ravel()
     return np.where(island == NOWHERE, NOWHERE, blocks)
+
+
+def _products(sizes: Ints) -> int:
+    """Each column's product, summed, whatever its size."""
+    if math.prod(map(int, sizes.sum(axis=1))) < _INT64_MAX:
+        return int(sizes.prod(axis=0).sum())
+    columns, times = np.unique(sizes, axis=1, return_counts=True)  # small islands are many and alike
+    return sum(math.prod(map(int, column)) * int(many) for column, many in zip(columns.T, times, strict=True))
 
 
 def _split(labels: Ints, count: int) -> list[Ints]:

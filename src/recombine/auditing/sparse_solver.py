@@ -21,12 +21,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from recombine.factors.groups import Codes, Ints, Numbers
 from recombine.factors.support import Support
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+Flags = npt.NDArray[np.bool_]
 
 TOLERANCE = 1e-6
 """The true residual that a solution may leave, as a share of the right-hand side's norm."""
@@ -42,6 +45,18 @@ _NOTHING = 1e-11  # a pivot below this share of its diagonal is rounding: an ope
 _SHIFT = 1e-12  # closes the open directions of the core; refining takes its effect out again
 _REFINEMENTS = 8
 _COLUMNS = 8  # solved together: more would not fit into the processor's cache
+
+
+def solved(gram: "csr_array", right: Numbers) -> tuple[Numbers, Flags]:
+    """A solution of gram y = right for each column, by elimination, and which columns pass the residual test.
+
+    >>> from scipy.sparse import csr_array
+    >>> found, passed = solved(csr_array([[2.0, 1.0], [1.0, 1.0]]), np.array([[3.0], [2.0]]))
+    >>> found.round(6).ravel().tolist(), passed.tolist()
+    ([1.0, 1.0], [True])
+    """
+    tried = _refined(gram, _Elimination.of(gram), right)
+    return tried.found, tried.passed
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +103,7 @@ class _Tried:
     residual: Numbers
 
     @cached_property
-    def passed(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def passed(self) -> Flags:
         """Which columns are solved."""
         return np.asarray(_norms(self.residual) <= TOLERANCE * _norms(self.right))
 

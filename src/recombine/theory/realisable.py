@@ -3,14 +3,18 @@
 Whatever the weights, the learner's answers on unseen combinations are sums over conjunctions that were seen. If the
 true answers are not such a sum (for classes: if no such sum has the right signs), the learner can't, however long it
 trains. We look for the best sum directly: least squares for numbers; for classes least squares on those that are not
-yet on the right side with a margin of one, again and again (Newton's method for the squared hinge).
+yet on the right side with a margin of one, again and again (Newton's method for the squared hinge). Iterations that do
+not come to their end are replaced by an elimination or a linear program. Where those are out of reach as well, the
+answer is not known, NaN, and nobody is told that it can't.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from recombine.auditing.sparse_solver import solved
 from recombine.factors.groups import Codes, Ints, Numbers, totals
 from recombine.factors.support import Support
 from recombine.theory.salience import members
@@ -19,6 +23,9 @@ from recombine.theory.squared import Weights
 _ITERATIONS = 400
 _ROUNDS = 60
 _TOLERANCE = 1e-10
+_SETTLED = 1e-7  # of the gradient, against the first one: what is left moves no answer by as much
+_MOST_PRODUCTS = 5 * 10**7
+_MOST_PROGRAMMED = 20_000
 
 Flags = npt.NDArray[np.bool_]
 
@@ -59,14 +66,15 @@ class SeenParts:
     def closest(self, target: Numbers, among: Flags | None = None) -> Numbers:
         """The rule's answers that come closest to the target, in squares, among some of the combinations.
 
-        Conjugate gradients on the normal equations; started from zero, it finds the smallest such rule.
+        Conjugate gradients on the normal equations; started from zero, it finds the smallest such rule. Where it does
+        not settle, the normal equations are eliminated; NaN where they are too many, or not solved even so.
         """
         chosen = np.ones(self.rows) if among is None else among.astype(np.float64)
         fit = np.zeros(self.rows)
         left = chosen * target
         gradient = self.sums(left)
         direction, slope = gradient, _square(gradient)
-        goal = _TOLERANCE**2 * max(slope, 1e-300)
+        first, goal = slope, _TOLERANCE**2 * slope
         for _ in range(_ITERATIONS):
             if slope <= goal:
                 break
@@ -77,7 +85,27 @@ class SeenParts:
             gradient = self.sums(left)
             slope, before = _square(gradient), slope
             direction = [g + slope / before * d for g, d in zip(gradient, direction, strict=True)]
-        return fit
+        if _square(self.sums(chosen * (target - fit))) <= _SETTLED**2 * first:
+            return fit
+        return self._eliminated(target, chosen > 0)
+
+    def _eliminated(self, target: Numbers, chosen: Flags) -> Numbers:
+        if int(chosen.sum()) * len(self.places) ** 2 > _MOST_PRODUCTS:
+            return np.full(self.rows, np.nan)
+        design = self.design()
+        among = design[chosen]
+        found, passed = solved((among.T @ among).tocsr(), among.T @ target[chosen, None])
+        return np.asarray(design @ found[:, 0]) if passed.all() else np.full(self.rows, np.nan)
+
+    def design(self) -> Any:
+        """The columns written out, as a sparse matrix (csr_array)."""
+        from scipy.sparse import csr_array, hstack  # noqa: PLC0415 - SciPy is loaded where it is needed
+
+        blocks = []
+        for place, size in zip(self.places, self.sizes, strict=True):
+            seen = np.flatnonzero(place < size)
+            blocks.append(csr_array((np.ones(len(seen)), (seen, place[seen])), shape=(self.rows, size)))
+        return hstack(blocks, format="csr")
 
 
 def _square(parts: list[Numbers]) -> float:
@@ -98,13 +126,31 @@ def best_margin(parts: SeenParts, signs: Numbers) -> Numbers:
     for _ in range(_ROUNDS):
         short = signs * fit < 1 - 1e-9
         if not short.any():
-            break
+            return signs * fit
         better = parts.closest(signs, short)
+        if np.isnan(better).any():
+            break
         moved = _best_between(fit, better, signs)
         if np.abs(moved - fit).max() <= 1e-9:
-            break
+            return signs * fit
         fit = moved
-    return signs * fit
+    return _programmed(parts, signs)
+
+
+def _programmed(parts: SeenParts, signs: Numbers) -> Numbers:
+    """The same by a linear program, in sums rather than squares of what is short of one; NaN where it is too large."""
+    from scipy.optimize import linprog  # noqa: PLC0415 - SciPy is loaded where it is needed
+    from scipy.sparse import eye_array, hstack  # noqa: PLC0415
+
+    if parts.rows > _MOST_PROGRAMMED or not parts.places:
+        return np.full(parts.rows, np.nan)
+    design = parts.design()
+    width = design.shape[1]
+    wanted = hstack([-design.multiply(signs[:, None]), -eye_array(parts.rows)], format="csr")
+    bounds = [(None, None)] * width + [(0, None)] * parts.rows
+    costs = np.repeat([0.0, 1.0], [width, parts.rows])
+    found = linprog(costs, A_ub=wanted, b_ub=-np.ones(parts.rows), bounds=bounds, method="highs")
+    return np.asarray(signs * (design @ found.x[:width])) if found.status == 0 else np.full(parts.rows, np.nan)
 
 
 def _best_between(old: Numbers, new: Numbers, signs: Numbers) -> Numbers:
