@@ -244,7 +244,11 @@ def test_a_text_may_lie_compressed(folder: Path, monkeypatch: pytest.MonkeyPatch
     assert open_text(NAME)[1] == "IN: walk OUT: I_WALK"
 
 
-@pytest.mark.parametrize("content", [gzip.compress(TEXT[::-1]), b"no archive", gzip.compress(TEXT)[:-9]])
+@pytest.mark.parametrize(
+    "content",
+    [gzip.compress(TEXT[::-1]), b"no archive", gzip.compress(TEXT)[:-9]],
+    ids=["another text", "no archive", "cut off"],
+)
 def test_a_local_file_that_is_not_the_published_one(
     folder: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:

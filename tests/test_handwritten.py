@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from recombine.cli import options
 from recombine.cli.app import app
 from recombine.errors import RecombineError, SettingError, SourceError
-from recombine.files import read_cells
+from recombine.handwritten import read_cells
 from recombine.planning.costs import Costs
 
 MARK = "\ufeff"
