@@ -29,6 +29,7 @@ from recombine.errors import (
     nearest,
     without_password,
 )
+from recombine.files import is_staging
 
 _COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
 _READERS = {
@@ -281,7 +282,7 @@ def _existing(pattern: str) -> str:
                 instead=f"name them, for example '{path}/*{kinds[0]}'",
             )
         if kinds:
-            return str(Path(glob.escape(str(path))) / "**" / f"*{kinds[0]}")
+            return _finished(str(Path(glob.escape(str(path))) / "**" / f"*{kinds[0]}"))
         raise SourceError(
             f"no table in the folder '{pattern}'",
             why="it holds no .parquet, .csv or .jsonl file",
@@ -296,12 +297,26 @@ def _existing(pattern: str) -> str:
             )
         return glob.escape(str(path)) if glob.has_magic(str(path)) else str(path)
     if glob.has_magic(pattern) and any(glob.iglob(str(path), recursive=True)):  # noqa: PTH207 - an absolute pattern
-        return str(path)
+        return _finished(str(path))
     raise SourceError(
         f"no file '{pattern}'",
         why="nothing matches the pattern" if glob.has_magic(pattern) else "there is no such file",
         instead=_suggest_file(path),
     )
+
+
+def _finished(pattern: str) -> str:
+    """The pattern itself, unless it reaches into what is being written: an engine would count those rows as well."""
+    for found in glob.iglob(pattern, recursive=True, include_hidden=True):  # noqa: PTH207 - an absolute pattern
+        path = Path(found)
+        staging = next((folder for folder in path.parents if is_staging(folder.name)), None)
+        if staging is not None:
+            raise SourceError(
+                f"'{staging}' would be read too",
+                why="a table is being written there, or was when its command was killed",
+                instead=f"wait for that command, or remove what it left: rm -r {shlex.quote(str(staging))}",
+            )
+    return pattern
 
 
 def _suggest_file(path: Path, suffixes: Iterable[str] = _READERS) -> str:
