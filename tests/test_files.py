@@ -12,10 +12,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import recombine
 from recombine import files, records
-from recombine.errors import OutputError
+from recombine.errors import OutputError, SourceError
 from recombine.files import recover, staged, write_text
 from recombine.records import Provenance, Record
 
@@ -82,6 +84,19 @@ def test_what_a_killed_writer_left_is_swept(tmp_path) -> None:
     assert staging.exists(), "staging of another name is not ours to sweep"
     write_text(tmp_path / "out.csv", "mine again")
     assert listed(tmp_path) == ["other.csv", "out.csv"]
+
+
+@pytest.mark.parametrize("pattern", ["", "**/*.parquet", "*/*/*.parquet"])
+def test_what_is_being_written_is_not_read(tmp_path, pattern) -> None:
+    """A folder that is read may hold it: its rows would be counted twice."""
+    table = pa.table({"a": ["x", "y", "x"], "b": ["1", "2", "2"]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    with staged(tmp_path / "held.parquet") as new:
+        pq.write_table(table, new / "held.parquet")
+        with pytest.raises(SourceError, match="would be read too"):
+            recombine.read(tmp_path / pattern, factors=["a", "b"])
+    if pattern != "*/*/*.parquet":
+        assert recombine.read(tmp_path / pattern, factors=["a", "b"]).rows == 6
 
 
 def test_staging_of_another_machine_is_swept_after_a_day(tmp_path, monkeypatch) -> None:

@@ -420,6 +420,14 @@ def test_the_manifest_of_another_table_stays(folder) -> None:
     assert "not the manifest of a split" in refused("split", "t.csv", *AB, "--out", "mine.csv", "--force")
 
 
+@pytest.mark.parametrize("name", ["x" * 300 + ".csv", "a/" * 3000 + "b.csv", "x" * 300, "x" * 252 + ".pq"])
+def test_a_place_that_cannot_be_is_told(folder, name) -> None:
+    """The last one is short enough for the table, and too long for its manifest."""
+    assert "cannot write" in refused("split", "t.csv", *AB, "--out", name)
+    assert "cannot write" in refused("split", "t.csv", *AB, "--out", name, "--force")
+    assert [path.name for path in folder.iterdir()] == ["t.csv"]
+
+
 def test_a_split_is_not_written_to_the_current_folder(folder, monkeypatch) -> None:
     (folder / "parts").mkdir()
     monkeypatch.chdir(folder / "parts")

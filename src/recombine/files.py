@@ -40,6 +40,7 @@ else:
     _HAS_LOCKS = True
 
 _NEW, _OLD, _RUBBISH, _FINISHED = "new", "old", "rubbish", "finished"
+_ENDING = "[0-9a-f]{8}-[0-9a-f]{16}"
 _ABANDONED = 86_400.0
 _PATIENCE = 60.0
 _LONG = 150  # bytes: a name may have 255, and ours adds some 40 to it
@@ -70,6 +71,15 @@ def staged(
         with explained(target), _locked(target.parent):
             check()
             _move_in(folder, (target, *beside), force=force)
+
+
+def is_staging(name: str) -> bool:
+    """Whether a name is that of a hidden folder in which something is being written, or was when its writer died.
+
+    >>> is_staging(".table.csv.recombine-0123abcd-0123456789abcdef"), is_staging("table.csv")
+    (True, False)
+    """
+    return re.fullmatch(r"\..*\.recombine-" + _ENDING, name, re.DOTALL) is not None
 
 
 def recover(target: Path) -> None:
@@ -206,7 +216,7 @@ def _sweep(target: Path) -> None:
 
 
 def _left_behind(target: Path) -> list[Path]:
-    shape = re.compile(re.escape(_prefix(target.name)) + "[0-9a-f]{8}-[0-9a-f]{16}")
+    shape = re.compile(re.escape(_prefix(target.name)) + _ENDING)
     try:
         with os.scandir(target.parent) as entries:
             return [

@@ -32,6 +32,7 @@ from recombine.errors import (
     nearest,
 )
 from recombine.factors.headings import refuse_renamed, refuse_twins
+from recombine.files import is_staging
 from recombine.redaction import guarded, redacted, redacted_words
 
 _SHOWN = 200
@@ -312,7 +313,7 @@ def _existing(pattern: str) -> str:
     for file in matched:
         _check_plain(Path(file), file)
     if matched:
-        return str(path)
+        return _finished(str(path))
     raise SourceError(
         f"no file '{pattern}'",
         why="nothing matches the pattern" if glob.has_magic(pattern) else "there is no such file",
@@ -356,7 +357,7 @@ def _of_folder(path: Path, pattern: str) -> str:
         for one in within:
             if one.name.endswith(kinds[0]):
                 _check_plain(one, str(one))
-        return str(Path(glob.escape(str(path))) / "**" / f"*{kinds[0]}")
+        return _finished(str(Path(glob.escape(str(path))) / "**" / f"*{kinds[0]}"))
     raise SourceError(
         f"no table in the folder '{pattern}'",
         why="it holds no .parquet, .csv or .jsonl file",
@@ -367,6 +368,20 @@ def _of_folder(path: Path, pattern: str) -> str:
 def _files_within(folder: Path) -> list[Path]:
     """Every file below a folder; one that vanishes while it is listed is none of the table."""
     return [Path(place, name) for place, _, names in os.walk(folder) for name in names]
+
+
+def _finished(pattern: str) -> str:
+    """The pattern itself, unless it reaches into what is being written: an engine would count those rows as well."""
+    for found in glob.iglob(pattern, recursive=True, include_hidden=True):  # noqa: PTH207 - an absolute pattern
+        path = Path(found)
+        staging = next((folder for folder in path.parents if is_staging(folder.name)), None)
+        if staging is not None:
+            raise SourceError(
+                f"'{staging}' would be read too",
+                why="a table is being written there, or was when its command was killed",
+                instead=f"wait for that command, or remove what it left: rm -r {shlex.quote(str(staging))}",
+            )
+    return pattern
 
 
 def _suggest_file(path: Path, suffixes: Iterable[str] = _READERS) -> str:

@@ -1,6 +1,7 @@
 """Where a split table is written: the kind by the name's ending, and what may be replaced there."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -65,16 +66,17 @@ def check_free(path: Path, source: Any, note: Path, *, force: bool) -> None:
             instead=f"name another file: '{path.with_name(path.name.split('.')[0] + '-split' + ending(path))}'",
         )
     check_place(path)
-    there = [one for one in (path, note) if one.exists()]
+    there = [one for one in (path, note) if os.path.lexists(one)]
     if there and not force:
         raise already_exists(there[0])
-    if path.exists() and path.is_dir() != (not ending(path)):
+    is_folder = os.path.isdir(path)  # noqa: PTH112 - it never raises, however long the name is
+    if path in there and is_folder != (not ending(path)):
         raise OutputError(
-            f"'{path}' is a {'folder' if path.is_dir() else 'file'}",
+            f"'{path}' is a {'folder' if is_folder else 'file'}",
             why="a name with an ending is a file, one without is a folder",
             instead="name another place",
         )
-    if path.is_dir() and any(path.iterdir()) and not _is_split_folder(path, note):
+    if is_folder and not _is_split_folder(path, note):
         raise OutputError(
             f"the folder '{path}' holds files that recombine did not write there",
             why=f"a split's folder holds one sub-folder for each side that '{note.name}' names, and nothing else",
@@ -85,7 +87,7 @@ def check_free(path: Path, source: Any, note: Path, *, force: bool) -> None:
 
 def _refuse_foreign_note(note: Path, path: Path) -> None:
     """The manifest's name is ours to choose, so what stands there must be the manifest of this very table."""
-    if not note.exists():
+    if not os.path.lexists(note):
         return
     of = _content(note).get("file")
     if of != path.name and (of is None or note.with_name(str(of)).exists()):
@@ -97,11 +99,13 @@ def _refuse_foreign_note(note: Path, path: Path) -> None:
 
 
 def _is_split_folder(path: Path, note: Path) -> bool:
-    """Whether a folder holds the sides that its manifest names, and nothing else."""
+    """Whether a folder holds the sides that its manifest names, or some of them, and nothing else."""
     content = _content(note)
-    if content.get("file") != path.name:
-        return False
     try:
+        if not any(path.iterdir()):
+            return True
+        if content.get("file") != path.name:
+            return False
         sides = {f"{content['column']}={side['name']}" for side in content["sides"]}
         sides.add(f"{content['column']}={_NO_SIDE}")
         return all(
