@@ -276,6 +276,13 @@ def test_a_torn_state_is_none(store, damage):
     assert store.load_state("pack") is None
 
 
+def test_a_state_whose_notes_were_edited_is_none(store):
+    store.save_state("pack", b"0123456789", {"step": 3})
+    (path,) = (Path(store.place) / "states").iterdir()
+    path.write_bytes(path.read_bytes().replace(b'"step": 3', b'"step": 9'))
+    assert store.load_state("pack") is None
+
+
 def test_failures_are_notes(store):
     store.put_failure(configuration(1), "no room", attempt=1)
     store.put_failure(configuration(1), "no luck", attempt=2)

@@ -37,7 +37,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from recombine._version import __version__
-from recombine.decoding import MalformedError, decoding
+from recombine.decoding import MalformedError, decoding, parsed, sealed, unsealed
 from recombine.errors import OutputError, RecordError, SettingError
 from recombine.overwriting import STORE_FILE, STORE_KIND
 from recombine.records import FILE, written_whole
@@ -201,7 +201,7 @@ class Store:
 
     def save_state(self, name: str, state: bytes, meta: Mapping[str, Any]) -> None:
         """Keep unfinished work under a name, in place of what was kept there before."""
-        head = {"meta": dict(meta), "sha256": hashlib.sha256(state).hexdigest(), "saved": _now()}
+        head = sealed({"meta": dict(meta), "state": hashlib.sha256(state).hexdigest(), "saved": _now()})
         content = json.dumps(head, allow_nan=False).encode() + b"\n" + state
         self._writing(lambda: self.files.write(_state(name), content))
 
@@ -210,8 +210,8 @@ class Store:
         content = self._reading(lambda: _read_or_none(self.files, _state(name)))
         head, _, state = (content or b"").partition(b"\n")
         try:
-            about = json.loads(head)
-            meta, digest = dict(about["meta"]), about["sha256"]
+            about = unsealed(parsed(head))
+            meta, digest = dict(about["meta"]), about["state"]
         except (ValueError, KeyError, TypeError):
             return None
         return (state, meta) if hashlib.sha256(state).hexdigest() == digest else None
