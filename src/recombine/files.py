@@ -4,7 +4,7 @@ import csv
 import tempfile
 from pathlib import Path
 
-from recombine.errors import OutputError
+from recombine.errors import OutputError, SourceError
 
 
 def write_text(path: str | Path, text: str) -> Path:
@@ -35,6 +35,24 @@ def cannot_write(target: Path, error: OSError) -> OutputError:
         why=error.strerror or str(error),
         instead="name a place that you may write to and that has room",
     )
+
+
+def cannot_use(error: OSError) -> SourceError:
+    """What the system said of a path that nobody has explained better: one too long, or not allowed."""
+    return SourceError(
+        f"cannot use '{shortened(str(error.filename))}'",
+        why=error.strerror or str(error),
+        instead="check the path, and that you may read and write there",
+    )
+
+
+def shortened(path: str, most: int = 200) -> str:
+    """A path as a message can hold it.
+
+    >>> shortened("a" * 9, most=4)
+    'aa…aa'
+    """
+    return path if len(path) <= most else f"{path[: most // 2]}…{path[-(most // 2) :]}"
 
 
 LARGEST_BY_HAND = 10**7

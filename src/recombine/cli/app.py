@@ -20,6 +20,7 @@ from recombine.cli.show import complain
 from recombine.cli.split import split
 from recombine.cli.sweep import sweep
 from recombine.errors import RecombineError
+from recombine.files import cannot_use
 
 _INTERRUPTED = 130
 
@@ -62,6 +63,11 @@ def run() -> None:
         app()
     except RecombineError as error:
         complain(error)
+        sys.exit(2)
+    except OSError as error:
+        if error.filename is None:  # not about a file that somebody named
+            raise
+        complain(cannot_use(error))
         sys.exit(2)
     except SystemExit as end:
         if end.code == _INTERRUPTED:
