@@ -1,11 +1,7 @@
 """Writers that are killed before their n-th step on the file system, for every n; and what a reader finds then.
 
 `python -m tests.killed_writers page|pair|save|split|parts FOLDER` prints a JSON list with an entry for each kill. Steps
-<<<<<<< HEAD
-are counted by Python's own audit events, so that no step is forgotten when the code changes. Every writer is a fork of
-=======
 are counted by Python's own audit events, so that none is forgotten when the code changes. Every writer is a fork of
->>>>>>> outputs
 this process, which has loaded everything.
 """
 
@@ -182,8 +178,4 @@ def main(what: str, place: Path) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-<<<<<<< HEAD
-    sys.stdout.write(json.dumps(main(sys.argv[1], Path(sys.argv[2]))) + "\n")
-=======
     json.dump(main(sys.argv[1], Path(sys.argv[2])), sys.stdout)
->>>>>>> outputs

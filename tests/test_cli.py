@@ -329,3 +329,40 @@ def test_a_line_break_in_a_name() -> None:
     assert options.names(['"a\nb",c']) == ["a\nb", "c"]
     with pytest.raises(SettingError, match="put such a name in double quotes"):
         options.names(["a\nb,c"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--out", "x" * 5_000),
+        ("--report", "x" * 5_000 + ".html"),
+        ("--bins", "material=" + "9" * 5_000),
+        ("--bins", "material=²"),
+    ],
+)
+def test_options_that_nothing_can_be_made_of(folder, words) -> None:
+    done = run(folder, *ASK, *words)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "instead" in done.stderr
+
+
+def test_a_store_or_a_table_that_no_place_can_have(folder) -> None:
+    for words in (("runs", "list", "x" * 5_000), ("audit", "~nobody-at-all/t.csv", "--factors", "a,b")):
+        done = run(folder, *words)
+        assert done.returncode == 2, done.stderr
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("hold", ["9" * 5_000, "²"])
+def test_a_number_to_hold_out_that_is_none(folder, hold) -> None:
+    done = run(folder, "split", *ASK[1:], "--out", "o.csv", "--hold", hold)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_what_comes_through_a_pipe_is_not_taken_for_a_misspelt_file(folder) -> None:
+    done = run(folder, "audit", "/dev/stdin", *ASK[2:], input=TEN_LINES)
+    assert done.returncode == 2
+    assert "is a pipe, not a file" in done.stderr
+    assert "did you mean" not in done.stderr

@@ -30,7 +30,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from recombine.errors import OutputError
+from recombine.errors import OutputError, SourceError
 
 try:
     import fcntl
@@ -111,6 +111,24 @@ def cannot_write(target: Path, error: OSError) -> OutputError:
 def already_exists(target: Path, why: str = "writing there would replace it") -> OutputError:
     """Nothing is replaced unasked."""
     return OutputError(f"'{target}' already exists", why=why, instead="name another place, or say force=True (--force)")
+
+
+def cannot_use(error: OSError) -> SourceError:
+    """What the system said of a path that nobody has explained better: one too long, or not allowed."""
+    return SourceError(
+        f"cannot use '{shortened(str(error.filename))}'",
+        why=error.strerror or str(error),
+        instead="check the path, and that you may read and write there",
+    )
+
+
+def shortened(path: str, most: int = 200) -> str:
+    """A path as a message can hold it.
+
+    >>> shortened("a" * 9, most=4)
+    'aa…aa'
+    """
+    return path if len(path) <= most else f"{path[: most // 2]}…{path[-(most // 2) :]}"
 
 
 @contextmanager

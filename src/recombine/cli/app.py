@@ -24,6 +24,7 @@ from recombine.cli.show import complain, say
 from recombine.cli.split import split
 from recombine.cli.sweep import sweep
 from recombine.errors import RecombineError
+from recombine.files import cannot_use
 from recombine.redaction import guarded, redacted_words
 
 _INTERRUPTED = 130
@@ -102,6 +103,11 @@ def run() -> None:
         _run_and_say_all()
     except RecombineError as error:
         complain(error)
+        sys.exit(2)
+    except OSError as error:
+        if error.filename is None:  # not about a file that somebody named
+            raise
+        complain(cannot_use(error))
         sys.exit(2)
     except SystemExit as end:
         if end.code == _INTERRUPTED:

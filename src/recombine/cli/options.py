@@ -43,6 +43,7 @@ def check_page(path: Path | None) -> None:
         )
 
 
+_DIGITS = 18
 _EXAMPLES = {
     "--bins": "age=0,18,65",
     "--domain": "size=S,M,L",
@@ -81,8 +82,8 @@ def bins(given: Iterable[str]) -> dict[str, Any]:
 
 
 def _bin(written: str) -> Any:
-    if written.isdigit():
-        return int(written)
+    if written.isdecimal():
+        return whole("--bins …=", written)
     try:
         return [float(edge) for edge in written.split(",")] if "," in written else written
     except ValueError as error:
@@ -91,6 +92,21 @@ def _bin(written: str) -> Any:
             why="an edge is not a number",
             instead="write edges as in --bins age=0,18,65",
         ) from error
+
+
+def whole(option: str, written: str) -> int:
+    """A whole number; one of hundreds of digits is a slip of the pen.
+
+    >>> whole("--hold ", "12")
+    12
+    """
+    if len(written) > _DIGITS:
+        raise SettingError(
+            f"{option}{written[:_DIGITS]}…",
+            why=f"a number of {len(written):,} digits counts nothing",
+            instead=f"write for example {option}10",
+        )
+    return int(written)
 
 
 def domain(given: Iterable[str]) -> dict[str, list[Any]]:

@@ -103,8 +103,8 @@ def held(written: list[str]) -> Any:
     >>> held(["colour=red,shape=square"]), held(["3"])
     ([{'colour': 'red', 'shape': 'square'}], 3)
     """
-    if len(written) == 1 and written[0].isdigit():
-        return int(written[0])
+    if len(written) == 1 and written[0].isdecimal():
+        return options.whole("--hold ", written[0])
     return [_conjunction("--hold", one) for one in written] or None
 
 

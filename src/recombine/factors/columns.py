@@ -179,7 +179,7 @@ def _how_many(bins: Bins) -> int:
         return bins
     if isinstance(bins, str):
         digits = bins.partition(":")[2]
-        return int(digits) if digits.isdecimal() and len(digits) < 20 else 10 ** min(len(digits), 20) * digits.isdigit()
+        return min(int(digits[:20]), 10**18) if digits.isdecimal() else 0
     return len(bins) - 1 if hasattr(bins, "__len__") else 0
 
 
@@ -230,7 +230,7 @@ def _listed(bins: Any) -> list[float]:
 
 def _quantiles(table: Any, column: Any, name: str, bins: str, backend: Any) -> list[float]:
     word, _, number = bins.partition(":")
-    if word != "quantiles" or not number.isdigit() or int(number) < 2:
+    if word != "quantiles" or not number.isdecimal() or int(number) < 2:
         raise SettingError(
             f"bins={bins!r} for {name!r}",
             why="that is not a way to bin a number",

@@ -32,10 +32,9 @@ from recombine.errors import (
     nearest,
 )
 from recombine.factors.headings import refuse_renamed, refuse_twins
-from recombine.files import is_staging
+from recombine.files import is_staging, shortened
 from recombine.redaction import guarded, redacted, redacted_words
 
-_SHOWN = 200
 _COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
 _READERS = {
     ".parquet": "read_parquet",
@@ -297,7 +296,7 @@ def _separated(table: Any, backend: Any, path: str, options: dict[str, Any]) -> 
 
 def _existing(pattern: str) -> str:
     """The files that a path, folder or glob names, as a pattern that DuckDB understands."""
-    path = Path(pattern).expanduser()
+    path = _from_home(pattern)
     _check_plain(path, pattern)
     if path.is_dir():
         return _of_folder(path, pattern)
@@ -321,6 +320,15 @@ def _existing(pattern: str) -> str:
     )
 
 
+def _from_home(given: str) -> Path:
+    try:
+        return Path(given).expanduser()
+    except RuntimeError as error:  # ~somebody, who is not there
+        raise SourceError(
+            f"no file '{shortened(given)}'", why="nobody of that name has a home here", instead="write the whole path"
+        ) from error
+
+
 def _check_plain(path: Path, given: str) -> None:
     """A file or a folder, or nothing at all: a pipe or a device can be read only once, and opening it may wait."""
     try:
@@ -329,18 +337,13 @@ def _check_plain(path: Path, given: str) -> None:
         return
     except (OSError, ValueError) as error:  # too long a name, no right to look, a NUL in it
         why = getattr(error, "strerror", None) or str(error)
-        raise SourceError(f"cannot read '{_shortened(given)}'", why=why, instead="check the path") from error
+        raise SourceError(f"cannot read '{shortened(given)}'", why=why, instead="check the path") from error
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise SourceError(
             f"'{given}' is {'a pipe' if stat.S_ISFIFO(mode) else 'a device or a socket'}, not a file",
             why="a table is read more than once, and what comes through it can be read only once",
             instead="write it into a file first (… > table.csv), and give that file",
         )
-
-
-def _shortened(name: str) -> str:
-    """A name as a message can hold it."""
-    return name if len(name) <= _SHOWN else f"{name[: _SHOWN // 2]}…{name[-_SHOWN // 2 :]}"
 
 
 def _of_folder(path: Path, pattern: str) -> str:
@@ -409,7 +412,7 @@ def _reader(path: str) -> str:
 
 
 def _from_duckdb_file(text: str, table: str | None) -> Iterator[Source]:
-    path = Path(text.removeprefix("duckdb://")).expanduser()
+    path = _from_home(text.removeprefix("duckdb://"))
     _check_plain(path, text)
     if not path.is_file():
         raise SourceError(f"no file '{text}'", why="there is no such file", instead=_suggest_file(path, _DUCKDB_FILES))

@@ -13,14 +13,15 @@ import pyarrow.parquet as pq
 from recombine.errors import ColumnError, SourceError, nearest
 from recombine.factors.groups import Numbers
 from recombine.factors.space import Space
+from recombine.files import shortened
 from recombine.theory.salience import Salience
 
 
 def salience_of_file(path: str | Path, space: Space) -> Salience:
     """The salience that a representation gives to each set of factors."""
-    if not Path(path).is_file():
+    if not _is_file(Path(path)):
         raise SourceError(
-            f"cannot read the features in '{path}'",
+            f"cannot read the features in '{shortened(str(path))}'",
             why="there is no such file",
             instead="give the path of a Parquet file",
         )
@@ -41,6 +42,13 @@ def salience_of_file(path: str | Path, space: Space) -> Salience:
             )
     codes = np.stack([_codes(table[name].to_pylist()) for name in space.names], axis=1)
     return Salience.measured(_features(table.drop_columns(list(space.names)), path), codes, names=space.names)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that no file can have
+        return False
 
 
 def _codes(values: list[Any]) -> np.ndarray[Any, np.dtype[np.int32]]:

@@ -23,6 +23,7 @@ from recombine.theory.networks import FAMILIES, order_weights
 from recombine.words import listing, measure
 
 MOST_FACTORS = 12
+_DIGITS = 9  # of a depth: a network of more layers than that is a slip of the pen
 
 _EPSILON = float(np.finfo(float).eps)
 
@@ -195,7 +196,7 @@ class Salience:
                 why=f"{kind!r} is neither a kind of network nor 'order'",
                 instead=f"{nearest(kind, [*FAMILIES, 'order'])} (as in 'relu:3' or {_example(len(names))!r})",
             )
-        if not rest.isdecimal():
+        if not rest.isdecimal() or len(rest) > _DIGITS:
             raise SettingError(
                 f"the salience {text!r} has no depth" if not rest else f"the salience {text!r} has the depth {rest!r}",
                 why="after the colon stands the number of hidden layers, a positive whole number",
