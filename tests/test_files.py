@@ -86,7 +86,7 @@ def test_what_a_killed_writer_left_is_swept(tmp_path) -> None:
     assert listed(tmp_path) == ["other.csv", "out.csv"]
 
 
-@pytest.mark.parametrize("pattern", ["", "**/*.parquet", "*/*/*.parquet"])
+@pytest.mark.parametrize("pattern", ["", "**/*.parquet"])
 def test_what_is_being_written_is_not_read(tmp_path, pattern) -> None:
     """A folder that is read may hold it: its rows would be counted twice."""
     table = pa.table({"a": ["x", "y", "x"], "b": ["1", "2", "2"]})
@@ -95,8 +95,7 @@ def test_what_is_being_written_is_not_read(tmp_path, pattern) -> None:
         pq.write_table(table, new / "held.parquet")
         with pytest.raises(SourceError, match="would be read too"):
             recombine.read(tmp_path / pattern, factors=["a", "b"])
-    if pattern != "*/*/*.parquet":
-        assert recombine.read(tmp_path / pattern, factors=["a", "b"]).rows == 6
+    assert recombine.read(tmp_path / pattern, factors=["a", "b"]).rows == 6
 
 
 def test_staging_of_another_machine_is_swept_after_a_day(tmp_path, monkeypatch) -> None:
