@@ -8,6 +8,7 @@
 | `command` | a command run in this process, as its user would see it end |
 | `children` | a command run in a process of its own, forked from one that has everything loaded |
 | `drawn`, `twin` | tables drawn at random, and what is true of them, in plain arithmetic |
+| `hostile` | names, values, paths, conditions, options and addresses that nobody means well with |
 | `tampering` | edits of JSON and files, with and without a checksum that fits |
 | `tables` … `limits` | the families |
 """

@@ -50,7 +50,8 @@ class Case:
 
     def tidy(self, said: str) -> str:
         """One line, without what differs from run to run: the scratch folder and random names."""
-        line = " ".join(said.split()).replace(str(self.folder), "…").encode("utf-8", "backslashreplace").decode()
+        line = " ".join(said.split()).replace(str(self.folder), "…")
+        line = "".join(mark if mark.isprintable() else ascii(mark)[1:-1] for mark in line)
         return re.sub(r"0x[0-9a-f]{6,}", "0x…", line)[:400]
 
     def chance(self, share: float) -> bool:

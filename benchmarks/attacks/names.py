@@ -15,135 +15,7 @@ import pyarrow.parquet as pq
 
 from attacks.case import Case
 from attacks.command import Ended, command, strict_json, well_ended
-
-SECRET = "hunter2canary"
-NAMES = (
-    "a", "A", " a ", "", ".x", "..", "a.b", "a/b", "a\\b", "a'b", 'a"b', "a;DROP TABLE t", "a--", "a b", "a,b",
-    "a=b", "é", "日本", "🙂", "\u202eabc", "a\nb", "a\tb", "a\x00b", "%s", "{x}", "[red]x[/red]", "[/]", "<script>",
-    "count", "rows", "weight", "f0", "target", "split", "seen", "verdict", "recombine_side", "recombine_key0",
-    "recombine_drawn", "select", "NULL", "nan", "constructor", "__proto__", "x" * 3_000, "--help", "-f",
-    "leverage", "prediction", "score", "value", "fold", "side", "code0",
-)  # fmt: skip
-VALUES = (
-    "", " ", "v", "V", "(missing)", "nan", "NaN", "None", "NULL", "inf", "-inf", "1e999", "0", "-0", "1", "1.0",
-    "true", "'", '"', "\\", "a,b", "a=b", "[bold]x[/]", "[/nope]", "</script><b>", "=1+1", "\u202e", "e\u0301",
-    "\u00e9", "🙂", "\x07", "\x1b[31m", "\r", "x" * 4_000, "../x", "$HOME", "`ls`", "%n%s", "{0}", "\ufeff",
-    "\u2028",
-)  # fmt: skip
-PATHS = (
-    "nowhere.csv", "", ".", "..", "~", "t.csv/", "*", "**", "t[.csv", "t.csv\x00", "x" * 5_000,
-    "x" * 300 + ".csv", "file://t.csv", "file:///nowhere.csv", "file://", "://", "a://b", "t.xlsx", "t", "-", "--",
-    "/dev/null", "/dev/stdin", "/proc/self/mem", "\ud800.csv", "null.csv", "empty.csv", "head.csv", "twice.csv",
-    "utf16.csv", "binary.parquet", "ragged.csv", "folder", "loop", "*.csv", "{a,b}.csv",
-)  # fmt: skip
-WHERE = (
-    "1=1", "1=0", "a = 'v'", "nonsense", "", " ", ";", "1=1; DROP TABLE t", "1=1 LIMIT 1",
-    "1=1 UNION ALL SELECT * FROM source", "1=1 ORDER BY a", "1=1) --", "random() < 0.7", "a IN (SELECT 1)",
-    "1=1 -- x", "/*", "'", '"', "a = 'x' GROUP BY a", "a LIKE '%'", "1/0 = 1", "NULL", "a IS NOT NULL", "(1=1",
-    "1=1 OR", "b > 5", "exists(select 1)", "1", "'x'", "true", "getenv('HOME') = 'x'",
-)  # fmt: skip
-WIDENS = ("1=1 LIMIT 1", "1=1 UNION ALL SELECT * FROM source", "1=1 ORDER BY a", "1=1) --", "a = 'x' GROUP BY a")
-"""Conditions that are more than a condition: they change what is read, so they may not pass."""
-BINS = (
-    "n=5", "n=0", "n=-1", "n=1", "n=0,10", "n=10,0", "n=0,0", "n=a,b", "n=quantiles:4", "n=quantiles:0",
-    "n=quantiles:x", "n=values", "n=", "=5", "n", "n=nan,1", "n=1,inf", "n=1e400,2e400", "d=month", "d=year",
-    "d=hour", "d=weekday", "d=values", "d=5", "c=values", "c=hour", "s=month", "zz=5", "n=٣", "n=5.0", "c=5",
-    "u=values", "u=3", "n=month",
-)  # fmt: skip
-DOMAINS = (
-    "a=v,w,x", "a=v", "a=", "=x", "a", "a=v,v", "zz=1,2", "n=1,2,3", "d.json", "null.json", "list.json",
-    "number.json", "mixed.json",
-    "nested.json", "deep.json", "nowhere.json", "a=" + ",".join(f"x{k}" for k in range(500)), "u=1,2", "s=1",
-)  # fmt: skip
-OTHERS: dict[str, tuple[str, ...]] = {
-    "--missing": ("value", "leave out", "x", ""),
-    "--weight": ("n", "a", "zz", "d", "u", "s"),
-    "--target": ("y", "n", "a", "d", "zz", "u", "s", "c", "l"),
-    "--target-kind": ("label", "number", "x"),
-    "--seed": ("0", "1", "-1", "1" * 40, "x", "1.5"),
-    "--fail-under": (
-        "determined=0.9",
-        "seen=1",
-        "x=1",
-        "determined=nan",
-        "determined=2",
-        "pairs=0",
-        "unseen=0.5",
-        "fine=0",
-    ),
-    "--impossible": (
-        "impossible.csv",
-        "bom.csv",
-        "nowhere.csv",
-        "binary.parquet",
-        "empty.csv",
-        "folder",
-        "wide.csv",
-        "t.csv",
-    ),
-}
-VERBS: dict[str, dict[str, tuple[str, ...]]] = {
-    "audit": {},
-    "plan": {
-        "--goal": ("determined", "pairs", "triples", "leverage", "variance", "x"),
-        "--budget": ("3", "0", "-1", "nan", "inf", "1e308", "x", "0.5"),
-        "--cost": ("cost.csv", "huge.csv", "nowhere.csv", "t.csv", "negative.csv", "empty.csv"),
-    },
-    "predict": {
-        "--salience": ("relu:3", "relu:0", "relu:-1", "relu:1000000", "order:0,1", "order:", "order:nan",
-        "order:1e308,1e308,1e308",
-                       "fit", "x:1", "nowhere.parquet", "t.csv", "order:0,0.5,0", "erf:2"),
-        "--loss": ("squared", "margin", "x"),
-        "--ridge": ("0", "1", "-1", "nan", "inf", "1e308", "1e-320"),
-        "--truth": ("y", "t.csv", "zz", "nowhere.csv"),
-        "--backtest": ("",),
-    },
-    "split": {
-        "--by": ("combinations", "conjunctions", "kfold", "donut", "corner", "diagonal", "planes", "divergence", "x"),
-        "--share": ("0.2", "0", "1", "-1", "nan", "inf", "1e-300"),
-        "--guarantee": ("values", "determined", "none", "x"),
-        "--hold": ("a=v", "3", "0", "-1", "a=v,b=w", "zz=1", "a", "=", "99999999999"),
-        "--folds": ("2", "1", "0", "-1", "1000000"),
-        "--order": ("1", "2", "0", "-1", "99"),
-        "--hole": ("1,2", "n=1,5", "x", "5,1", "nan,1"),
-        "--at": ("1", "n=2", "x", "nan"),
-        "--width": ("0.2", "0", "nan", "-1"),
-        "--through": ("a=v,b=w", "a=v", "x"),
-        "--seen-share": ("0.1", "1", "-1", "nan"),
-        "--column": ("split", "a", "", "x y", "A", "recombine_key0", ".x", "a/b", "é"),
-        "--id": ("n", "zz", "a", "l"),
-        "--strata": ("y", "n", "zz"),
-    },
-    "lint": {
-        "--split": ("split", "a", "zz", "n", "d"),
-        "--expect": ("combinations", "rows", "conjunctions", "values", "x"),
-        "--order": ("2", "0", "-1", "99"),
-        "--cold": ("a", "zz", "a,b"),
-        "--id": ("n", "zz", "l"),
-        "--class-tolerance": ("0.1", "-1", "nan", "inf"),
-        "--train-side": ("train", "x", ""),
-        "--against": ("t.csv", "nowhere.csv"),
-    },
-    "evaluate": {
-        "--prediction": ("p", "a", "zz", "n", "v=n,w=n", "u", "d"),
-        "--split": ("split", "zz", "a"),
-        "--score": ("accuracy", "mse", "r2", "logloss", "n", "zz", "u"),
-        "--draws": ("100", "0", "-1", "x"),
-        "--confidence": ("0.95", "0", "1", "nan"),
-        "--against": ("p", "t.csv", "zz"),
-        "--theory": ("nowhere", "folder", "t.csv"),
-    },
-}  # fmt: skip
-SECRETS = (
-    "postgresql://me:{0}@127.0.0.1:1/db", "postgresql://me@127.0.0.1:1/db?password={0}",
-    "postgresql://me@127.0.0.1:1/db?a=b&sslpassword={0}", "mysql://me:{0}@127.0.0.1:1/db",
-    "https://user:{0}@127.0.0.1:1/t.csv", "https://127.0.0.1:1/t.csv?token={0}",
-    "https://127.0.0.1:1/t.csv?X-Amz-Signature={0}&x=1", "s3://key:{0}@bucket/t.parquet",
-    "snowflake://u:{0}@acc/db", "x://u:{0}@h/d", "postgresql://me:{0}%40more@127.0.0.1:1/db",
-    "postgresql://:{0}@127.0.0.1:1/db", "duckdb:///nowhere.duckdb?token={0}",
-    "postgresql://me@127.0.0.1:1/db?PassWord={0}", "http://u:a@b:{0}@127.0.0.1:1/t.csv", "az://c/t.csv?secret={0}",
-    "gs://b/t.csv?key={0}",
-)  # fmt: skip
+from attacks.hostile import BINS, DOMAINS, LISTED, NAMES, OTHERS, PATHS, SECRET, SECRETS, VALUES, VERBS, WHERE, WIDENS
 
 
 def attack(case: Case) -> None:
@@ -190,6 +62,7 @@ def _plain(case: Case) -> str:
         "split": ["train"] * 8 + ["test"] * 4,
     }
     pq.write_table(pa.table(columns), case.folder / "t.parquet")
+    pq.write_table(pa.table({".x": columns["a"], "b": columns["b"]}), case.folder / "dot.parquet")
     _disorder(case.folder)
     return "t.parquet"
 
@@ -319,9 +192,18 @@ def _options(case: Case) -> None:
             words += [name, case.rng.choice(OTHERS[name])]
         if verb == "evaluate" and "--draws" not in words:
             words += ["--draws", "200"]
-    ended = _ask(case, words + (["--json"] if case.chance(0.3) else []))
-    if "--impossible" in words and words[words.index("--impossible") + 1] == "bom.csv" and len(words) == 6:
-        case.expect(ended.code != 2, f"a byte-order mark in --impossible: {ended.err[:160]}")
+    _ask(case, words + (["--json"] if case.chance(0.3) else []))
+
+
+def _listed(case: Case) -> None:
+    """What went wrong once, each by itself: a random question holds too much else that is refused first."""
+    _plain(case)
+    line, refused = LISTED[case.number // len(_KINDS) % len(LISTED)]
+    ended = _ask(case, [word.replace("LONG", "x" * 5_000) for word in line.split("|")])
+    if refused is not None:
+        case.expect(
+            (ended.code == 2) == refused, f"{line.replace('|', ' ')}: exit code {ended.code}, {ended.err[:160]}"
+        )
 
 
 def _python(case: Case) -> None:
@@ -434,5 +316,5 @@ def _unwritten(case: Case, words: list[str]) -> None:
 
 
 _KINDS = (
-    _columns, _values, _paths, _conditions, _options, _options, _options, _failing_secrets, _kept_secrets, _python,
+    _columns, _values, _paths, _conditions, _options, _options, _listed, _failing_secrets, _kept_secrets, _python,
 )  # fmt: skip
