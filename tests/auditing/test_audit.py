@@ -201,7 +201,7 @@ def test_save_and_load_keep_targets_dates_and_types(tmp_path) -> None:
     for target in ("label", "price", None):
         support = recombine.read(table, factors=["flag", "day", "number"], target=target, bins={"day": "values"})
         audit = recombine.audit(support)
-        audit.save(tmp_path / "saved")
+        audit.save(tmp_path / "saved", force=True)
         loaded = recombine.Audit.load(tmp_path / "saved")
         assert loaded == audit
         assert loaded.support == support
