@@ -19,13 +19,17 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
+_EXACT = 2.0**53
+"""Up to here a sum of weights is a whole number to its last digit."""
+
+
 def count(number: float) -> str:
     """A count, exact however large it is; a sum of weights keeps its fraction.
 
-    >>> count(1234567), count(24.0), count(2.5)
-    ('1,234,567', '24', '2.5')
+    >>> count(1234567), count(24.0), count(2.5), count(1e300)
+    ('1,234,567', '24', '2.5', '1e+300')
     """
-    if isinstance(number, float) and not number.is_integer():
+    if isinstance(number, float) and (not number.is_integer() or abs(number) > _EXACT):
         return f"{number:,.6g}"
     return f"{int(number):,}"
 

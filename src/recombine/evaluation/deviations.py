@@ -164,7 +164,9 @@ class _Noise:
             return cls("other", 0.0, _mixed(own, float((own * free).sum() / free.sum()), free))
         level = np.maximum(outcomes.mean**2 - own / outcomes.rows, 1e-300)  # the square of a mean is too large
         usual = float((own * free).sum() / (level * free).sum())
-        ratio = _mixed(np.minimum(own / level, 100 * usual), usual, free)
+        with np.errstate(over="ignore"):  # a level of next to nothing: the ratio is cut right away
+            ratio = np.minimum(own / level, 100 * usual)
+        ratio = _mixed(ratio, usual, free)
         return cls("loss", 0.05 * float(outcomes.total.sum() / outcomes.rows.sum()), np.maximum(ratio, usual))
 
     def at(self, mean: Numbers) -> Numbers:

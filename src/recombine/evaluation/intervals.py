@@ -133,7 +133,7 @@ def interval(
     """
     if statistic.combinations < FEWEST or not math.isfinite(statistic.of_all):
         return None
-    if statistic.error <= 1e-12 * max(1.0, abs(statistic.of_all)):
+    if statistic.error <= 1e-12 * abs(statistic.of_all):
         return _wilson_of(statistic, float(statistic.combinations), sure) if share else None
     found = drawn or resampled([statistic], sure, name)[0]
     usable = found.errors > 1e-9 * found.error
@@ -167,7 +167,7 @@ def gap_interval(
     if min(one.combinations, other.combinations) < FEWEST:
         return None
     value, error = one.of_all - other.of_all, math.hypot(one.error, other.error)
-    if not math.isfinite(value) or error <= 1e-12 * max(1.0, abs(one.of_all), abs(other.of_all)):
+    if not math.isfinite(value) or error <= 1e-12 * max(abs(one.of_all), abs(other.of_all)):
         return None
     first, second = drawn or (resampled([one], sure, f"{name} 1")[0], resampled([other], sure, f"{name} 2")[0])
     if share and (_degenerate(first) or _degenerate(second)):

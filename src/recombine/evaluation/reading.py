@@ -16,7 +16,7 @@ from recombine.evaluation.outcomes import Mask, Outcomes
 from recombine.evaluation.rowscores import Meant
 from recombine.factors.assembly import encoded, refuse_no_rows, without_missing
 from recombine.factors.groups import Codes, Groups, Ints, Numbers, group, number, totals
-from recombine.factors.pilot import Centres
+from recombine.factors.pilot import Centres, out_of_range
 from recombine.factors.space import Space, Value, text
 from recombine.factors.support import LabelTarget, NumberTarget, Support, Target
 from recombine.records import Provenance
@@ -142,7 +142,7 @@ class _Lines:
         else:
             right = found["count"] * (found["truth"] == found["said"])
             total = squares = totals(found["combination"], right, groups.size)
-        _check_finite(total, squares, self.asked)
+        _check_range(total, squares, f"the scores of {self.asked.prediction or self.asked.own_score!r} are")
         found |= {"total": total, "squares": squares, "shift": shift, "prediction_total": None}
         if self.kind == "number":
             away = self.meant.centres["target"] * groups.total(self.rows)
@@ -184,6 +184,7 @@ class _Lines:
             count, total, squares = (
                 self.groups.total(self.column(f"target_{part}")) for part in ("count", "total", "squares")
             )
+            _check_range(total, squares, f"the target {name!r} holds numbers that are")
             shift = self.meant.centres["target"]
             return NumberTarget(name, count, total, squares, shift) if count.any() else None
         return None
@@ -280,12 +281,13 @@ def _subject(fault: int, asked: Asked) -> str:
     return f"the prediction {named!r}" if isinstance(named, str) else f"one of {listing(list((named or {}).values()))}"
 
 
-def _check_finite(total: Numbers, squares: Numbers, asked: Asked) -> None:
-    if not (np.isfinite(total).all() and np.isfinite(squares).all()):
+def _check_range(total: Numbers, squares: Numbers, subject: str) -> None:
+    fault = out_of_range(total, squares)
+    if fault is not None:
         raise ColumnError(
-            f"the scores of {asked.prediction or asked.own_score!r} are too large to be added up",
-            why="their squares exceed what a number can hold",
-            instead="scale target and prediction down, or leave such rows out with `where`",
+            f"{subject} {fault}",
+            why="their mean and spread cannot be computed",
+            instead="write target and prediction in another unit, or leave such rows out with `where`",
         )
 
 

@@ -112,8 +112,9 @@ def _numbers(outcomes: Outcomes, chosen: Mask, sure: Sure) -> tuple[Numbers, Num
 
 def _between(score: Numbers, noise: Numbers) -> float:
     """The variance between combinations beyond their noise (DerSimonian and Laird)."""
-    weight = 1 / noise
+    unit = float(noise.max())  # squares of variances of very small scores would vanish
+    weight = unit / noise
     middle = (weight * score).sum() / weight.sum()
-    apart = (weight * (score - middle) ** 2).sum() - (len(score) - 1)
-    scale = weight.sum() - (weight**2).sum() / weight.sum()
+    apart = (weight * (score - middle) ** 2).sum() / unit - (len(score) - 1)
+    scale = (weight.sum() - (weight**2).sum() / weight.sum()) / unit
     return float(max(apart / scale, 0.0)) if scale > 0 else 0.0

@@ -13,6 +13,7 @@ from recombine.errors import ColumnError, SpaceError, TableError, nearest
 from recombine.factors import columns
 from recombine.factors.columns import Key
 from recombine.factors.groups import Codes, Ints, Numbers, group
+from recombine.factors.pilot import out_of_range
 from recombine.factors.question import MOST_VALUES, Question, TargetKind
 from recombine.factors.space import MISSING, Factor, Space, Value, text
 from recombine.factors.support import WEIGHTLESS, LabelTarget, NumberTarget, Support, Target
@@ -257,13 +258,14 @@ def _target(
             np.add.reduceat(floats(pc.fill_null(counted[name], 0))[order], starts)
             for name in ("target_count", "target_total", "target_squares")
         ]
-        if not all(np.isfinite(total).all() for total in sums):
-            raise ColumnError(
-                f"the target {question.target!r} holds an infinite number, or one whose square is",
-                why="its mean and spread cannot be computed",
-                instead="repair the column, or leave such rows out with `where`",
-            )
         count, total, squares = sums
+        fault = out_of_range(total, squares)
+        if fault is not None:
+            raise ColumnError(
+                f"the target {question.target!r} holds numbers that are {fault}",
+                why="its mean and spread cannot be computed",
+                instead="repair the column, write it in another unit, or leave such rows out with `where`",
+            )
         return NumberTarget(question.target, count, total, squares, answer.shift)
     return _label_target(question.target, counted["target"], order, starts, totals)
 

@@ -32,6 +32,8 @@ _TOLERATED = 1_000.0
 _WHOLE = 2.0**52
 """From here on a float64 cannot tell every whole number from the next."""
 
+_LEAST_SQUARES, _MOST_SQUARES = 1e-150, 1e150  # in between, squares of the squares keep their digits too
+
 
 def pilots(table: Any, numbers: Mapping[str, Any], backend: Any) -> Centres:
     """For each of some numbers of a table, one near its first values, or 0 where that is as good: one question."""
@@ -97,9 +99,27 @@ def better(count: Numbers, total: Numbers, squares: Numbers, centre: float) -> f
     >>> better(np.array([2.0]), np.array([2e9 + 2]), np.array([2e18]), 0.0)
     1000000001.0
     """
-    known, whole, square = (float(np.nansum(part)) for part in (count, total, squares))
+    with np.errstate(over="ignore"):  # what is too large is refused where the sums are used
+        known, whole, square = (float(np.nansum(part)) for part in (count, total, squares))
     if not known > 0 or not math.isfinite(whole) or not math.isfinite(square):
         return None
     off = whole / known
     variance = max(square / known - off**2, 0.0)
     return centre + off if abs(off) > _TOLERATED * math.sqrt(variance) else None
+
+
+def out_of_range(total: Numbers, squares: Numbers) -> str | None:
+    """Why numbers with these sums cannot be computed with, if so: their squares overflow, or vanish.
+
+    Within the range, everything scales: numbers in another unit give the same answers in that unit.
+
+    >>> out_of_range(np.array([1e-200]), np.array([0.0])), out_of_range(np.array([1.0]), np.array([1.0]))
+    ('so small that their squares vanish', None)
+    """
+    with np.errstate(over="ignore"):
+        whole = float(np.sum(squares))
+    if not (np.isfinite(total).all() and whole <= _MOST_SQUARES):
+        return "infinite, or so large that their squares are"
+    if total.any() and whole < _LEAST_SQUARES:
+        return "so small that their squares vanish"
+    return None

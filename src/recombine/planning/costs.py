@@ -20,6 +20,7 @@ from recombine.handwritten import read_cells
 from recombine.planning.patterns import Patterns
 
 COST = "cost"
+_DEAREST = 1e15
 _INSTEAD = "a cost is a number from 0 on; leave it empty, or write inf, for what cannot be collected"
 
 
@@ -155,4 +156,10 @@ def _price(line: Mapping[str, Any]) -> float:
         price = -1.0
     if not price >= 0:
         raise SettingError(f"a cost of {cell!r}", why="that is not an amount that can be spent", instead=_INSTEAD)
+    if _DEAREST < price < math.inf:
+        raise SettingError(
+            f"a cost of {cell!r}",
+            why=f"costs are added up, and sums beyond {_DEAREST:.0e} lose their smaller parts",
+            instead="give costs in a larger unit; leave one empty, or write inf, for what cannot be collected",
+        )
     return price

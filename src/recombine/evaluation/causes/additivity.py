@@ -88,6 +88,7 @@ def additivity(outcomes: Outcomes, *, seed: int = 0) -> Additivity | None:
     if np.abs(centred).max() <= _ROUNDING * np.abs(answers[places]).max():
         same = f"The answers on all {count(len(places))} unseen combinations are the same: there is nothing to explain."
         return _abstained(len(places), same)
+    centred = centred / np.abs(centred).max()  # R² has no unit, and squares of very small numbers would vanish
     fitted = _fitted(parts, centred, seed)
     if fitted is None:
         return _abstained(len(places), "How additive the answers are was not computed: the fit did not settle.")
