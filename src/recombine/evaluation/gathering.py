@@ -24,6 +24,9 @@ from recombine.factors.sides import likeliest, no_side, sides_of
 from recombine.factors.space import text
 from recombine.factors.tally import Ask, Beside, Tally, columns_of, tally, together
 
+TAUGHT = "taught"
+"""What the training side's truth is summed about, where both sides are in one table: they may lie far apart."""
+_TRUTH_SUMS = ("target_count", "target_total", "target_squares")
 _SCORE_SUMS = ("scored", "total", "squares")
 _SEEN_SIDE = "seen"  # what `recombine split --seen-share` calls tested rows of seen combinations
 
@@ -92,9 +95,15 @@ def gather(
 def _sums_of(found: Tally) -> dict[str, Sums]:
     """What was summed about a number: the truth, and of the rows that were scored their scores."""
     told, lines = {}, found.lines
-    for name, parts in (("target", ("target_count", "target_total", "target_squares")), ("score", _SCORE_SUMS)):
+    side = lines["side"].to_numpy(zero_copy_only=False) if "side" in lines.column_names else None
+    for name, parts, on in (
+        ("target", _TRUTH_SUMS, "test"),
+        (TAUGHT, _TRUTH_SUMS, "train"),
+        ("score", _SCORE_SUMS, "test"),
+    ):
         if name in found.meant.centres:
-            count, total, squares = (floats(lines[part]) for part in parts)
+            here = slice(None) if side is None else side == on
+            count, total, squares = (floats(lines[part])[here] for part in parts)
             told[name] = (count, total, squares, found.meant.centres[name])
     return told
 
@@ -192,7 +201,7 @@ def _ask(table: Any, asked: Asked, backend: Any, beside: tuple[Beside, ...], cen
     by["state"] = test.ifelse(own.state, SCORED)
     ok = test & (own.state == SCORED)
     sums: dict[str, Any] = {f"{_role(one)}_here": table[f"recombine_{_role(one)}_here_0"].count() for one in beside}
-    centres = {**_pilots(table, asked, meant, backend, ok, own), **centres}
+    centres = {**_pilots(table, asked, meant, backend, ok, test, own), **centres}
     if own.score is not None:
         apart = own.score - centres["score"]
         summed = (ok.ifelse(part, 0.0).sum() for part in (1.0, apart, apart * apart))
@@ -200,15 +209,21 @@ def _ask(table: Any, asked: Asked, backend: Any, beside: tuple[Beside, ...], cen
     if meant.kind == "label":
         by |= {"truth": clean(table[asked.target], backend), "said": test.ifelse(own.said, ibis.null(own.said.type()))}
     elif meant.kind == "number":
-        sums |= _number_sums(table, asked, backend, centres["target"], ok, test)
+        sums |= _number_sums(table, asked, backend, centres, ok, test)
     if asked.other is not None:
         other = scored(table, asked, meant, backend, answers=asked.other)
         _compare(by, sums, own, other, ok)
     return Ask(by, sums, replace(meant, centres=centres))
 
 
-def _pilots(table: Any, asked: Asked, meant: Meant, backend: Any, ok: Any, own: RowScore) -> Centres:
-    wanted = {"target": table[asked.target]} if meant.kind == "number" else {}
+def _pilots(table: Any, asked: Asked, meant: Meant, backend: Any, ok: Any, test: Any, own: RowScore) -> Centres:
+    wanted = {}
+    if meant.kind == "number":
+        truth = table[asked.target]
+        wanted = {"target": truth}
+        if asked.split is not None:
+            nothing = ibis.null(truth.type())
+            wanted = {"target": test.ifelse(truth, nothing), TAUGHT: test.ifelse(nothing, truth)}
     if own.score is not None:
         wanted["score"] = ok.ifelse(own.score, ibis.null("float64"))
     return pilots(table, wanted, backend)
@@ -218,9 +233,12 @@ def _role(one: Beside) -> str:
     return "prediction" if one.id == _name("prediction_id", 0) else "other"
 
 
-def _number_sums(table: Any, asked: Asked, backend: Any, centre: float, ok: Any, test: Any) -> dict[str, Any]:
+def _number_sums(table: Any, asked: Asked, backend: Any, centres: Centres, ok: Any, test: Any) -> dict[str, Any]:
     """Truth and answers of the rows that are scored; of the training side all truth that there is."""
+    centre = centres["target"]
     truth = about(table[asked.target], centre, backend)
+    if centres.get(TAUGHT, centre) != centre:
+        truth = test.ifelse(truth, about(table[asked.target], centres[TAUGHT], backend))
     known = ok | (~test & truth.notnull())
     return {
         "prediction_total": ok.ifelse(about(table[asked.prediction], centre, backend), 0.0).sum(),

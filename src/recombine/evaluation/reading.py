@@ -11,7 +11,7 @@ from recombine.errors import ColumnError, TableError
 from recombine.evaluation import rowscores as states
 from recombine.evaluation.asked import Asked
 from recombine.evaluation.classes import MISSING, Matched, matched
-from recombine.evaluation.gathering import Gathered
+from recombine.evaluation.gathering import TAUGHT, Gathered
 from recombine.evaluation.outcomes import Mask, Outcomes
 from recombine.evaluation.rowscores import Meant
 from recombine.factors.assembly import encoded, refuse_no_rows, without_missing
@@ -205,7 +205,7 @@ class _Lines:
 
 def _training(kept: _Lines, source: Provenance, about: Centres) -> Support | None:
     trained = kept.where(kept.side == "train")
-    trained.meant = replace(kept.meant, centres={"target": 0.0, **about})
+    trained.meant = replace(kept.meant, centres={"target": about.get(TAUGHT, about.get("target", 0.0))})
     return trained.support(source) if len(trained.codes) else None
 
 

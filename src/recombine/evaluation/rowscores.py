@@ -38,7 +38,7 @@ class Meant:
     positive: str | None = None
     guessed: bool = False
     centres: Centres = field(default_factory=dict)
-    """What the sums of the truth (`target`) and of the rows' scores (`score`) were taken about."""
+    """What the sums of the tested truth (`target`), the training side's (`taught`) and the `score`s are taken about."""
 
 
 @dataclass(frozen=True)
