@@ -55,6 +55,18 @@ def digits(text: str) -> Support:
     return support_of([[int(digit) for digit in word] for word in text.split()])
 
 
+def doubling(steps: int) -> list[tuple[int, int, int]]:
+    """Differences that double from value to value: the leverage of the last is about 4 to the number of steps.
+
+    A fresh value of the last factor ties two sums of the others together: first a_i = b_i, then a_i+1 = a_i + b_i.
+    """
+    rows, fresh = [(0, 0, 0), (1, 0, 0)], 1
+    for i in range(1, steps):
+        rows += [(i, 0, fresh), (0, i, fresh), (i + 1, 0, fresh + 1), (i, i, fresh + 1)]
+        fresh += 2
+    return rows
+
+
 def every(sizes: Sequence[int]) -> np.ndarray:
     """The whole space, listed: only for small ones."""
     return np.array(list(itertools.product(*map(range, sizes))), dtype=np.int32)

@@ -13,7 +13,7 @@ from recombine.auditing import sparse_solver
 from recombine.auditing.determinacy import determinacy
 from recombine.auditing.leverage import Leverage
 from tests.auditing.test_determinacy import DIGIT_PAIRS
-from tests.tables import brute_leverage, digits, every, one_hot, support_of, supports
+from tests.tables import brute_leverage, digits, doubling, every, one_hot, support_of, supports
 
 
 def leverages(support) -> dict[str, float]:
@@ -195,18 +195,6 @@ def test_weeks_of_2500_products_equal_the_sum_over_links() -> None:
     nearer = Leverage(support, determinacy(support)).of(asked - np.array([0, 100], dtype=np.int32))
     np.testing.assert_allclose(found[1:], found[1], rtol=1e-9)  # wherever in the band it starts
     np.testing.assert_allclose(found - nearer, 100 / 5, rtol=1e-9)
-
-
-def doubling(steps: int) -> list[tuple[int, int, int]]:
-    """Differences that double from value to value: the leverage of the last is about 4 to the number of steps.
-
-    A fresh value of the last factor ties two sums of the others together: first a_i = b_i, then a_i+1 = a_i + b_i.
-    """
-    rows, fresh = [(0, 0, 0), (1, 0, 0)], 1
-    for i in range(1, steps):
-        rows += [(i, 0, fresh), (0, i, fresh), (i + 1, 0, fresh + 1), (i, i, fresh + 1)]
-        fresh += 2
-    return rows
 
 
 def exact(support, asked: tuple[int, ...]) -> float:

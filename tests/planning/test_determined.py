@@ -1,5 +1,7 @@
 """The goal "determined": as few combinations as can be, as cheap as can be, counted exactly along the way."""
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -228,3 +230,27 @@ def test_an_order_buys_most_first() -> None:
     rows = [[0, 0], [0, 1], [1, 0], [2, 2], [2, 3], [3, 2], [3, 3], [4, 4]]
     plan = recombine.plan(support_of(rows))
     assert [line.gain for line in plan.lines] == sorted((line.gain for line in plan.lines), reverse=True)
+
+
+@pytest.mark.parametrize(("islands", "factors"), [(60_000, 2), (1_500, 3)])
+def test_very_many_islands_are_planned_for_in_seconds(islands: int, factors: int) -> None:
+    """Each line joins one loose value; what lines buy was counted island by island, minutes of it."""
+    support = support_of(np.repeat(np.arange(islands)[:, None], factors, axis=1))
+    started = time.process_time()
+    plan = recombine.plan(support)
+    assert time.process_time() - started < 20
+    assert plan.reached
+    assert plan.needed.combinations == plan.table.num_rows == (islands - 1) * (factors - 1)
+    assert (plan.measure.today, plan.curve[-1].value) == (islands, float(islands) ** factors)
+    assert len(plan.curve) <= 201
+    assert len(recombine.plan_page(plan.record())) < 10**6
+
+
+@given(supports())
+def test_islands_without_anything_loose_are_counted_like_the_others(support) -> None:
+    """Several copies of a table that share no value: each adds as many as the table alone."""
+    sizes = np.array(support.space.sizes)
+    copies = support_of(
+        np.concatenate([support.codes + place * sizes for place in range(3)]), sizes=tuple((3 * sizes).tolist())
+    )
+    assert determinacy(copies).count() == 3 * determinacy(support).count()

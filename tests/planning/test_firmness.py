@@ -11,7 +11,7 @@ from recombine.planning.collectable import merged
 from recombine.planning.firmness import Firmness
 from tests.planning.test_determined import chosen
 from tests.planning.twins import possible, tables
-from tests.tables import brute_leverage, digits, every, support_of
+from tests.tables import brute_leverage, digits, doubling, every, support_of
 
 
 def worst_unseen(support, more) -> float:
@@ -100,3 +100,9 @@ def test_costs_are_weighed() -> None:
 def test_too_many_values_are_refused() -> None:
     with pytest.raises(TableError, match="the factors have 4,000 values together"):
         recombine.plan(support_of([[k, k] for k in range(2000)] + [[0, k] for k in range(2000)]), goal="leverage")
+
+
+def test_a_table_whose_leverages_lose_their_digits_is_refused() -> None:
+    """Differences that double from value to value: the worst leverage is 4 to the 24, and was given as less."""
+    with pytest.raises(TableError, match="cannot be computed to their last digits"):
+        recombine.plan(support_of(doubling(24)), goal="leverage")

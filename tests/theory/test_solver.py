@@ -548,3 +548,26 @@ def test_rows_of_a_table_in_any_order_give_the_same_prediction() -> None:
         tables.append(recombine.predict(support, ridge=0.1).table)
     assert tables[0].equals(tables[1])
     assert tables[0].equals(tables[2])
+
+
+def chained(length: int) -> tuple[Support, np.ndarray]:
+    """One long chain of values, and the effects that its answers are sums of."""
+    codes = np.array([(i, i) for i in range(length)] + [(i, i + 1) for i in range(length - 1)])
+    effects = np.cumsum(np.random.default_rng(0).normal(size=(2, length)), axis=1)
+    return numbers(codes, effects[0, codes[:, 0]] + effects[1, codes[:, 1]]), effects
+
+
+def test_the_limit_along_a_chain() -> None:
+    support, effects = chained(400)
+    asked = np.array([(0, 399), (399, 0), (5, 200)], dtype=np.int32)
+    weights = (0.0, 1.0, 1.0, 0.0)
+    duals = squared(support, weights, Penalty(0.0), support.target.mean[:, None])
+    scores = Fitted.of(support, weights, duals).scores(asked)[:, 0]
+    np.testing.assert_allclose(scores, effects[0, asked[:, 0]] + effects[1, asked[:, 1]], rtol=1e-4)
+
+
+def test_a_limit_that_is_not_reached_is_no_answer() -> None:
+    """It was fitted 15 away from the answers that it was fitted to, silently."""
+    support, _ = chained(2_000)
+    with pytest.raises(TableError, match="the prediction was not solved"):
+        squared(support, (0.0, 1.0, 1.0, 0.0), Penalty(0.0), support.target.mean[:, None])

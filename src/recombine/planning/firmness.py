@@ -26,6 +26,7 @@ LISTED = 3 * 10**5
 DEFAULT_BUDGET = 50.0
 _DRAWN = 20_000
 _LARGEST_INVERSE = 3_000
+_WORST_CONDITION = 1e11
 _TRIED = 12
 _NOISE = 1e-9  # what lies below is the arithmetic's
 
@@ -85,7 +86,11 @@ def _inverse(rows: Ints, total: int, found: Determinacy) -> Numbers:
         for other in rows.T:
             np.add.at(gram, (one, other), 1.0)
     if found.deficit:
-        return np.asarray(np.linalg.pinv(gram, rcond=1e-11, hermitian=True))
+        values, vectors = np.linalg.eigh(gram)
+        kept = values > values[-1] / _WORST_CONDITION
+        if int(kept.sum()) != found.rank:  # what rounding would cut off is determined, if hardly
+            raise _uneven()
+        return np.asarray((vectors[:, kept] / values[kept]) @ vectors[:, kept].T)
     # the open directions shift one factor against another within an island, and the values never seen: close them
     islands = np.concatenate(found.islands)
     factor = np.repeat(np.arange(len(found.islands)), [len(island) for island in found.islands])
@@ -96,7 +101,18 @@ def _inverse(rows: Ints, total: int, found: Determinacy) -> Numbers:
     closed = np.stack(shifts, axis=1)
     gram += closed @ closed.T * (np.trace(gram) / total**2 + 1e-3)
     gram[np.diag_indices(total)] += islands < 0
-    return np.asarray(np.linalg.inv(gram))
+    inverse = np.asarray(np.linalg.inv(gram))
+    if not np.abs(gram).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max() <= _WORST_CONDITION:
+        raise _uneven()
+    return inverse
+
+
+def _uneven() -> TableError:
+    return TableError(
+        "the leverages of this table cannot be computed to their last digits",
+        why="some differences between values are fixed by the seen combinations only through very long detours",
+        instead="take goal='determined' or 'pairs', plan for fewer factors, or leave out values that hardly occur",
+    )
 
 
 def firmness(

@@ -26,8 +26,10 @@ SMALL = 300
 LARGEST_MATRIX = 6_000
 MANY_SETS = 60
 """With more sets of factors than this (six factors and more) a matrix stays the quicker way for longer."""
-_LIMIT = 1e-6
+_LIMITS = (1e-6, 1e-9)
 _LIMIT_STEPS = 6
+_ENOUGH = 1e-6
+_ROUNDING = 1e-8  # of the answers: smaller steps towards the limit are rounding, over a small penalty
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +83,10 @@ def _solve(support: Support, weights: Weights, penalty: Penalty, answers: Number
         )
     if penalty.typical == 0:
         return _limit(support, weights, answers, tolerance)
+    return _penalised(support, weights, penalty, answers, tolerance)
+
+
+def _penalised(support: Support, weights: Weights, penalty: Penalty, answers: Numbers, tolerance: float) -> Duals:
     if len(weights) == 4 and eliminable(support):
         return _by_elimination(support, weights, penalty, answers)
     return _by_iteration(support, weights, penalty, answers, tolerance)
@@ -118,17 +124,24 @@ def _by_iteration(support: Support, weights: Weights, penalty: Penalty, answers:
 def _limit(support: Support, weights: Weights, answers: Numbers, tolerance: float) -> Duals:
     """No penalty at all is the limit of a small one: solve with it, and again for what it left, until little is left.
 
-    Each round shrinks what the penalty held back by penalty / (penalty + eigenvalue) in every direction.
+    Each round shrinks what the penalty held back by penalty / (penalty + eigenvalue) in every direction. Where that is
+    slow, as along a chain of values, the penalty is lowered; where it does not end even so, the residual says it.
     """
     design = Design.of(support, weights)
-    penalty = Penalty(_LIMIT * sum(weights[1:]))
+    whole = solver.System(design, Penalty(1.0))
     total, missing = np.zeros_like(answers), answers
-    for _ in range(_LIMIT_STEPS):
-        step = _by_iteration(support, weights, penalty, missing, tolerance).weights
-        total = total + step
-        lower = np.stack([solver.System(design, Penalty(1.0)).kernel(one) - one for one in total.T], axis=1)
-        left, before = answers - lower, missing
-        missing = left
-        if np.linalg.norm(left - before) <= tolerance * np.linalg.norm(answers):
+    norm = max(float(np.linalg.norm(answers)), 1e-300)
+    left, step = np.inf, np.inf
+    for limit in _LIMITS:
+        penalty = Penalty(limit * sum(weights[1:]))
+        for _ in range(_LIMIT_STEPS):
+            total = total + _penalised(support, weights, penalty, missing, tolerance).weights
+            before, missing = missing, answers - np.stack([whole.kernel(one) - one for one in total.T], axis=1)
+            last, step = step, float(np.linalg.norm(missing - before)) / norm
+            if step <= max(tolerance, _ROUNDING):
+                return Duals(total, np.zeros(answers.shape[1]), step, 0)
+            # steps shrink like a geometric series: what all the rest of them would still add
+            left = step / max(1 - step / last, 1e-3)
+        if left <= _ENOUGH:
             break
-    return Duals(total, np.zeros(answers.shape[1]), 0.0, 0)
+    return Duals(total, np.zeros(answers.shape[1]), left, 0)
