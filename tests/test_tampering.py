@@ -306,6 +306,7 @@ def test_a_link_that_leads_out_of_the_folder_is_refused(tmp_path: Path, folder: 
 
 def test_a_folder_may_be_reached_through_a_link(tmp_path: Path, folder: Path) -> None:
     (tmp_path / "link").symlink_to(folder)
+    before = recombine.Audit.load(folder)
     (folder / "values.parquet").rename(folder / "kept.parquet")
     (folder / "values.parquet").symlink_to("kept.parquet")
-    assert recombine.Audit.load(tmp_path / "link") == an_audit(tmp_path)
+    assert recombine.Audit.load(tmp_path / "link") == before

@@ -39,7 +39,7 @@ def place_beside(table: Path) -> Path:
     'shoes.split.json'
     """
     name = table.name
-    return table.with_name(name[: len(name) - len(ending(table))] + ENDING)
+    return table.parent / (name[: len(name) - len(ending(table))] + ENDING)
 
 
 def options_for(path: Path, column: str) -> str:
@@ -63,7 +63,7 @@ def check_free(path: Path, source: Any, note: Path, *, force: bool) -> None:
         raise OutputError(
             f"'{path}' is the table that is to be split",
             why="writing there would replace it, or be read with it the next time",
-            instead=f"name another file: '{path.with_name(path.name.split('.')[0] + '-split' + ending(path))}'",
+            instead=f"name another file: '{path.parent / (path.name.split('.')[0] + '-split' + ending(path))}'",
         )
     check_place(path)
     there = [one for one in (path, note) if os.path.lexists(one)]

@@ -18,7 +18,6 @@ from recombine.factors.engine import Progress, run, sniffing_again
 from recombine.factors.question import Question, Where
 from recombine.factors.sources import Source, unreadable
 from recombine.files import explained, recover, staged
-from recombine.overwriting import check_place
 from recombine.records import Provenance
 from recombine.splits.assignment import SEEN
 from recombine.splits.splitter import Splitter
@@ -66,8 +65,6 @@ def write_split(  # noqa: PLR0913 - each is one plain question, and all but thre
     path = Path(out).expanduser()
     named = column or ("fold" if hasattr(splitter, "fold_of_each") else "split")
     _check_settings(splitter, fold, seen_share)
-    check_place(path)
-    file = _file_name(path)
     how = destination.options_for(path, named)
     note = destination.place_beside(path)
     recover(path)
@@ -76,6 +73,7 @@ def write_split(  # noqa: PLR0913 - each is one plain question, and all but thre
         destination.check_free(path, source, note, force=force)
 
     check()
+    file = _file_name(path)
     question = _question(splitter, where)
     order = _Order(splitter, fold, file, named, how, seen_share, id, seed, command)
 
