@@ -26,7 +26,8 @@ from recombine.errors import RecombineError, RecordError
 
 SEAL = "sha256"
 _MOST_BITS = 4_096  # of a whole number: far above any count, far below what Python refuses to write out
-_LONGEST_NAME = 255
+LONGEST_NAME = 255
+"""Bytes that the name of a file may have, on every file system that is in use."""
 _LONGEST_SHOWN = 60
 _REFUSALS = (
     ArithmeticError,
@@ -62,7 +63,7 @@ class FileName(str):
 
     def __new__(cls, name: str) -> "FileName":
         """Refuse what is empty or hidden, a drive, or more than one component."""
-        if not name or len(name.encode("utf-8", "replace")) > _LONGEST_NAME or _LEADS_ELSEWHERE.search(name):
+        if not name or len(name.encode("utf-8", "replace")) > LONGEST_NAME or _LEADS_ELSEWHERE.search(name):
             raise MalformedError(f"{shown(name)} cannot be the name of a file beside it")
         return super().__new__(cls, name)
 

@@ -138,11 +138,11 @@ class _Lines:
         shift = self.meant.centres.get("score", 0.0)
         if "total" in self.table.column_names:
             total, squares = groups.total(self.column("total")), groups.total(self.column("squares"))
-            total = total + shift * groups.total(self.rows)
         else:
             right = found["count"] * (found["truth"] == found["said"])
             total = squares = totals(found["combination"], right, groups.size)
         _check_range(total, squares, f"the scores of {self.asked.prediction or self.asked.own_score!r} are")
+        total = total + shift * groups.total(self.rows)  # 0 for labels, whose answers are right or wrong
         found |= {"total": total, "squares": squares, "shift": shift, "prediction_total": None}
         if self.kind == "number":
             away = self.meant.centres["target"] * groups.total(self.rows)

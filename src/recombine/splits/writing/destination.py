@@ -63,7 +63,7 @@ def check_free(path: Path, source: Any, note: Path, *, force: bool) -> None:
         raise OutputError(
             f"'{path}' is the table that is to be split",
             why="writing there would replace it, or be read with it the next time",
-            instead=f"name another file: '{path.parent / (path.name.split('.')[0] + '-split' + ending(path))}'",
+            instead=f"name another file: '{_free_name(path)}'",
         )
     check_place(path)
     there = [one for one in (path, note) if os.path.lexists(one)]
@@ -83,6 +83,10 @@ def check_free(path: Path, source: Any, note: Path, *, force: bool) -> None:
             instead="name a folder that does not exist yet",
         )
     _refuse_foreign_note(note, path)
+
+
+def _free_name(path: Path) -> Path:
+    return path.parent / f"{path.name.split('.')[0] or 'table'}-split{ending(path)}"
 
 
 def _refuse_foreign_note(note: Path, path: Path) -> None:

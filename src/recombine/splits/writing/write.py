@@ -4,6 +4,8 @@ The combinations are counted with one GROUP BY, a splitter decides over them in 
 DuckDB writes every row with its side. Rows of other engines are fetched once, into a file that goes away.
 """
 
+import errno
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +14,12 @@ import duckdb
 import ibis
 import pyarrow as pa
 
-from recombine.decoding import FileName
+from recombine.decoding import LONGEST_NAME, FileName
 from recombine.errors import OutputError, SettingError, TableError
 from recombine.factors.engine import Progress, run, sniffing_again
 from recombine.factors.question import Question, Where
 from recombine.factors.sources import Source, unreadable
-from recombine.files import explained, recover, staged
+from recombine.files import cannot_write, explained, recover, staged
 from recombine.records import Provenance
 from recombine.splits.assignment import SEEN
 from recombine.splits.splitter import Splitter
@@ -152,6 +154,8 @@ def _file_name(path: Path) -> FileName:
     try:
         return FileName(path.name)
     except ValueError as error:
+        if len(os.fsencode(path.name)) > LONGEST_NAME:
+            raise cannot_write(path, OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))) from error
         raise SettingError(
             f"out='{path}'",
             why="its manifest would name a file that is hidden, or that lies in another folder on some systems",
