@@ -141,7 +141,12 @@ class _Lines:
         else:
             right = found["count"] * (found["truth"] == found["said"])
             total = squares = totals(found["combination"], right, groups.size)
-        _check_range(total, squares, f"the scores of {self.asked.prediction or self.asked.own_score!r} are")
+        _check_range(
+            groups.total(self.rows),
+            total,
+            squares,
+            f"the scores of {self.asked.prediction or self.asked.own_score!r} are",
+        )
         total = total + shift * groups.total(self.rows)  # 0 for labels, whose answers are right or wrong
         found |= {"total": total, "squares": squares, "shift": shift, "prediction_total": None}
         if self.kind == "number":
@@ -184,7 +189,7 @@ class _Lines:
             count, total, squares = (
                 self.groups.total(self.column(f"target_{part}")) for part in ("count", "total", "squares")
             )
-            _check_range(total, squares, f"the target {name!r} holds numbers that are")
+            _check_range(count, total, squares, f"the target {name!r} holds numbers that are")
             shift = self.meant.centres["target"]
             return NumberTarget(name, count, total, squares, shift) if count.any() else None
         return None
@@ -281,8 +286,8 @@ def _subject(fault: int, asked: Asked) -> str:
     return f"the prediction {named!r}" if isinstance(named, str) else f"one of {listing(list((named or {}).values()))}"
 
 
-def _check_range(total: Numbers, squares: Numbers, subject: str) -> None:
-    fault = out_of_range(total, squares)
+def _check_range(count: Numbers, total: Numbers, squares: Numbers, subject: str) -> None:
+    fault = out_of_range(count, total, squares)
     if fault is not None:
         raise ColumnError(
             f"{subject} {fault}",

@@ -259,7 +259,7 @@ def _target(
             for name in ("target_count", "target_total", "target_squares")
         ]
         count, total, squares = sums
-        fault = out_of_range(total, squares)
+        fault = out_of_range(count, total, squares)
         if fault is not None:
             raise ColumnError(
                 f"the target {question.target!r} holds numbers that are {fault}",

@@ -32,7 +32,7 @@ _TOLERATED = 1_000.0
 _WHOLE = 2.0**52
 """From here on a float64 cannot tell every whole number from the next."""
 
-_LEAST_SQUARES, _MOST_SQUARES = 1e-150, 1e150  # in between, squares of the squares keep their digits too
+_SMALLEST, _LARGEST = 1e-75, 1e75  # in between, squares of the squares keep their digits too
 
 
 def pilots(table: Any, numbers: Mapping[str, Any], backend: Any) -> Centres:
@@ -108,18 +108,20 @@ def better(count: Numbers, total: Numbers, squares: Numbers, centre: float) -> f
     return centre + off if abs(off) > _TOLERATED * math.sqrt(variance) else None
 
 
-def out_of_range(total: Numbers, squares: Numbers) -> str | None:
+def out_of_range(count: Numbers, total: Numbers, squares: Numbers) -> str | None:
     """Why numbers with these sums cannot be computed with, if so: their squares overflow, or vanish.
 
     Within the range, everything scales: numbers in another unit give the same answers in that unit.
 
-    >>> out_of_range(np.array([1e-200]), np.array([0.0])), out_of_range(np.array([1.0]), np.array([1.0]))
+    >>> one = np.ones(1)
+    >>> out_of_range(one, 1e-200 * one, 0 * one), out_of_range(one, one, one)
     ('so small that their squares vanish', None)
     """
-    with np.errstate(over="ignore"):
-        whole = float(np.sum(squares))
-    if not (np.isfinite(total).all() and whole <= _MOST_SQUARES):
+    held = count > 0
+    if not (np.isfinite(total).all() and np.isfinite(squares).all()):
         return "infinite, or so large that their squares are"
-    if total.any() and whole < _LEAST_SQUARES:
+    if (squares[held] / count[held]).max(initial=0.0) > _LARGEST**2:
+        return "infinite, or so large that their squares are"
+    if 0 < np.abs(total[held] / count[held]).max(initial=0.0) < _SMALLEST:
         return "so small that their squares vanish"
     return None
