@@ -204,7 +204,8 @@ def _ask(table: Any, asked: Asked, backend: Any, beside: tuple[Beside, ...], cen
     centres = {**_pilots(table, asked, meant, backend, ok, test, own), **centres}
     if own.score is not None:
         apart = own.score - centres["score"]
-        summed = (ok.ifelse(part, 0.0).sum() for part in (1.0, apart, apart * apart))
+        # whole numbers are counted: a sum of written fractions is a decimal in some engines
+        summed = (ok.ifelse(1, 0).sum(), *(ok.ifelse(part, 0.0).sum() for part in (apart, apart * apart)))
         sums |= dict(zip(_SCORE_SUMS, summed, strict=True))
     if meant.kind == "label":
         by |= {"truth": clean(table[asked.target], backend), "said": test.ifelse(own.said, ibis.null(own.said.type()))}
