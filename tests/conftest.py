@@ -1,6 +1,7 @@
 """What every test may ask for: the shared data, a real PostgreSQL, Spark, S3 server and MLflow server."""
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -18,6 +19,10 @@ settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 _IN_CI = os.environ.get("CI") == "true"
+
+# A shell's background job ignores Ctrl-C, and so would every command that the tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _data_folder() -> Path:

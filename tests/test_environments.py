@@ -16,9 +16,9 @@ import pytest
 ASK = "--factors material,garment"
 VERBS = {
     "demo": "demo --force",
-    "audit": f"audit products.csv {ASK} --target label --report audit.html --out audit",
-    "predict": f"predict products.csv {ASK} --target label --backtest --out prediction",
-    "plan": f"plan products.csv {ASK} --budget 3 --out plan",
+    "audit": f"audit products.csv {ASK} --target label --report audit.html --out audit --force",
+    "predict": f"predict products.csv {ASK} --target label --backtest --out prediction --force",
+    "plan": f"plan products.csv {ASK} --budget 3 --out plan --force",
     "split": f"split products.csv {ASK} --out again.csv --force",
     "lint": f"lint held.csv {ASK} --target label",
     "evaluate": f"evaluate held.csv {ASK} --target label --prediction said --split split --no-causes",

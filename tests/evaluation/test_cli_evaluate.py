@@ -153,4 +153,4 @@ def test_an_interrupt_ends_in_130(folder):
 
 def test_a_condition_that_nothing_fulfils(folder):
     with pytest.raises(TableError, match="holds no rows that fulfil `where`"):
-        raise run(*SPLIT, "--where", "1 = 0").exception
+        raise run(*ASK, "--where", "1 = 0").exception

@@ -95,9 +95,9 @@ def _spec(of: Any, thing: Any, shown: Any, *, named: bool) -> dict[str, Any]:
 def described(thing: Any) -> dict[str, Any]:
     """Something of the user's own: where it is defined, and its settings as they are written.
 
-    >>> from recombine.catalogue import Catalogue
-    >>> described(Catalogue("factor", {}))
-    {'name': 'recombine.catalogue.Catalogue', 'kind': "'factor'", 'entries': '{}'}
+    >>> from recombine.tasks.task import Range
+    >>> described(Range("x", bins=2))["bins"]
+    '2'
     """
     name = {"name": f"{type(thing).__module__}.{type(thing).__qualname__}"}
     if not is_dataclass(thing):
