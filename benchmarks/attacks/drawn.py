@@ -8,8 +8,8 @@ from typing import Any, Literal
 Kind = Literal["label", "number"]
 SHIFTS = (0.0, 0.0, 1e3, 1e6, 1e7, 1e8)
 """What is added to a target whose spread is about 1: sums of squares lose twice as many digits."""
-SCALES = (1.0, 1.0, 1.0, 1e-9, 1e9, 1e-100, 1e100)
-EXTREMES = (1e-200, 1e-320, 1e200, 1e308)
+SCALES = (1.0, 1.0, 1.0, 1e-9, 1e9, 1e-60, 1e60)
+EXTREMES = (1e-100, 1e-200, 1e-320, 1e100, 1e200, 1e308)
 _STEP = 2.0**-10  # answers are whole multiples of it, so that none of them is rounded when it is shifted
 
 

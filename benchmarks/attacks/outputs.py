@@ -153,7 +153,8 @@ def _compare(
     said = " ".join(words)
     changed = [name for name in before if before[name] != after.get(name)]
     for name in changed:
-        allowed = code != 2 and (forced or _page_again(scene, name)) and _replaceable(scene, name, targets)
+        again = _page_again(scene, name) and _below(scene, name, targets)
+        allowed = code != 2 and (again or (forced and _replaceable(scene, name, targets)))
         if not case.expect(allowed, f"{said} (exit {code}) {_did(after, name)} {name}"):
             return
     hidden = [name for name in after if name not in before and any(p.startswith(".") for p in Path(name).parts)]
@@ -164,7 +165,7 @@ def _compare(
     case.expect(code != 2 or not new, f"{said} was refused, but wrote {new[:2]}")
     if code in (0, 3, 4):
         for target in targets:
-            case.expect(target.exists(), f"{said} ended with {code}, and nothing is at {target.name}")
+            case.expect(target.resolve().exists(), f"{said} ended with {code}, and nothing is at {target.name}")
 
 
 def _page_again(scene: _Scene, name: str) -> bool:

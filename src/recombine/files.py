@@ -49,10 +49,23 @@ _TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
 
 def write_text(path: str | Path, text: str, *, force: bool = True) -> Path:
     """Write a text file beside its place, then move it there; with `force=False` only where nothing stands yet."""
-    target = Path(path)
+    target = place_of(path)
     with staged(target, force=force) as new, explained(target):
         (new / target.name).write_text(text, encoding="utf-8")
     return target
+
+
+def place_of(path: str | Path) -> Path:
+    """The place that a path means: with `..` in it, it may lead through a folder that is not there.
+
+    >>> place_of("lost/../saved").name, place_of("plain/saved")
+    ('saved', PosixPath('plain/saved'))
+    """
+    place = Path(path)
+    if ".." not in place.parts:
+        return place
+    resolved = Path(os.path.realpath(place.parent))
+    return Path(os.path.realpath(place)) if place.name == ".." else resolved / place.name
 
 
 @contextmanager

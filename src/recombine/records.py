@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from recombine._version import __version__
 from recombine.decoding import FileName, MalformedError, beside, decoding, parsed, revive, sealed, shown, unsealed
 from recombine.errors import RecordError
-from recombine.files import explained, staged
+from recombine.files import explained, place_of, staged
 from recombine.overwriting import RESULT_FILE, check_result_folder
 from recombine.redaction import redacted_words
 from recombine.words import json_text, known_numbers
@@ -130,7 +130,7 @@ def save(record: Record, folder: str | Path, *, force: bool = False) -> Path:
 @contextmanager
 def written_whole(folder: str | Path, kind: str, *, force: bool = False, inputs: Iterable[Any] = ()) -> Iterator[Path]:
     """A folder to write the files of a result into, which is moved to its place when all of them are there."""
-    target, read = Path(folder), tuple(inputs)
+    target, read = place_of(folder), tuple(inputs)
 
     def check() -> None:
         check_result_folder(target, kind, force=force, inputs=read)

@@ -7,7 +7,7 @@ from typing import Any
 
 from recombine.cli import options
 from recombine.errors import SettingError
-from recombine.files import recover
+from recombine.files import place_of, recover
 from recombine.overwriting import check_page, check_result_folder
 
 
@@ -24,6 +24,7 @@ def check(
 
     `inputs` is everything that the command reads; `domain` is written as an option is, and may name files.
     """
+    out, report = (None if given is None else place_of(given) for given in (out, report))
     read = [*inputs, *(part for part in domain if part.endswith(".json"))]
     options.check_page(report)
     if report is not None:

@@ -52,6 +52,7 @@ def outcomes_of(gathered: Gathered, asked: Asked, source: Provenance) -> Reading
     whole, left_out = _whole(lines, gathered, asked, side, rows)
     space, codes = encoded(lines.filter(pa.array(whole)), gathered.keys, asked.question)
     kept = _Lines(lines.filter(pa.array(whole)), codes, space, side[whole], rows[whole], gathered.meant, asked)
+    _refuse_lost_training(side, kept.side, gathered.source)
     tested = kept.where((kept.side == "test") & (kept.state == states.SCORED))
     if not len(tested.codes):
         raise TableError(
@@ -232,6 +233,16 @@ def _whole(lines: pa.Table, gathered: Gathered, asked: Asked, side: Any, rows: N
     }
     left_out = {reason: int(rows[mask].sum()) for reason, mask in reasons.items()}
     return whole, {reason: found for reason, found in left_out.items() if found}
+
+
+def _refuse_lost_training(side: Any, kept: Any, source: str) -> None:
+    """Training rows of which none can be used would make everything look as if nothing was known of training."""
+    if (side == "train").any() and not (kept == "train").any():
+        raise TableError(
+            f"no training row of '{source}' holds a whole combination",
+            why="each of them misses a factor, so that nothing can be told seen or unseen",
+            instead="repair these rows, or treat missing as a value: missing='value' (--missing value)",
+        )
 
 
 def _why_none(left_out: Mapping[str, int]) -> str:

@@ -343,7 +343,7 @@ def _read_or_none(files: Place, name: str) -> bytes | None:
 
 def _check_head(place: str, content: bytes) -> None:
     try:
-        head = json.loads(content)
+        head = parsed(content)
         kind, found = head["kind"], int(head["format"])
     except (ValueError, KeyError, TypeError):
         kind, found = None, 0

@@ -19,7 +19,7 @@ from recombine.errors import OutputError, SettingError, TableError
 from recombine.factors.engine import Progress, run, sniffing_again
 from recombine.factors.question import Question, Where
 from recombine.factors.sources import Source, unreadable
-from recombine.files import cannot_write, explained, recover, staged
+from recombine.files import cannot_write, explained, place_of, recover, staged
 from recombine.records import Provenance
 from recombine.splits.assignment import SEEN
 from recombine.splits.splitter import Splitter
@@ -64,7 +64,7 @@ def write_split(  # noqa: PLR0913 - each is one plain question, and all but thre
     >>> [(side.name, side.rows) for side in split.sides]
     [('train', 3), ('test', 1)]
     """
-    path = Path(out).expanduser()
+    path = place_of(Path(out).expanduser())
     named = column or ("fold" if hasattr(splitter, "fold_of_each") else "split")
     _check_settings(splitter, fold, seen_share)
     how = destination.options_for(path, named)
