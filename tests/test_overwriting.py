@@ -443,3 +443,11 @@ def test_rows_of_an_engine_may_be_written_to_any_name(folder) -> None:
     made = recombine.write_split(table, splitter=splitter, out="fetched.parquet")
     assert "split" in pq.read_schema("fetched.parquet").names
     assert made.rows == pq.read_metadata("fetched.parquet").num_rows
+
+
+def test_a_path_through_a_folder_that_is_not_there_means_the_place_it_ends_at(folder) -> None:
+    assert run("audit", "t.csv", *AB, "--out", "lost/../saved").exit_code == 0
+    assert saved_kind(folder / "saved") == "audit"
+    assert "already exists" in refused("audit", "t.csv", *AB, "--out", "lost/../saved", "--report", "page.html")
+    assert "is the table that is to be split" in refused("split", "t.csv", *AB, "--out", "lost/../t.csv", "--force")
+    assert not (folder / "lost").exists()

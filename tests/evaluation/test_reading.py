@@ -276,3 +276,15 @@ def test_a_database_gives_the_same(postgres):
 
 def test_public_names():
     assert recombine.evaluate is evaluate
+
+
+def test_training_of_which_no_row_can_be_used_is_not_taken_for_none() -> None:
+    rows = {
+        "a": [None, "x", "y", "x"],
+        "b": ["p", "p", "q", "q"],
+        "y": ["k", "k", "l", "l"],
+        "said": ["k", "k", "k", "l"],
+    }
+    table = rows | {"split": ["train", "test", "test", "test"]}
+    with pytest.raises(TableError, match=r"no training row of .* holds a whole combination"):
+        evaluate(table, factors=["a", "b"], target="y", prediction="said", split="split")

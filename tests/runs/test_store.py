@@ -391,3 +391,10 @@ def test_a_run_that_another_writer_put_there_meanwhile_stays(store):
     store.put(run(0))
     store.files._clear(target, "record.json")
     assert store.get(run(0).key) == run(0)
+
+
+def test_a_head_that_is_nested_without_end_is_no_store(tmp_path):
+    Store.open(tmp_path / "store")
+    (tmp_path / "store" / "store.json").write_text("[" * 100_000)
+    with pytest.raises(RecordError, match="is not a run store"):
+        Store.open(tmp_path / "store")
