@@ -22,7 +22,7 @@ RESULT_FILE = "record.json"
 KINDS = frozenset({"audit", "evaluation", "lint", "plan", "prediction", "run", "split"})
 """The kinds of results that can be saved."""
 PAGE_MARK = '<meta name="generator" content="recombine">'
-"""What stands in the head of every page that we draw."""
+"""What stands in the head of every page that we draw (`report/assets/frame.html.j2`)."""
 _BEGINNING = 4_096
 STORE_FILE, STORE_KIND = "store.json", "recombine run store"
 """The file that makes a folder a run store, and what it says."""

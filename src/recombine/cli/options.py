@@ -28,7 +28,7 @@ def _cells(written: str) -> list[str]:
     except csv.Error as error:
         raise SettingError(
             f"cannot tell the names in {written!r}",
-            why="a name with a line break in it is not clear where it ends",
+            why="it is not clear where a name with a line break in it ends",
             instead="put such a name in double quotes",
         ) from error
 

@@ -26,7 +26,9 @@ Weight = Annotated[str | None, typer.Option(help="The column that says how many 
 Missing = Annotated[str, typer.Option(help="Rows that miss a factor: 'leave out', or keep missing as a 'value'.")]
 TableName = Annotated[str | None, typer.Option(help="The table, where the source is a database.")]
 Report = Annotated[Path | None, typer.Option("--report", "-r", help="Write a page to look at: FILE.html.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace what --out names, if it is a saved result of this kind.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace what --out names, if it is a saved result of this kind, and any page.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
