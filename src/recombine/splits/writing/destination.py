@@ -1,11 +1,11 @@
 """Where a split table is written: the kind by the name's ending, and what may be replaced there."""
 
-import json
 import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from recombine.decoding import parsed
 from recombine.errors import OutputError, SettingError
 from recombine.files import already_exists
 from recombine.overwriting import check_place, input_at
@@ -126,7 +126,7 @@ def _is_split_folder(path: Path, note: Path) -> bool:
 def _content(note: Path) -> dict[str, Any]:
     """What a manifest says; nothing if it is not one."""
     try:
-        content = json.loads(note.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        content = parsed(note.read_bytes())
+    except (OSError, ValueError):
         return {}
-    return content if isinstance(content, dict) and content.get("kind") == "split" else {}
+    return content if content.get("kind") == "split" else {}
