@@ -20,8 +20,6 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-import pyarrow as pa
-
 from recombine.errors import RecombineError, RecordError
 
 SEAL = "sha256"
@@ -29,18 +27,6 @@ _MOST_BITS = 4_096  # of a whole number: far above any count, far below what Pyt
 LONGEST_NAME = 255
 """Bytes that the name of a file may have, on every file system that is in use."""
 _LONGEST_SHOWN = 60
-_REFUSALS = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    OSError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    pa.ArrowException,
-    RecombineError,
-)
 _LEADS_ELSEWHERE = re.compile(r"[/\\\x00-\x1f\x7f]|^\.|^[A-Za-z]:")
 
 
@@ -138,8 +124,26 @@ def decoding(what: str, *, instead: str) -> Iterator[None]:
         yield
     except RecordError:
         raise
-    except _REFUSALS as error:
+    except _refusals() as error:
         raise RecordError(what, why=_reason(error), instead=instead) from error
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """What reading a damaged file may raise. Arrow is imported here: the command's help must not wait for it."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    return (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        MemoryError,
+        OSError,
+        RecursionError,
+        TypeError,
+        ValueError,
+        pa.ArrowException,
+        RecombineError,
+    )
 
 
 def revive(kind: Any, plain: Any, *, at: str = "it") -> Any:
