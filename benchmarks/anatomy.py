@@ -18,8 +18,8 @@ import numpy as np
 import measure
 from recombine.evaluation.causes.anatomy import Anatomy, anatomy
 from recombine.evaluation.outcomes import Outcomes, Score
-from recombine.factors.space import Factor, Space
-from recombine.factors.support import LabelTarget, Support
+from recombine.tables.space import Factor, Space
+from recombine.tables.support import LabelTarget, Support
 
 KNOWS = 0.5
 PLANTED = {

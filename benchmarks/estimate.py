@@ -19,7 +19,7 @@ import numpy as np
 
 import measure
 from recombine import Factor, Space, Support
-from recombine.factors.support import NumberTarget
+from recombine.tables.support import NumberTarget
 from recombine.theory.estimation import parts as module
 from recombine.theory.estimation.estimate import MOST, estimate
 

@@ -112,8 +112,8 @@ def ours_by_group(path: Path) -> Callable[[], dict[tuple[str, ...], float]]:
     from recombine.evaluation.asked import Asked
     from recombine.evaluation.gathering import gather
     from recombine.evaluation.reading import outcomes_of
-    from recombine.factors.question import Question
     from recombine.records import Provenance
+    from recombine.tables.question import Question
 
     def work() -> dict[tuple[str, ...], float]:
         asked = Asked(question=Question(factors=tuple(FACTORS), target="y"), prediction="said", split="split")

@@ -21,8 +21,8 @@ import measure
 
 def member_of(task: Any, model: Any, **recipe: Any) -> Any:
     """A run that is ready to be trained."""
-    from recombine.training.member import Member
-    from recombine.training.plan import jobs
+    from recombine.lab.training.member import Member
+    from recombine.lab.training.plan import jobs
 
     common = {"batch": by.BATCH, "samples": by.SAMPLES, "evaluations": 1, "test_samples": 2}
     member = Member(jobs(task, "everything", model, common | recipe, (0,), named=False)[0])
@@ -34,8 +34,8 @@ def bare(task: Any, model: Any, steps: int) -> float:
     """Seconds a step, with batches at hand."""
     import torch
 
-    from recombine.training.alone import Alone
-    from recombine.training.examples import feed_of
+    from recombine.lab.training.alone import Alone
+    from recombine.lab.training.examples import feed_of
 
     member = member_of(task, model, steps=steps)
     feed = feed_of([member.examples], stacked=False)
@@ -53,9 +53,9 @@ def bare(task: Any, model: Any, steps: int) -> float:
 
 def around(task: Any, model: Any, steps: int, **recipe: Any) -> float:
     """Seconds a step of the loop whose update does nothing."""
-    from recombine.training.examples import feed_of
-    from recombine.training.learner import Learner
-    from recombine.training.loop import Loop, Surroundings
+    from recombine.lab.training.examples import feed_of
+    from recombine.lab.training.learner import Learner
+    from recombine.lab.training.loop import Loop, Surroundings
 
     member = member_of(task, model, steps=steps, **recipe)
     module = member.start()

@@ -27,7 +27,7 @@ import yaml
 import measure
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the cluster that can be killed stands with the tests
-from tests.sweeps.machines import Machines, machines, wait_for
+from tests.lab.sweeps.machines import Machines, machines, wait_for
 
 COMMAND = [sys.executable, "-c", "from recombine.cli import main; main()", "sweep", "sweep.yaml"]
 DISK_MIB = 64
@@ -151,8 +151,8 @@ def two_at_once(scene: Scene, address: str) -> None:
 
 def differing(scene: Scene) -> dict[str, int]:
     """What is wrong with the runs, counted."""
-    from recombine.runs.store import Store
-    from recombine.training.fit import fit
+    from recombine.lab.runs.store import Store
+    from recombine.lab.training.fit import fit
 
     store = Store.open(scene.store)
     alone = fit(*PARTS.values(), seeds=range(scene.runs), progress=False)

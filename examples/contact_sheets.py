@@ -17,23 +17,23 @@ import torch
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 
+from recombine.lab.tasks.bumps.stripes import Stripes
+from recombine.lab.tasks.bumps.task import Bumps
+from recombine.lab.tasks.conjunctions.addition import Addition
+from recombine.lab.tasks.conjunctions.context import ContextDependence
+from recombine.lab.tasks.conjunctions.corners import Invariance, PartialExposure
+from recombine.lab.tasks.conjunctions.task import ConjunctionTask
+from recombine.lab.tasks.conjunctions.transitive import TransitiveEquivalence, TransitiveOrdering
+from recombine.lab.tasks.digits.pairs import DigitPairs
+from recombine.lab.tasks.exposure import Exposure, Source, as_exposure
+from recombine.lab.tasks.odd_one_out import BROKEN, ProblemSet
+from recombine.lab.tasks.relations.task import Relations, Rule
+from recombine.lab.tasks.sprites.compositions import COMPOSITIONS
+from recombine.lab.tasks.sprites.supports import DiagonalBand, Orthogonal, Random
+from recombine.lab.tasks.sprites.task import Sprites
+from recombine.lab.tasks.toy import Toy
 from recombine.splits.corner import Corner
 from recombine.splits.donut import Donut
-from recombine.tasks.bumps.stripes import Stripes
-from recombine.tasks.bumps.task import Bumps
-from recombine.tasks.conjunctions.addition import Addition
-from recombine.tasks.conjunctions.context import ContextDependence
-from recombine.tasks.conjunctions.corners import Invariance, PartialExposure
-from recombine.tasks.conjunctions.task import ConjunctionTask
-from recombine.tasks.conjunctions.transitive import TransitiveEquivalence, TransitiveOrdering
-from recombine.tasks.digits.pairs import DigitPairs
-from recombine.tasks.exposure import Exposure, Source, as_exposure
-from recombine.tasks.odd_one_out import BROKEN, ProblemSet
-from recombine.tasks.relations.task import Relations, Rule
-from recombine.tasks.sprites.compositions import COMPOSITIONS
-from recombine.tasks.sprites.supports import DiagonalBand, Orthogonal, Random
-from recombine.tasks.sprites.task import Sprites
-from recombine.tasks.toy import Toy
 
 SHEETS = Path(__file__).parent / "sheets"
 GAP, MARGIN, LABEL = 8, 24, 230

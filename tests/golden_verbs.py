@@ -140,7 +140,6 @@ def main() -> None:
         sys.exit("the data sets are not here; set RECOMBINE_DATA to their folder")
     told = {f"{table.name} {verb}": measured(table, verb, folder) for table in TABLES for verb in VERBS}
     FILE.write_text(json.dumps(told, indent=0, sort_keys=True) + "\n", encoding="utf-8")
-    print({name: len(found) for name, found in told.items()})
 
 
 if __name__ == "__main__":

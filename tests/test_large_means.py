@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine import audit, evaluate, predict, read
-from recombine.factors import pilot
-from recombine.factors.support import NumberTarget, Support
+from recombine.tables import pilot
+from recombine.tables.support import NumberTarget, Support
 from recombine.theory.answers import answers
 from recombine.theory.estimation.estimate import estimate
 

@@ -65,7 +65,7 @@ def test_a_saved_result_loads_where_nothing_else_was_done(tmp_path) -> None:
 MISSING = """
 import sys
 sys.modules[{package!r}] = None
-import recombine
+import recombine, recombine.lab
 assert not hasattr({room}, {name!r})
 try:
     {room}.{name}
@@ -82,11 +82,11 @@ assert recombine.audit
 @pytest.mark.parametrize(
     ("package", "room", "name", "needs"),
     [
-        ("torch", "recombine", "fit", "PyTorch: pip install 'recombine[train]'"),
-        ("torch", "recombine.tasks", "Sprites", "PyTorch: pip install 'recombine[train]'"),
-        ("torch", "recombine.models", "MLP", "PyTorch: pip install 'recombine[train]'"),
-        ("yaml", "recombine", "sweep", "PyYAML: pip install 'recombine[sweep]'"),
-        ("torch", "recombine", "sweep", "PyTorch: pip install 'recombine[sweep]'"),
+        ("torch", "recombine.lab", "fit", "PyTorch: pip install 'recombine[train]'"),
+        ("torch", "recombine.lab.tasks", "Sprites", "PyTorch: pip install 'recombine[train]'"),
+        ("torch", "recombine.lab.models", "MLP", "PyTorch: pip install 'recombine[train]'"),
+        ("yaml", "recombine.lab", "sweep", "PyYAML: pip install 'recombine[sweep]'"),
+        ("torch", "recombine.lab", "sweep", "PyTorch: pip install 'recombine[sweep]'"),
     ],
 )
 def test_a_missing_extra_is_named(package: str, room: str, name: str, needs: str) -> None:

@@ -16,11 +16,11 @@ import recombine
 from recombine import overwriting, records
 from recombine.cli.app import app
 from recombine.errors import OutputError, RecombineError
+from recombine.lab.runs import store as run_store
+from recombine.lab.runs.store import Store, folder_of
 from recombine.overwriting import files_of, input_at, saved_kind
 from recombine.records import Provenance, Record
-from recombine.runs import store as run_store
-from recombine.runs.store import Store, folder_of
-from tests.runs.samples import run as a_run
+from tests.lab.runs.samples import run as a_run
 
 AB = ("--factors", "a,b")
 

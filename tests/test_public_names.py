@@ -23,15 +23,11 @@ PUBLIC = [
     "OrthogonalPlanes",
     "Plan",
     "Prediction",
-    "Recipe",
     "RecombineError",
-    "Run",
     "Salience",
     "Space",
     "Split",
-    "Store",
     "Support",
-    "SweepResult",
     "__version__",
     "audit",
     "audit_page",
@@ -40,16 +36,13 @@ PUBLIC = [
     "compound_divergence",
     "evaluate",
     "evaluation_page",
-    "fit",
+    "lab",
     "lint",
-    "models",
     "plan",
     "plan_page",
     "predict",
     "prediction_page",
     "read",
-    "sweep",
-    "tasks",
     "train_test_split",
     "write_split",
 ]
@@ -71,14 +64,20 @@ def test_a_verb_stays_a_verb_after_its_room_was_imported() -> None:
     assert callable(recombine.audit)
 
 
+def test_the_names_of_the_lab() -> None:
+    assert sorted(recombine.lab.__all__) == ["Recipe", "Run", "Store", "SweepResult", "fit", "models", "sweep", "tasks"]
+    for name in recombine.lab.__all__:
+        assert getattr(recombine.lab, name) is not None
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     assert not hasattr(recombine, "aduit")
 
 
 @pytest.mark.parametrize(("room", "catalogue"), [("tasks", "TASKS"), ("models", "MODELS")])
-def test_the_rooms_of_the_workshop_name_all_that_their_catalogue_holds(room: str, catalogue: str) -> None:
-    names = import_module(f"recombine.{room}").__all__
-    entries = getattr(import_module(f"recombine.{room}.catalogue"), catalogue).entries
+def test_the_rooms_of_the_lab_name_all_that_their_catalogue_holds(room: str, catalogue: str) -> None:
+    names = import_module(f"recombine.lab.{room}").__all__
+    entries = getattr(import_module(f"recombine.lab.{room}.catalogue"), catalogue).entries
     assert {place.partition(":")[2] for place in entries.values()} <= set(names)
     for name in names:
-        assert getattr(getattr(recombine, room), name).__name__ == name
+        assert getattr(getattr(recombine.lab, room), name).__name__ == name

@@ -13,7 +13,7 @@ import pytest
 from recombine import records
 from recombine.auditing import dependence
 from recombine.cli import options
-from recombine.runs.store import Store
+from recombine.lab.runs.store import Store
 from tests import planted_faults
 
 ROOT = Path(__file__).parents[1]

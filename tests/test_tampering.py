@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 import recombine
 from recombine import records
 from recombine.errors import RecombineError, RecordError, SettingError
+from recombine.lab.runs.run import Run
 from recombine.records import Record
-from recombine.runs.run import Run
 from recombine.splits.linting.linted import Lint
 from recombine.splits.writing import manifest
 from recombine.splits.writing.split import Split
 from tests import mutations
-from tests.runs.samples import run
+from tests.lab.runs.samples import run
 
 T = TypeVar("T")
 COLOURS, SHAPES, SIZES = ("red", "blue", "green"), ("disc", "cube", "ball"), ("s", "l")

@@ -58,7 +58,7 @@ def attack(case: Case) -> None:
 
 def _store(folder: Path) -> tuple[Path, list[str]]:
     """Three finished runs and a failure, made by hand: nothing is trained."""
-    from recombine.runs.store import Store
+    from recombine.lab.runs.store import Store
 
     shutil.copytree(original_store(), folder / "store")
     return folder / "store", sorted(Store.open(folder / "store").keys())
@@ -69,7 +69,7 @@ def original_store() -> Path:
     import atexit
     import tempfile
 
-    from recombine.runs.store import Store
+    from recombine.lab.runs.store import Store
 
     folder = Path(tempfile.mkdtemp(prefix="siege-store-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -80,9 +80,9 @@ def original_store() -> Path:
 
 
 def _run(seed: int) -> Any:
+    from recombine.lab.runs.configuration import Configuration
+    from recombine.lab.runs.run import Run
     from recombine.records import Provenance
-    from recombine.runs.configuration import Configuration
-    from recombine.runs.run import Run
 
     settings: dict[str, Any] = {
         "task": {"name": "addition", "values": 3},
@@ -191,7 +191,7 @@ def _resumed(case: Case) -> None:
 
 
 def _damaged(case: Case) -> bool:
-    from recombine.runs.store import Store
+    from recombine.lab.runs.store import Store
 
     store = Store.open(case.folder / "runs")
     return any(map(store.faults, store.keys()))

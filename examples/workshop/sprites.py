@@ -15,8 +15,8 @@ import pyarrow as pa
 from meeting import asked, audited, evaluated, show, swept
 
 import recombine
-from recombine.runs.run import Run
-from recombine.tasks import Orthogonal, Sprites
+from recombine.lab.runs.run import Run
+from recombine.lab.tasks import Orthogonal, Sprites
 
 FACTORS = ("scale0", "hue0", "scale1", "hue1")
 COLOURS = {"compositional": "#2a6f97", "monolithic": "#d1603d"}

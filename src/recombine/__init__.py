@@ -10,25 +10,18 @@ from recombine._version import __version__
 from recombine.extras import loaded
 
 if TYPE_CHECKING:
-    from recombine import models as models
-    from recombine import tasks as tasks
+    from recombine import lab as lab
     from recombine.auditing.audit import Audit as Audit
     from recombine.auditing.audit import audit as audit
     from recombine.errors import RecombineError as RecombineError
     from recombine.evaluation.evaluation import Evaluation as Evaluation
     from recombine.evaluation.evaluation import evaluate as evaluate
-    from recombine.factors.read import read as read
-    from recombine.factors.space import Factor as Factor
-    from recombine.factors.space import Space as Space
-    from recombine.factors.support import Support as Support
     from recombine.planning.plan import Plan as Plan
     from recombine.planning.plan import plan as plan
     from recombine.report.audit_page import audit_page as audit_page
     from recombine.report.evaluation_page import evaluation_page as evaluation_page
     from recombine.report.plan_page import plan_page as plan_page
     from recombine.report.prediction_page import prediction_page as prediction_page
-    from recombine.runs.run import Run as Run
-    from recombine.runs.store import Store as Store
     from recombine.splits.checker import check_split as check_split
     from recombine.splits.combinations import HoldOutCombinations as HoldOutCombinations
     from recombine.splits.conjunctions import HoldOutConjunctions as HoldOutConjunctions
@@ -45,15 +38,15 @@ if TYPE_CHECKING:
     from recombine.splits.train_test import train_test_split as train_test_split
     from recombine.splits.writing.split import Split as Split
     from recombine.splits.writing.write import write_split as write_split
-    from recombine.sweeps.sweep import SweepResult as SweepResult
-    from recombine.sweeps.sweep import sweep as sweep
+    from recombine.tables.read import read as read
+    from recombine.tables.space import Factor as Factor
+    from recombine.tables.space import Space as Space
+    from recombine.tables.support import Support as Support
     from recombine.theory.backtest import Backtest as Backtest
     from recombine.theory.backtest import backtest as backtest
     from recombine.theory.prediction import Prediction as Prediction
     from recombine.theory.prediction import predict as predict
     from recombine.theory.salience import Salience as Salience
-    from recombine.training.fit import fit as fit
-    from recombine.training.recipe import Recipe as Recipe
 
 _HOME = {
     "Audit": "recombine.auditing.audit",
@@ -65,22 +58,18 @@ _HOME = {
     "Diagonal": "recombine.splits.diagonal",
     "Donut": "recombine.splits.donut",
     "Evaluation": "recombine.evaluation.evaluation",
-    "Factor": "recombine.factors.space",
+    "Factor": "recombine.tables.space",
     "HoldOutCombinations": "recombine.splits.combinations",
     "HoldOutConjunctions": "recombine.splits.conjunctions",
     "Lint": "recombine.splits.linting.linted",
     "OrthogonalPlanes": "recombine.splits.planes",
     "Plan": "recombine.planning.plan",
     "Prediction": "recombine.theory.prediction",
-    "Recipe": "recombine.training.recipe",
     "RecombineError": "recombine.errors",
-    "Run": "recombine.runs.run",
     "Salience": "recombine.theory.salience",
-    "Space": "recombine.factors.space",
+    "Space": "recombine.tables.space",
     "Split": "recombine.splits.writing.split",
-    "Store": "recombine.runs.store",
-    "Support": "recombine.factors.support",
-    "SweepResult": "recombine.sweeps.sweep",
+    "Support": "recombine.tables.support",
     "audit": "recombine.auditing.audit",
     "audit_page": "recombine.report.audit_page",
     "backtest": "recombine.theory.backtest",
@@ -88,14 +77,12 @@ _HOME = {
     "compound_divergence": "recombine.splits.divergences.measure",
     "evaluate": "recombine.evaluation.evaluation",
     "evaluation_page": "recombine.report.evaluation_page",
-    "fit": "recombine.training.fit",
     "lint": "recombine.splits.linting.lint",
     "plan": "recombine.planning.plan",
     "plan_page": "recombine.report.plan_page",
     "predict": "recombine.theory.prediction",
     "prediction_page": "recombine.report.prediction_page",
-    "read": "recombine.factors.read",
-    "sweep": "recombine.sweeps.sweep",
+    "read": "recombine.tables.read",
     "train_test_split": "recombine.splits.train_test",
     "write_split": "recombine.splits.writing.write",
 }
@@ -117,15 +104,11 @@ __all__ = [
     "OrthogonalPlanes",
     "Plan",
     "Prediction",
-    "Recipe",
     "RecombineError",
-    "Run",
     "Salience",
     "Space",
     "Split",
-    "Store",
     "Support",
-    "SweepResult",
     "__version__",
     "audit",
     "audit_page",
@@ -134,28 +117,21 @@ __all__ = [
     "compound_divergence",
     "evaluate",
     "evaluation_page",
-    "fit",
+    "lab",
     "lint",
-    "models",
     "plan",
     "plan_page",
     "predict",
     "prediction_page",
     "read",
-    "sweep",
-    "tasks",
     "train_test_split",
     "write_split",
 ]
 
 
-_ROOMS = ("models", "tasks")
-"""Rooms whose names are public too: `recombine.tasks.Sprites`, `recombine.models.MLP`."""
-
-
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return import_module(f"recombine.{name}")
+    if name == "lab":
+        return import_module("recombine.lab")
     if name not in _HOME:
         raise AttributeError(f"module 'recombine' has no attribute {name!r}")
     return loaded(__name__, name, _HOME[name])

@@ -25,7 +25,7 @@ Spec = Mapping[str, Any]
 class Catalogue:
     """Names and the classes behind them.
 
-    >>> catalogue = Catalogue("factor", {"factor": "recombine.factors.space:Factor"})
+    >>> catalogue = Catalogue("factor", {"factor": "recombine.tables.space:Factor"})
     >>> catalogue.build({"name": "factor", "values": ["red"]})
     Traceback (most recent call last):
     ...

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import recombine
 from recombine.auditing.ladder import rungs
-from recombine.factors.space import Factor, Space
-from recombine.factors.support import Support
+from recombine.tables.space import Factor, Space
+from recombine.tables.support import Support
 from tests.auditing.test_determinacy import DIGIT_PAIRS
-from tests.tables import brute_determined, brute_leverage, digits, every, support_of, supports
+from tests.twins import brute_determined, brute_leverage, digits, every, support_of, supports
 
 
 def brute_counts(support: Support) -> dict[str, int]:

@@ -9,7 +9,7 @@ import recombine
 from recombine.auditing.dependence import dependence
 from recombine.auditing.redundancy import redundancy
 from tests.auditing.test_determinacy import DIGIT_PAIRS
-from tests.tables import support_of
+from tests.twins import support_of
 
 
 def read(**columns):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 from recombine.auditing.determinacy import determinacy
-from tests.tables import brute_determined, digits, every, one_hot, support_of, supports
+from tests.twins import brute_determined, digits, every, one_hot, support_of, supports
 
 DIGIT_PAIRS = [(y, (y + step) % 10) for y in range(10) for step in (0, 1)]
 

@@ -13,7 +13,7 @@ from recombine.auditing import sparse_solver
 from recombine.auditing.determinacy import determinacy
 from recombine.auditing.leverage import Leverage
 from tests.auditing.test_determinacy import DIGIT_PAIRS
-from tests.tables import brute_leverage, digits, doubling, every, one_hot, support_of, supports
+from tests.twins import brute_leverage, digits, doubling, every, one_hot, support_of, supports
 
 
 def leverages(support) -> dict[str, float]:

@@ -9,7 +9,7 @@ import pytest
 
 import recombine
 from recombine.errors import TableError
-from recombine.factors.support import NumberTarget, Support
+from recombine.tables.support import NumberTarget, Support
 from recombine.words import json_text
 
 GRID = {"a": [0, 0, 1, 1, 2, 2, 0], "b": [0, 1, 0, 1, 0, 1, 0]}

@@ -13,10 +13,10 @@ from recombine.decoding import revive
 from recombine.evaluation.causes import additivity as module
 from recombine.evaluation.causes.additivity import Additivity, additivity
 from recombine.evaluation.outcomes import Outcomes, Score
-from recombine.factors.support import NumberTarget, Support
+from recombine.tables.support import NumberTarget, Support
 from recombine.theory.realisable import SeenParts
 from tests.evaluation.test_anatomy import label_outcomes
-from tests.tables import every, support_of
+from tests.twins import every, support_of
 
 NONE = np.zeros(0, dtype=np.int64)
 

@@ -13,8 +13,8 @@ from recombine.evaluation.causes import explanations as habits
 from recombine.evaluation.causes.anatomy import Anatomy, anatomy
 from recombine.evaluation.causes.explanations import Memory, explanations, unseen_lines
 from recombine.evaluation.outcomes import Outcomes, Score
-from recombine.factors.support import LabelTarget, Support
-from tests.tables import every, labels, numbers, support_of
+from recombine.tables.support import LabelTarget, Support
+from tests.twins import every, labels, numbers, support_of
 
 
 def label_outcomes(training, codes, truth, said, *, classes=2, count=None):

@@ -16,7 +16,7 @@ from recombine.evaluation.causes import beside_theory as module
 from recombine.evaluation.causes.beside_theory import BesideTheory, beside, spearman
 from tests.evaluation.test_additivity import number_outcomes
 from tests.evaluation.test_anatomy import label_outcomes
-from tests.tables import every, labels, numbers
+from tests.twins import every, labels, numbers
 
 CELLS = every((9, 9))
 SEEN = (CELLS == 4).any(axis=1)

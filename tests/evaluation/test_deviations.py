@@ -9,7 +9,7 @@ from recombine.evaluation.additive import Additive
 from recombine.evaluation.deviations import deviations, false_discovery
 from recombine.evaluation.outcomes import Score
 from tests.evaluation import twins
-from tests.tables import every
+from tests.twins import every
 
 ACCURACY, MSE, OWN = Score("accuracy", "higher"), Score("mse", "lower"), Score("mine", "higher")
 

@@ -13,7 +13,7 @@ from recombine.decoding import revive
 from recombine.evaluation.causes.swap import SwapTest, swap_test
 from tests.evaluation.test_additivity import number_outcomes
 from tests.evaluation.test_anatomy import label_outcomes
-from tests.tables import every, support_of
+from tests.twins import every, support_of
 
 CELLS = every((6, 6))
 

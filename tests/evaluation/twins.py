@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from recombine.evaluation.outcomes import Outcomes, Score
-from recombine.factors.space import Factor, Space
-from recombine.factors.support import Support
+from recombine.tables.space import Factor, Space
+from recombine.tables.support import Support
 
 
 def predictions(seed: int = 0, rows: int = 600, *, unseen_right: float = 0.5) -> pd.DataFrame:

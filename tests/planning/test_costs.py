@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import recombine
 from recombine.errors import ColumnError, SettingError, SourceError, SpaceError
-from recombine.factors.space import Space
 from recombine.planning.collectable import Collectable
 from recombine.planning.costs import Costs
+from recombine.tables.space import Space
 from tests.planning.twins import brute_price, priced, tables
-from tests.tables import every
+from tests.twins import every
 
 SPACE = Space.of({"material": ["wool", "silk"], "garment": ["coat", "hat"]})
 LINES = [

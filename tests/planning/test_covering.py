@@ -16,7 +16,7 @@ from recombine.planning.coverage import Conjunctions
 from recombine.planning.rows import Builder, needed_rows
 from tests.planning.test_determined import chosen
 from tests.planning.twins import brute_price, conjunctions, possible, priced, tables
-from tests.tables import every, support_of
+from tests.twins import every, support_of
 
 ORDER = {"pairs": 2, "triples": 3}
 

@@ -11,10 +11,10 @@ import recombine
 from recombine.auditing.determinacy import determinacy
 from recombine.auditing.modular import PRIMES, Echelon
 from recombine.auditing.nullspace import null_space
-from recombine.factors.space import Factor, Space
-from recombine.factors.support import Support
 from recombine.planning.collectable import merged
 from recombine.planning.loose import Loose
+from recombine.tables.space import Factor, Space
+from recombine.tables.support import Support
 from tests.planning.twins import (
     brute_cheapest,
     brute_price,
@@ -25,7 +25,7 @@ from tests.planning.twins import (
     rank,
     tables,
 )
-from tests.tables import digits, every, one_hot, support_of, supports
+from tests.twins import digits, every, one_hot, support_of, supports
 
 
 def chosen(plan: recombine.Plan) -> np.ndarray:

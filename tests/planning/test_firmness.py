@@ -11,7 +11,7 @@ from recombine.planning.collectable import merged
 from recombine.planning.firmness import Firmness
 from tests.planning.test_determined import chosen
 from tests.planning.twins import possible, tables
-from tests.tables import brute_leverage, digits, doubling, every, support_of
+from tests.twins import brute_leverage, digits, doubling, every, support_of
 
 
 def worst_unseen(support, more) -> float:

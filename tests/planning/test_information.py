@@ -15,7 +15,7 @@ from recombine.planning.information import Belief
 from recombine.theory.salience import Salience
 from tests.planning.test_determined import chosen
 from tests.planning.twins import conditioned
-from tests.tables import digits, every, numbers, support_of, supports
+from tests.twins import digits, every, numbers, support_of, supports
 
 WEIGHTS = {2: (0.1, 0.3, 0.3, 0.2), 3: (0.1, 0.2, 0.2, 0.1, 0.2, 0.1, 0.1, 0.15)}
 

@@ -10,7 +10,7 @@ import recombine
 from recombine.errors import RecordError, SettingError
 from recombine.planning.choice import affordable, points
 from recombine.planning.settings import GOALS
-from tests.tables import digits, numbers, support_of
+from tests.twins import digits, numbers, support_of
 
 LOOSE = "000 001 010 100 222 223"
 

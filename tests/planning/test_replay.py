@@ -5,7 +5,7 @@ import pytest
 
 import recombine
 from recombine.errors import SettingError
-from tests.tables import digits, every, numbers, support_of
+from tests.twins import digits, every, numbers, support_of
 
 
 def islands() -> np.ndarray:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from recombine.factors.space import Space
-from recombine.factors.support import Support
-from tests.tables import brute_determined, brute_kernel, every, one_hot, support_of, supports
+from recombine.tables.space import Space
+from recombine.tables.support import Support
+from tests.twins import brute_determined, brute_kernel, every, one_hot, support_of, supports
 
 
 @st.composite

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import recombine
 from recombine.errors import SettingError
-from recombine.factors.support import Support
 from recombine.splits.checker import Promise, check_split
 from recombine.splits.splitter import Assignment, Splitter
+from recombine.tables.support import Support
 from tests.splits import twins
 
 GRID = {

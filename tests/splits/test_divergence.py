@@ -19,7 +19,7 @@ from recombine.splits.checker import Promise, check_split
 from recombine.splits.divergences.ledger import LEFT_OUT, TEST, TRAIN
 from recombine.splits.divergences.measure import divergence, parts
 from recombine.splits.divergences.search import Wanted, _batch, _random_sides, _State
-from tests.tables import every, support_of
+from tests.twins import every, support_of
 
 SCAN = ["conj", "verb1", "mode1", "dir1", "rep1", "verb2", "mode2", "dir2", "rep2"]
 Row = tuple[int, ...]

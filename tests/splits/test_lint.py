@@ -22,11 +22,11 @@ from typer.testing import CliRunner
 import recombine
 from recombine.cli.app import app
 from recombine.errors import ColumnError, SettingError, TableError
-from recombine.factors.support import LabelTarget
 from recombine.splits.linting import balance
 from recombine.splits.linting.claims import CLAIMS
 from recombine.splits.linting.gathering import gathered, parts_of
 from recombine.splits.linting.sided import Asked, Sided, count_sides
+from recombine.tables.support import LabelTarget
 
 CD = ["colour", "shape"]
 

@@ -34,7 +34,7 @@ from recombine.errors import ColumnError, SettingError, TableError
 from recombine.splits.basis import kept_to_determine
 from recombine.splits.checker import check_split
 from tests.splits import twins
-from tests.tables import every, support_of
+from tests.twins import every, support_of
 
 AB = ["a", "b"]
 

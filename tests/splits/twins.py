@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from recombine.factors.support import LabelTarget, Support
 from recombine.splits.table import Rows
-from tests.tables import support_of
+from recombine.tables.support import LabelTarget, Support
+from tests.twins import support_of
 
 Row = tuple[Any, ...]
 

@@ -11,14 +11,14 @@ from scipy.optimize import minimize
 
 import recombine
 from recombine.errors import SettingError, TableError
-from recombine.factors.space import Factor, Space
-from recombine.factors.support import NumberTarget, Support
+from recombine.tables.space import Factor, Space
+from recombine.tables.support import NumberTarget, Support
 from recombine.theory.estimation.climb import Climb, fit
 from recombine.theory.estimation.components import Component, by_set, components_of, groups_of, masks_of
 from recombine.theory.estimation.estimate import estimate
 from recombine.theory.estimation.likelihood import Data, Dual, Primal, _log, inverse
 from recombine.theory.estimation.parts import pieces_of
-from tests.tables import every, supports
+from tests.twins import every, supports
 
 TWO = (0.0, 1.0, 0.5, 0.3)
 THREE = (0.0, 0.6, 0.4, 0.2, 0.4, 0.15, 0.15, 0.3)

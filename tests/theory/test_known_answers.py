@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 import recombine
 from recombine import Prediction, Salience
-from recombine.factors.support import Support
+from recombine.tables.support import Support
 from recombine.theory.answers import answers
 from recombine.theory.learner import learn
 from recombine.theory.realisable import SeenParts
 from recombine.theory.slope import combinations_needed, expected_slope, needed
-from tests.tables import brute_scores, every, labels, numbers
+from tests.twins import brute_scores, every, labels, numbers
 
 EXACT = 1e-8
 RELU = 0.426422

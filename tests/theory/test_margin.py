@@ -14,7 +14,7 @@ from recombine.theory import realisable
 from recombine.theory.margin import margin
 from recombine.theory.realisable import SeenParts, best_margin, shortfall
 from recombine.theory.solver import Penalty
-from tests.tables import labels, one_hot, support_of
+from tests.twins import labels, one_hot, support_of
 
 
 def separates(design: np.ndarray, signs: np.ndarray) -> bool:

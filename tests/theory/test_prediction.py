@@ -17,15 +17,15 @@ import recombine
 from recombine import Prediction, Salience
 from recombine.cli.app import app
 from recombine.errors import RecombineError, SettingError, TableError
-from recombine.factors.support import NumberTarget, Support
+from recombine.tables.support import NumberTarget, Support
 from recombine.theory import backtest as backtesting
 from recombine.theory import baselines
 from recombine.theory import prediction as module
 from recombine.theory.answers import answers
 from recombine.theory.diagnosis import VERDICTS
 from recombine.theory.realisable import SeenParts, best_margin
-from tests.tables import brute_determined, brute_scores, every, labels, numbers, one_hot, supports
 from tests.test_cli import run
+from tests.twins import brute_determined, brute_scores, every, labels, numbers, one_hot, supports
 
 MATERIALS = ("silk", "wool")
 GARMENTS = ("coat", "hat")

@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 import recombine
 from recombine import Salience
 from recombine.errors import SettingError, TableError
-from recombine.factors.support import Support
+from recombine.tables.support import Support
 from recombine.theory import solver
 from recombine.theory import squared as module
 from recombine.theory.answers import answers
@@ -27,7 +27,7 @@ from recombine.theory.learner import learn
 from recombine.theory.margin import margin
 from recombine.theory.solver import Penalty
 from recombine.theory.squared import Duals, squared
-from tests.tables import brute_kernel, brute_scores, every, labels, numbers, support_of, supports
+from tests.twins import brute_kernel, brute_scores, every, labels, numbers, support_of, supports
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import recombine
 from recombine import Salience
-from recombine.factors.support import Support
+from recombine.tables.support import Support
 from recombine.theory import variance as module
 from recombine.theory.solver import Penalty
 from recombine.theory.variance import Uncertainty, _ByDraws, _ByInverse, _ByKernel
-from tests.tables import brute_kernel, every, numbers, support_of, supports
+from tests.twins import brute_kernel, every, numbers, support_of, supports
 
 WAYS = {"inverse": (10**9, 10**9), "kernel": (-1, 10**9), "draws": (-1, -1)}
 KINDS = {"inverse": _ByInverse, "kernel": _ByKernel, "draws": _ByDraws}

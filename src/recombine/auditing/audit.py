@@ -24,10 +24,10 @@ from recombine.auditing.unseen import LeverageSummary, Listed, unseen
 from recombine.auditing.verdict import Evidence, grade, reasons, verdict
 from recombine.decoding import revive_all
 from recombine.errors import SettingError
-from recombine.factors import stored
-from recombine.factors.space import rows_of
-from recombine.factors.support import Support
 from recombine.records import Provenance, Record, Result
+from recombine.tables import stored
+from recombine.tables.space import rows_of
+from recombine.tables.support import Support
 
 Combinations = Sequence[Mapping[str, Any] | Sequence[Any]]
 

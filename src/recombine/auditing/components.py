@@ -5,7 +5,7 @@ Our own, in NumPy: it takes hyperedges as they are, where a graph library would 
 
 import numpy as np
 
-from recombine.factors.groups import Ints, number
+from recombine.tables.groups import Ints, number
 
 
 def components(edges: Ints, nodes: int) -> Ints:

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from recombine.auditing.determinacy import Determinacy
-from recombine.factors.support import Support
+from recombine.tables.support import Support
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from math import comb, exp
 import numpy as np
 
 from recombine.auditing.entropy import entropy
-from recombine.factors.support import Support
+from recombine.tables.support import Support
 
 _MOST_WORK = 5 * 10**8
 _LISTED = 5

@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 
 from recombine.auditing.entropy import entropy
-from recombine.factors.support import Support
+from recombine.tables.support import Support
 
 
 @dataclass(frozen=True)

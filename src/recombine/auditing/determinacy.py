@@ -21,8 +21,8 @@ from recombine.auditing.components import components
 from recombine.auditing.modular import PRIMES
 from recombine.auditing.nullspace import TooSparse, null_vectors
 from recombine.errors import TableError
-from recombine.factors.groups import Codes, Ints, number
-from recombine.factors.support import Support
+from recombine.tables.groups import Codes, Ints, number
+from recombine.tables.support import Support
 
 NOWHERE = -1
 _MOST_SUMS = 2 * 10**9

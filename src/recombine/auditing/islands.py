@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recombine.auditing.determinacy import Determinacy
-from recombine.factors.support import Support
+from recombine.tables.support import Support
 
 _LISTED = 20
 _MOST_ISLANDS = 100

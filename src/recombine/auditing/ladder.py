@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from recombine.auditing.determinacy import Determinacy
 from recombine.auditing.leverage import Leverage
-from recombine.factors.groups import Codes, Ints
-from recombine.factors.support import Support
+from recombine.tables.groups import Codes, Ints
+from recombine.tables.support import Support
 
 RUNGS = ("seen", "determined", "undetermined", "novel", "impossible")
 

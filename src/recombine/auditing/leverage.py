@@ -16,8 +16,8 @@ import numpy as np
 
 from recombine.auditing.determinacy import NOWHERE, Determinacy
 from recombine.auditing.sparse_solver import SparseSolver
-from recombine.factors.groups import Codes, Ints, Numbers
-from recombine.factors.support import Support
+from recombine.tables.groups import Codes, Ints, Numbers
+from recombine.tables.support import Support
 
 WEAK = 1.0
 """Above this, a worked-out answer is less certain than one single example would be."""

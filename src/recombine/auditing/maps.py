@@ -13,8 +13,8 @@ import numpy.typing as npt
 from recombine.auditing.determinacy import NOWHERE, Determinacy, determinacy
 from recombine.auditing.ladder import rungs
 from recombine.auditing.leverage import Leverage
-from recombine.factors.groups import Ints, Numbers
-from recombine.factors.support import Support
+from recombine.tables.groups import Ints, Numbers
+from recombine.tables.support import Support
 
 STATES = ("undetermined", "determined", "seen", "novel", "impossible")
 MOST_MAPS = 45

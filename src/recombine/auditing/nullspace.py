@@ -25,7 +25,7 @@ import numpy as np
 
 from recombine.auditing.components import components
 from recombine.auditing.modular import Echelon, product
-from recombine.factors.groups import Ints, Numbers, distinct, number
+from recombine.tables.groups import Ints, Numbers, distinct, number
 
 VECTORS = 2
 _BATCH = 64

@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 
 from recombine.auditing.entropy import NATS_PER_BIT, entropy
-from recombine.factors.groups import Groups, Ints, Numbers, number
-from recombine.factors.support import LabelTarget, NumberTarget, Support, Target
+from recombine.tables.groups import Groups, Ints, Numbers, number
+from recombine.tables.support import LabelTarget, NumberTarget, Support, Target
 
 
 @dataclass(frozen=True)

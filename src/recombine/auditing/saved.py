@@ -10,9 +10,9 @@ import pyarrow as pa
 from recombine.auditing.determinacy import Determinacy
 from recombine.auditing.maps import PairMap
 from recombine.decoding import revive
-from recombine.factors import stored
-from recombine.factors.support import Support
 from recombine.records import Record
+from recombine.tables import stored
+from recombine.tables.support import Support
 
 
 @dataclass(frozen=True)

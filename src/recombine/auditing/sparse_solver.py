@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from recombine.factors.groups import Codes, Ints, Numbers
-from recombine.factors.support import Support
+from recombine.tables.groups import Codes, Ints, Numbers
+from recombine.tables.support import Support
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -8,8 +8,8 @@ import numpy as np
 from recombine.auditing.determinacy import Determinacy
 from recombine.auditing.ladder import rungs
 from recombine.auditing.leverage import WEAK, Leverage
-from recombine.factors.groups import Codes, Numbers
-from recombine.factors.support import Support
+from recombine.tables.groups import Codes, Numbers
+from recombine.tables.support import Support
 
 LISTED_SPACE = 10**6
 _DRAWN = 20_000

@@ -14,8 +14,8 @@ from recombine.redaction import redacted
 from recombine.words import json_text
 
 if TYPE_CHECKING:
-    from recombine.runs.listing import Line
-    from recombine.runs.store import Store
+    from recombine.lab.runs.listing import Line
+    from recombine.lab.runs.store import Store
 
 runs = typer.Typer(help="What was trained: list, show, compare and prune the runs of a store.", no_args_is_help=True)
 
@@ -65,7 +65,7 @@ def show(
     as_json: reading.AsJson = False,
 ) -> None:
     """One run: its settings, its scores, and how to go on with its files."""
-    from recombine.runs.listing import find  # noqa: PLC0415 - it brings Arrow
+    from recombine.lab.runs.listing import find  # noqa: PLC0415 - it brings Arrow
 
     outputs.check("run", out=out, force=force, inputs=[])
     store = _open(place)
@@ -97,8 +97,8 @@ def compare(
     as_json: reading.AsJson = False,
 ) -> None:
     """How do runs compare? Every seed is shown, with the median and the range."""
-    from recombine.runs.comparing import compare as compared  # noqa: PLC0415 - it brings Arrow
-    from recombine.runs.listing import find  # noqa: PLC0415
+    from recombine.lab.runs.comparing import compare as compared  # noqa: PLC0415 - it brings Arrow
+    from recombine.lab.runs.listing import find  # noqa: PLC0415
 
     with Watch("reading the store"):
         store = _open(place)
@@ -130,7 +130,7 @@ def prune(
     as_json: reading.AsJson = False,
 ) -> None:
     """Remove what interrupted writers left behind, forgotten unfinished work, and runs that you name."""
-    from recombine.runs.pruning import remove, waste  # noqa: PLC0415 - it brings Arrow
+    from recombine.lab.runs.pruning import remove, waste  # noqa: PLC0415 - it brings Arrow
 
     with Watch("reading the store") as watch:
         store = _open(place)
@@ -146,13 +146,13 @@ def prune(
 
 
 def _open(place: str) -> "Store":
-    from recombine.runs.store import Store  # noqa: PLC0415 - it brings Arrow
+    from recombine.lab.runs.store import Store  # noqa: PLC0415 - it brings Arrow
 
     return Store.open(place, create=False)
 
 
 def _lines(store: "Store", where: list[str], *, only: set[str] | None = None, check: bool = False) -> "list[Line]":
-    from recombine.runs import listing  # noqa: PLC0415 - it brings Arrow
+    from recombine.lab.runs import listing  # noqa: PLC0415 - it brings Arrow
 
     conditions = options.assignments("--where", where)
     found = listing.lines(store, only=only, check=check)
@@ -160,7 +160,7 @@ def _lines(store: "Store", where: list[str], *, only: set[str] | None = None, ch
 
 
 def _metrics(found: "list[Line]", asked: list[str]) -> list[str]:
-    from recombine.runs.comparing import compare as compared  # noqa: PLC0415 - it brings Arrow
+    from recombine.lab.runs.comparing import compare as compared  # noqa: PLC0415 - it brings Arrow
 
     return list(compared(found, by=[], metrics=options.names(asked) or None).metrics)
 
@@ -171,7 +171,7 @@ def _plain(line: "Line") -> dict[str, Any]:
 
 def _folder(store: "Store", key: str) -> Path | None:
     """Where a run's files lie, if other commands can read them there."""
-    from recombine.runs.store import folder_of  # noqa: PLC0415 - it brings Arrow
+    from recombine.lab.runs.store import folder_of  # noqa: PLC0415 - it brings Arrow
 
     return Path(store.place) / folder_of(key) if store.files.moves_folders else None
 

@@ -30,7 +30,7 @@ _NOTHING = "those without such a setting"
 
 def listed(place: str, found: Sequence[Any], metrics: Sequence[str], *, everything: bool, filtered: bool) -> None:
     """The runs of a store, a line each; what is the same for all of them is said once."""
-    from recombine.runs.listing import common, differing  # noqa: PLC0415 - it brings Arrow
+    from recombine.lab.runs.listing import common, differing  # noqa: PLC0415 - it brings Arrow
 
     console = console_for()
     console.print()
@@ -78,7 +78,7 @@ def failed(found: Sequence[Any]) -> None:
 
 def compared(made: Any, found: Sequence[Any]) -> None:
     """Groups of runs, every seed shown."""
-    from recombine.runs.listing import common  # noqa: PLC0415 - it brings Arrow
+    from recombine.lab.runs.listing import common  # noqa: PLC0415 - it brings Arrow
 
     console = console_for()
     width = min(console.width, 100)
@@ -150,7 +150,7 @@ def _said_once(console: Any, settings: Mapping[str, Any], codes: set[str]) -> No
 
 
 def _asked(configuration: Any) -> Table:
-    from recombine.runs.listing import flat  # noqa: PLC0415 - it brings Arrow
+    from recombine.lab.runs.listing import flat  # noqa: PLC0415 - it brings Arrow
 
     return _by_part(flat(configuration) | {"seed": configuration.seed, "code": configuration.code})
 
@@ -166,7 +166,7 @@ def _by_part(settings: Mapping[str, Any]) -> Table:
 
 def _lines(console: Any, found: Sequence[Any], metrics: Sequence[str]) -> None:
     """A line for each run; where that is too wide, what sets runs apart stands above them instead of beside."""
-    from recombine.runs.comparing import apart  # noqa: PLC0415 - it brings Arrow
+    from recombine.lab.runs.comparing import apart  # noqa: PLC0415 - it brings Arrow
 
     told = apart(found)
     rows = [_row(line, metrics) for line in found]

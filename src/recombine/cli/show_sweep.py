@@ -11,7 +11,7 @@ from rich.table import Table
 
 from recombine.cli import options
 from recombine.cli.show import console_for, next_commands
-from recombine.sweeps.live import span
+from recombine.lab.sweeps.live import span
 from recombine.words import amount, count
 
 _SHOWN_FAILURES = 5

@@ -98,7 +98,7 @@ def _second_interrupt_ends() -> Iterator[None]:
 def _loaded() -> tuple[Any, Any]:
     """The room behind the command, where everything that it needs is installed."""
     try:
-        from recombine.sweeps import outlook, sweep  # noqa: PLC0415 - they load torch
+        from recombine.lab.sweeps import outlook, sweep  # noqa: PLC0415 - they load torch
     except ImportError as error:
         raise SettingError(
             "this installation cannot train",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from recombine.errors import SettingError
-from recombine.factors.question import Question
+from recombine.tables.question import Question
 
 Columns = str | Mapping[str, str]
 """One prediction column, or for probabilities one column for each class."""

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recombine.errors import ColumnError
-from recombine.factors.groups import Ints
-from recombine.factors.space import Value, text
+from recombine.tables.groups import Ints
+from recombine.tables.space import Value, text
 
 _MOST_CLASSES = 10_000
 MISSING = -1

@@ -16,7 +16,7 @@ import numpy as np
 from recombine.evaluation.additive import LARGEST, Additive, LeftOut
 from recombine.evaluation.distributions import beta_below, beta_binomial_tails, normal_tail
 from recombine.evaluation.outcomes import Mask, Outcomes
-from recombine.factors.groups import Numbers
+from recombine.tables.groups import Numbers
 from recombine.words import count, measure
 
 RATE = 0.05

@@ -29,11 +29,11 @@ from recombine.evaluation.reading import Reading, outcomes_of
 from recombine.evaluation.scores import Gap, Side, scores
 from recombine.evaluation.shrinkage import shrunk
 from recombine.evaluation.untested import Untested, untested
-from recombine.factors.columns import Bins
-from recombine.factors.engine import Steps, silent
-from recombine.factors.question import Question, TargetKind, Where, declared_values
-from recombine.factors.space import Value
 from recombine.records import Provenance, Record, Result
+from recombine.tables.columns import Bins
+from recombine.tables.engine import Steps, silent
+from recombine.tables.question import Question, TargetKind, Where, declared_values
+from recombine.tables.space import Value
 from recombine.theory.prediction import Prediction
 
 

@@ -15,14 +15,14 @@ import pyarrow.compute as pc
 from recombine.errors import ColumnError, SettingError, TableError
 from recombine.evaluation.asked import Asked, Columns, answer_columns
 from recombine.evaluation.rowscores import SCORED, Meant, RowScore, clean, scored, understood
-from recombine.factors import columns
-from recombine.factors.assembly import floats
-from recombine.factors.columns import Key
-from recombine.factors.engine import Progress
-from recombine.factors.pilot import Centres, Sums, about, pilots, settled
-from recombine.factors.sides import likeliest, no_side, sides_of
-from recombine.factors.space import text
-from recombine.factors.tally import Ask, Beside, Tally, columns_of, tally, together
+from recombine.tables import columns
+from recombine.tables.assembly import floats
+from recombine.tables.columns import Key
+from recombine.tables.engine import Progress
+from recombine.tables.pilot import Centres, Sums, about, pilots, settled
+from recombine.tables.sides import likeliest, no_side, sides_of
+from recombine.tables.space import text
+from recombine.tables.tally import Ask, Beside, Tally, columns_of, tally, together
 
 TAUGHT = "taught"
 """What the training side's truth is summed about, where both sides are in one table: they may lie far apart."""

@@ -27,7 +27,7 @@ import numpy as np
 
 from recombine.evaluation.distributions import student_quantile
 from recombine.evaluation.statistic import Statistic, mean
-from recombine.factors.groups import Numbers
+from recombine.tables.groups import Numbers
 
 FEWEST = 5
 """With fewer combinations nothing can be said about the next one."""

@@ -8,7 +8,7 @@ import pyarrow as pa
 from recombine.evaluation.deviations import RATE, Deviations
 from recombine.evaluation.outcomes import Outcomes
 from recombine.evaluation.shrinkage import Shrunk
-from recombine.factors.groups import Ints
+from recombine.tables.groups import Ints
 
 _LISTED = 200
 

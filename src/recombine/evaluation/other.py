@@ -10,9 +10,9 @@ from recombine.evaluation.gathering import gather
 from recombine.evaluation.outcomes import Outcomes
 from recombine.evaluation.reading import Paired, outcomes_of
 from recombine.evaluation.rowscores import Meant
-from recombine.factors.groups import Codes
-from recombine.factors.space import Space
 from recombine.records import Provenance
+from recombine.tables.groups import Codes
+from recombine.tables.space import Space
 
 
 def paired_by_combination(against: Any, asked: Asked, meant: Meant, own: Outcomes) -> Paired:

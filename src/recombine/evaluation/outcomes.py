@@ -15,9 +15,9 @@ import numpy.typing as npt
 from recombine.auditing.determinacy import Determinacy, determinacy
 from recombine.auditing.ladder import rungs
 from recombine.errors import TableError
-from recombine.factors.groups import Ints, Numbers, totals
-from recombine.factors.space import Value
-from recombine.factors.support import Support
+from recombine.tables.groups import Ints, Numbers, totals
+from recombine.tables.space import Value
+from recombine.tables.support import Support
 
 Kind = Literal["label", "number", "score"]
 Mask = npt.NDArray[np.bool_]
@@ -67,7 +67,7 @@ class Outcomes:
     score and of the square of score - `shift`; a row's score is 0 or 1 for accuracy, the squared error for mse and r2,
     the log loss, or the given column.
 
-    >>> from recombine.factors.space import Space
+    >>> from recombine.tables.space import Space
     >>> space = Space.of({"bird": ["land", "water"], "background": ["land", "water"]})
     >>> codes = np.asfortranarray([[0, 0], [1, 1]], dtype=np.int32)
     >>> found = Outcomes(

@@ -14,12 +14,12 @@ from recombine.evaluation.classes import MISSING, Matched, matched
 from recombine.evaluation.gathering import TAUGHT, Gathered
 from recombine.evaluation.outcomes import Mask, Outcomes
 from recombine.evaluation.rowscores import Meant
-from recombine.factors.assembly import encoded, refuse_no_rows, without_missing
-from recombine.factors.groups import Codes, Groups, Ints, Numbers, group, number, totals
-from recombine.factors.pilot import Centres, out_of_range
-from recombine.factors.space import Space, Value, text
-from recombine.factors.support import LabelTarget, NumberTarget, Support, Target
 from recombine.records import Provenance
+from recombine.tables.assembly import encoded, refuse_no_rows, without_missing
+from recombine.tables.groups import Codes, Groups, Ints, Numbers, group, number, totals
+from recombine.tables.pilot import Centres, out_of_range
+from recombine.tables.space import Space, Value, text
+from recombine.tables.support import LabelTarget, NumberTarget, Support, Target
 from recombine.words import count as counted
 from recombine.words import listing
 

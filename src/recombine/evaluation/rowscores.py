@@ -14,10 +14,10 @@ import numpy as np
 from recombine.errors import ColumnError, nearest
 from recombine.evaluation.asked import SCORES, Asked, Columns
 from recombine.evaluation.outcomes import Kind, Score
-from recombine.factors import columns
-from recombine.factors.pilot import Centres, difference
-from recombine.factors.read import target_kind
-from recombine.factors.space import Value, text
+from recombine.tables import columns
+from recombine.tables.pilot import Centres, difference
+from recombine.tables.read import target_kind
+from recombine.tables.space import Value, text
 
 SCORED, NO_TRUTH, NO_ANSWER, INFINITE, OUTSIDE, NOT_ONE, NO_COLUMN, INFINITE_TRUTH = range(8)
 _SUM_TOLERANCE = 1e-3

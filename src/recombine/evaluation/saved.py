@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from recombine.decoding import revive
 from recombine.evaluation.outcomes import Kind, Outcomes, Score
-from recombine.factors import stored
-from recombine.factors.support import LabelTarget, Support
 from recombine.records import Record
+from recombine.tables import stored
+from recombine.tables.support import LabelTarget, Support
 
 
 def describe(outcomes: Outcomes) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from recombine.evaluation.distributions import beta_quantile, student_quantile
 from recombine.evaluation.intervals import FEWEST, Sure
 from recombine.evaluation.outcomes import UNKNOWN, Mask, Outcomes
-from recombine.factors.groups import Numbers
+from recombine.tables.groups import Numbers
 
 _WEAK = 2.0  # prior rows where too few combinations tell how much they differ
 _PRIOR_FREEDOM = 4.0
@@ -33,8 +33,8 @@ def shrunk(outcomes: Outcomes, sure: Sure) -> Shrunk:
     """Pull every combination towards the mean of its side: seen, unseen or novel.
 
     >>> from recombine.evaluation.outcomes import Score
-    >>> from recombine.factors.space import Space
-    >>> from recombine.factors.support import Support
+    >>> from recombine.tables.space import Space
+    >>> from recombine.tables.support import Support
     >>> space = Space.of({"a": list("abcdef"), "b": [0, 1]})
     >>> codes = np.asfortranarray([[v, 0] for v in range(6)], dtype=np.int32)
     >>> rows, right = np.array([3.0, 90, 90, 90, 90, 90]), np.array([1.0, 81, 85, 76, 84, 45])

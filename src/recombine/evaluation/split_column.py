@@ -4,8 +4,8 @@ from typing import Any
 
 from recombine.errors import RecombineError
 from recombine.evaluation.rowscores import clean
-from recombine.factors.sides import sides_of
-from recombine.factors.sources import opened
+from recombine.tables.sides import sides_of
+from recombine.tables.sources import opened
 
 _USUAL = ("split", "side", "subset", "partition", "set", "fold", "part")
 _MOST = 50

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from recombine.evaluation.outcomes import Mask, Outcomes
-from recombine.factors.groups import Numbers
-from recombine.factors.support import NumberTarget
+from recombine.tables.groups import Numbers
+from recombine.tables.support import NumberTarget
 
 _Function = Callable[[Numbers], Numbers]
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from recombine.evaluation.outcomes import Outcomes
-from recombine.factors.groups import Codes, Numbers
-from recombine.factors.space import Space
-from recombine.factors.support import Support
+from recombine.tables.groups import Codes, Numbers
+from recombine.tables.space import Space
+from recombine.tables.support import Support
 
 _LISTED = 200
 _LISTED_SPACE = 10**6

@@ -11,7 +11,7 @@ from recombine.evaluation.intervals import FEWEST, Sure
 from recombine.evaluation.outcomes import Outcomes, Score
 from recombine.evaluation.scores import Gap, Side
 from recombine.evaluation.untested import Untested
-from recombine.factors.space import text
+from recombine.tables.space import text
 from recombine.words import count, measure, percent
 
 Grade = Literal["fine", "doubtful", "failing", "not enough evidence"]

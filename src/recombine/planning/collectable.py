@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from recombine.errors import SpaceError
-from recombine.factors.groups import Codes, Ints, Numbers, group
-from recombine.factors.space import ANY, Space
-from recombine.factors.support import Support
 from recombine.planning.costs import Costs
 from recombine.planning.patterns import Patterns
+from recombine.tables.groups import Codes, Ints, Numbers, group
+from recombine.tables.space import ANY, Space
+from recombine.tables.support import Support
 
 MOST_LISTED = 2 * 10**5
 _MOST_CELLS = 2 * 10**6

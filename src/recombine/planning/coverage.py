@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.errors import SettingError
-from recombine.factors.groups import Codes, Ints
-from recombine.factors.space import Space
+from recombine.tables.groups import Codes, Ints
+from recombine.tables.space import Space
 
 MOST_CONJUNCTIONS = 10**7
 Flags = npt.NDArray[np.bool_]

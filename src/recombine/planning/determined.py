@@ -10,8 +10,6 @@ import numpy as np
 
 from recombine.auditing.determinacy import determinacy
 from recombine.errors import SpaceError
-from recombine.factors.engine import Steps
-from recombine.factors.groups import Codes, Ints, Numbers
 from recombine.planning import wording
 from recombine.planning.choice import Blocked, Choice, Measure, Needed, affordable
 from recombine.planning.collectable import Collectable, merged
@@ -19,6 +17,8 @@ from recombine.planning.joining import joining
 from recombine.planning.loose import Loose
 from recombine.planning.path import Path, along
 from recombine.planning.selection import Selection, select
+from recombine.tables.engine import Steps
+from recombine.tables.groups import Codes, Ints, Numbers
 
 _MOST_TRIED = 16
 _FEW_FORMS = 3 * 10**7

@@ -12,14 +12,14 @@ import numpy as np
 from recombine.auditing.determinacy import Determinacy, determinacy
 from recombine.auditing.leverage import WEAK
 from recombine.errors import TableError
-from recombine.factors.engine import Steps
-from recombine.factors.groups import Codes, Ints, Numbers
-from recombine.factors.support import Support
 from recombine.planning.choice import NOTHING_LEFT, Choice, Measure, Needed, first_best
 from recombine.planning.collectable import Collectable, merged
 from recombine.planning.coverage import Flags
 from recombine.planning.determined import determined
 from recombine.planning.unseen import unseen
+from recombine.tables.engine import Steps
+from recombine.tables.groups import Codes, Ints, Numbers
+from recombine.tables.support import Support
 from recombine.words import measure
 
 LISTED = 3 * 10**5

@@ -15,12 +15,12 @@ from functools import cached_property
 import numpy as np
 
 from recombine.errors import SettingError
-from recombine.factors.engine import Steps
-from recombine.factors.groups import Codes, Numbers
-from recombine.factors.support import Support
 from recombine.planning.choice import NOTHING_LEFT, Choice, Measure, Needed, first_best
 from recombine.planning.collectable import Collectable
 from recombine.planning.unseen import unseen
+from recombine.tables.engine import Steps
+from recombine.tables.groups import Codes, Numbers
+from recombine.tables.support import Support
 from recombine.theory.fitted import Fitted
 from recombine.theory.kernel import kernel
 from recombine.theory.salience import Salience

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from recombine.factors.groups import Numbers
-from recombine.factors.support import Support
 from recombine.planning.choice import MOST_POINTS, Choice, points
+from recombine.tables.groups import Numbers
+from recombine.tables.support import Support
 
 COLUMNS = ("cost", "spent", "gain", "after", "benefit", "buys")
 

@@ -16,8 +16,8 @@ from recombine.auditing.determinacy import NOWHERE, Determinacy, determinacy
 from recombine.auditing.modular import PRIMES, Echelon, product
 from recombine.auditing.nullspace import NullSpace, TooSparse, null_space
 from recombine.errors import TableError
-from recombine.factors.groups import Codes, Ints, Numbers
-from recombine.factors.support import Support
+from recombine.tables.groups import Codes, Ints, Numbers
+from recombine.tables.support import Support
 
 VECTORS = 4
 _BATCH = 64

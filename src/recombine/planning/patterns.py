@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recombine.factors.groups import Codes, Groups, Ints, group
-from recombine.factors.space import ANY
+from recombine.tables.groups import Codes, Groups, Ints, group
+from recombine.tables.space import ANY
 
 
 @dataclass(frozen=True, eq=False)

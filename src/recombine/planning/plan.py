@@ -14,9 +14,6 @@ import pyarrow as pa
 from recombine import records
 from recombine.decoding import revive_all
 from recombine.errors import SettingError
-from recombine.factors import stored
-from recombine.factors.engine import Steps, silent
-from recombine.factors.support import Support
 from recombine.planning import wording
 from recombine.planning.choice import Blocked, Choice, Measure, Needed
 from recombine.planning.collectable import Collectable
@@ -29,6 +26,9 @@ from recombine.planning.replay import Learning, Replay
 from recombine.planning.replay import replay as replayed
 from recombine.planning.settings import Goal, check_settings
 from recombine.records import Provenance, Record, Result
+from recombine.tables import stored
+from recombine.tables.engine import Steps, silent
+from recombine.tables.support import Support
 from recombine.theory.salience import Salience
 
 _SHARES = {"leverage": "firm", "variance": "explained"}

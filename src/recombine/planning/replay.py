@@ -11,9 +11,6 @@ import numpy as np
 
 from recombine.auditing.determinacy import determinacy
 from recombine.errors import SettingError
-from recombine.factors.engine import Steps, silent
-from recombine.factors.groups import Codes, Ints, Numbers
-from recombine.factors.support import Support
 from recombine.planning.collectable import Collectable
 from recombine.planning.costs import Costs
 from recombine.planning.coverage import Conjunctions
@@ -24,6 +21,9 @@ from recombine.planning.information import Belief, information
 from recombine.planning.loose import Loose
 from recombine.planning.rows import most_first
 from recombine.planning.unseen import unseen
+from recombine.tables.engine import Steps, silent
+from recombine.tables.groups import Codes, Ints, Numbers
+from recombine.tables.support import Support
 from recombine.theory.answers import answers
 from recombine.theory.learner import learn
 from recombine.theory.resolve import resolve

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from recombine.auditing.nullspace import TooSparse
-from recombine.factors.groups import Codes, Ints
-from recombine.factors.space import ANY
 from recombine.planning.collectable import Collectable
 from recombine.planning.joining import joining
 from recombine.planning.loose import Loose
 from recombine.planning.spanning import spanning
+from recombine.tables.groups import Codes, Ints
+from recombine.tables.space import ANY
 
 _COMPLETIONS = 64
 _MOST_COMPLETIONS = 4 * 10**5

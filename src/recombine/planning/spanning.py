@@ -6,7 +6,7 @@ Our own in a few lines: the graph libraries want SciPy, and candidates are few e
 import numpy as np
 
 from recombine.auditing.components import components
-from recombine.factors.groups import Ints
+from recombine.tables.groups import Ints
 
 
 def spanning(linked: Ints, candidates: Ints, nodes: int) -> Ints:

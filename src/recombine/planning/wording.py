@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.auditing.determinacy import Determinacy
-from recombine.factors.groups import Codes
-from recombine.factors.space import Space
-from recombine.factors.support import Support
 from recombine.planning.choice import NOTHING_LEFT, Blocked, Choice
 from recombine.planning.collectable import Collectable
 from recombine.planning.loose import Loose
+from recombine.tables.groups import Codes
+from recombine.tables.space import Space
+from recombine.tables.support import Support
 from recombine.words import count, listing, measure
 
 _NAMED = 3

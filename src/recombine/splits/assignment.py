@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recombine.factors.support import Support
+from recombine.tables.support import Support
 
 SEEN = "seen"
 """Rows of training combinations that were kept apart from training, as `recombine split --seen-share` does."""

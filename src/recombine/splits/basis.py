@@ -16,9 +16,9 @@ import numpy.typing as npt
 from recombine.auditing.components import components
 from recombine.auditing.determinacy import determinacy
 from recombine.auditing.modular import PRIMES, Echelon
-from recombine.factors.groups import Ints, number
-from recombine.factors.support import Support
 from recombine.splits.cover import Kept
+from recombine.tables.groups import Ints, number
+from recombine.tables.support import Support
 
 Mask = npt.NDArray[np.bool_]
 

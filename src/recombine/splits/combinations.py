@@ -7,14 +7,14 @@ from typing import Literal
 import numpy as np
 
 from recombine.errors import SettingError
-from recombine.factors.groups import Ints
-from recombine.factors.support import Support
 from recombine.splits.basis import kept_to_determine
 from recombine.splits.checker import Promise
 from recombine.splits.cover import Kept, last_of_each_value, occur, smallest_cover, values_seen_once
 from recombine.splits.settings import check_choice, check_share
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.splits.strata import balanced, order_by_chance
+from recombine.tables.groups import Ints
+from recombine.tables.support import Support
 from recombine.words import count, listing
 
 Guarantee = Literal["values", "determined", "none"]

@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from recombine.factors.support import Support
 from recombine.splits.checker import Promise
 from recombine.splits.patterns import factor_name
 from recombine.splits.scale import Scale
 from recombine.splits.settings import check_choice
 from recombine.splits.splitter import Assignment, Splitter
+from recombine.tables.support import Support
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from recombine.factors.groups import Ints
-from recombine.factors.support import Support
 from recombine.splits.contracts.program import Program
+from recombine.tables.groups import Ints
+from recombine.tables.support import Support
 
 Mask = npt.NDArray[np.bool_]
 

@@ -8,9 +8,9 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from recombine.factors.groups import Ints, Numbers, totals
-from recombine.factors.space import Value, text
-from recombine.factors.support import LabelTarget, Support, Target
+from recombine.tables.groups import Ints, Numbers, totals
+from recombine.tables.space import Value, text
+from recombine.tables.support import LabelTarget, Support, Target
 from recombine.words import amount, count, listing
 
 Mask = npt.NDArray[np.bool_]

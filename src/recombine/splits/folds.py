@@ -7,14 +7,14 @@ from typing import Literal
 import numpy as np
 
 from recombine.errors import SettingError
-from recombine.factors.groups import Ints, Numbers
-from recombine.factors.support import Support
 from recombine.splits.checker import Promise
 from recombine.splits.cover import occur, values_seen_once
 from recombine.splits.settings import check_choice, check_whole
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.splits.spreading import spread_values
 from recombine.splits.strata import classes_of, main_class
+from recombine.tables.groups import Ints, Numbers
+from recombine.tables.support import Support
 from recombine.words import count, listing
 
 _ONE_BY_ONE = 20_000

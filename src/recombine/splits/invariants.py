@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 
 from recombine.auditing.determinacy import determinacy
-from recombine.factors.space import text
-from recombine.factors.support import LabelTarget
 from recombine.splits.facts import NAMED, Facts, conjunction_text, few, holding, thinnest_part, written
 from recombine.splits.promise import Invariant, Promise
+from recombine.tables.space import text
+from recombine.tables.support import LabelTarget
 from recombine.words import count, listing, measure
 
 _NOT_ASKED = "not promised, not looked at"

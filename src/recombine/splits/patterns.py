@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recombine.errors import SettingError, nearest
-from recombine.factors.space import Value, text
-from recombine.factors.support import Support
+from recombine.tables.space import Value, text
+from recombine.tables.support import Support
 
 
 def factor_name(support: Support, factors: Sequence[str | int], asked: Any) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from recombine.factors.space import Value
 from recombine.splits.settings import check_choice
+from recombine.tables.space import Value
 
 
 @dataclass(frozen=True, kw_only=True)

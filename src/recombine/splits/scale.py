@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from recombine.errors import SettingError, nearest
-from recombine.factors.groups import Numbers
-from recombine.factors.space import Factor, text
+from recombine.tables.groups import Numbers
+from recombine.tables.space import Factor, text
 
 _BIN = re.compile(r"\[(\S+), (\S+)[\])]")
 _END = re.compile(r"([<>]) (\S+)")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recombine.factors.groups import Ints
-from recombine.factors.support import Support
 from recombine.splits.contracts.program import Program
+from recombine.tables.groups import Ints
+from recombine.tables.support import Support
 
 _ROUNDS = 60
 _MOST_SOLVED = 20_000

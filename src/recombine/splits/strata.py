@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.errors import SettingError
-from recombine.factors.groups import Ints, Numbers, totals
-from recombine.factors.support import LabelTarget, Support
+from recombine.tables.groups import Ints, Numbers, totals
+from recombine.tables.support import LabelTarget, Support
 
 Mask = npt.NDArray[np.bool_]
 

@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recombine.errors import ColumnError, SettingError, TableError
-from recombine.factors import columns
-from recombine.factors.columns import Bins, Key
-from recombine.factors.groups import Ints
-from recombine.factors.read import read
-from recombine.factors.sources import as_arrow, opened
-from recombine.factors.space import Factor
-from recombine.factors.support import LabelTarget, Support
 from recombine.splits.tabular import column_name, columns_by_name, known_columns, no_rows, row_count
+from recombine.tables import columns
+from recombine.tables.columns import Bins, Key
+from recombine.tables.groups import Ints
+from recombine.tables.read import read
+from recombine.tables.sources import as_arrow, opened
+from recombine.tables.space import Factor
+from recombine.tables.support import LabelTarget, Support
 
 Names = Sequence[str | int]
 Missing = Literal["refuse", "value"]

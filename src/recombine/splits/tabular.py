@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from recombine.errors import ColumnError, SourceError, TableError, nearest
-from recombine.factors.sources import as_arrow
+from recombine.tables.sources import as_arrow
 
 _COLUMN_WORDS = ("column_names", "collect_schema", "columns")
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 from recombine.errors import SettingError
-from recombine.factors.groups import Ints
 from recombine.splits.combinations import Guarantee, HoldOutCombinations
 from recombine.splits.table import Names
 from recombine.splits.tabular import row_count
+from recombine.tables.groups import Ints
 
 
 def train_test_split(

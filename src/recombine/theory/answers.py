@@ -12,9 +12,9 @@ from typing import Any, Literal
 import numpy as np
 
 from recombine.errors import SettingError, TableError
-from recombine.factors.groups import Ints, Numbers
-from recombine.factors.space import Value, text
-from recombine.factors.support import LabelTarget, NumberTarget, Support
+from recombine.tables.groups import Ints, Numbers
+from recombine.tables.space import Value, text
+from recombine.tables.support import LabelTarget, NumberTarget, Support
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.errors import SettingError, TableError
-from recombine.factors.groups import Ints, Numbers
-from recombine.factors.support import Support
+from recombine.tables.groups import Ints, Numbers
+from recombine.tables.support import Support
 from recombine.theory import baselines
 from recombine.theory.answers import Answers, answers
 from recombine.theory.diagnosis import Diagnosis

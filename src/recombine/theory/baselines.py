@@ -4,8 +4,8 @@ from itertools import combinations
 
 import numpy as np
 
-from recombine.factors.groups import Codes, Numbers
-from recombine.factors.support import Support
+from recombine.tables.groups import Codes, Numbers
+from recombine.tables.support import Support
 from recombine.theory.answers import Answers
 from recombine.theory.fitted import Fitted
 from recombine.theory.solver import Penalty

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from recombine.factors.groups import Codes, Ints, Numbers
-from recombine.factors.support import Support
+from recombine.tables.groups import Codes, Ints, Numbers
+from recombine.tables.support import Support
 from recombine.theory.answers import class_names
 from recombine.theory.diagnosis import Diagnosis
 from recombine.theory.learner import Learner

@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from recombine.factors.groups import Ints, Numbers, totals
-from recombine.factors.support import Support
+from recombine.tables.groups import Ints, Numbers, totals
+from recombine.tables.support import Support
 from recombine.theory.salience import members
 
 

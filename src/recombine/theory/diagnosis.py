@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from recombine.auditing.determinacy import determinacy
 from recombine.auditing.ladder import rungs
-from recombine.factors.groups import Codes, Ints, Numbers
+from recombine.tables.groups import Codes, Ints, Numbers
 from recombine.theory.learner import Learner
 from recombine.theory.realisable import SeenParts, best_margin, shortfall
 

@@ -6,8 +6,8 @@ that couples the two sides, and what is left after eliminating one side is a mat
 
 import numpy as np
 
-from recombine.factors.groups import Numbers, totals
-from recombine.factors.support import Support
+from recombine.tables.groups import Numbers, totals
+from recombine.tables.support import Support
 from recombine.theory.solver import Penalty
 
 _LARGEST_TABLE = 5 * 10**7

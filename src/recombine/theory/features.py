@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from recombine.errors import ColumnError, SourceError, nearest
-from recombine.factors.groups import Numbers
-from recombine.factors.space import Space
 from recombine.files import shortened
+from recombine.tables.groups import Numbers
+from recombine.tables.space import Space
 from recombine.theory.salience import Salience
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recombine.factors.groups import Codes, Ints, Numbers
-from recombine.factors.support import Support
+from recombine.tables.groups import Codes, Ints, Numbers
+from recombine.tables.support import Support
 from recombine.theory.salience import members
 from recombine.theory.squared import Duals, Weights
 

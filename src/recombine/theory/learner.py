@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 
 from recombine.errors import SettingError
-from recombine.factors.groups import Codes, Ints
-from recombine.factors.support import Support
+from recombine.tables.groups import Codes, Ints
+from recombine.tables.support import Support
 from recombine.theory.answers import Answers
 from recombine.theory.fitted import Fitted
 from recombine.theory.margin import margin, refuse_unless_separable

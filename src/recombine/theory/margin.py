@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.errors import SettingError, TableError
-from recombine.factors.groups import Numbers
-from recombine.factors.support import Support
+from recombine.tables.groups import Numbers
+from recombine.tables.support import Support
 from recombine.theory.answers import Answers
 from recombine.theory.fitted import Fitted
 from recombine.theory.kernel import kernel

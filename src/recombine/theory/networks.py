@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from recombine.errors import SettingError, nearest
-from recombine.factors.groups import Numbers
+from recombine.tables.groups import Numbers
 
 Layer = Callable[[Numbers], Numbers]
 Recursion = Callable[[Numbers, int], tuple[float, Numbers]]

@@ -14,11 +14,11 @@ import pyarrow as pa
 from recombine import records
 from recombine.decoding import revive_all
 from recombine.errors import SettingError
-from recombine.factors import stored
-from recombine.factors.engine import Steps, silent
-from recombine.factors.groups import Codes, Ints
-from recombine.factors.support import Support
 from recombine.records import Provenance, Record
+from recombine.tables import stored
+from recombine.tables.engine import Steps, silent
+from recombine.tables.groups import Codes, Ints
+from recombine.tables.support import Support
 from recombine.theory import saved, wording
 from recombine.theory import slope as slopes
 from recombine.theory.answers import answers, class_names

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.auditing.sparse_solver import solved
-from recombine.factors.groups import Codes, Ints, Numbers, totals
-from recombine.factors.support import Support
+from recombine.tables.groups import Codes, Ints, Numbers, totals
+from recombine.tables.support import Support
 from recombine.theory.salience import members
 from recombine.theory.squared import Weights
 

@@ -1,7 +1,7 @@
 """How a salience can be named: as a value, as a network and its depth, as orders, or as "fit"."""
 
 from recombine.errors import SettingError
-from recombine.factors.support import Support
+from recombine.tables.support import Support
 from recombine.theory.estimation.estimate import estimate
 from recombine.theory.features import salience_of_file
 from recombine.theory.salience import Salience

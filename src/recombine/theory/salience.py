@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.errors import SettingError, TableError, nearest
-from recombine.factors.groups import Codes, Ints, Numbers, group
+from recombine.tables.groups import Codes, Ints, Numbers, group
 from recombine.theory.networks import FAMILIES, order_weights
 from recombine.words import listing, measure
 

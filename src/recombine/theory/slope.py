@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recombine.factors.groups import Numbers
-from recombine.factors.support import Support
+from recombine.tables.groups import Numbers
+from recombine.tables.support import Support
 from recombine.theory.salience import Salience
 
 GOALS = (0.8, 0.9, 0.95)

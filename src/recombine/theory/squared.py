@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from recombine.errors import SettingError, TableError
-from recombine.factors.groups import Numbers
-from recombine.factors.support import Support
+from recombine.tables.groups import Numbers
+from recombine.tables.support import Support
 from recombine.theory import solver
 from recombine.theory.design import Design
 from recombine.theory.elimination import Elimination, eliminable

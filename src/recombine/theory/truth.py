@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from recombine.errors import SettingError
-from recombine.factors.groups import Codes, Groups, Numbers, group
-from recombine.factors.space import text
-from recombine.factors.support import Support
+from recombine.tables.groups import Codes, Groups, Numbers, group
+from recombine.tables.space import text
+from recombine.tables.support import Support
 from recombine.theory.answers import Answers, answers
 
 

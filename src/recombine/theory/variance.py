@@ -17,8 +17,8 @@ from typing import Protocol
 
 import numpy as np
 
-from recombine.factors.groups import Codes, Ints, Numbers
-from recombine.factors.support import Support
+from recombine.tables.groups import Codes, Ints, Numbers
+from recombine.tables.support import Support
 from recombine.theory.design import Design, Layer
 from recombine.theory.fitted import Fitted
 from recombine.theory.kernel import kernel

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from recombine.factors.groups import Numbers
-from recombine.factors.space import text
+from recombine.tables.groups import Numbers
+from recombine.tables.space import text
 from recombine.theory.answers import Answers
 from recombine.theory.backtest import KERNEL, Backtest
 from recombine.theory.diagnosis import CANNOT, LEAK, NOT_DETERMINED, NOVEL, SHORTCUT, UNSURE, Diagnosis

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recombine.evaluation.outcomes import Outcomes
-from recombine.factors.groups import Ints, Numbers, totals
+from recombine.tables.groups import Ints, Numbers, totals
 from recombine.theory.realisable import SeenParts
 from recombine.words import count, measure, percent
 
@@ -59,8 +59,8 @@ def additivity(outcomes: Outcomes, *, seed: int = 0) -> Additivity | None:
     where it cannot be asked: no training table, or only scores and no answers.
 
     >>> from recombine.evaluation.outcomes import Score
-    >>> from recombine.factors.space import Space
-    >>> from recombine.factors.support import Support
+    >>> from recombine.tables.space import Space
+    >>> from recombine.tables.support import Support
     >>> space = Space.of({"a": range(4), "b": range(4)})
     >>> cells = np.array([(a, b) for a in range(4) for b in range(4)], dtype=np.int32)
     >>> seen = (cells == 0).any(axis=1)

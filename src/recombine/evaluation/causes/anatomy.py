@@ -27,9 +27,9 @@ from recombine.evaluation.causes.explanations import (
     unseen_lines,
 )
 from recombine.evaluation.outcomes import Outcomes
-from recombine.factors.groups import Ints, Numbers
-from recombine.factors.space import text
-from recombine.factors.support import LabelTarget
+from recombine.tables.groups import Ints, Numbers
+from recombine.tables.space import text
+from recombine.tables.support import LabelTarget
 from recombine.words import count, listing, percent
 
 _FEWEST = 10  # unseen combinations with an error, for an interval

@@ -22,9 +22,9 @@ import pyarrow.compute as pc
 
 from recombine.errors import SettingError
 from recombine.evaluation.outcomes import Outcomes
-from recombine.factors.groups import Codes, Ints, Numbers, group, totals
-from recombine.factors.space import Space, text
-from recombine.factors.support import LabelTarget, NumberTarget
+from recombine.tables.groups import Codes, Ints, Numbers, group, totals
+from recombine.tables.space import Space, text
+from recombine.tables.support import LabelTarget, NumberTarget
 from recombine.theory.diagnosis import VERDICTS
 from recombine.theory.prediction import Prediction
 from recombine.theory.slope import thinned
@@ -89,8 +89,8 @@ def beside(outcomes: Outcomes, prediction: Prediction, *, draws: int = 2_000, se
 
     >>> import recombine
     >>> from recombine.evaluation.outcomes import Score
-    >>> from recombine.factors.space import Space
-    >>> from recombine.factors.support import LabelTarget, NumberTarget, Support
+    >>> from recombine.tables.space import Space
+    >>> from recombine.tables.support import LabelTarget, NumberTarget, Support
     >>> rows = [(a, b, float(a + b)) for a in range(4) for b in range(4)]
     >>> table = {name: [row[k] for row in rows if 0 in row[:2]] for k, name in enumerate("aby")}
     >>> training = recombine.read(table, factors=["a", "b"], target="y")

@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.evaluation.outcomes import Outcomes
-from recombine.factors.groups import Codes, Groups, Ints, Numbers, number, totals
-from recombine.factors.support import LabelTarget, Support
+from recombine.tables.groups import Codes, Groups, Ints, Numbers, number, totals
+from recombine.tables.support import LabelTarget, Support
 
 Habit = Literal["memory", "shortcut", "commonest", "unclear", "neither"]
 Flags = npt.NDArray[np.bool_]

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.evaluation.outcomes import Outcomes
-from recombine.factors.groups import Ints, Numbers, number, totals
+from recombine.tables.groups import Ints, Numbers, number, totals
 from recombine.words import listing, percent
 
 Flags = npt.NDArray[np.bool_]
@@ -76,8 +76,8 @@ def swap_test(outcomes: Outcomes, *, draws: int = _DRAWS, seed: int = 0) -> Swap
     """Swap each factor, over all tested combinations; None where the answers are not classes.
 
     >>> from recombine.evaluation.outcomes import Score
-    >>> from recombine.factors.space import Space
-    >>> from recombine.factors.support import Support
+    >>> from recombine.tables.space import Space
+    >>> from recombine.tables.support import Support
     >>> space = Space.of({"bird": ["gull", "wren"], "place": ["sea", "land"]})
     >>> codes = np.asfortranarray([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=np.int32)
     >>> place, bird = codes[:, 1].astype(int), codes[:, 0].astype(int)

@@ -8,8 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.errors import SettingError
-from recombine.factors.space import Value
-from recombine.factors.support import Support
 from recombine.splits.checker import Promise
 from recombine.splits.contracts.demands import Demands
 from recombine.splits.contracts.demands_program import solved
@@ -19,6 +17,8 @@ from recombine.splits.patterns import checked_mappings, conjunction
 from recombine.splits.settings import check_whole
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.splits.strata import classes_of
+from recombine.tables.space import Value
+from recombine.tables.support import Support
 from recombine.words import count
 
 Mask = npt.NDArray[np.bool_]

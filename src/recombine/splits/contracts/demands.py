@@ -8,10 +8,10 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from recombine.factors.groups import Groups, Ints
-from recombine.factors.space import Value
-from recombine.factors.support import Support
 from recombine.splits.facts import Facts, thinnest_part
+from recombine.tables.groups import Groups, Ints
+from recombine.tables.space import Value
+from recombine.tables.support import Support
 
 Mask = npt.NDArray[np.bool_]
 

@@ -12,10 +12,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from recombine.factors.groups import Ints, Numbers, totals
-from recombine.factors.support import LabelTarget
 from recombine.splits.contracts.demands import Demands
 from recombine.splits.contracts.program import Program
+from recombine.tables.groups import Ints, Numbers, totals
+from recombine.tables.support import LabelTarget
 
 Mask = npt.NDArray[np.bool_]
 Family = Literal["share", "classes", "least", "number", "absent"]

@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.errors import SettingError
-from recombine.factors.space import text
-from recombine.factors.support import LabelTarget
 from recombine.splits.contracts.demands import Demands
 from recombine.splits.contracts.demands_program import Family, solved
 from recombine.splits.facts import Facts, conjunction_text, thinnest_part
+from recombine.tables.space import text
+from recombine.tables.support import LabelTarget
 from recombine.words import count, listing, measure
 
 Mask = npt.NDArray[np.bool_]

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from recombine.errors import SettingError
-from recombine.factors.support import Support
 from recombine.splits.checker import Promise
 from recombine.splits.divergences.ledger import LEFT_OUT, TEST
 from recombine.splits.divergences.measure import checked_orders, parts
 from recombine.splits.divergences.search import Found, Wanted, search
 from recombine.splits.settings import check_whole
 from recombine.splits.splitter import Assignment, Splitter
+from recombine.tables.support import Support
 from recombine.words import count, measure
 
 Size = int | float

@@ -24,10 +24,10 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.errors import SettingError
-from recombine.factors.columns import Bins
-from recombine.factors.groups import Ints, Numbers, totals
-from recombine.factors.support import Support
 from recombine.splits.table import Missing, Names, rows_of_table
+from recombine.tables.columns import Bins
+from recombine.tables.groups import Ints, Numbers, totals
+from recombine.tables.support import Support
 from recombine.words import count, listing, measure
 
 ATOMS_ALPHA = 0.5

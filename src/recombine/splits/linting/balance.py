@@ -14,12 +14,12 @@ import pyarrow as pa
 from recombine.auditing.determinacy import determinacy
 from recombine.auditing.ladder import rungs
 from recombine.errors import TableError
-from recombine.factors.groups import Ints, Numbers, totals
-from recombine.factors.space import text
-from recombine.factors.support import LabelTarget
 from recombine.splits.assignment import SEEN
 from recombine.splits.linting.check import Check, few
 from recombine.splits.linting.sided import EVERY_SIDE, TEST, TRAIN, Sided
+from recombine.tables.groups import Ints, Numbers, totals
+from recombine.tables.space import text
+from recombine.tables.support import LabelTarget
 from recombine.words import amount, count, listing, percent
 
 _BY_FAR = 2

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from recombine.factors.groups import Ints
-from recombine.factors.support import Support
+from recombine.tables.groups import Ints
+from recombine.tables.support import Support
 from recombine.words import count
 
 Verdict = Literal["pass", "fail", "warning", "not enough evidence", "told", "not asked"]

@@ -14,13 +14,13 @@ from typing import Any
 import ibis
 
 from recombine.errors import ColumnError, SettingError
-from recombine.factors import columns
-from recombine.factors.conditions import filtered
-from recombine.factors.question import Where
-from recombine.factors.sides import Side
-from recombine.factors.sources import Source, opened
 from recombine.redaction import redacted
 from recombine.splits.writing.streaming import stream
+from recombine.tables import columns
+from recombine.tables.conditions import filtered
+from recombine.tables.question import Where
+from recombine.tables.sides import Side
+from recombine.tables.sources import Source, opened
 
 SIDE = "recombine_side"
 """The column that tells the side where the sides were separate tables."""

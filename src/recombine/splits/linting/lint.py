@@ -11,11 +11,6 @@ import duckdb
 import numpy as np
 
 from recombine.errors import RecombineError, SettingError
-from recombine.factors.columns import Bins
-from recombine.factors.engine import Progress, sniffing_again
-from recombine.factors.question import Question, Where
-from recombine.factors.sides import SIDES, Side
-from recombine.factors.sources import unreadable
 from recombine.records import Provenance
 from recombine.splits.assignment import SEEN, digest
 from recombine.splits.linting import balance, claims, identity
@@ -25,6 +20,11 @@ from recombine.splits.linting.gathering import Part, gathered, parts_of
 from recombine.splits.linting.linted import Lint, SideCount
 from recombine.splits.linting.sided import EVERY_SIDE, NO_SIDE, Asked, Sided, count_sides
 from recombine.splits.linting.wording import grade_of, verdict_of
+from recombine.tables.columns import Bins
+from recombine.tables.engine import Progress, sniffing_again
+from recombine.tables.question import Question, Where
+from recombine.tables.sides import SIDES, Side
+from recombine.tables.sources import unreadable
 
 
 def lint(  # noqa: PLR0913 - each is one plain question, and all but two have an answer already

@@ -11,17 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recombine.errors import ColumnError, SettingError
-from recombine.factors import columns
-from recombine.factors.assembly import MOST_COMBINATIONS, Answer, assemble
-from recombine.factors.columns import Bins, Key
-from recombine.factors.engine import Progress, run
-from recombine.factors.groups import Ints
-from recombine.factors.question import Question, TargetKind
-from recombine.factors.sides import SIDES, Side, sides_of
-from recombine.factors.sources import Source
-from recombine.factors.space import Value, text
-from recombine.factors.support import Support
 from recombine.splits.assignment import SEEN
+from recombine.tables import columns
+from recombine.tables.assembly import MOST_COMBINATIONS, Answer, assemble
+from recombine.tables.columns import Bins, Key
+from recombine.tables.engine import Progress, run
+from recombine.tables.groups import Ints
+from recombine.tables.question import Question, TargetKind
+from recombine.tables.sides import SIDES, Side, sides_of
+from recombine.tables.sources import Source
+from recombine.tables.space import Value, text
+from recombine.tables.support import Support
 
 NO_SIDE = "(no side)"
 EVERY_SIDE = (*SIDES, SEEN, NO_SIDE)

@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 
 from recombine.decoding import FileName
-from recombine.factors.support import Support
 from recombine.records import Provenance
 from recombine.splits.assignment import SEEN, digest
 from recombine.splits.splitter import Splitter
 from recombine.splits.writing.placing import SIDES, Counted, Decided
 from recombine.splits.writing.split import SIDE_COLUMN, Split, SplitSide, taken_away
+from recombine.tables.support import Support
 from recombine.words import amount, count, listing, percent
 
 _NAMED = 3

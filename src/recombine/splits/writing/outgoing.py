@@ -10,13 +10,13 @@ import ibis
 import pyarrow.parquet as pq
 
 from recombine.errors import ColumnError
-from recombine.factors import columns
-from recombine.factors.conditions import filtered
-from recombine.factors.question import Question
-from recombine.factors.sources import Source, opened, unreadable
 from recombine.splits.writing import destination
 from recombine.splits.writing.streaming import stream
 from recombine.splits.writing.verbatim import Rows, verbatim
+from recombine.tables import columns
+from recombine.tables.conditions import filtered
+from recombine.tables.question import Question
+from recombine.tables.sources import Source, opened, unreadable
 
 _HASHES = 1_000_000
 _FETCHED = "fetched.parquet"

@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from recombine.factors import columns
-from recombine.factors.assembly import MOST_COMBINATIONS, Answer, assemble, encoded, without_missing
-from recombine.factors.columns import Key
-from recombine.factors.engine import Progress, run
-from recombine.factors.groups import Ints
-from recombine.factors.question import Question
-from recombine.factors.sources import Source
-from recombine.factors.support import Support
 from recombine.splits.assignment import TRAIN
 from recombine.splits.promise import Invariant
 from recombine.splits.splitter import Splitter
 from recombine.splits.writing.verbatim import Rows
+from recombine.tables import columns
+from recombine.tables.assembly import MOST_COMBINATIONS, Answer, assemble, encoded, without_missing
+from recombine.tables.columns import Key
+from recombine.tables.engine import Progress, run
+from recombine.tables.groups import Ints
+from recombine.tables.question import Question
+from recombine.tables.sources import Source
+from recombine.tables.support import Support
 
 SIDES = (TRAIN, "test")
 

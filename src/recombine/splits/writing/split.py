@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from recombine import records
 from recombine.decoding import FileName, revive_all
 from recombine.errors import SettingError
-from recombine.factors.space import MISSING, text
 from recombine.records import Provenance, Record, Result
 from recombine.splits.assignment import TRAIN
 from recombine.splits.promise import Invariant
+from recombine.tables.space import MISSING, text
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import Any
 import duckdb
 import ibis
 
-from recombine.factors.question import Question
-from recombine.factors.sources import Source
+from recombine.tables.question import Question
+from recombine.tables.sources import Source
 
 _ENDINGS = (".csv", ".tsv", ".txt")
 

@@ -16,9 +16,6 @@ import pyarrow as pa
 
 from recombine.decoding import LONGEST_NAME, FileName
 from recombine.errors import OutputError, SettingError, TableError
-from recombine.factors.engine import Progress, run, sniffing_again
-from recombine.factors.question import Question, Where
-from recombine.factors.sources import Source, unreadable
 from recombine.files import cannot_write, explained, place_of, recover, staged
 from recombine.records import Provenance
 from recombine.splits.assignment import SEEN
@@ -29,6 +26,9 @@ from recombine.splits.writing.outgoing import local, rows_drawn, rows_to_write
 from recombine.splits.writing.placing import Counted, Decided, count_combinations, decide, join_table
 from recombine.splits.writing.split import Split
 from recombine.splits.writing.verbatim import Rows
+from recombine.tables.engine import Progress, run, sniffing_again
+from recombine.tables.question import Question, Where
+from recombine.tables.sources import Source, unreadable
 
 _MEMORY = "2GB"  # of the engine: what does not fit goes to disk
 

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from recombine.errors import SettingError, TableError
-from recombine.factors.groups import Numbers
-from recombine.factors.support import Support
+from recombine.tables.groups import Numbers
+from recombine.tables.support import Support
 from recombine.theory.answers import Answers, answers
 from recombine.theory.estimation.climb import Fit, fit
 from recombine.theory.estimation.components import Component, components_of, groups_of, tell_apart

@@ -1,0 +1,71 @@
+"""Models: compositional and monolithic networks, as settings that build a torch module for any task's shapes.
+
+The public names of this room. Each is loaded when it is first used: listing them loads no torch.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from recombine.extras import loaded
+
+if TYPE_CHECKING:
+    from recombine.lab.models.cnn import CNN as CNN
+    from recombine.lab.models.compositional import Compositional as Compositional
+    from recombine.lab.models.compositional import Monolithic as Monolithic
+    from recombine.lab.models.decoders import CNNDecoder as CNNDecoder
+    from recombine.lab.models.decoders import SpatialBroadcast as SpatialBroadcast
+    from recombine.lab.models.filters import LowRankFilters as LowRankFilters
+    from recombine.lab.models.mlp import MLP as MLP
+    from recombine.lab.models.model import Model as Model
+    from recombine.lab.models.model import count_parameters as count_parameters
+    from recombine.lab.models.odd_one_out import OddOneOut as OddOneOut
+    from recombine.lab.models.recurrent import LSTMSeq2Seq as LSTMSeq2Seq
+    from recombine.lab.models.resnet import ResNet as ResNet
+    from recombine.lab.models.transformer import Transformer as Transformer
+    from recombine.lab.models.transformer import TransformerSeq2Seq as TransformerSeq2Seq
+    from recombine.lab.models.vit import ViT as ViT
+
+_HOME = {
+    "CNN": "recombine.lab.models.cnn",
+    "CNNDecoder": "recombine.lab.models.decoders",
+    "Compositional": "recombine.lab.models.compositional",
+    "LSTMSeq2Seq": "recombine.lab.models.recurrent",
+    "LowRankFilters": "recombine.lab.models.filters",
+    "MLP": "recombine.lab.models.mlp",
+    "Model": "recombine.lab.models.model",
+    "Monolithic": "recombine.lab.models.compositional",
+    "OddOneOut": "recombine.lab.models.odd_one_out",
+    "ResNet": "recombine.lab.models.resnet",
+    "SpatialBroadcast": "recombine.lab.models.decoders",
+    "Transformer": "recombine.lab.models.transformer",
+    "TransformerSeq2Seq": "recombine.lab.models.transformer",
+    "ViT": "recombine.lab.models.vit",
+    "count_parameters": "recombine.lab.models.model",
+}
+
+__all__ = [
+    "CNN",
+    "MLP",
+    "CNNDecoder",
+    "Compositional",
+    "LSTMSeq2Seq",
+    "LowRankFilters",
+    "Model",
+    "Monolithic",
+    "OddOneOut",
+    "ResNet",
+    "SpatialBroadcast",
+    "Transformer",
+    "TransformerSeq2Seq",
+    "ViT",
+    "count_parameters",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'recombine.lab.models' has no attribute {name!r}")
+    return loaded(__name__, name, _HOME[name])
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,22 @@
+"""The models by name. One line a model; listing them loads none."""
+
+from recombine.catalogue import Catalogue
+
+MODELS = Catalogue(
+    "model",
+    {
+        "cnn": "recombine.lab.models.cnn:CNN",
+        "cnn_decoder": "recombine.lab.models.decoders:CNNDecoder",
+        "compositional": "recombine.lab.models.compositional:Compositional",
+        "low_rank_filters": "recombine.lab.models.filters:LowRankFilters",
+        "lstm_seq2seq": "recombine.lab.models.recurrent:LSTMSeq2Seq",
+        "mlp": "recombine.lab.models.mlp:MLP",
+        "monolithic": "recombine.lab.models.compositional:Monolithic",
+        "odd_one_out": "recombine.lab.models.odd_one_out:OddOneOut",
+        "resnet": "recombine.lab.models.resnet:ResNet",
+        "spatial_broadcast": "recombine.lab.models.decoders:SpatialBroadcast",
+        "transformer": "recombine.lab.models.transformer:Transformer",
+        "transformer_seq2seq": "recombine.lab.models.transformer:TransformerSeq2Seq",
+        "vit": "recombine.lab.models.vit:ViT",
+    },
+)

@@ -1,0 +1,383 @@
+"""The run store: finished runs under their key, in plain files, never lost and never half there.
+
+    store.json                            that this is a store, and of which format
+    runs/3f/3f9a…/record.json             the mark: settings, scores, and the checksum of everything below
+    runs/3f/3f9a…/curve.parquet …         the tables
+    runs/3f/3f9a…/model.safetensors …     further files
+    states/…                              unfinished work, replaced again and again, dropped at the end
+    failures/3f9a…/1.json …               attempts that failed, and why
+    tmp/                                  what is being written (folders only)
+
+How many can write at once. A run is believed if and only if its mark is there, and the mark comes last.
+
+- In a folder all files of a run are written under `tmp/`, brought to the disk, and moved to `runs/` as one folder. The
+  file system does that in one step and refuses where a folder of that name is; so of two writers of one key the first
+  wins and the second is told so. A writer that dies leaves something under `tmp/` and nothing else.
+- An object store moves nothing, so the files come first and the mark last, and the names of the files hold a part of
+  their checksum. Two writers of one key then share the files that are equal and never write over others; the later
+  mark stands, and everything that it names is there, because its writer has written all of it. A writer that dies
+  leaves files that no mark names.
+
+What dead writers leave behind takes room and does no harm; `prune` removes it once it is old enough to be nobody's.
+Removing a run goes the other way: the mark disappears first.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar, final
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from recombine._version import __version__
+from recombine.decoding import MalformedError, decoding, parsed, sealed, unsealed
+from recombine.errors import OutputError, RecordError, SettingError
+from recombine.lab.runs.configuration import Configuration
+from recombine.lab.runs.failure import Failure
+from recombine.lab.runs.folder import STAGING, Folder
+from recombine.lab.runs.mark import Mark, Part, decoded, encoded, fault
+from recombine.lab.runs.objects import Objects
+from recombine.lab.runs.place import Place, Seen
+from recombine.lab.runs.run import Run
+from recombine.overwriting import STORE_FILE, STORE_KIND
+from recombine.records import FILE, written_whole
+from recombine.redaction import guarded
+
+FORMAT = 1
+HEAD = STORE_FILE
+RUNS, STATES, FAILURES = "runs", "states", "failures"
+_OURS = {HEAD, RUNS, STATES, FAILURES, STAGING}
+KEY = re.compile(r"[0-9a-f]{32}")
+_FILE_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+_WRITTEN_TO = "name the place that `fit` or `recombine sweep` wrote to"
+_T = TypeVar("_T")
+
+
+@final
+@dataclass(frozen=True)
+class Store:
+    """Finished runs by their key, in a folder or in an object store.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = Store.open(f"{folder}/runs")
+    ...     store.keys(), store.has("0" * 32)
+    (set(), False)
+    """
+
+    files: Place
+
+    @classmethod
+    def open(cls, place: str | Path, *, create: bool = True, **options: Any) -> "Store":
+        """A store in a folder, or behind any fsspec URL such as `s3://bucket/path`; `options` go to fsspec.
+
+        A place that holds nothing becomes a store if `create` allows it; one that holds something else is refused.
+        """
+        store = cls(_place(place, options))
+        head = store._reading(lambda: _read_or_none(store.files, HEAD))
+        if head is None:
+            store._begin(create=create)
+        else:
+            _check_head(store.place, head)
+        return store
+
+    @property
+    def place(self) -> str:
+        """Its folder or URL, without a password."""
+        return self.files.title
+
+    @property
+    def address(self) -> str:
+        """Its folder or URL, by which another process opens it; never to be shown."""
+        return self.files.address
+
+    def has(self, key: str) -> bool:
+        """Whether a run is finished: one look at one file."""
+        return self._reading(lambda: self.files.exists(f"{folder_of(key)}/{FILE}"))
+
+    def keys(self) -> set[str]:
+        """The keys of all finished runs: one listing."""
+        found = self._reading(lambda: self.files.marked(RUNS, FILE))
+        names = (name.rpartition("/")[2] for name in found)
+        return {name for name in names if KEY.fullmatch(name)}
+
+    def mark(self, key: str) -> Mark:
+        """What a run's record says, without its tables."""
+        name = f"{folder_of(key)}/{FILE}"
+        content = self._reading(lambda: _read_or_none(self.files, name))
+        if content is None:
+            raise RecordError(
+                f"no run {key!r} in '{self.place}'",
+                why="no finished run has this key",
+                instead=f"`recombine runs list {self.place}` shows those that there are",
+            )
+        with self._decoding(name):
+            return decoded(key, content)
+
+    def get(self, key: str) -> Run:
+        """A finished run with its tables, every checksum looked at."""
+        mark = self.mark(key)
+        contents = {name: self._content(key, mark.parts[name]) for name in map("{}.parquet".format, mark.tables)}
+        with self._decoding(folder_of(key)):
+            return mark.run(contents)
+
+    def put(self, run: Run, *, files: Mapping[str, bytes] = {}) -> bool:
+        """Write a finished run, all of it or nothing; False where it is there already.
+
+        Where an MLflow server is set (`MLFLOW_TRACKING_URI`), it is told of the run afterwards.
+        """
+        _check_names(run, files)
+        if self.has(run.key):
+            return False
+        contents = encoded(run, files, hashed=not self.files.moves_folders)
+        written = self._writing(lambda: self.files.publish(folder_of(run.key), contents, FILE))
+        if written and os.environ.get("MLFLOW_TRACKING_URI"):
+            from recombine.lab.runs.tracking import track  # noqa: PLC0415 - needed where a server is set only
+
+            track(run)
+        return written
+
+    def file(self, key: str, name: str) -> bytes:
+        """One of a run's further files, its checksum looked at."""
+        parts = self.mark(key).parts
+        if name not in parts:
+            raise RecordError(
+                f"run {key!r} holds no file {name!r}",
+                why=f"it holds {', '.join(sorted(parts)) or 'none'}",
+                instead="name one of those, or train it again with that file kept",
+            )
+        return self._content(key, parts[name])
+
+    def copy(self, key: str, folder: str | Path, *, force: bool = False) -> Path:
+        """A run with all its files in a folder of its own, whole; `force` replaces one that was copied before."""
+        run, mark = self.get(key), self.mark(key)
+        tables = {f"{name}.parquet" for name in mark.tables}
+        files = {name: self._content(key, part) for name, part in mark.parts.items() if name not in tables}
+        _check_names(run, files)
+        with written_whole(folder, "run", force=force) as copy:
+            for name, content in encoded(run, files, hashed=False).items():
+                (copy / name).write_bytes(content)
+        return Path(folder)
+
+    def faults(self, key: str) -> list[str]:
+        """What is wrong with a run, every byte of it read; nothing if it is sound."""
+        try:
+            mark = self.mark(key)
+        except RecordError as error:
+            return [f"{FILE}: {error.why}"]
+        found = []
+        for part in mark.parts.values():
+            try:
+                self._content(key, part)
+            except RecordError as error:
+                found.append(f"{part.at}: {error.why}")
+        return found
+
+    def listing(self, folder: str) -> dict[str, Seen]:
+        """Every file below one of the store's folders, with size and time."""
+        return self._reading(lambda: self.files.listing(folder))
+
+    def contents(self, names: Iterable[str]) -> dict[str, bytes | OSError]:
+        """Many files at once, nothing checked."""
+        return self._reading(lambda: self.files.read_all(names))
+
+    def remove(self, key: str) -> None:
+        """Take a run out of the store, its mark first."""
+        self._writing(lambda: self.files.remove_folder(folder_of(key), FILE))
+
+    def discard(self, name: str) -> None:
+        """Remove a file or folder that belongs to no run."""
+        if self.files.moves_folders:
+            self._writing(lambda: self.files.remove_folder(name, FILE))
+        else:
+            self._writing(lambda: self.files.remove(name))
+
+    def save_state(self, name: str, state: bytes, meta: Mapping[str, Any]) -> None:
+        """Keep unfinished work under a name, in place of what was kept there before."""
+        head = sealed({"meta": dict(meta), "state": hashlib.sha256(state).hexdigest(), "saved": _now()})
+        content = json.dumps(head, allow_nan=False).encode() + b"\n" + state
+        self._writing(lambda: self.files.write(_state(name), content))
+
+    def load_state(self, name: str) -> tuple[bytes, dict[str, Any]] | None:
+        """Unfinished work with its notes; None where there is none, or where it is torn or damaged."""
+        content = self._reading(lambda: _read_or_none(self.files, _state(name)))
+        head, _, state = (content or b"").partition(b"\n")
+        try:
+            about = unsealed(parsed(head))
+            meta, digest = dict(about["meta"]), about["state"]
+        except (ValueError, KeyError, TypeError):
+            return None
+        return (state, meta) if hashlib.sha256(state).hexdigest() == digest else None
+
+    def drop_state(self, name: str) -> None:
+        """Forget unfinished work."""
+        self._writing(lambda: self.files.remove(_state(name)))
+
+    def put_failure(self, configuration: Configuration, reason: str, *, attempt: int) -> None:
+        """Note that an attempt at a run failed, and why. The run stays unfinished, and may be tried again."""
+        failure = Failure(configuration=configuration, reason=reason, attempt=attempt, created=_now())
+        name = f"{FAILURES}/{configuration.key}/{attempt}.json"
+        self._writing(lambda: self.files.write(name, failure.to_json()))
+
+    def failures(self) -> tuple[Failure, ...]:
+        """Every failed attempt that was noted, by key and attempt; also of runs that succeeded later."""
+        found = self.contents(sorted(self.listing(FAILURES)))
+        read = (Failure.from_json(content) for content in found.values() if isinstance(content, bytes))
+        return tuple(sorted(filter(None, read), key=lambda failure: (failure.configuration.key, failure.attempt)))
+
+    def drop_failures(self, key: str) -> None:
+        """Forget the failed attempts at a run."""
+        for name in self.listing(f"{FAILURES}/{key}"):
+            self._writing(lambda name=name: self.files.remove(name))  # type: ignore[misc]
+
+    def table(self) -> pa.Table:
+        """A line for each run: key, status, the settings that differ, seed, scores, when."""
+        from recombine.lab.runs.listing import lines, table  # noqa: PLC0415 - it stands on the store
+
+        return table(lines(self))
+
+    def _content(self, key: str, part: Part) -> bytes:
+        name = f"{folder_of(key)}/{part.at}"
+        content = self._reading(lambda: _read_or_none(self.files, name))
+        wrong = "it is gone" if content is None else fault(part, content)
+        with self._decoding(name):
+            if content is None or wrong is not None:
+                raise MalformedError(str(wrong))
+        return content
+
+    def _begin(self, *, create: bool) -> None:
+        foreign = sorted(self._reading(self.files.top) - _OURS)
+        if foreign:
+            raise RecordError(
+                f"'{self.place}' is not a run store",
+                why=f"it holds no {HEAD}, but other things: {', '.join(foreign[:3])}{' …' if len(foreign) > 3 else ''}",
+                instead="name an empty folder, or one that does not exist yet" if create else _WRITTEN_TO,
+            )
+        if not create:
+            raise RecordError(f"no run store in '{self.place}'", why=f"there is no {HEAD}", instead=_WRITTEN_TO)
+        head = {"kind": STORE_KIND, "format": FORMAT, "version": __version__, "created": _now()}
+        self._writing(lambda: self.files.write(HEAD, (json.dumps(head, indent=2) + "\n").encode()))
+
+    def _reading(self, call: Callable[[], _T]) -> _T:
+        with guarded(self.address):
+            try:
+                return call()
+            except OSError as error:
+                raise self.unreadable(error) from error
+
+    def unreadable(self, error: OSError) -> RecordError:
+        """That something of the store cannot be read, which does not mean that it is damaged."""
+        return RecordError(
+            f"cannot read the run store '{self.place}'",
+            why=error.strerror or str(error),
+            instead="see that the place can be reached and that you may read it",
+        )
+
+    def _writing(self, call: Callable[[], _T]) -> _T:
+        with guarded(self.address):
+            try:
+                return call()
+            except OSError as error:
+                raise OutputError(
+                    f"cannot write to the run store '{self.place}'",
+                    why=error.strerror or str(error),
+                    instead="make room, or see that you may write there; runs that are finished are safe, and the same "
+                    "command goes on from them",
+                ) from error
+
+    def _decoding(self, name: str) -> AbstractContextManager[None]:
+        return decoding(
+            f"'{self.place}/{name}' is damaged",
+            instead="restore the file from a copy, or remove the run with `recombine runs prune "
+            f"{self.place} --status damaged --yes` and train it again",
+        )
+
+
+def folder_of(key: str) -> str:
+    """Where a run lies; a short name for the first letters keeps folders small.
+
+    >>> folder_of("3f" + 30 * "0")
+    'runs/3f/3f000000000000000000000000000000'
+    """
+    if not KEY.fullmatch(key):
+        raise SettingError(
+            f"{key!r} is not the key of a run",
+            why="a key is 32 of the characters 0 to 9 and a to f",
+            instead="take it from `Configuration.key` or from `recombine runs list`",
+        )
+    return f"{RUNS}/{key[:2]}/{key}"
+
+
+def _state(name: str) -> str:
+    """One component of a path, whatever the name is: dots too are spelt out, of which some lead upwards."""
+    return f"{STATES}/{quote(name, safe='').replace('.', '%2E')}"
+
+
+def _place(place: str | Path, options: Mapping[str, Any]) -> Place:
+    text = str(place)
+    if "://" in text and not text.startswith("file://"):
+        return Objects.at(text, options)
+    folder = Path(text.removeprefix("file://"))
+    if folder.exists() and not folder.is_dir():
+        raise RecordError(
+            f"'{folder}' is not a run store",
+            why="it is a file; a store is a folder",
+            instead="name a folder, or one that does not exist yet",
+        )
+    return Folder(folder)
+
+
+def _read_or_none(files: Place, name: str) -> bytes | None:
+    try:
+        return files.read(name)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _check_head(place: str, content: bytes) -> None:
+    try:
+        head = parsed(content)
+        kind, found = head["kind"], int(head["format"])
+    except (ValueError, KeyError, TypeError):
+        kind, found = None, 0
+    if kind != STORE_KIND:
+        raise RecordError(
+            f"'{place}' is not a run store",
+            why=f"its {HEAD} was not written by recombine, or is damaged",
+            instead=f"restore {HEAD} from a copy, or name another place",
+        )
+    if found != FORMAT:
+        age, instead = (
+            ("a newer", "pip install --upgrade recombine")
+            if found > FORMAT
+            else ("an older", f"read it with recombine {head.get('version', 'of its time')}, or start a new store")
+        )
+        raise RecordError(
+            f"'{place}' is a run store of {age} version",
+            why=f"its format is {found}, and recombine {__version__} reads format {FORMAT}",
+            instead=instead,
+        )
+
+
+def _check_names(run: Run, files: Mapping[str, bytes]) -> None:
+    names: Iterable[str] = [*(f"{name}.parquet" for name in run.tables if "." not in name), *files]
+    wrong = [name for name in run.tables if "." in name]
+    wrong += [name for name in names if not _FILE_NAME.fullmatch(name) or name == FILE]
+    wrong += [name for name in files if name.endswith(".parquet")]
+    if wrong:
+        raise SettingError(
+            f"{wrong[0]!r} cannot be a file of a run",
+            why=f"names are letters, digits, _ and -, with an ending; {FILE} and *.parquet are the run's own",
+            instead="name it for example 'model.safetensors'",
+        )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,238 @@
+"""A sweep: the runs of a grid that are not in the store yet, trained by many hands, and written into it."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from recombine.errors import OutputError, SettingError, SourceError
+from recombine.lab.runs.configuration import Configuration
+from recombine.lab.runs.listing import damaged
+from recombine.lab.runs.store import Store
+from recombine.lab.sweeps.crew import Crew, Outcome, Report
+from recombine.lab.sweeps.ledger import Job, Ledger
+from recombine.lab.sweeps.live import Board
+from recombine.lab.sweeps.packs import MOST, packs
+from recombine.lab.sweeps.plan import SweepPlan, read_plan, store_place
+from recombine.lab.sweeps.worker import outcome as told_of
+from recombine.lab.training.pack import signature
+from recombine.words import amount
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepResult:
+    """What a sweep came to. `skipped` runs were in the store before, whole; `left` ones were not reached.
+
+    `damaged` says which runs were in the store before but not whole, and in what way; they count among those trained.
+    """
+
+    store: str
+    keys: tuple[str, ...]
+    finished: int
+    skipped: int
+    diverged: int
+    failed: int
+    left: int
+    seconds: float
+    failures: Mapping[str, str]
+    damaged: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run is in the store."""
+        return not self.failed and not self.left
+
+
+class InterruptedSweep(KeyboardInterrupt):
+    """Ctrl-C, and what was done until then."""
+
+    def __init__(self, result: SweepResult) -> None:
+        super().__init__()
+        self.result = result
+
+
+class StoppedSweepError(OutputError):
+    """A sweep that could not go on, and what was done until then."""
+
+    def __init__(self, error: OutputError, result: SweepResult) -> None:
+        super().__init__(error.what, why=error.why, instead=error.instead)
+        self.result = result
+
+
+def sweep(
+    plan: str | Path | Mapping[str, Any] | SweepPlan,
+    *,
+    store: str | Path | None = None,
+    address: str | None = None,
+    workers: int | None = None,
+    retries: int = 2,
+    pack: int = MOST,
+    progress: bool = True,
+) -> SweepResult:
+    """Train every run of a grid that the store does not hold yet.
+
+    `plan` is a sweep's file, or what would stand in it. Without an `address` the work is done by Ray on this machine,
+    with `workers` processes (one for each processor, if nothing is said); `workers=0` trains in this process, without
+    Ray. Interrupt it at any time: the same call goes on from where it was.
+    """
+    _check(workers=workers, retries=retries, address=address)
+    read = read_plan(plan)
+    opened = Store.open(store_place(read, store))
+    with _Sweeping(read, opened, retries=retries, progress=progress) as sweeping:
+        if sweeping.todo:
+            sweeping.work(lambda: hired(opened.address, address=address, workers=workers), most=pack)
+        return sweeping.result()
+
+
+def hired(place: str, *, address: str | None, workers: int | None) -> Crew:
+    """Whoever does the work. What is not needed is not loaded."""
+    if workers == 0:
+        from recombine.lab.sweeps.local import Alone  # noqa: PLC0415
+
+        return Alone(place)
+    from recombine.lab.sweeps.cluster import OnRay  # noqa: PLC0415
+
+    return OnRay(place, address=address, workers=workers)
+
+
+def _check(*, workers: int | None, retries: int, address: str | None) -> None:
+    if workers is not None and workers < 0:
+        raise SettingError(f"{workers} workers", why="there cannot be fewer than none", instead="0 uses this process")
+    if retries < 0:
+        raise SettingError(f"{retries} retries", why="there cannot be fewer than none", instead="0 tries each run once")
+    if workers == 0 and address is not None:
+        raise SettingError(
+            f"no workers at the cluster {address!r}",
+            why="--workers 0 means this process alone, without Ray",
+            instead="leave out one of --workers and --address",
+        )
+
+
+class _Sweeping:
+    """One sweep at work."""
+
+    def __init__(self, plan: SweepPlan, store: Store, *, retries: int, progress: bool) -> None:
+        self._began = time.monotonic()
+        self._plan, self._store = plan, store
+        self._ledger = Ledger(retries)
+        self._board = Board(plan.runs, Console(stderr=True, highlight=False), shown=progress)
+        self._ended: dict[str, Outcome] = {}
+        self._hosts: set[str] = set()
+        present = store.keys() & {run.key for run in plan.runs}
+        self._damaged = damaged(store, present)
+        self._in_the_way = set(self._damaged)
+        whole = present - self._in_the_way
+        self._skipped = [run.key for run in plan.runs if run.key in whole]
+        self.todo = [run for run in plan.runs if run.key not in whole]
+        self._noted = {failure.key for failure in store.failures()} if self.todo else set()
+        self._board.there(self._skipped)
+
+    def __enter__(self) -> "_Sweeping":
+        self._board.__enter__()
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        self._board.__exit__(kind, error, trace)
+        if isinstance(error, KeyboardInterrupt):
+            self._look_again()
+            raise InterruptedSweep(self.result()) from error
+        if isinstance(error, OutputError):
+            self._look_again()
+            raise StoppedSweepError(error, self.result()) from error
+
+    def work(self, hire: Callable[[], Crew], *, most: int) -> None:
+        """Until nothing is left."""
+        crew = hire()
+        try:
+            self._board.workers = crew.size()
+            self._ledger.add(packs(self.todo, alike=signature, workers=crew.size(), most=most))
+            while self._ledger.open:
+                self._hand_out(crew)
+                self._board.refresh()
+                for number, report in crew.ended().items():
+                    self._hear(number, report)
+        finally:
+            crew.stop()
+
+    def _hand_out(self, crew: Crew) -> None:
+        for _ in range(min(crew.free(), len(self._ledger.waiting))):
+            number, pack = self._ledger.take()
+            self._make_way(run.key for run in pack.runs)
+            crew.start(number, pack)
+            self._board.handed_out(run.key for run in pack.runs)
+
+    def _make_way(self, keys: Iterable[str]) -> None:
+        """Remove damaged runs at the last moment, and only if no other sweep has put them there again meanwhile."""
+        chosen = self._in_the_way.intersection(keys)
+        for key in damaged(self._store, chosen) if chosen else ():
+            self._store.remove(key)
+        self._in_the_way -= chosen
+
+    def _hear(self, number: int, report: Report) -> None:
+        runs = self._ledger.running[number].pack.runs
+        self._board.handed_out((run.key for run in runs), by=-1)
+        if report.trouble is None:
+            self._check_there(runs, report)
+            self._end(report.outcomes, report.seconds)
+        else:
+            self._board.say(f"  trouble with {_named(runs)}: {report.reason}")
+        given_up = self._ledger.settle(number, report)
+        if given_up is not None:
+            self._give_up(given_up, report)
+
+    def _check_there(self, runs: Sequence[Configuration], report: Report) -> None:
+        """Once for each machine: what it says it wrote must be where we look for it."""
+        if report.host in self._hosts:
+            return
+        self._hosts.add(report.host)
+        if not all(self._store.has(run.key) for run in runs):
+            raise SourceError(
+                f"{report.host} says that its runs are finished, but they are not in '{self._store.place}'",
+                why="on that machine this is another place",
+                instead="keep the store on a disk that all machines share, or in an object store, for example s3://…",
+            )
+
+    def _end(self, outcomes: Sequence[Outcome], seconds: float) -> None:
+        self._ended |= {outcome.key: outcome for outcome in outcomes}
+        self._board.ended(outcomes, seconds)
+        for outcome in outcomes:
+            if outcome.key in self._noted and outcome.status != "failed":
+                self._store.drop_failures(outcome.key)
+
+    def _give_up(self, job: Job, report: Report) -> None:
+        (run,) = job.pack.runs
+        self._store.put_failure(run, report.reason, attempt=job.tries)
+        failed = Outcome(key=run.key, status="failed", score=None, part=None, reason=report.reason)
+        self._end([failed], report.seconds)
+
+    def _look_again(self) -> None:
+        """Workers that were stopped may have finished runs of which they had no time to tell."""
+        unheard = {run.key for run in self.todo} - self._ended.keys() - self._in_the_way
+        for key in self._store.keys() & unheard:
+            self._ended[key] = told_of(self._store.get(key))
+
+    def result(self) -> SweepResult:
+        """What it came to so far."""
+        count = {
+            status: sum(outcome.status == status for outcome in self._ended.values())
+            for status in ("finished", "diverged", "failed")
+        }
+        failures = {key: outcome.reason or "" for key, outcome in self._ended.items() if outcome.status == "failed"}
+        return SweepResult(
+            store=self._store.place,
+            keys=tuple(run.key for run in self._plan.runs),
+            skipped=len(self._skipped),
+            left=len(self._plan) - len(self._skipped) - len(self._ended),
+            seconds=time.monotonic() - self._began,
+            failures=failures,
+            damaged=self._damaged,
+            **count,
+        )
+
+
+def _named(runs: Sequence[Configuration]) -> str:
+    first = f"{runs[0].key[:8]} ({runs[0].model.get('name')}, seed {runs[0].seed})"
+    return first if len(runs) == 1 else f"{first} and {amount(len(runs) - 1, 'other')} of its pack"

@@ -1,0 +1,119 @@
+"""Tasks: factors turned into tensors.
+
+The public names of this room. Each is loaded when it is first used: listing them loads no torch.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from recombine.extras import loaded
+
+if TYPE_CHECKING:
+    from recombine.lab.tasks.agreement.task import Agreement as Agreement
+    from recombine.lab.tasks.bumps.stripes import Stripes as Stripes
+    from recombine.lab.tasks.bumps.task import Bumps as Bumps
+    from recombine.lab.tasks.cogs import Cogs as Cogs
+    from recombine.lab.tasks.conjunctions.addition import Addition as Addition
+    from recombine.lab.tasks.conjunctions.context import ContextDependence as ContextDependence
+    from recombine.lab.tasks.conjunctions.corners import Invariance as Invariance
+    from recombine.lab.tasks.conjunctions.corners import PartialExposure as PartialExposure
+    from recombine.lab.tasks.conjunctions.transitive import TransitiveEquivalence as TransitiveEquivalence
+    from recombine.lab.tasks.conjunctions.transitive import TransitiveOrdering as TransitiveOrdering
+    from recombine.lab.tasks.digits.pairs import DigitPairs as DigitPairs
+    from recombine.lab.tasks.exposure import Everything as Everything
+    from recombine.lab.tasks.exposure import Exposure as Exposure
+    from recombine.lab.tasks.exposure import HeldOut as HeldOut
+    from recombine.lab.tasks.exposure import Own as Own
+    from recombine.lab.tasks.exposure import Parts as Parts
+    from recombine.lab.tasks.exposure import Source as Source
+    from recombine.lab.tasks.from_table import FromTable as FromTable
+    from recombine.lab.tasks.relations.task import Relations as Relations
+    from recombine.lab.tasks.scan.task import Scan as Scan
+    from recombine.lab.tasks.sprites.supports import DiagonalBand as DiagonalBand
+    from recombine.lab.tasks.sprites.supports import Orthogonal as Orthogonal
+    from recombine.lab.tasks.sprites.supports import Random as Random
+    from recombine.lab.tasks.sprites.task import Sprites as Sprites
+    from recombine.lab.tasks.task import Batch as Batch
+    from recombine.lab.tasks.task import ContinuousTask as ContinuousTask
+    from recombine.lab.tasks.task import DiscreteTask as DiscreteTask
+    from recombine.lab.tasks.task import Range as Range
+    from recombine.lab.tasks.task import Shapes as Shapes
+    from recombine.lab.tasks.task import Task as Task
+    from recombine.lab.tasks.toy import Toy as Toy
+
+_HOME = {
+    "Addition": "recombine.lab.tasks.conjunctions.addition",
+    "Agreement": "recombine.lab.tasks.agreement.task",
+    "Batch": "recombine.lab.tasks.task",
+    "Bumps": "recombine.lab.tasks.bumps.task",
+    "Cogs": "recombine.lab.tasks.cogs",
+    "ContextDependence": "recombine.lab.tasks.conjunctions.context",
+    "ContinuousTask": "recombine.lab.tasks.task",
+    "DiagonalBand": "recombine.lab.tasks.sprites.supports",
+    "DigitPairs": "recombine.lab.tasks.digits.pairs",
+    "DiscreteTask": "recombine.lab.tasks.task",
+    "Everything": "recombine.lab.tasks.exposure",
+    "Exposure": "recombine.lab.tasks.exposure",
+    "FromTable": "recombine.lab.tasks.from_table",
+    "HeldOut": "recombine.lab.tasks.exposure",
+    "Invariance": "recombine.lab.tasks.conjunctions.corners",
+    "Orthogonal": "recombine.lab.tasks.sprites.supports",
+    "Own": "recombine.lab.tasks.exposure",
+    "PartialExposure": "recombine.lab.tasks.conjunctions.corners",
+    "Parts": "recombine.lab.tasks.exposure",
+    "Random": "recombine.lab.tasks.sprites.supports",
+    "Range": "recombine.lab.tasks.task",
+    "Relations": "recombine.lab.tasks.relations.task",
+    "Scan": "recombine.lab.tasks.scan.task",
+    "Shapes": "recombine.lab.tasks.task",
+    "Source": "recombine.lab.tasks.exposure",
+    "Sprites": "recombine.lab.tasks.sprites.task",
+    "Stripes": "recombine.lab.tasks.bumps.stripes",
+    "Task": "recombine.lab.tasks.task",
+    "Toy": "recombine.lab.tasks.toy",
+    "TransitiveEquivalence": "recombine.lab.tasks.conjunctions.transitive",
+    "TransitiveOrdering": "recombine.lab.tasks.conjunctions.transitive",
+}
+
+__all__ = [
+    "Addition",
+    "Agreement",
+    "Batch",
+    "Bumps",
+    "Cogs",
+    "ContextDependence",
+    "ContinuousTask",
+    "DiagonalBand",
+    "DigitPairs",
+    "DiscreteTask",
+    "Everything",
+    "Exposure",
+    "FromTable",
+    "HeldOut",
+    "Invariance",
+    "Orthogonal",
+    "Own",
+    "PartialExposure",
+    "Parts",
+    "Random",
+    "Range",
+    "Relations",
+    "Scan",
+    "Shapes",
+    "Source",
+    "Sprites",
+    "Stripes",
+    "Task",
+    "Toy",
+    "TransitiveEquivalence",
+    "TransitiveOrdering",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'recombine.lab.tasks' has no attribute {name!r}")
+    return loaded(__name__, name, _HOME[name])
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,202 @@
+"""What a learner is shown, and what it is then asked.
+
+An *exposure* says, for any task, where the training examples come from and which sets of examples are asked about:
+a splitter of `recombine.splits` over the task's combinations, a sampler over continuous latents, or the sets that a
+paper gives with its task. Sources draw latents; the task renders them.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, final, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from recombine.errors import SettingError
+from recombine.lab.tasks.task import Codes, Task
+from recombine.seeds import derived
+
+Rows = npt.NDArray[np.int64]
+
+
+class Source(ABC):
+    """Where examples come from."""
+
+    @abstractmethod
+    def draw(self, n: int, *, seed: int) -> Tensor:
+        """The latents of n examples."""
+
+    @abstractmethod
+    def every(self) -> Tensor | None:
+        """The latents of each example once, where they can be counted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cells(Source):
+    """Latents that can be listed, drawn evenly or by weight.
+
+    >>> Cells(torch.tensor([[0, 1], [1, 0]])).draw(3, seed=0).shape
+    torch.Size([3, 2])
+    """
+
+    latents: Tensor
+    weights: npt.NDArray[np.float64] | None = None
+
+    @final
+    def draw(self, n: int, *, seed: int) -> Tensor:
+        """n of them, with replacement."""
+        chance = torch.Generator().manual_seed(seed)
+        if self.weights is None:
+            rows = torch.randint(len(self.latents), (n,), generator=chance)
+        else:
+            rows = torch.multinomial(torch.from_numpy(self.weights), n, replacement=True, generator=chance)
+        return self.latents[rows]
+
+    @final
+    def every(self) -> Tensor:
+        """Each of them once."""
+        return self.latents
+
+
+@dataclass(frozen=True, eq=False)
+class Binned(Source):
+    """Combinations of a continuous task: each draw is a new point within the bins of one of them."""
+
+    task: Task
+    codes: Codes
+
+    @final
+    def draw(self, n: int, *, seed: int) -> Tensor:
+        """n points."""
+        chance = torch.Generator().manual_seed(derived(seed, "cells"))
+        rows = torch.randint(len(self.codes), (n,), generator=chance).numpy()
+        return self.task.latents(self.codes[rows], seed=derived(seed, "points"))
+
+    @final
+    def every(self) -> None:
+        """Points cannot be counted."""
+
+
+def cells(task: Task, codes: Codes) -> Source:
+    """Combinations of a task as a source."""
+    latents = task.latents(codes, seed=0)
+    return Binned(task, codes) if latents.is_floating_point() else Cells(latents)
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The training examples, and the sets that are asked about: usually `seen` and `unseen`, or `seen` and `all`."""
+
+    train: Source
+    tests: Mapping[str, Source]
+
+
+class Exposure(ABC):
+    """Settings that say, for a task, what is shown and what is asked."""
+
+    @abstractmethod
+    def parts(self, task: Task, *, seed: int) -> Parts:
+        """The sources, for one run's seed."""
+
+
+@runtime_checkable
+class GivesParts(Protocol):
+    """A task that comes with sets of its own."""
+
+    def own_parts(self, *, seed: int) -> Parts:
+        """The sets that its paper gives."""
+
+
+@dataclass(frozen=True)
+class Own(Exposure):
+    """The sets that the task itself comes with."""
+
+    @final
+    def parts(self, task: Task, *, seed: int) -> Parts:
+        """Those of the task."""
+        if not isinstance(task, GivesParts):
+            raise SettingError(
+                f"{type(task).__name__} has no split of its own",
+                why="'own' stands for the sets that a task comes with",
+                instead="give a splitter, for example HoldOutCombinations(factors=[…])",
+            )
+        return task.own_parts(seed=seed)
+
+
+@dataclass(frozen=True)
+class Everything(Exposure):
+    """Every combination is shown, and asked about: nothing is unseen."""
+
+    @final
+    def parts(self, task: Task, *, seed: int) -> Parts:  # noqa: ARG002 - nothing is left to chance
+        """All combinations on both sides."""
+        source = cells(task, task.every())
+        return Parts(source, {"seen": source})
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut(Exposure):
+    """A splitter of `recombine.splits`, or any that splits as scikit-learn's do, over the task's combinations.
+
+    Of a splitter that gives several splits, `fold` chooses one, counted from 0.
+    """
+
+    splitter: Any
+    fold: int = 0
+
+    @final
+    def parts(self, task: Task, *, seed: int) -> Parts:  # noqa: ARG002 - the splitter has a seed of its own
+        """Its training side, and both sides to ask about."""
+        codes = task.every()
+        train, test = (codes[rows] for rows in self._rows(task.table(codes)))
+        if not len(train):
+            raise SettingError(
+                f"{self.splitter!r} leaves nothing to train on",
+                why=f"all {len(codes):,} combinations of the task are held out",
+                instead="hold out fewer",
+            )
+        sides = {"seen": cells(task, train), "unseen": cells(task, test)}
+        return Parts(sides["seen"], sides)
+
+    def _rows(self, table: pa.Table) -> tuple[Rows, Rows]:
+        """Both sides. A splitter from elsewhere may know nothing of combinations: what it gives is checked."""
+        folds = list(self.splitter.split(table))
+        if not 0 <= self.fold < len(folds):
+            raise SettingError(
+                f"fold={self.fold}",
+                why=f"{self.splitter!r} gives {len(folds)} splits, counted from 0",
+                instead="write the number of one of them",
+            )
+        train, test = (np.asarray(rows) for rows in folds[self.fold])
+        for rows in (train, test):
+            if len(rows) and (rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= len(table)):
+                raise SettingError(
+                    f"{self.splitter!r} gives rows that the task does not have",
+                    why=f"rows are positions from 0 to {len(table) - 1:,}, one for each combination of the task",
+                    instead="give a splitter that splits the table it is given",
+                )
+        both = len(np.intersect1d(train, test))
+        if both:
+            raise SettingError(
+                f"{self.splitter!r} has {both:,} combinations on both sides",
+                why="what is trained on is not unseen",
+                instead="give a splitter whose sides have nothing in common, or Everything() to hold out nothing",
+            )
+        return train.astype(np.int64), test.astype(np.int64)
+
+
+def as_exposure(split: Any) -> Exposure:
+    """Whatever was given as a split, as an exposure."""
+    if isinstance(split, Exposure):
+        return split
+    if callable(getattr(split, "split", None)):
+        return HeldOut(split)
+    raise SettingError(
+        f"{split!r} is not a split",
+        why="it is neither a splitter nor one of the tasks' supports",
+        instead="give for example HoldOutCombinations(factors=[…]), or Own() for the task's own sets",
+    )

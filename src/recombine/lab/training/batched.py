@@ -1,0 +1,182 @@
+"""Several runs as one: their weights stand in the rows of one matrix, and each step is one list of operations.
+
+Letters: S rows (the runs, and copies of the last one where more rows are wanted), P numbers a row.
+"""
+
+import copy
+from collections.abc import Sequence
+from itertools import groupby
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from recombine.lab.tasks.task import Batch, Shapes
+from recombine.lab.training.learner import OPTIMISER, SLOTS, WEIGHTS, Learner, Optimiser, State
+from recombine.lab.training.losses import Loss, Objective
+from recombine.lab.training.recipe import Recipe
+from recombine.lab.training.traced import LANES, traced
+
+_PREFIX = "module."
+_ALONE = (nn.modules.batchnorm._BatchNorm, nn.RNNBase)
+_RANDOM = (nn.modules.dropout._DropoutNd, nn.MultiheadAttention, nn.RReLU)
+_TOLERANCE = 1e-3
+
+
+class CannotBatchError(Exception):
+    """These runs cannot be trained as one; the reason is for the record, not an error of the user's."""
+
+
+def check_batchable(module: nn.Module) -> None:
+    """Refuse at once what is known not to work: running statistics, recurrent layers, dropout, mixed numbers."""
+    for part in module.modules():
+        drops = isinstance(part, _RANDOM) and any(getattr(part, name, 0.0) for name in ("p", "dropout", "upper"))
+        if isinstance(part, _ALONE) or drops:
+            raise CannotBatchError(f"{type(part).__name__} cannot be batched over runs")
+    weights = [weight for weight in module.parameters() if weight.requires_grad]
+    if not weights or any(weight.dtype != torch.float32 for weight in weights):
+        raise CannotBatchError("only weights of 32 bits are batched")
+
+
+class Batched(Learner):
+    """Runs of one shape in training. A run's numbers do not depend on which others are there, on one thread."""
+
+    def __init__(
+        self,
+        modules: Sequence[nn.Module],
+        recipes: Sequence[Recipe],
+        *,
+        loss: Loss,
+        shapes: Shapes,
+        first: Batch,
+        name: str | None = None,
+    ) -> None:
+        check_batchable(modules[0])
+        self._runs, self._recipes = len(modules), list(recipes)
+        self._shapes, self._loss, self._clip = shapes, loss, recipes[0].clip
+        self._template = copy.deepcopy(modules[0]).eval()
+        half = recipes[0].precision == "bfloat16"
+        objective = Objective(copy.deepcopy(modules[0]).train(), loss, shapes, half=half)
+        self._stack(modules, max(2, self._runs))
+        try:
+            self._update, wanted = traced(objective, self._weights, self._others, *self._padded(first), name=name)
+            if wanted != self._rows:
+                self._stack(modules, wanted)
+                self._update, _ = traced(objective, self._weights, self._others, *self._padded(first), name=name)
+        except Exception as error:
+            raise CannotBatchError(f"{type(error).__name__}: {error}") from error
+        self._check(modules, first, half=half)
+        self._start_optimiser()
+
+    @final
+    def step(self, batch: Batch, step: int) -> list[float]:
+        """One update of every row."""
+        gradients, losses = self._update(self._weights, self._others, *self._padded(batch))
+        torch._foreach_copy_(self._gradients, [gradients[name] for name in self._weights])
+        if self._clip is not None:
+            norms = torch.linalg.vector_norm(self._gradient, dim=1, keepdim=True)
+            self._gradient.mul_((self._clip / (norms + 1e-6)).clamp(max=1.0))
+        self._optimiser.step(step)
+        found: list[float] = losses.tolist()[: self._runs]
+        return found
+
+    @final
+    def module(self, run: int) -> nn.Module:
+        """A plain module with the weights of one row."""
+        self._template.load_state_dict(self._row(run), strict=False)
+        return self._template
+
+    @final
+    def state(self, run: int) -> State:
+        """The run's row, taken apart by name."""
+        kept = {WEIGHTS + name: value.detach().clone() for name, value in self.module(run).state_dict().items()}
+        weight, place = self._block_of(run)
+        for slot in SLOTS[self._recipes[0].optimiser]:
+            found = self._optimiser.slot(weight, slot)
+            if found is not None:
+                for name, view in self._views(found).items():
+                    kept[f"{OPTIMISER}{slot}.{name.removeprefix(_PREFIX)}"] = view[place].clone()
+        return kept
+
+    @final
+    def load(self, run: int, state: State, *, step: int) -> None:
+        """Write a run's state into its row, and into the copies of it."""
+        for row in [run, *(range(self._runs, self._rows) if run == self._runs - 1 else [])]:
+            for name, stack in {**self._weights, **self._others}.items():
+                stack[row].copy_(state[WEIGHTS + name.removeprefix(_PREFIX)])
+            self._remember(row, state, step)
+
+    def _remember(self, row: int, state: State, step: int) -> None:
+        weight, place = self._block_of(row)
+        slots: dict[str, Tensor] = {}
+        for slot in SLOTS[self._recipes[0].optimiser]:
+            keys = {name: f"{OPTIMISER}{slot}.{name.removeprefix(_PREFIX)}" for name in self._weights}
+            if any(key in state for key in keys.values()):
+                found = self._optimiser.slot(weight, slot)
+                slots[slot] = torch.zeros_like(weight) if found is None else found
+                for name, view in self._views(slots[slot]).items():
+                    view[place].copy_(state[keys[name]])
+        self._optimiser.remember(weight, slots, step=step)
+
+    def _stack(self, modules: Sequence[nn.Module], rows: int) -> None:
+        """Write the weights into the rows of one matrix, each weight from a full vector on."""
+        self._rows = rows
+        copied = [modules[min(row, self._runs - 1)] for row in range(rows)]
+        named = [dict(module.named_parameters()) for module in copied]
+        trained = [name for name, weight in named[0].items() if weight.requires_grad]
+        self._offsets, at = {}, 0
+        for name in trained:
+            self._offsets[_PREFIX + name] = (at, named[0][name].shape)
+            at += -(-named[0][name].numel() // LANES) * LANES
+        self._matrix, self._gradient = torch.zeros(rows, at), torch.zeros(rows, at)
+        self._weights = self._views(self._matrix)
+        self._gradients = list(self._views(self._gradient).values())
+        with torch.no_grad():
+            for name in trained:
+                for row, weights in enumerate(named):
+                    self._weights[_PREFIX + name][row].copy_(weights[name])
+        states = [module.state_dict(keep_vars=False) for module in copied]
+        rest = [name for name in states[0] if _PREFIX + name not in self._weights]
+        self._others = {_PREFIX + name: torch.stack([state[name] for state in states]) for name in rest}
+
+    def _views(self, matrix: Tensor) -> dict[str, Tensor]:
+        return {
+            name: matrix[:, start : start + shape.numel()].view(len(matrix), *shape)
+            for name, (start, shape) in self._offsets.items()
+        }
+
+    def _start_optimiser(self) -> None:
+        """Neighbours with equal rates are one block of rows: one call of the optimiser each."""
+        recipes = self._recipes + [self._recipes[-1]] * (self._rows - self._runs)
+        self._blocks: list[tuple[int, Tensor]] = []
+        groups: list[tuple[Recipe, list[Tensor]]] = []
+        for recipe, places in groupby(range(self._rows), key=recipes.__getitem__):
+            rows = list(places)
+            block = self._matrix[rows[0] : rows[-1] + 1]
+            block.grad = self._gradient[rows[0] : rows[-1] + 1]
+            self._blocks.append((rows[0], block))
+            groups.append((recipe, [block]))
+        self._optimiser = Optimiser(groups)
+
+    def _block_of(self, row: int) -> tuple[Tensor, int]:
+        start, block = next((start, block) for start, block in reversed(self._blocks) if start <= row)
+        return block, row - start
+
+    def _row(self, run: int) -> State:
+        return {name.removeprefix(_PREFIX): stack[run] for name, stack in {**self._weights, **self._others}.items()}
+
+    def _padded(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        missing = self._rows - self._runs
+        if not missing:
+            return batch.inputs, batch.targets
+        again = [self._runs - 1] * missing
+        return torch.cat([batch.inputs, batch.inputs[again]]), torch.cat([batch.targets, batch.targets[again]])
+
+    def _check(self, modules: Sequence[nn.Module], first: Batch, *, half: bool) -> None:
+        """A trace that does not give each run's own loss has lost something of the model: then it is not used."""
+        _, losses = self._update(self._weights, self._others, *self._padded(first))
+        for run, module in enumerate(modules):
+            with torch.no_grad():
+                own = Objective(module, self._loss, self._shapes, half=half)(first.inputs[run], first.targets[run])
+            if not torch.isclose(own.float(), losses[run].float(), rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True):
+                raise CannotBatchError("the batched model gives another loss than the model itself")

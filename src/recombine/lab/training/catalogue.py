@@ -1,0 +1,71 @@
+"""What is shown and what is asked, by name: the splitters, the supports of continuous tasks, the tasks' own sets."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from recombine.catalogue import Catalogue, Spec
+from recombine.lab.tasks.exposure import Exposure, HeldOut, as_exposure
+from recombine.lab.tasks.task import Task
+
+SPLITS = Catalogue(
+    "split",
+    {
+        "combination_k_fold": "recombine.splits.folds:CombinationKFold",
+        "corner": "recombine.splits.corner:Corner",
+        "diagonal": "recombine.splits.diagonal:Diagonal",
+        "diagonal_band": "recombine.lab.tasks.sprites.supports:DiagonalBand",
+        "donut": "recombine.splits.donut:Donut",
+        "everything": "recombine.lab.tasks.exposure:Everything",
+        "hold_out_combinations": "recombine.splits.combinations:HoldOutCombinations",
+        "hold_out_conjunctions": "recombine.splits.conjunctions:HoldOutConjunctions",
+        "orthogonal": "recombine.lab.tasks.sprites.supports:Orthogonal",
+        "orthogonal_planes": "recombine.splits.planes:OrthogonalPlanes",
+        "own": "recombine.lab.tasks.exposure:Own",
+        "random": "recombine.lab.tasks.sprites.supports:Random",
+        "stripes": "recombine.lab.tasks.bumps.stripes:Stripes",
+    },
+)
+_NESTED, _FOLD = "base", "fold"
+
+
+def split_of(given: str | Spec | Any, task: Task) -> Exposure:
+    """A split as an exposure: from a name, a spec, a splitter, or an exposure.
+
+    A splitter whose spec leaves `factors` open is given all of the task's; `fold` chooses one of a splitter's splits;
+    a spec under `base` is itself a split.
+
+    >>> from recombine.lab.tasks.catalogue import TASKS
+    >>> split_of({"name": "hold_out_combinations", "share": 0.25}, TASKS.build("addition")).splitter.share
+    0.25
+    """
+    if not isinstance(given, str | Mapping):
+        return as_exposure(given)
+    settings: dict[str, Any] = {"name": given} if isinstance(given, str) else dict(given)
+    fold = 0 if _has_setting(settings.get("name"), _FOLD) else settings.pop(_FOLD, 0)
+    nested = settings.get(_NESTED)
+    if isinstance(nested, str | Mapping):
+        base = split_of(nested, task)
+        settings[_NESTED] = base.splitter if isinstance(base, HeldOut) and not base.fold else base
+    made = SPLITS.build(settings, factors=task.space.names)
+    return made if isinstance(made, Exposure) else HeldOut(made, fold)
+
+
+def split_spec(split: Exposure) -> dict[str, Any]:
+    """A split as its name and all of its settings, as plain data; `split_of` turns it back."""
+    if isinstance(split, HeldOut):
+        return _nested_spec(split.splitter) | ({_FOLD: split.fold} if split.fold else {})
+    return _nested_spec(split)
+
+
+def _nested_spec(thing: Any) -> dict[str, Any]:
+    spec = SPLITS.spec(thing)
+    nested = getattr(thing, _NESTED, None)
+    if nested is not None and not isinstance(nested, str | Mapping):
+        spec[_NESTED] = split_spec(as_exposure(nested))
+    return spec
+
+
+def _has_setting(name: Any, setting: str) -> bool:
+    known = isinstance(name, str) and name in SPLITS.entries
+    return known and any(field.name == setting for field in fields(SPLITS.load(name)))

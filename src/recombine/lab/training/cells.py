@@ -1,0 +1,53 @@
+"""Examples by combination: which combinations occur, and which one each example belongs to."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from recombine.lab.tasks.task import Codes
+from recombine.tables.space import Space
+
+_LARGEST = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The distinct combinations of some examples (C, K), and the place of each example among them (n,).
+
+    >>> space = Space.of({"a": ["x", "y"], "b": ["x", "y"]})
+    >>> cells = Cells.of(space, np.array([[1, 0], [0, 1], [1, 0]]))
+    >>> cells.codes.tolist(), cells.place.tolist(), cells.counts.tolist()
+    ([[0, 1], [1, 0]], [1, 0, 1], [1, 2])
+    """
+
+    codes: Codes
+    place: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, space: Space, codes: Codes) -> "Cells":
+        """The combinations among codes (n, K), in order; -1 stands for a factor that is left out."""
+        sizes = tuple(size + 1 for size in space.sizes)
+        if space.product < _LARGEST and np.prod([float(size) for size in sizes]) < _LARGEST:
+            # One number a combination sorts much faster than rows do.
+            numbers = np.ravel_multi_index(tuple((codes + 1).T), sizes)
+            distinct, place = np.unique(numbers, return_inverse=True)
+            found = np.stack(np.unravel_index(distinct, sizes), axis=1) - 1
+        else:
+            found, place = np.unique(codes, axis=0, return_inverse=True)
+        return cls(found.astype(np.int64), place.astype(np.int64).reshape(-1))
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """How many examples each combination has."""
+        return np.bincount(self.place, minlength=len(self.codes)).astype(np.int64)
+
+    def means(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """The mean of each combination's examples."""
+        return np.bincount(self.place, weights=values, minlength=len(self.codes)) / np.maximum(self.counts, 1)
+
+
+def count_cells(space: Space, codes: Codes) -> tuple[Codes, Codes]:
+    """The distinct combinations and how often each occurs."""
+    cells = Cells.of(space, codes)
+    return cells.codes, cells.counts

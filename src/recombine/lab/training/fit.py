@@ -1,0 +1,71 @@
+"""Fit a model to a task: the verb that a researcher uses."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from recombine.catalogue import Spec
+from recombine.errors import SettingError
+from recombine.lab.models.model import Model
+from recombine.lab.runs.run import Run
+from recombine.lab.runs.store import Store
+from recombine.lab.tasks.task import Task
+from recombine.lab.training.loop import Callback, Surroundings
+from recombine.lab.training.pack import train_jobs
+from recombine.lab.training.plan import Recipes, Seeds, jobs
+from recombine.lab.training.states import Keeps
+from recombine.lab.training.watching import watched
+
+
+def fit(
+    task: Task | str | Spec,
+    split: Any,
+    model: Model | str | Spec,
+    recipe: Recipes,
+    *,
+    seeds: Seeds = (0,),
+    store: Keeps | str | Path | None = None,
+    callbacks: Sequence[Callback] = (),
+    progress: bool = True,
+    checkpoint_every: int | None = None,
+) -> tuple[Run, ...]:
+    """Train a model on what a split shows of a task, and ask it about what was held out.
+
+    Task, split and model are objects, names, or mappings of a name and settings; without a store they may be of the
+    user's own classes. The recipe is one, or several of one shape. Seeds are listed, or a number stands for the first
+    so many. Runs come in order of recipe, then seed. With a store (opened, or its folder or URL), runs that it holds
+    are not trained again, and an interrupted call is taken up where it stood: Ctrl-C waits for the end of the step and
+    saves it; `checkpoint_every` says after how many steps a state is saved else, and without it that is done now and
+    then.
+
+    >>> recipe = {"steps": 20, "lr": 0.01, "samples": "every"}
+    >>> runs = fit("addition", {"name": "hold_out_combinations"}, {"name": "mlp", "hidden": [8]}, recipe, seeds=(0, 1))
+    >>> [run.status for run in runs]
+    ['finished', 'finished']
+    """
+    kept = _opened(store)
+    asked = jobs(task, split, model, recipe, seeds, named=kept is not None)
+    if kept is None and asked[0].recipe.keep_model:
+        raise SettingError(
+            "keep_model=True without a store",
+            why="a run's model is kept beside the run, in a store",
+            instead="give a store: fit(…, store='runs')",
+        )
+    total = sum(job.recipe.steps for job in asked)
+    text = f"training {len(asked)} runs" if len(asked) > 1 else "training"
+    with watched(text, total, shown=progress) as advance:
+        around = Surroundings(store=kept, callbacks=callbacks, checkpoint_every=checkpoint_every, advance=advance)
+        return tuple(train_jobs(asked, around))
+
+
+def _opened(store: Any) -> Keeps | None:
+    """The store that was given, or that is in the place given."""
+    if isinstance(store, str | Path):
+        return Store.open(store)
+    if store is None or isinstance(store, Keeps):
+        return store
+    raise SettingError(
+        f"store={store!r}",
+        why="a store is a folder, a URL, or a Store that was opened",
+        instead="write for example store='runs'",
+    )

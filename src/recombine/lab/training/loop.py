@@ -1,0 +1,184 @@
+"""The training loop: the same for one run and for several that are trained as one."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+
+import torch
+from safetensors.torch import save as bytes_of
+
+from recombine.lab.training.examples import Feed
+from recombine.lab.training.interrupting import held_back
+from recombine.lab.training.learner import WEIGHTS, Learner
+from recombine.lab.training.member import Member
+from recombine.lab.training.results import Evaluated, training_loss
+from recombine.lab.training.schedule import evaluation_steps
+from recombine.lab.training.states import Keeps, Unfinished, Way, save_unfinished
+
+MODEL_FILE = "model.safetensors"
+_SHARE = 0.02
+_LEAST_SECONDS = 15.0
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a callback is told: after how many of the steps, each run's loss, and the evaluations made just now.
+
+    Runs that are trained as one are told of together, in their order; `evaluations` is empty at most steps.
+    """
+
+    step: int
+    steps: int
+    losses: tuple[float, ...]
+    evaluations: tuple[tuple[Evaluated, ...], ...] = ()
+
+
+Callback = Callable[[Moment], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What a training is done in: where runs are kept, who is told, and how often unfinished ones are saved.
+
+    `checkpoint_every` counts steps; None saves when so much time has passed that saving takes at most a fiftieth of it.
+    """
+
+    store: Keeps | None = None
+    callbacks: Sequence[Callback] = ()
+    checkpoint_every: int | None = None
+    advance: Callable[[int], None] = field(default=lambda _: None)
+
+
+class _Cadence:
+    """When to save."""
+
+    def __init__(self, every: int | None) -> None:
+        self._every, self._wait, self._last = every, _LEAST_SECONDS, monotonic()
+
+    def is_due(self, step: int) -> bool:
+        if self._every is not None:
+            return step % self._every == 0
+        return monotonic() - self._last >= self._wait
+
+    def saved(self, began: float) -> None:
+        self._last = monotonic()
+        self._wait = max(_LEAST_SECONDS, (self._last - began) / _SHARE)
+
+
+class Loop:
+    """Members, their learner and their batches, from one step to the last."""
+
+    def __init__(
+        self, members: Sequence[Member], learner: Learner, feed: Feed, *, way: Way, around: Surroundings
+    ) -> None:
+        self._members, self._learner, self._feed, self._way, self._around = members, learner, feed, way, around
+        self._steps = members[0].job.recipe.steps
+        self._marks = frozenset(evaluation_steps(self._steps, members[0].job.recipe.evaluations))
+        self._batch = members[0].examples.batch
+        self._active = list(range(len(members)))
+        self._clock = monotonic()
+
+    def run(self, start: int) -> None:
+        """Every step that is left, unless all runs end before; each member then has its result.
+
+        With a store, Ctrl-C waits for the end of the step, and the runs in work are saved before it goes on.
+        """
+        cadence = _Cadence(self._around.checkpoint_every)
+        with torch.random.fork_rng(devices=[]), held_back(wanted=self._around.store is not None) as interrupted:
+            if start == 0 and 0 in self._marks:
+                self._tell(0, [], self._evaluate(0, []))
+            self._around.advance(start * len(self._members))
+            for step in range(start + 1, self._steps + 1):
+                losses, found = self._step(step)
+                if cadence.is_due(step):
+                    began = monotonic()
+                    self._save(step)
+                    cadence.saved(began)
+                try:
+                    self._tell(step, losses, found)
+                    if interrupted():
+                        raise KeyboardInterrupt
+                except KeyboardInterrupt:
+                    self._save(step)
+                    raise
+                if not self._active:
+                    return
+
+    def _step(self, step: int) -> tuple[list[float], tuple[tuple[Evaluated, ...], ...]]:
+        losses = self._learner.step(self._feed.at(step - 1), step - 1)
+        if not math.isfinite(sum(losses)):
+            self._end_diverged(losses, step)
+        found = self._evaluate(step, losses) if step in self._marks else ()
+        if step == self._steps:
+            self._end(self._active, step)
+        return losses, found
+
+    def _tell(self, step: int, losses: list[float], found: tuple[tuple[Evaluated, ...], ...]) -> None:
+        self._around.advance(len(self._members) if step else 0)
+        if self._around.callbacks:
+            moment = Moment(step, self._steps, tuple(losses), found)
+            for callback in self._around.callbacks:
+                callback(moment)
+
+    def _evaluate(self, step: int, losses: list[float]) -> tuple[tuple[Evaluated, ...], ...]:
+        found: list[tuple[Evaluated, ...]] = [()] * len(self._members)
+        for run in self._active:
+            member = self._members[run]
+            if losses:
+                member.evaluations.append(training_loss(step, self._batch, losses[run]))
+            found[run] = member.evaluate(self._learner.module(run), step)
+        waited = [run for run in self._active if self._members[run].has_waited()] if step < self._steps else []
+        self._end(waited, step, reason="stopped early: nothing better on what is seen")
+        return tuple(found)
+
+    def _end_diverged(self, losses: list[float], step: int) -> None:
+        lost = [run for run in self._active if not math.isfinite(losses[run])]
+        for run in lost:
+            self._finish(run, "diverged", f"the loss was {losses[run]} at step {step}", step)
+        self._active = [run for run in self._active if run not in lost]
+
+    def _end(self, runs: Sequence[int], step: int, reason: str | None = None) -> None:
+        for run in list(runs):
+            self._finish(run, "finished", reason, step)
+        self._active = [run for run in self._active if self._members[run].result is None]
+
+    def _finish(self, run: int, status: str, reason: str | None, step: int) -> None:
+        self._count_time()
+        member = self._members[run]
+        result = member.finish(status, reason, steps=step, together=len(self._members))  # type: ignore[arg-type]
+        store = self._around.store
+        if store is not None:
+            files = {MODEL_FILE: self._model(run)} if member.job.recipe.keep_model else {}
+            store.put(result, files=files)
+            store.drop_state(member.key)
+
+    def _model(self, run: int) -> bytes:
+        state = self._learner.state(run)
+        kept = {name.removeprefix(WEIGHTS): value for name, value in state.items() if name.startswith(WEIGHTS)}
+        return bytes_of({name: value.contiguous() for name, value in kept.items()})
+
+    def _save(self, step: int) -> None:
+        """Keep the runs that are still in work, where there is a store."""
+        store = self._around.store
+        if store is None:
+            return
+        self._count_time()
+        for run in self._active:
+            member = self._members[run]
+            state = Unfinished(
+                step=step,
+                way=self._way,
+                seconds=member.seconds,
+                tensors=self._learner.state(run),
+                evaluations=tuple(member.evaluations),
+            )
+            save_unfinished(store, member.key, state)
+
+    def _count_time(self) -> None:
+        """Each run that is still in work is charged its share of the time since the last count."""
+        now = monotonic()
+        share = (now - self._clock) / max(len(self._active), 1)
+        for run in self._active:
+            self._members[run].seconds += share
+        self._clock = now

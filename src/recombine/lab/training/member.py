@@ -1,0 +1,138 @@
+"""One run before and while it is trained: what it is made of, prepared when it is first needed."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from weakref import WeakKeyDictionary
+
+from torch import nn
+
+from recombine.errors import SettingError
+from recombine.lab.models.model import Model
+from recombine.lab.runs.configuration import Configuration
+from recombine.lab.runs.run import Run, Status
+from recombine.lab.tasks.exposure import Exposure, HeldOut, Parts
+from recombine.lab.tasks.task import Task
+from recombine.lab.training.examples import Examples, examples_of
+from recombine.lab.training.losses import Loss, loss_of
+from recombine.lab.training.questions import Answered, Question, ask, question_of
+from recombine.lab.training.recipe import Recipe
+from recombine.lab.training.results import Evaluated, evaluated, metrics, provenance, tables
+from recombine.seeds import derived
+
+STOPS_ON = "seen"
+_SPLIT: WeakKeyDictionary[HeldOut, tuple[Task, Parts]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Job:
+    """A run to be done: its configuration, and the things that the configuration names."""
+
+    configuration: Configuration
+    task: Task
+    exposure: Exposure
+    model: Model
+    recipe: Recipe
+
+
+@dataclass(eq=False)
+class Member:
+    """A job in work."""
+
+    job: Job
+    seconds: float = 0.0
+    evaluations: list[Evaluated] = field(default_factory=list)
+    answered: dict[str, Answered] = field(default_factory=dict)
+    result: Run | None = None
+
+    @property
+    def key(self) -> str:
+        """The run's address."""
+        return self.job.configuration.key
+
+    @property
+    def seed(self) -> int:
+        """The seed that everything random of the run derives from."""
+        return self.job.configuration.seed
+
+    @cached_property
+    def parts(self) -> Parts:
+        """What is shown and what is asked."""
+        exposure, task = self.job.exposure, self.job.task
+        # A splitter has a seed of its own: its split is the same for every run, and slow to make.
+        if not isinstance(exposure, HeldOut):
+            return exposure.parts(task, seed=derived(self.seed, "split"))
+        known = _SPLIT.get(exposure)
+        if known is None or known[0] is not task:
+            _SPLIT[exposure] = known = task, exposure.parts(task, seed=0)
+        return known[1]
+
+    @cached_property
+    def examples(self) -> Examples:
+        """What is shown."""
+        return examples_of(self.job.task, self.parts.train, self.job.recipe, seed=self.seed)
+
+    @cached_property
+    def questions(self) -> tuple[Question, ...]:
+        """What is asked."""
+        tests, recipe = self.parts.tests, self.job.recipe
+        if recipe.patience is not None and STOPS_ON not in tests:
+            raise SettingError(
+                f"patience={recipe.patience}",
+                why=f"training stops early by the test {STOPS_ON!r}, and this split has {', '.join(tests) or 'none'}",
+                instead="leave patience out",
+            )
+        samples = recipe.test_samples
+        return tuple(
+            question_of(name, self.job.task, source, samples=samples, seed=self.seed) for name, source in tests.items()
+        )
+
+    @cached_property
+    def loss(self) -> Loss:
+        """What is minimised."""
+        return loss_of(self.job.recipe, self.job.task.shapes)
+
+    def start(self) -> nn.Module:
+        """A new module with the run's own initial weights."""
+        return self.job.model.start(self.job.task.shapes, seed=derived(self.seed, "weights"))
+
+    def evaluate(self, module: nn.Module, step: int) -> tuple[Evaluated, ...]:
+        """Ask everything, and keep it."""
+        self.answered = {question.name: ask(module, question, self.loss) for question in self.questions}
+        found = tuple(evaluated(step, question, self.answered[question.name]) for question in self.questions)
+        self.evaluations += found
+        return found
+
+    def has_waited(self) -> bool:
+        """Whether the last evaluations brought nothing better on what is seen."""
+        patience = self.job.recipe.patience
+        scores = [one.score for one in self.evaluations if one.part == STOPS_ON]
+        if patience is None or len(scores) <= patience:
+            return False
+        known = [-float("inf") if score is None else score for score in scores]
+        return max(known[-patience:]) <= max(known[:-patience])
+
+    def finish(self, status: Status, reason: str | None, *, steps: int, together: int) -> Run:
+        """The run as it is kept; what it needed is let go."""
+        diverged = status == "diverged"
+        task = self.job.task
+        self.result = Run(
+            configuration=self.job.configuration,
+            status=status,
+            reason=reason,
+            steps=steps,
+            seconds=self.seconds,
+            together=together,
+            metrics=metrics(self.evaluations, diverged=diverged),
+            tables=tables(
+                task.space,
+                evaluations=self.evaluations,
+                questions=self.questions,
+                answered={} if diverged else self.answered,
+                support=self.examples.support(),
+            ),
+            provenance=provenance(self.job.configuration.task),
+        )
+        self.answered = {}
+        for prepared in ("parts", "examples", "questions"):
+            self.__dict__.pop(prepared, None)
+        return self.result

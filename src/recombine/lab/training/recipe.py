@@ -1,0 +1,170 @@
+"""How a model is trained: a frozen set of settings, part of a run's identity."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args, get_type_hints
+
+from recombine.catalogue import Catalogue
+from recombine.errors import SettingError
+from recombine.splits.settings import check_choice
+
+# The version of the numbers that training gives: how seeds are derived, examples drawn, steps taken, answers scored.
+# Raise it when these change for an unchanged recipe; stored runs are then trained anew. Tasks, splits and models have
+# versions of their own, in their catalogues.
+TRAINING_NUMERICS = 1
+
+_RECIPES = Catalogue("recipe", {"recipe": "recombine.lab.training.recipe:Recipe"})
+
+# What is written only together with a choice that uses it: setting, its unused value, the choice.
+_IDLE: tuple[tuple[str, float, str, str], ...] = (
+    ("momentum", 0.0, "optimiser", "sgd"),
+    ("final_lr", 0.0, "schedule", "cosine"),
+    ("decay", 1.0, "schedule", "staircase"),
+    ("decay_every", 1, "schedule", "staircase"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How a model is trained.
+
+    - `samples`: how many training examples are drawn once and then gone over again and again; "every" takes each
+      example of a finite source once; None draws new examples at every step.
+    - `batch`: examples a step; None takes all of a fixed set at once. A set is gone over in a new order each time; a
+      batch that reaches its end goes on at the beginning of the next order, so that all batches have one size.
+    - `loss`: "auto" is the squared error for values and the cross-entropy for classes and tokens (padding left out).
+      "hinge", for classes, is the mean of max(0, 1 - score of the true class + best score of another).
+    - `schedule`: "cosine" falls from `lr` to `final_lr`; "staircase" multiplies by `decay` after every `decay_every`
+      steps. `warmup` steps rise evenly to the schedule.
+    - `clip`: the largest norm of a step's gradient.
+    - `evaluations`: how many times the tests are asked, at logarithmically spaced steps from 0 to the last, each test
+      with `test_samples` examples, or all of them where there are fewer.
+    - `patience`: stop after so many evaluations in a row without a better score on the test `seen`. Never on unseen.
+    - `together`: train same-shaped runs as one batched model: "always", "never", or where it was measured to be faster.
+      The two ways round differently; "always" and "never" say which numbers are meant, "auto" leaves the last digits
+      open.
+
+    >>> Recipe(steps=100, lr=0.01).optimiser
+    'adam'
+    >>> Recipe(steps=100, momentum=0.9)
+    Traceback (most recent call last):
+    ...
+    recombine.errors.SettingError: momentum=0.9 with optimiser='adam'
+      why      only optimiser='sgd' uses it
+      instead  write optimiser='sgd', or leave momentum out
+    """
+
+    steps: int
+    lr: float = 1e-3
+    loss: Literal["auto", "mse", "cross_entropy", "hinge"] = "auto"
+    optimiser: Literal["sgd", "adam", "adamw"] = "adam"
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    schedule: Literal["constant", "cosine", "staircase"] = "constant"
+    final_lr: float = 0.0
+    decay: float = 1.0
+    decay_every: int = 1
+    warmup: int = 0
+    batch: int | None = 64
+    samples: int | Literal["every"] | None = None
+    test_samples: int = 1000
+    clip: float | None = None
+    evaluations: int = 8
+    patience: int | None = None
+    precision: Literal["float32", "bfloat16"] = "float32"
+    compile: bool = False
+    threads: int = 1
+    together: Literal["auto", "always", "never"] = "auto"
+    keep_model: bool = False
+
+    def __post_init__(self) -> None:
+        for name, hint in get_type_hints(Recipe).items():
+            _check_choice(name, getattr(self, name), get_args(hint))
+        for name in ("steps", "batch", "samples", "test_samples", "patience", "evaluations", "decay_every", "threads"):
+            _check_whole(name, getattr(self, name), least=1)
+        _check_whole("warmup", self.warmup, least=0)
+        _check_number("lr", self.lr, above=0.0)
+        _check_number("clip", self.clip, above=0.0)
+        _check_number("decay", self.decay, above=0.0)
+        for name in ("weight_decay", "final_lr", "momentum"):
+            _check_number(name, getattr(self, name), least=0.0)
+        self._check_together()
+
+    def _check_together(self) -> None:
+        for name, unused, choice, value in _IDLE:
+            if getattr(self, name) != unused and getattr(self, choice) != value:
+                raise SettingError(
+                    f"{name}={getattr(self, name)!r} with {choice}={getattr(self, choice)!r}",
+                    why=f"only {choice}={value!r} uses it",
+                    instead=f"write {choice}={value!r}, or leave {name} out",
+                )
+        if self.batch is None and self.samples is None:
+            raise SettingError(
+                "batch=None with samples=None",
+                why="all examples at once need a set of examples, and new ones are drawn at every step",
+                instead="write samples=1000 or samples='every', or a batch such as batch=64",
+            )
+        if self.warmup > self.steps:
+            raise SettingError(
+                f"warmup={self.warmup} with steps={self.steps}",
+                why="training would end before the learning rate is reached",
+                instead=f"write a warmup below {self.steps}",
+            )
+        if self.compile and self.together == "always":
+            raise SettingError(
+                "compile=True with together='always'",
+                why="runs that are trained as one are traced already, and are not compiled again",
+                instead="write together='never', or leave compile out",
+            )
+
+    def plain(self) -> dict[str, Any]:
+        """Every setting, as JSON holds it."""
+        return asdict(self)
+
+
+def recipe_of(given: Recipe | Mapping[str, Any]) -> Recipe:
+    """A recipe, or the mapping that stands for one.
+
+    >>> recipe_of({"steps": 10, "lr": 0.1}).lr
+    0.1
+    """
+    if isinstance(given, Recipe):
+        return given
+    if not isinstance(given, Mapping):
+        raise SettingError(
+            f"{given!r} is not a recipe",
+            why="a recipe has at least a number of steps",
+            instead="write {steps: 1000}",
+        )
+    made: Recipe = _RECIPES.build({"name": "recipe", **given})
+    return made
+
+
+def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    if choices and all(isinstance(choice, str) for choice in choices):
+        check_choice(name, value, choices)
+
+
+def _check_whole(name: str, value: Any, *, least: int) -> None:
+    if value is None or (name == "samples" and value == "every"):
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise SettingError(
+            f"{name}={value!r}",
+            why=f"it is a whole number, {least} or more",
+            instead=f"write {name}={max(least, 10)}" + (", 'every' or None" if name == "samples" else ""),
+        )
+
+
+def _check_number(name: str, value: Any, *, above: float | None = None, least: float | None = None) -> None:
+    if value is None:
+        return
+    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not number or (above is not None and value <= above) or (least is not None and value < least):
+        raise SettingError(
+            f"{name}={value!r}",
+            why=f"it is a finite number {'above' if least is None else 'from'} {above if least is None else least}"
+            + ("" if least is None else " on"),
+            instead=f"write for example {name}={0.9 if name in ('decay', 'momentum') else 0.001}",
+        )

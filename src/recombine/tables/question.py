@@ -1,0 +1,168 @@
+"""What can be asked of a table, checked before any engine is troubled."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import date
+from typing import Any, Literal
+
+from recombine.errors import SettingError, nearest
+from recombine.tables.columns import Bins
+from recombine.tables.space import Value, text
+
+TargetKind = Literal["label", "number"]
+MOST_VALUES = 10**6
+"""The most values that a factor may have, seen or declared."""
+Where = str | Callable[[Any], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is asked of a table, checked once."""
+
+    factors: tuple[str, ...]
+    target: str | None = None
+    target_kind: TargetKind | None = None
+    where: Where | None = None
+    bins: Mapping[str, Bins] = field(default_factory=dict)
+    domain: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+    impossible: tuple[Mapping[str, Value], ...] = ()
+    weight: str | None = None
+    missing: Literal["leave out", "value"] = "leave out"
+    table: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_factor_names(self.factors)
+        for setting, given in (("bins", self.bins), ("domain", self.domain)):
+            for name in given:
+                if name not in self.factors:
+                    raise SettingError(
+                        f"{setting}: there is an entry for {name!r}",
+                        why="it is not among the factors",
+                        instead=nearest(name, self.factors),
+                    )
+        both = sorted(set(self.bins) & set(self.domain))
+        if both:
+            raise SettingError(
+                f"{both[0]!r} has both bins and a domain",
+                why="bins already say which values there are",
+                instead="give one of the two",
+            )
+        if self.missing not in ("leave out", "value"):
+            raise SettingError(
+                f"missing={self.missing!r}",
+                why="a row that misses a factor is left out, or missing counts as a value",
+                instead="write 'leave out' or 'value'",
+            )
+        if not isinstance(self.where, str | None) and not callable(self.where):
+            raise SettingError(
+                f"where was given a {type(self.where).__name__}",
+                why="the condition is carried out by the engine",
+                instead="write it as SQL, such as \"label = 'x'\", or as a function of an Ibis table",
+            )
+        if self.target in self.factors:
+            raise SettingError(
+                f"{self.target!r} is both a factor and the target",
+                why="a factor that is the answer tells the whole answer",
+                instead="take it off one of the two",
+            )
+
+    @property
+    def columns(self) -> list[str] | None:
+        """The columns it needs, or None where a filter may need any."""
+        named = [*self.factors, self.target, self.weight]
+        return None if self.where is not None else [name for name in named if name is not None]
+
+    def settings(self) -> dict[str, Any]:
+        """What was asked, as it is saved with a result."""
+        given = {name: value for name, value in asdict(self).items() if value}
+        if not isinstance(self.where, str | None):
+            given["where"] = repr(self.where)
+        return {name: _plain(value) for name, value in given.items()}
+
+
+def declared_values(domain: Any) -> dict[str, list[Value]]:
+    """The values that could occur, by factor, each checked to be one.
+
+    >>> declared_values({"size": ("S", "M")}), declared_values(None)
+    ({'size': ['S', 'M']}, {})
+    """
+    if not isinstance(domain, Mapping | None):
+        raise _no_domain(f"domain={domain!r:.80}")
+    found: dict[str, list[Value]] = {}
+    for name, values in (domain or {}).items():
+        if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+            raise _no_domain(f"the domain of {name!r} is {values!r:.80}")
+        found[name] = list(values)
+        odd = [value for value in found[name] if not _is_value(value)]
+        if odd:
+            raise _no_domain(f"the domain of {name!r} lists {odd[0]!r:.80}")
+        if len(found[name]) > MOST_VALUES:
+            raise SettingError(
+                f"the domain of {name!r} lists {len(found[name]):,} values",
+                why=f"more than {MOST_VALUES:,} are an identifier rather than a factor",
+                instead="group them first, or leave that factor out",
+            )
+    return found
+
+
+def conjunctions(given: Any) -> tuple[Mapping[str, Value], ...]:
+    """Conjunctions that cannot occur, each checked to be a mapping from factors to values."""
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise _no_conjunction(f"impossible={given!r:.80}")
+    listed = tuple(given)
+    for one in listed:
+        if not isinstance(one, Mapping):
+            raise _no_conjunction(f"impossible holds {one!r:.80}")
+    return listed
+
+
+def _no_conjunction(what: str) -> SettingError:
+    return SettingError(
+        what,
+        why="it lists conjunctions, and a conjunction says which value each of its factors has",
+        instead="write impossible=[{'material': 'wool', 'garment': 'boots'}]",
+    )
+
+
+def _is_value(value: Any) -> bool:
+    if isinstance(value, float) or hasattr(value, "dtype"):  # a number of NumPy's is one too, NaN is none
+        return bool(value == value)  # noqa: PLR0124
+    return isinstance(value, str | bool | int | date)
+
+
+def _no_domain(what: str) -> SettingError:
+    return SettingError(
+        what,
+        why="a domain lists the values that could occur: texts, numbers, true and false, or dates",
+        instead="write domain={'size': ['S', 'M', 'L']} (--domain size=S,M,L); missing is a value with missing='value'",
+    )
+
+
+def _check_factor_names(names: tuple[str, ...]) -> None:
+    strange = [name for name in names if not isinstance(name, str)]
+    if strange:
+        raise SettingError(
+            f"the factor {strange[0]!r} is not a name",
+            why="columns are named by text",
+            instead="rename the columns first, for example with table.columns = [str(c) for c in table.columns]",
+        )
+    if len(names) < 2:
+        raise SettingError(
+            f"factors={list(names)!r}" if names else "no factors were given",
+            why="a combination needs at least two factors",
+            instead="name two or more columns: factors=['material', 'garment'] (--factors material,garment)",
+        )
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise SettingError(
+            f"the factor {twice[0]!r} is named twice", why="a factor is named once", instead="remove one"
+        )
+
+
+def _plain(value: Any) -> Any:
+    """Settings as JSON can hold them."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, str | int | float | bool | None) else text(value)

@@ -1,0 +1,169 @@
+"""Read a table's support: one GROUP BY is pushed to the engine, and only the counts come back.
+
+What is decided about untidy tables: a row that misses a factor holds no combination, so it is left out,
+counted and reported (or kept with `missing="value"`, as a value of its own); a row that misses only the
+target still shows its combination.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from recombine.errors import ColumnError, SettingError
+from recombine.tables import columns
+from recombine.tables.assembly import MOST_COMBINATIONS, Answer, assemble, floats
+from recombine.tables.columns import Bins, Key
+from recombine.tables.conditions import filtered
+from recombine.tables.engine import Progress, explained, run, sniffing_again
+from recombine.tables.pilot import Centres, Sums, about, pilots, settled
+from recombine.tables.question import Question, TargetKind, Where, conjunctions, declared_values
+from recombine.tables.sources import Source, opened
+from recombine.tables.space import Value
+from recombine.tables.support import Support
+
+_MOST_CLASSES = 100
+
+
+def read(  # noqa: PLR0913 - each is one plain question, and all but two have an answer already
+    source: Any,
+    *,
+    factors: Sequence[str],
+    target: str | None = None,
+    target_kind: TargetKind | None = None,
+    where: Where | None = None,
+    bins: Mapping[str, Bins] | None = None,
+    domain: Mapping[str, Sequence[Value]] | None = None,
+    impossible: Iterable[Mapping[str, Value]] = (),
+    weight: str | None = None,
+    missing: Literal["leave out", "value"] = "leave out",
+    table: str | None = None,
+    command: str | None = None,
+    progress: Progress | None = None,
+) -> Support:
+    """Count a table's combinations where the table lies.
+
+    `source` is a path or glob (Parquet, CSV, JSON lines, compressed or not, also `s3://…`), a frame of pandas
+    or Polars, an Arrow table, a Hugging Face dataset, a dict of columns, an Ibis table, or a database URI
+    with `table`.
+
+    `where` is an SQL condition in the engine's dialect, or a function from an Ibis table to a condition.
+    `domain` lists values that could occur, seen or not. `impossible` lists conjunctions that cannot occur.
+    `weight` names a column that says how many examples a row stands for; a row that stands for 0 is not there.
+
+    >>> table = {"material": ["wool", "wool", "silk"], "garment": ["coat", "hat", "hat"], "price": [9, 2, 5]}
+    >>> read(table, factors=["material", "garment"], target="price")
+    Support(3 combinations of material 2 x garment 2; 3 rows)
+    """
+    question = Question(
+        factors=(factors,) if isinstance(factors, str) else tuple(factors),
+        target=target,
+        target_kind=target_kind,
+        where=where,
+        bins=dict(bins or {}),
+        domain=declared_values(domain),
+        impossible=conjunctions(impossible),
+        weight=weight,
+        missing=missing,
+        table=table,
+    )
+    answer = sniffing_again(lambda sniff_all: _count(source, question, progress, sniff_all=sniff_all))
+    return assemble(answer, question, command)
+
+
+def _count(source: Any, question: Question, progress: Progress | None, *, sniff_all: bool) -> Answer:
+    table, needed = question.table, question.columns
+    with opened(source, table=table, columns=needed, sniff_all=sniff_all) as lent, explained(lent):
+        return settled(lambda centres: _answer(lent, question, progress, centres), _number_sums)
+
+
+def _answer(lent: Source, question: Question, progress: Progress | None, centres: Centres) -> Answer:
+    keys, kind, shift, expression = _expression(lent, question, centres)
+    return Answer(run(lent.backend, expression, progress), keys, kind, lent.name, shift)
+
+
+def _number_sums(answer: Answer) -> dict[str, Sums]:
+    if answer.kind != "number":
+        return {}
+    count, total, squares = (floats(answer.counted[f"target_{part}"]) for part in ("count", "total", "squares"))
+    return {"target": (count, total, squares, answer.shift)}
+
+
+def _expression(
+    lent: Source, question: Question, centres: Centres
+) -> tuple[tuple[Key, ...], TargetKind | None, float, Any]:
+    """The one aggregate: rows per combination, and per class or with sums for the target."""
+    table = filtered(lent.table, question.where, lent.backend)
+    columns.require(table, question.factors, role="a factor")
+    keys = tuple(
+        columns.key(table, name, bins=question.bins.get(name), declared=name in question.domain, backend=lent.backend)
+        for name in question.factors
+    )
+    by = {f"f{place}": key.expression for place, key in enumerate(keys)}
+    weight = _weight(table, question.weight)
+    sums = {"rows": table.count(), "weight": table.count() if weight is None else weight.sum()}
+    if weight is not None:
+        sums |= {"weight_known": weight.count(), "weight_least": weight.min()}
+        sums["weight_nothing"] = (weight == 0).ifelse(1, 0).sum()
+    kind = target_kind(table, question, lent.backend)
+    shift = 0.0
+    if kind == "label":
+        by["target"] = columns.as_value(table[question.target])
+    elif kind == "number":
+        column = table[question.target]
+        shift = (centres or pilots(table, {"target": column}, lent.backend))["target"]
+        apart = about(column, shift, lent.backend)
+        sums["target_count"] = apart.count() if weight is None else apart.notnull().ifelse(weight, 0).sum()
+        sums["target_total"] = apart.sum() if weight is None else (apart * weight).sum()
+        sums["target_squares"] = (apart * apart if weight is None else apart * apart * weight).sum()
+    return keys, kind, shift, table.group_by(**by).aggregate(**sums).limit(MOST_COMBINATIONS + 1)
+
+
+def _weight(table: Any, name: str | None) -> Any:
+    if name is None:
+        return None
+    columns.require(table, [name], role="the weight")
+    if not table[name].type().is_numeric():
+        raise ColumnError(
+            f"the weight {name!r} is of type {table[name].type()}",
+            why="a weight says how many examples a row stands for",
+            instead="name a column of numbers, or leave the weight out",
+        )
+    return table[name].cast("float64")
+
+
+def target_kind(table: Any, question: Question, backend: Any) -> TargetKind | None:
+    """Whether the target is a label or a number; None where there is none."""
+    if question.target is None:
+        return None
+    columns.require(table, [question.target], role="the target")
+    column = table[question.target]
+    kind = column.type()
+    if question.target_kind is not None and columns.is_plain(kind):
+        return _checked_kind(kind, question)
+    if columns.is_whole(kind):  # digits are labels, prices are numbers: few distinct values make a label
+        few = table.select(target=column).distinct().limit(_MOST_CLASSES + 1).count()
+        return "label" if backend.to_pyarrow(few).as_py() <= _MOST_CLASSES else "number"
+    if kind.is_numeric():
+        return "number"
+    if kind.is_string() or kind.is_boolean():
+        return "label"
+    raise ColumnError(
+        f"the target {question.target!r} is of type {kind}",
+        why="a target is a label (text, boolean, whole number) or a number",
+        instead="choose another column, or turn it into text or a number first",
+    )
+
+
+def _checked_kind(kind: Any, question: Question) -> TargetKind:
+    if question.target_kind == "number" and not (kind.is_numeric() or kind.is_boolean()):
+        raise SettingError(
+            f"target_kind='number' for {question.target!r}",
+            why=f"it is of type {kind}",
+            instead="write target_kind='label'",
+        )
+    if question.target_kind not in ("number", "label"):
+        raise SettingError(
+            f"target_kind={question.target_kind!r}",
+            why="it says nothing",
+            instead="write 'label' or 'number'",
+        )
+    return question.target_kind

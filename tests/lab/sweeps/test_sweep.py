@@ -1,0 +1,356 @@
+"""Sweeps in this process: what is there is skipped, what fails is told, what is written is what `fit` gives."""
+
+import json
+import os
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from recombine.errors import OutputError, RecordError, SettingError
+from recombine.lab.runs.run import Run
+from recombine.lab.runs.store import Store, folder_of
+from recombine.lab.sweeps import sweep as room
+from recombine.lab.sweeps.crew import Crew, Report
+from recombine.lab.sweeps.plan import read_plan
+from recombine.lab.sweeps.sweep import InterruptedSweep, StoppedSweepError, sweep
+from recombine.lab.sweeps.worker import outcome, work
+from recombine.lab.training.fit import fit
+from recombine.records import Provenance
+
+SMALL = {
+    "tasks": {"name": "addition"},
+    "splits": "hold_out_combinations",
+    "models": {"name": "mlp", "hidden": [4]},
+    "recipes": {"steps": 3, "test_samples": 20, "samples": 20, "batch": 10, "evaluations": 2, "together": "never"},
+    "seeds": 4,
+}
+
+
+def made(configuration, status="finished"):
+    """A run as a worker would write it, without the work."""
+    return Run(
+        configuration=configuration,
+        status=status,
+        reason=None,
+        steps=3,
+        seconds=0.5,
+        together=1,
+        metrics={"unseen.score": 0.5},
+        tables={"curve": pa.table({"step": [3]})},
+        provenance=Provenance(source="test"),
+    )
+
+
+class Scripted(Crew):
+    """Workers that do what a test says: a function of (pack, how often its first run was tried) gives the report."""
+
+    def __init__(self, store, script):
+        self.store, self.script, self.tried, self.stopped = store, script, {}, False
+        self.queue = []
+
+    def free(self):
+        return 2 - len(self.queue)
+
+    def size(self):
+        return 2
+
+    def start(self, number, pack):
+        self.queue.append((number, pack))
+
+    def ended(self):
+        number, pack = self.queue.pop(0)
+        times = self.tried[pack.runs[0].key] = self.tried.get(pack.runs[0].key, 0) + 1
+        report = self.script(pack, times)
+        return {number: report if report is not None else self.done(pack)}
+
+    def done(self, pack):
+        runs = [made(one) for one in pack.runs]
+        for one in runs:
+            self.store.put(one)
+        return Report(outcomes=tuple(map(outcome, runs)), host="here", seconds=1.0)
+
+    def stop(self):
+        self.stopped = True
+
+
+@pytest.fixture
+def crew(tmp_path, monkeypatch):
+    """A sweep by scripted workers."""
+
+    def hire(script):
+        workers = Scripted(Store.open(tmp_path / "store"), script)
+        monkeypatch.setattr(room, "hired", lambda place, **_: workers)
+        return workers
+
+    return hire
+
+
+def swept(tmp_path, plan=SMALL, **options):
+    return sweep(plan, store=tmp_path / "store", progress=False, **options)
+
+
+def same(one, other):
+    """Bit for bit, but for when it was made and how long that took."""
+    mine, theirs = one.record(), other.record()
+    timeless = [{**record.data, "seconds": None} for record in (mine, theirs)]
+    return timeless[0] == timeless[1] and dict(mine.tables) == dict(theirs.tables)
+
+
+def test_runs_of_a_sweep_are_those_of_fit(tmp_path):
+    result = swept(tmp_path, workers=0)
+    assert (result.finished, result.skipped, result.failed, result.left, result.complete) == (4, 0, 0, 0, True)
+    alone = fit(SMALL["tasks"], SMALL["splits"], SMALL["models"], SMALL["recipes"], seeds=range(4), progress=False)
+    store = Store.open(tmp_path / "store")
+    assert all(same(store.get(run.key), run) for run in alone)
+    assert not same(store.get(alone[0].key), alone[1])
+    again = swept(tmp_path, plan=SMALL | {"seeds": 5}, workers=0)
+    assert (again.finished, again.skipped) == (1, 4)
+    assert swept(tmp_path, workers=0).skipped == 4
+
+
+def test_nothing_is_hired_where_nothing_is_left(tmp_path, crew, monkeypatch):
+    crew(lambda pack, times: None)
+    swept(tmp_path)
+    monkeypatch.setattr(room, "hired", None)
+    assert swept(tmp_path).skipped == 4
+
+
+def damage(store, keys):
+    """A table cut off, a mark edited, a file gone: one each."""
+    for number, key in enumerate(keys):
+        folder = Path(store.place) / folder_of(key)
+        if number % 3 == 0:
+            (folder / "curve.parquet").write_bytes(b"PAR1")
+        elif number % 3 == 1:
+            mark = folder / "record.json"
+            mark.write_text(mark.read_text().replace('"status": "finished"', '"status": "diverged"'))
+        else:
+            (folder / "curve.parquet").unlink()
+
+
+def test_damaged_runs_are_not_skipped_but_trained_again(tmp_path, crew):
+    workers = crew(lambda pack, times: None)
+    keys = swept(tmp_path).keys
+    damage(workers.store, keys[:3])
+    again = swept(tmp_path)
+    assert (again.finished, again.skipped, again.complete) == (3, 1, True)
+    assert set(again.damaged) == set(keys[:3])
+    assert "bytes instead of" in again.damaged[keys[0]]
+    assert [workers.store.faults(key) for key in keys] == [[]] * 4
+    last = swept(tmp_path)
+    assert (last.skipped, last.damaged) == (4, {})
+
+
+def test_a_damaged_run_goes_only_when_it_is_trained_again(tmp_path, crew):
+    workers = crew(lambda pack, times: None)
+    keys = swept(tmp_path).keys
+    damage(workers.store, keys[:1])
+
+    def interrupted(pack, times):
+        raise KeyboardInterrupt
+
+    crew(interrupted)
+    (tmp_path / "store" / folder_of(keys[1]) / "curve.parquet").write_bytes(b"")
+    with pytest.raises(InterruptedSweep) as stopped:
+        swept(tmp_path, pack=1)
+    assert (stopped.value.result.skipped, stopped.value.result.left) == (2, 2)
+
+
+def test_a_run_that_another_sweep_has_just_mended_stays(tmp_path, crew, monkeypatch):
+    workers = crew(lambda pack, times: None)
+    (key, *_) = swept(tmp_path).keys
+    looks = iter([{key: "cut off"}, {}])  # damaged at the first look, whole again when it is handed out
+    monkeypatch.setattr(room, "damaged", lambda store, keys: next(looks))
+    monkeypatch.setattr(Store, "remove", None)
+    assert swept(tmp_path).complete
+    assert workers.store.faults(key) == []
+
+
+def test_a_run_of_a_later_version_is_not_taken_for_damaged(tmp_path, crew):
+    workers = crew(lambda pack, times: None)
+    keys = swept(tmp_path).keys
+    mark = Path(workers.store.place) / folder_of(keys[0]) / "record.json"
+    mark.write_text(mark.read_text().replace('"format": 2', '"format": 3'))
+    with pytest.raises(RecordError, match="a run of a newer version"):
+        swept(tmp_path)
+    assert workers.store.has(keys[0])
+
+
+def test_a_bad_run_does_not_take_the_others_with_it(tmp_path, crew):
+    bad = read_plan(SMALL).runs[1].key
+    workers = crew(
+        lambda pack, times: (
+            Report(trouble="program", reason="ValueError: unlucky") if bad in [one.key for one in pack.runs] else None
+        )
+    )
+    result = swept(tmp_path, retries=2)
+    assert (result.finished, result.failed, result.left) == (3, 1, 0)
+    assert result.failures == {bad: "ValueError: unlucky"}
+    (failure,) = workers.store.failures()
+    assert (failure.key, failure.reason, failure.attempt) == (bad, "ValueError: unlucky", 3)
+    assert workers.tried[bad] == 3  # by itself; before that with its pack
+    assert workers.stopped
+    crew(lambda pack, times: None)
+    assert swept(tmp_path).complete
+    assert workers.store.failures() == ()
+
+
+def test_a_lost_worker_costs_nothing_but_time(tmp_path, crew):
+    crew(lambda pack, times: Report(trouble="worker", reason="gone") if times == 1 else None)
+    result = swept(tmp_path)
+    assert (result.finished, result.failed) == (4, 0)
+
+
+def test_diverged_runs_are_results(tmp_path, crew):
+    def script(pack, times):
+        runs = [made(one, "diverged") for one in pack.runs]
+        for one in runs:
+            workers.store.put(one)
+        return Report(outcomes=tuple(map(outcome, runs)), host="here")
+
+    workers = crew(script)
+    assert (swept(tmp_path).diverged, swept(tmp_path).skipped) == (4, 4)
+
+
+def test_an_interrupt_says_what_is_safe(tmp_path, crew):
+    def script(pack, times):
+        workers.done(pack)  # finished, but not told
+        raise KeyboardInterrupt
+
+    workers = crew(script)
+    with pytest.raises(InterruptedSweep) as stopped:
+        swept(tmp_path)
+    result = stopped.value.result
+    assert (result.finished, result.left) == (2, 2)
+    assert workers.stopped
+    crew(lambda pack, times: None)
+    assert (swept(tmp_path).finished, len(workers.store.keys())) == (2, 4)
+
+
+def test_a_full_store_stops_the_sweep_with_words(tmp_path, crew):
+    workers = crew(lambda pack, times: Report(trouble="store", reason="No space left on device"))
+    with pytest.raises(StoppedSweepError, match="No space left on device") as stopped:
+        swept(tmp_path)
+    assert stopped.value.result.left == 4
+    assert workers.stopped
+    assert isinstance(stopped.value, OutputError)
+
+
+def test_a_store_that_is_elsewhere_on_a_machine_is_noticed(tmp_path, crew):
+    def script(pack, times):
+        return Report(outcomes=tuple(outcome(made(one)) for one in pack.runs), host="far")
+
+    crew(script)
+    with pytest.raises(Exception, match="far says that its runs are finished, but they are not in"):
+        swept(tmp_path)
+
+
+def test_what_a_worker_says_of_trouble(tmp_path):
+    Store.open(tmp_path / "store")
+    (run, *_) = read_plan(SMALL).runs
+
+    def told(place, **changes):
+        return Report.from_text(work(json.dumps([run.plain() | changes]), str(place)))
+
+    assert told(tmp_path / "none").trouble == "store"
+    assert "no run store" in told(tmp_path / "none").reason
+    other = told(tmp_path / "store", code="0.0.0+other")
+    assert (other.trouble, "the sweep was started with 0.0.0+other" in other.reason) == ("store", True)
+    wrong = told(tmp_path / "store", model={"name": "mpl"})
+    assert (wrong.trouble, "did you mean 'mlp'?" in wrong.reason) == ("mistake", True)
+    well = told(tmp_path / "store")
+    assert (well.trouble, well.outcomes[0].status, well.outcomes[0].part) == (None, "finished", "unseen")
+
+
+def test_a_model_that_raises_is_the_programs_fault(tmp_path, monkeypatch):
+    def unlucky(*_, **__):
+        raise ValueError("unlucky")
+
+    monkeypatch.setattr("recombine.lab.sweeps.worker.train", unlucky)
+    Store.open(tmp_path / "store")
+    report = Report.from_text(work(json.dumps([read_plan(SMALL).runs[0].plain()]), str(tmp_path / "store")))
+    assert report.trouble == "program"
+    assert report.reason.startswith("ValueError: unlucky (test_sweep.py, line ")
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"workers": -1}, "-1 workers"),
+        ({"retries": -1}, "-1 retries"),
+        ({"workers": 0, "address": "auto"}, "no workers at the cluster 'auto'"),
+        ({"workers": 0, "pack": 0}, "packs of 0 runs"),
+    ],
+)
+def test_options_that_mean_nothing(options, what, tmp_path):
+    with pytest.raises(SettingError, match=what):
+        swept(tmp_path, **options)
+
+
+def test_a_store_of_another_version_is_refused(tmp_path):
+    Store.open(tmp_path / "store")
+    head = tmp_path / "store" / "store.json"
+    head.write_text(json.dumps(json.loads(head.read_text()) | {"format": 0}))
+    with pytest.raises(RecordError, match="a run store of an older version"):
+        swept(tmp_path, workers=0)
+
+
+def test_a_folder_of_other_things_is_refused(tmp_path):
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "thesis.tex").write_text("mine")
+    with pytest.raises(RecordError, match="is not a run store"):
+        swept(tmp_path, workers=0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 and os.name == "posix", reason="as a user, the next test says the same")
+def test_no_permission_ends_in_words_as_root():
+    with pytest.raises(OutputError, match="cannot write to the run store"):
+        sweep(SMALL, store="/proc/recombine-runs", workers=0, progress=False)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_no_permission_ends_in_words(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(OutputError, match="cannot write to the run store"):
+        swept(tmp_path, workers=0)
+
+
+def sound(store):
+    """Whether every byte of every run is as it was written."""
+    keys = store.keys()
+    return not any(store.faults(key) for key in keys)
+
+
+@contextmanager
+def small_disk(folder, pages):
+    """A file system of its own with so many pages of 4 KiB."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={4 * pages}k", "tmpfs", str(folder)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_loses_nothing_and_the_sweep_goes_on_when_there_is_room(tmp_path):
+    disk, eight = tmp_path / "disk", SMALL | {"seeds": 8}
+    with small_disk(disk, pages=40):
+        with pytest.raises(StoppedSweepError, match="No space left on device") as stopped:
+            sweep(eight, store=disk / "store", workers=0, retries=1, progress=False)
+        kept = stopped.value.result
+        store = Store.open(disk / "store")
+        assert 0 < kept.finished < 8
+        assert len(store.keys()) == kept.finished
+        assert sound(store)
+        subprocess.run(["mount", "-o", "remount,size=8m", str(disk)], check=True)
+        result = sweep(eight, store=disk / "store", workers=0, progress=False)
+        assert (result.finished, result.skipped) == (8 - kept.finished, kept.finished)
+        assert sound(store)
+        alone = fit(SMALL["tasks"], SMALL["splits"], SMALL["models"], SMALL["recipes"], seeds=range(8), progress=False)
+        assert all(same(store.get(run.key), run) for run in alone)
