@@ -1,12 +1,11 @@
 """The additive rule: every value of every factor has one number, and a combination's answer is the sum of its values'.
 
-Here is all the dense linear algebra of that rule, and *here leverage is computed*. `Design` is the only place where
-combinations become a matrix; what is not one-hot (a factor whose value is a set) would change it and nothing else.
+Here is all the dense linear algebra of that rule, and *here leverage is computed*. This file alone turns combinations
+into a matrix: what is not one-hot (a factor whose value is a set) would change it and nothing else.
 
-    Design           the one-hot design A of some combinations      determinacy, plans, splits, the sparse solver
+    AdditiveDesign   the one-hot design A of some combinations      determinacy, plans, splits, the sparse solver
     Elimination      A'WA with its largest factor eliminated        the two below, and `theory.elimination`
-    Leverages        a (A'A)+ a' of any combinations                `auditing.leverage`, for whoever holds a Support:
-                                                                    audit, its map and ladder, plans, predictions
+    Leverages        a (A'A)+ a' of any combinations                `auditing.leverage`, for whoever holds a Support
     AdditiveFit      a weighted fit, and the fit without each one   `evaluation.deviations`
     LeverageUpdates  leverages while rows are added                 the goal "leverage" of a plan, and its replay
 
@@ -52,10 +51,10 @@ def offsets(sizes: Sizes) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class AdditiveDesign:
     """The one-hot design of some combinations: row e has ones at `columns[e]`, one for each factor.
 
-    >>> design = Design(np.array([[0, 0], [0, 1], [1, 0]]), sizes=(2, 2))
+    >>> design = AdditiveDesign(np.array([[0, 0], [0, 1], [1, 0]]), sizes=(2, 2))
     >>> design.columns.tolist(), design.gram().tolist()[0]
     ([[0, 2], [0, 3], [1, 2]], [2.0, 0.0, 1.0, 1.0])
     """
@@ -134,7 +133,7 @@ class _Blocks:
         kept = [k for k in range(len(sizes)) if k != apart]
         return cls(
             degree=totals(codes[:, apart], weights, sizes[apart]),
-            together=np.concatenate([_together(codes, sizes, k, apart, weights) for k in kept]),
+            together=np.concatenate([_together(codes, sizes, apart, k, weights) for k in kept], axis=1).T,
             inner=_gram(codes[:, kept], tuple(sizes[k] for k in kept), weights),
         )
 
@@ -151,6 +150,7 @@ class Elimination:
     kept: tuple[int, ...]
     starts: Ints  # where each kept factor starts among r, and how many there are
     degree: Numbers  # (v,) D: the weight of each eliminated value
+    together: Numbers  # (r, v) T: the weight of the combinations that hold both
     share: Numbers  # (r, v) S = T D⁻¹: of that weight, the share that holds each other value
     schur: Numbers  # (r, r) what is left after elimination
 
@@ -168,7 +168,10 @@ class Elimination:
             degree = degree + ridge[apart]
             inner[np.diag_indices(len(inner))] += np.repeat([ridge[k] for k in kept], np.diff(starts))
         share = blocks.together / np.maximum(degree, _TINY)
-        return cls(sizes, apart, kept, starts, degree, share, inner - share @ blocks.together.T)
+        halved = blocks.together / np.sqrt(
+            np.maximum(degree, _TINY)
+        )  # T D⁻¹ T' as a square: symmetric to the last digit
+        return cls(sizes, apart, kept, starts, degree, blocks.together, share, inner - halved @ halved.T)
 
     def parts(self, codes: Codes) -> tuple[Ints, Ints]:
         """Of any combinations the value of the eliminated factor (c,), and the places of the others among r."""
@@ -293,7 +296,7 @@ class LeverageUpdates:
     leverage: Numbers  # (m,)
 
     @classmethod
-    def of(cls, seen: Design, codes: Codes, inverse: Numbers) -> "LeverageUpdates":
+    def of(cls, seen: AdditiveDesign, codes: Codes, inverse: Numbers) -> "LeverageUpdates":
         """Start from an inverse of A'A on its range."""
         columns = seen.at(codes)
         chunks = np.array_split(columns, max(1, len(codes) // 2**16))

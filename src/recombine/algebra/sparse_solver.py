@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from recombine.algebra.additive import Design
+from recombine.algebra.additive import AdditiveDesign
 from recombine.algebra.groups import Codes, Ints, Numbers
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def solved(gram: "csr_array", right: Numbers) -> tuple[Numbers, Flags]:
 class SparseSolver:
     """Leverages of combinations of a large table, each solved and tested."""
 
-    seen: Design
+    seen: AdditiveDesign
 
     def leverages(self, codes: Codes) -> Numbers:
         """The leverage of each combination, which must be determined; NaN where the residual test is not passed."""

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from recombine.algebra.additive import Design, Leverages
+from recombine.algebra.additive import AdditiveDesign, Leverages
 from recombine.algebra.groups import Codes, Numbers
 from recombine.algebra.sparse_solver import SparseSolver
 from recombine.auditing.determinacy import Determinacy
@@ -69,4 +69,4 @@ class Leverage:
 
     @cached_property
     def _sparse(self) -> SparseSolver:
-        return SparseSolver(Design(self.support.codes, self.support.space.sizes))
+        return SparseSolver(AdditiveDesign(self.support.codes, self.support.space.sizes))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recombine.algebra.additive import Design, LeverageUpdates, inverse_on_range
+from recombine.algebra.additive import AdditiveDesign, LeverageUpdates, inverse_on_range
 from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.auditing.determinacy import Determinacy, determinacy
 from recombine.auditing.leverage import WEAK
@@ -34,7 +34,7 @@ _NOISE = 1e-9  # what lies below is the arithmetic's
 
 def leverage_updates(support: Support, found: Determinacy, codes: Codes) -> LeverageUpdates:
     """Leverages of determined combinations that rows can be added to, from one inverse over all values."""
-    seen = Design(support.codes, support.space.sizes)
+    seen = AdditiveDesign(support.codes, support.space.sizes)
     if seen.width > _LARGEST_INVERSE:
         raise TableError(
             f"the factors have {seen.width:,} values together",
