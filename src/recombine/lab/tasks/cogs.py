@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from recombine.errors import SettingError
-from recombine.lab.tasks.data.texts import open_text
+from recombine.lab.tasks.data.files import open_text
 from recombine.lab.tasks.exposure import Cells, Parts
 from recombine.lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes
 from recombine.lab.tasks.tokens import Vocabulary

@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from recombine.lab.tasks.data.cifar import IN_STRIPS, cifar10
-from recombine.lab.tasks.data.mnist import Images, Labels, mnist
+from recombine.lab.tasks.data.images import IN_STRIPS, Images, Labels, cifar10, mnist
 from recombine.lab.tasks.digits.synthetic import glyphs
 from recombine.lab.tasks.task import Part
 

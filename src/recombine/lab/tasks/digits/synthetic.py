@@ -4,7 +4,7 @@ shifted, dimmed and covered with noise."""
 import numpy as np
 import numpy.typing as npt
 
-from recombine.lab.tasks.data.mnist import Images, Labels
+from recombine.lab.tasks.data.images import Images, Labels
 from recombine.lab.tasks.task import Part
 from recombine.seeds import derived
 

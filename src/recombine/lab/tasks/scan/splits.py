@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.errors import SettingError, nearest
-from recombine.lab.tasks.data.download import local_or_downloaded
-from recombine.lab.tasks.data.texts import open_text
+from recombine.lab.tasks.data.files import local_or_downloaded, open_text
 from recombine.lab.tasks.scan.encoded import encoded
 from recombine.lab.tasks.scan.grammar import TURN, Command, Phrase, commands, space
 
