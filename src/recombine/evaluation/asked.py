@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from recombine.checks import check_choice
 from recombine.errors import SettingError
 from recombine.tables.question import Question
 
@@ -104,8 +105,7 @@ class Asked:
                 why="it is for numbers",
                 instead="write 'logloss' or 'accuracy'",
             )
-        if self.better not in (None, "higher", "lower"):
-            raise SettingError(f"better={self.better!r}", why="it says nothing", instead="write 'higher' or 'lower'")
+        check_choice("better", self.better, (None, "higher", "lower"), instead="write 'higher' or 'lower'")
         if self.better is not None and self.own_score is None:
             raise SettingError(
                 f"better={self.better!r}",

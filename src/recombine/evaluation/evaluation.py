@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from recombine import records
+from recombine.checks import check_share, check_whole
 from recombine.decoding import revive_all
 from recombine.errors import SettingError
 from recombine.evaluation import listing, saved, wording
@@ -321,16 +322,9 @@ def _deviating(outcomes: Outcomes, own: Any, found: Deviations) -> Deviating:
 
 
 def _sure(draws: int, confidence: float, seed: int) -> Sure:
-    if not 0 < confidence < 1:
-        raise SettingError(
-            f"confidence={confidence!r}", why="it is the share that an interval promises", instead="write 0.95"
-        )
-    if draws < 100:
-        raise SettingError(
-            f"draws={draws!r}",
-            why="an interval's ends need more draws to be found",
-            instead="write 2000, or 100 at least",
-        )
+    check_share("confidence", confidence, why="it is the share that an interval promises", instead="write 0.95")
+    why = "an interval's ends need more draws to be found"
+    check_whole("draws", draws, least=100, why=why, instead="write 2000, or 100 at least")
     return Sure(draws=draws, confidence=confidence, seed=seed)
 
 

@@ -6,11 +6,11 @@ from typing import Literal
 
 import numpy as np
 
+from recombine.checks import check_choice, check_share
 from recombine.errors import SettingError
 from recombine.splits.basis import kept_to_determine
 from recombine.splits.checker import Promise
 from recombine.splits.cover import Kept, last_of_each_value, occur, smallest_cover, values_seen_once
-from recombine.splits.settings import check_choice, check_share
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.splits.strata import balanced, order_by_chance
 from recombine.tables.groups import Ints
@@ -19,6 +19,7 @@ from recombine.words import count, listing
 
 Guarantee = Literal["values", "determined", "none"]
 
+_SHARE_OF = "it is a share of the seen combinations, and neither side may be empty"
 _DEMANDS = {
     "values": "every value is to keep a combination in training",
     "determined": "training is to determine every held-out combination",
@@ -50,7 +51,7 @@ class HoldOutCombinations(Splitter):
 
     def check_settings(self) -> None:
         """A share between 0 and 1, and a guarantee that exists."""
-        check_share("share", self.share)
+        check_share("share", self.share, why=_SHARE_OF)
         check_choice("guarantee", self.guarantee, tuple(_DEMANDS))
 
     @property

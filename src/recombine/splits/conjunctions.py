@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from recombine.checks import check_choice, check_whole
 from recombine.errors import SettingError
 from recombine.splits.checker import Promise
 from recombine.splits.facts import conjunction_text, holding
 from recombine.splits.patterns import checked_mappings, combination, conjunction
-from recombine.splits.settings import check_choice, check_whole
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.tables.space import Value
 from recombine.tables.support import Support

@@ -1,13 +1,12 @@
 """Keep a band along the diagonal: every value is seen, but only with its like."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from recombine.errors import SettingError
+from recombine.checks import check_choice, check_number
 from recombine.splits.checker import Promise
-from recombine.splits.settings import check_choice
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.tables.support import Support
 
@@ -31,13 +30,14 @@ class Diagonal(Splitter):
     def check_settings(self) -> None:
         """A width that keeps something and leaves something."""
         check_choice("guarantee", self.guarantee, ("values", "none"))
-        width: Any = self.width
-        if isinstance(width, bool) or not isinstance(width, int | float) or not 0 <= width < 1:
-            raise SettingError(
-                f"width={width!r}",
-                why="positions are scaled to [0, 1], and a band as wide as that holds everything",
-                instead="write a number from 0 to below 1, such as width=0.1",
-            )
+        check_number(
+            "width",
+            self.width,
+            least=0,
+            below=1,
+            why="positions are scaled to [0, 1], and a band as wide as that holds everything",
+            instead="write a number from 0 to below 1, such as width=0.1",
+        )
 
     @property
     def promise(self) -> Promise:

@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from recombine.checks import check_choice
 from recombine.errors import SettingError
 from recombine.splits.checker import Promise
 from recombine.splits.patterns import factor_name
 from recombine.splits.scale import Scale
-from recombine.splits.settings import check_choice
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.tables.support import Support
 

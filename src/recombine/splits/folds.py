@@ -6,10 +6,10 @@ from typing import Literal
 
 import numpy as np
 
+from recombine.checks import check_choice, check_whole
 from recombine.errors import SettingError
 from recombine.splits.checker import Promise
 from recombine.splits.cover import occur, values_seen_once
-from recombine.splits.settings import check_choice, check_whole
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.splits.spreading import spread_values
 from recombine.splits.strata import classes_of, main_class

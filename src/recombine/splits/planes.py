@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from recombine.checks import check_choice
 from recombine.errors import SettingError
 from recombine.splits.checker import Promise
 from recombine.splits.patterns import combination
-from recombine.splits.settings import check_choice
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.tables.support import Support
 

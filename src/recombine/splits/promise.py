@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from recombine.splits.settings import check_choice
+from recombine.checks import check_choice
 from recombine.tables.space import Value
 
 

@@ -1,11 +1,11 @@
-"""Settings that mean nothing are refused when they are given, in the same words by every splitter."""
+"""What all splitters check of their settings, beside the plain checks of `recombine.checks`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from recombine.errors import SettingError, nearest
+from recombine.errors import SettingError
 
 
 def plain(value: Any) -> Any:
@@ -47,44 +47,4 @@ def check_bins(value: Any) -> None:
             f"bins={value!r}",
             why="each factor has bins of its own",
             instead="name the factor: bins={'price': 5}",
-        )
-
-
-def check_share(name: str, value: Any) -> None:
-    """A share lies between nothing and everything."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
-        raise SettingError(
-            f"{name}={value!r}",
-            why="it is a share of the seen combinations, and neither side may be empty",
-            instead=f"write a number between 0 and 1, such as {name}=0.2",
-        )
-
-
-def check_whole(name: str, value: Any, *, least: int) -> None:
-    """A whole number that is large enough."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise SettingError(
-            f"{name}={value!r}",
-            why=f"it is a whole number, {least} or more",
-            instead=f"write {name}={max(least, 5)}",
-        )
-
-
-def check_seed(value: Any) -> None:
-    """A seed is a whole number from 0 on, so that the same split can be made again."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise SettingError(
-            f"seed={value!r}",
-            why="the same seed must give the same split, so it is a whole number from 0 on",
-            instead="write seed=0",
-        )
-
-
-def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    """One of a few words."""
-    if value not in choices:
-        raise SettingError(
-            f"{name}={value!r}",
-            why="that is not one of the choices",
-            instead=nearest(str(value), choices),
         )

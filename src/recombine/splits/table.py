@@ -12,11 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from recombine.checks import check_choice
 from recombine.errors import ColumnError, SettingError, TableError
 from recombine.splits.tabular import column_name, columns_by_name, known_columns, no_rows, row_count
 from recombine.tables import columns
 from recombine.tables.columns import Bins, Key
+from recombine.tables.counting import factor_keys
 from recombine.tables.groups import Ints
+from recombine.tables.question import Question
 from recombine.tables.read import read
 from recombine.tables.sources import as_arrow, opened
 from recombine.tables.space import Factor
@@ -147,12 +150,8 @@ def _check_length(X: Any, table: Any) -> None:  # noqa: N803
 def _check_rows(arrow: pa.Table, names: list[str], missing: Missing) -> None:
     if not len(arrow):
         raise no_rows()
-    if missing not in ("refuse", "value"):
-        raise SettingError(
-            f"missing={missing!r}",
-            why="a row that misses a factor is refused, or missing counts as a value",
-            instead="write 'refuse' or 'value'",
-        )
+    why = "a row that misses a factor is refused, or missing counts as a value"
+    check_choice("missing", missing, ("refuse", "value"), why=why, instead="write 'refuse' or 'value'")
     for name in names if missing == "refuse" else ():
         absent = pc.sum(pc.is_null(arrow[name], nan_is_null=True)).as_py()
         if absent:
@@ -167,10 +166,7 @@ def _numbered(arrow: pa.Table, support: Support, bins: Mapping[str, Bins]) -> Ro
     """The combination of each row, and its class, by the same expressions that the support was counted with."""
     target = support.target
     with opened(arrow.append_column(_ROW, pa.array(np.arange(len(arrow))))) as lent:
-        keys = [
-            columns.key(lent.table, name, bins=bins.get(name), declared=False, backend=lent.backend)
-            for name in support.space.names
-        ]
+        keys = factor_keys(lent.table, Question(factors=support.space.names, bins=bins), lent.backend)
         asked = {f"f{place}": key.expression for place, key in enumerate(keys)}
         if isinstance(target, LabelTarget):
             asked["target"] = columns.as_value(lent.table[target.name])

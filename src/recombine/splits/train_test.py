@@ -2,11 +2,14 @@
 
 from typing import Any
 
+from recombine.checks import check_share
 from recombine.errors import SettingError
 from recombine.splits.combinations import Guarantee, HoldOutCombinations
 from recombine.splits.table import Names
 from recombine.splits.tabular import row_count
 from recombine.tables.groups import Ints
+
+_SHARE_OF = "it is the share of the combinations that are held out, and neither side may be empty"
 
 
 def train_test_split(
@@ -29,11 +32,12 @@ def train_test_split(
     >>> len(y_train), len(y_test)
     (3, 1)
     """
+    check_share("test_size", test_size, why=_SHARE_OF)
     _check_arrays(arrays)
     splitter = HoldOutCombinations(
         factors,
         table=table,
-        share=_share(test_size),
+        share=test_size,
         n_splits=1,
         seed=seed,
         guarantee=guarantee,
@@ -61,16 +65,6 @@ def taken(array: Any, rows: Ints) -> Any:
     if isinstance(array, list | tuple):
         return type(array)(array[row] for row in rows.tolist())
     return array[rows]  # NumPy, SciPy's sparse rows, torch, Polars
-
-
-def _share(test_size: Any) -> float:
-    if isinstance(test_size, bool) or not isinstance(test_size, float) or not 0 < test_size < 1:
-        raise SettingError(
-            f"test_size={test_size!r}",
-            why="it is the share of the combinations that are held out, and neither side may be empty",
-            instead="write a number between 0 and 1, such as test_size=0.2",
-        )
-    return test_size
 
 
 def _check_arrays(arrays: tuple[Any, ...]) -> None:

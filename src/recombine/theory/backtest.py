@@ -11,7 +11,8 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from recombine.errors import SettingError, TableError
+from recombine.checks import check_number, check_whole
+from recombine.errors import TableError
 from recombine.tables.groups import Ints, Numbers
 from recombine.tables.support import Support
 from recombine.theory import baselines
@@ -136,8 +137,8 @@ def backtest(
 
 
 def _rounds(combinations: int, share: float, folds: int | None) -> int:
-    if not 0 < share <= 0.5:
-        raise SettingError(f"share={share!r}", why="it is the share held out at a time", instead="write share=0.2")
+    why = "it is the share held out at a time"
+    check_number("share", share, above=0, most=0.5, why=why, instead="write share=0.2")
     if combinations < 5:
         raise TableError(
             f"a back-test with {combinations} combinations",
@@ -146,8 +147,8 @@ def _rounds(combinations: int, share: float, folds: int | None) -> int:
         )
     most = round(1 / share)
     wanted = folds if folds is not None else most if combinations <= _ALL_FOLDS else 1
-    if not 1 <= wanted <= most:
-        raise SettingError(f"folds={folds!r}", why=f"with share={share} there are {most}", instead=f"write 1 to {most}")
+    why = f"with share={share} there are {most}"
+    check_whole("folds", wanted, least=1, most=most, why=why, instead=f"write 1 to {most}")
     return wanted
 
 

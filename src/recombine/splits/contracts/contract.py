@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from recombine.checks import check_number, check_whole
 from recombine.errors import SettingError
 from recombine.splits.checker import Promise
 from recombine.splits.contracts.demands import Demands
@@ -14,7 +15,6 @@ from recombine.splits.contracts.demands_program import solved
 from recombine.splits.contracts.refusal import refusal, undecided
 from recombine.splits.facts import conjunction_text, holding
 from recombine.splits.patterns import checked_mappings, conjunction
-from recombine.splits.settings import check_whole
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.splits.strata import classes_of
 from recombine.tables.space import Value
@@ -86,11 +86,8 @@ class Contract(Splitter):
                 instead="write two numbers between 0 and 1: share=(0.1, 0.3)",
             )
         object.__setattr__(self, "share", (float(shares[0]), float(shares[1])))
-        if not self.class_tolerance >= 0 or not self.seconds > 0:
-            wrong = "class_tolerance" if not self.class_tolerance >= 0 else "seconds"
-            raise SettingError(
-                f"{wrong}={getattr(self, wrong)!r}", why="it cannot be below 0", instead=f"write {wrong}=0.05"
-            )
+        check_number("class_tolerance", self.class_tolerance, least=0, instead="write class_tolerance=0.05")
+        check_number("seconds", self.seconds, above=0, instead="write seconds=10")
 
     @property
     def promise(self) -> Promise:

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from recombine.checks import check_number, check_whole, is_number, is_whole
 from recombine.errors import SettingError
 from recombine.splits.checker import Promise
 from recombine.splits.divergences.ledger import LEFT_OUT, TEST
 from recombine.splits.divergences.measure import checked_orders, parts
 from recombine.splits.divergences.search import Found, Wanted, search
-from recombine.splits.settings import check_whole
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.tables.support import Support
 from recombine.words import count, measure
@@ -65,13 +65,14 @@ class CompoundDivergence(Splitter):
         for name in ("share", "test_size", "train_size"):
             _check_size(name, getattr(self, name))
         self._check_sizes_agree()
-        limit = self.atom_limit
-        if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit <= 1:
-            raise SettingError(
-                f"atom_limit={limit!r}",
-                why="an atom divergence lies between 0, the same values equally often, and 1",
-                instead="write atom_limit=0.02, as the authors of the measure did",
-            )
+        check_number(
+            "atom_limit",
+            self.atom_limit,
+            least=0,
+            most=1,
+            why="an atom divergence lies between 0, the same values equally often, and 1",
+            instead="write atom_limit=0.02, as the authors of the measure did",
+        )
         check_whole("tries", self.tries, least=1)
         check_whole("rounds", self.rounds, least=1)
 
@@ -163,9 +164,8 @@ class CompoundDivergence(Splitter):
 def _check_size(name: str, value: Any) -> None:
     if value is None:
         return
-    number = isinstance(value, int | float | np.integer) and not isinstance(value, bool)
-    whole = isinstance(value, int | np.integer) and name != "share"
-    if not number or not value > 0 or (value >= 1 and not whole):
+    whole = is_whole(value) and name != "share"
+    if not is_number(value) or not value > 0 or (value >= 1 and not whole):
         kinds = "a share of the rows" if name == "share" else "a whole number of rows or a share of them"
         raise SettingError(
             f"{name}={value!r}",

@@ -14,6 +14,7 @@ import duckdb
 import ibis
 import pyarrow as pa
 
+from recombine.checks import check_number, check_whole
 from recombine.decoding import LONGEST_NAME, FileName
 from recombine.errors import OutputError, SettingError, TableError
 from recombine.files import cannot_write, explained, place_of, recover, staged
@@ -176,16 +177,18 @@ def _check_settings(splitter: Any, fold: int, seen_share: float) -> None:
             why="the factors are read from the table that is written",
             instead="name columns of that table, and leave `table` out",
         )
-    if not 0 <= fold < splitter.folds:
-        raise SettingError(
-            f"fold={fold}", why=f"the splitter makes {splitter.folds}", instead=f"write 0 to {splitter.folds - 1}"
-        )
-    if not 0 <= seen_share < 1:
-        raise SettingError(
-            f"seen_share={seen_share}",
-            why="it is a share of the training rows, and some must stay in training",
-            instead="write a number from 0 to below 1, such as seen_share=0.1 (--seen-share 0.1)",
-        )
+    last = splitter.folds - 1
+    check_whole(
+        "fold", fold, least=0, most=last, why=f"the splitter makes {splitter.folds}", instead=f"write 0 to {last}"
+    )
+    check_number(
+        "seen_share",
+        seen_share,
+        least=0,
+        below=1,
+        why="it is a share of the training rows, and some must stay in training",
+        instead="write a number from 0 to below 1, such as seen_share=0.1 (--seen-share 0.1)",
+    )
     if seen_share and hasattr(splitter, "fold_of_each"):
         raise SettingError(
             "seen_share with folds",
