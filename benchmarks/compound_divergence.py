@@ -170,7 +170,7 @@ def large(combinations: int, factors: int, values: int) -> Callable[[], tuple[fl
     space = recombine.Space(tuple(recombine.Factor(f"factor {k}", tuple(range(values))) for k in range(factors)))
     counts = np.ceil(3 * rng.pareto(1.5, len(codes)) + 0.01)
     support = recombine.Support(space, np.asfortranarray(codes), counts, rows=int(counts.sum()))
-    splitter = recombine.CompoundDivergence(factors=list(space.names), share=0.1)
+    splitter = recombine.CompoundDivergence(factors=list(space.names), test_size=0.1)
 
     def work() -> tuple[float, float]:
         sides = splitter.assignment(support)

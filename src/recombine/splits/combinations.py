@@ -34,24 +34,24 @@ class HoldOutCombinations(Splitter):
     The share counts combinations, not rows: where some have many rows, the share of rows differs.
 
     `guarantee="values"`: every value keeps a combination in training. `"determined"`: training determines every
-    held-out combination under an additive rule. `"none"`: nothing. `strata` names the column of the classes (or is
+    held-out combination under an additive rule. `"none"`: nothing. `stratify` names the column of the classes (or is
     `"y"`), whose shares among the held-out rows then follow the whole table's as closely as combinations allow.
 
     >>> table = {"colour": ["red", "red", "blue", "blue"], "shape": ["disc", "bar", "disc", "bar"]}
-    >>> splitter = HoldOutCombinations(factors=["colour", "shape"], share=0.25, n_splits=1)
+    >>> splitter = HoldOutCombinations(factors=["colour", "shape"], test_size=0.25, n_splits=1)
     >>> [(len(train), len(test)) for train, test in splitter.split(table)]
     [(3, 1)]
     """
 
-    share: float = 0.2
+    test_size: float = 0.2
     n_splits: int = 5
-    seed: int = 0
+    random_state: int = 0
     guarantee: Guarantee = "values"
-    strata: str | int | None = None
+    stratify: str | int | None = None
 
     def check_settings(self) -> None:
         """A share between 0 and 1, and a guarantee that exists."""
-        check_share("share", self.share, why=_SHARE_OF)
+        check_share("test_size", self.test_size, why=_SHARE_OF)
         check_choice("guarantee", self.guarantee, tuple(_DEMANDS))
 
     @property
@@ -61,15 +61,15 @@ class HoldOutCombinations(Splitter):
 
     def assign(self, support: Support, fold: int) -> Assignment:
         """A random order, what training must keep, and the first of the rest."""
-        wanted = max(1, round(self.share * len(support)))
-        order = order_by_chance(support, self.strata, self.rng(fold, "order"))
+        wanted = max(1, round(self.test_size * len(support)))
+        order = order_by_chance(support, self.stratify, self.rng(fold, "order"))
         kept = self._kept(support, order, wanted)
         free = order[~kept.mask[order]]
         if len(free) < wanted or wanted == len(support):
             raise self._unreachable(support, wanted, kept)
         rng = self.rng(fold, "exchange")
         test = np.zeros(len(support), dtype=bool)
-        test[balanced(support, free[:wanted], free[wanted:], strata=self.strata, rng=rng)] = True
+        test[balanced(support, free[:wanted], free[wanted:], stratify=self.stratify, rng=rng)] = True
         return Assignment.of(test)
 
     def _kept(self, support: Support, order: Ints, wanted: int) -> Kept:
@@ -91,7 +91,7 @@ class HoldOutCombinations(Splitter):
         share = math.floor(10_000 * most / len(support)) / 10_000
         weaker = "" if self.guarantee == "none" else ", or ask for a weaker guarantee"
         return SettingError(
-            f"share={self.share:g} would hold out {count(wanted)} of {count(len(support))} combinations",
+            f"test_size={self.test_size:g} would hold out {count(wanted)} of {count(len(support))} combinations",
             why=f"{_DEMANDS[self.guarantee]}, so {limit} {count(most)} can be held out{culprits}",
-            instead=(f"write share={share:g}" if share else "collect more combinations") + weaker,
+            instead=(f"write test_size={share:g}" if share else "collect more combinations") + weaker,
         )

@@ -35,7 +35,7 @@ class HoldOutConjunctions(Splitter):
     keep: Sequence[Any] = ()
     order: int = 2
     n_splits: int = 1
-    seed: int = 0
+    random_state: int = 0
     guarantee: Literal["values", "none"] = "values"
 
     def check_settings(self) -> None:

@@ -24,7 +24,7 @@ _ONE_BY_ONE = 20_000
 class CombinationKFold(Splitter):
     """Every combination is in exactly one test fold, with all its rows; the folds hold about as many rows each.
 
-    `guarantee="values"`: no fold takes a value wholly out of training. `strata` names the column of the classes (or
+    `guarantee="values"`: no fold takes a value wholly out of training. `stratify` names the column of the classes (or
     is `"y"`), of which every fold then gets its share as closely as combinations allow.
 
     >>> table = {"colour": ["red", "red", "blue", "blue"], "shape": ["disc", "bar", "disc", "bar"]}
@@ -33,9 +33,9 @@ class CombinationKFold(Splitter):
     """
 
     n_splits: int = 5
-    seed: int = 0
+    random_state: int = 0
     guarantee: Literal["values", "none"] = "none"
-    strata: str | int | None = None
+    stratify: str | int | None = None
 
     def check_settings(self) -> None:
         """Two folds or more."""
@@ -61,8 +61,8 @@ class CombinationKFold(Splitter):
             )
         order = self.rng(0, "order").permutation(len(support))
         label = np.zeros(len(support), dtype=np.int64)
-        if self.strata is not None:
-            label = main_class(support, classes_of(support, self.strata))
+        if self.stratify is not None:
+            label = main_class(support, classes_of(support, self.stratify))
         dealt = _dealt(support.counts, label, order, self.n_splits)
         return self._with_values(support, dealt) if self.guarantee == "values" else dealt
 

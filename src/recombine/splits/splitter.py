@@ -61,7 +61,7 @@ class Splitter(ABC):
 
     `factors` names the columns, or their positions. `table` binds a table that holds them, row by row beside X, for
     callers whose X does not. `bins` says how numbers become values, as in `recombine.read`. A row that misses a
-    factor is refused, unless `missing="value"` makes missing a value of its own.
+    factor is refused, unless `missing="leave out"` puts it on no side, or `missing="value"` makes missing a value.
     """
 
     factors: Names
@@ -75,7 +75,7 @@ class Splitter(ABC):
             object.__setattr__(self, setting.name, plain(getattr(self, setting.name)))
         object.__setattr__(self, "factors", checked_factors(self.factors))
         check_bins(self.bins)
-        check_seed(getattr(self, "seed", 0))
+        check_seed(getattr(self, "random_state", 0), name="random_state")
         check_whole("n_splits", self.folds, least=1)
         self.check_settings()
 
@@ -103,7 +103,7 @@ class Splitter(ABC):
         rows = self.rows(X, y)
         for fold in range(self.folds):
             sides = self.assignment(rows.support, fold)
-            yield np.flatnonzero(sides.train[rows.combination]), np.flatnonzero(sides.test[rows.combination])
+            yield rows.on(sides.train), rows.on(sides.test)
 
     @final
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:  # noqa: ARG002, N803
@@ -119,7 +119,7 @@ class Splitter(ABC):
             y=y,
             table=self.table,
             bins=self.bins,
-            strata=getattr(self, "strata", None),
+            stratify=getattr(self, "stratify", None),
             missing=self.missing,
         )
 
@@ -155,7 +155,7 @@ class Splitter(ABC):
     def rng(self, fold: int, part: str = "") -> np.random.Generator:
         """Chance for one part of one fold: derived by name, so that one more fold or draw changes no other."""
         name = zlib.crc32(f"{type(self).__name__} {part}".encode())
-        return np.random.default_rng([int(getattr(self, "seed", 0)), fold, name])
+        return np.random.default_rng([int(getattr(self, "random_state", 0)), fold, name])
 
     @final
     def __repr__(self) -> str:

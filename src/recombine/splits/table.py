@@ -6,9 +6,10 @@ asks the same engine for the value of every row, in the rows' order.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,14 +27,20 @@ from recombine.tables.space import Factor
 from recombine.tables.support import LabelTarget, Support
 
 Names = Sequence[str | int]
-Missing = Literal["refuse", "value"]
+Missing = Literal["refuse", "leave out", "value"]
+"""What becomes of rows that miss a factor: an error, no side, or a side by missing as a value of its own."""
+KeptMissing = Literal["refuse", "value"]
+"""The same where the caller tells the side of every row, so that none can be left out."""
 
 _ROW = "recombine_row"
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The support of a table; for each row the number of its combination in the support, and of its class."""
+    """The support of a table; for each row the number of its combination in the support, and of its class.
+
+    A row that misses a factor and was left out has the combination -1.
+    """
 
     support: Support
     combination: Ints
@@ -41,6 +48,10 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.combination)
+
+    def on(self, side: npt.NDArray[np.bool_]) -> Ints:
+        """The positions of the rows whose combination is on a side."""
+        return np.flatnonzero(np.append(side, False)[self.combination])
 
 
 def rows_of_table(
@@ -50,7 +61,7 @@ def rows_of_table(
     y: Any = None,
     table: Any = None,
     bins: Mapping[str, Bins] | None = None,
-    strata: str | int | None = None,
+    stratify: str | int | None = None,
     missing: Missing = "refuse",
 ) -> Rows:
     """Read the factors of X, or of the table that is bound to it, and number each row's combination.
@@ -62,12 +73,12 @@ def rows_of_table(
     frame = columns_by_name(X if table is None else table)
     _check_length(X, table)
     names = [column_name(frame, factor, role="a factor") for factor in factors]
-    target = _target(frame, strata, y)
+    target = _target(frame, stratify, y)
     if target in names:
         raise SettingError(
             f"{target!r} is both a factor and the strata",
             why="whole combinations are held out, so the values of a factor cannot be shared out like classes",
-            instead="leave strata out, or give the classes under another name",
+            instead="leave stratify out, or give the classes under another name",
         )
     arrow = _arrow(frame, names, target, y)
     _check_rows(arrow, names, missing)
@@ -82,19 +93,25 @@ def rows_of_table(
     return _numbered(arrow, support, bins or {})
 
 
-def _target(frame: Any, strata: str | int | None, y: Any) -> str | None:
+def check_every_row_kept(missing: Any) -> None:
+    """Refuse to leave rows out where the caller tells the side of each."""
+    why = "every row's side was told, so a row that misses a factor is refused, or missing counts as a value"
+    check_choice("missing", missing, get_args(KeptMissing), why=why, instead="write 'refuse' or 'value'")
+
+
+def _target(frame: Any, stratify: str | int | None, y: Any) -> str | None:
     """The column of the classes: one of the table, else y under its own name."""
-    if strata is None:
+    if stratify is None:
         return None
-    if strata == "y" and "y" not in known_columns(frame):
+    if stratify == "y" and "y" not in known_columns(frame):
         if y is None:
             raise SettingError(
-                "strata='y'",
+                "stratify='y'",
                 why="no y was given, and the table has no column of that name",
                 instead="call split(X, y), or name a column of the table",
             )
         return "y"
-    return column_name(frame, strata, role="strata")
+    return column_name(frame, stratify, role="stratify")
 
 
 def _arrow(frame: Any, names: list[str], target: str | None, y: Any) -> pa.Table:
@@ -150,15 +167,15 @@ def _check_length(X: Any, table: Any) -> None:  # noqa: N803
 def _check_rows(arrow: pa.Table, names: list[str], missing: Missing) -> None:
     if not len(arrow):
         raise no_rows()
-    why = "a row that misses a factor is refused, or missing counts as a value"
-    check_choice("missing", missing, ("refuse", "value"), why=why, instead="write 'refuse' or 'value'")
+    why = "a row that misses a factor is refused, or left out, or missing counts as a value"
+    check_choice("missing", missing, get_args(Missing), why=why, instead="write 'refuse', 'leave out' or 'value'")
     for name in names if missing == "refuse" else ():
         absent = pc.sum(pc.is_null(arrow[name], nan_is_null=True)).as_py()
         if absent:
             raise TableError(
                 f"{name!r} is missing in {absent:,} of {len(arrow):,} rows",
                 why="such a row holds no combination, so it belongs to no side",
-                instead="leave those rows out first, or let missing be a value of its own: missing='value'",
+                instead="leave them out with missing='leave out', or let missing be a value of its own: missing='value'",
             )
 
 

@@ -16,16 +16,16 @@ def train_test_split(
     *arrays: Any,
     factors: Names,
     test_size: float = 0.2,
-    seed: int = 0,
+    random_state: int = 0,
     guarantee: Guarantee = "values",
-    strata: str | int | None = None,
+    stratify: str | int | None = None,
     table: Any = None,
 ) -> list[Any]:
     """Split tables and arrays of one length: training and test of the first, of the second and so on.
 
     The factors are columns of the first, or of `table`. `test_size` is the share of **combinations** that are held
     out. What goes in comes out: frames as frames, arrays as arrays, lists as lists, datasets as datasets. With
-    `strata="y"` the second one gives the classes.
+    `stratify="y"` the second one gives the classes.
 
     >>> table = {"colour": ["red", "red", "blue", "blue"], "shape": ["disc", "bar", "disc", "bar"]}
     >>> train, test, y_train, y_test = train_test_split(table, [1, 2, 3, 4], factors=["colour", "shape"])
@@ -37,11 +37,11 @@ def train_test_split(
     splitter = HoldOutCombinations(
         factors,
         table=table,
-        share=test_size,
+        test_size=test_size,
         n_splits=1,
-        seed=seed,
+        random_state=random_state,
         guarantee=guarantee,
-        strata=strata,
+        stratify=stratify,
     )
     train, test = next(splitter.split(arrays[0], arrays[1] if len(arrays) > 1 else None))
     return [taken(array, side) for array in arrays for side in (train, test)]

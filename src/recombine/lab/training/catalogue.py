@@ -36,7 +36,7 @@ def split_of(given: str | Spec | Any, task: Task) -> Exposure:
     a spec under `base` is itself a split.
 
     >>> from recombine.lab.tasks.catalogue import TASKS
-    >>> split_of({"name": "hold_out_combinations", "share": 0.25}, TASKS.build("addition")).splitter.share
+    >>> split_of({"name": "hold_out_combinations", "test_size": 0.25}, TASKS.build("addition")).splitter.test_size
     0.25
     """
     if not isinstance(given, str | Mapping):

@@ -30,14 +30,14 @@ class Contract(Splitter):
 
     `absent` lists conjunctions of `order` factors of which no row may stay in training; `number` says how many are to
     be absent in all, the others being chosen. Every row that holds one is held out, and no other. Every smaller part
-    of a held-out combination keeps `least` rows in training. `share` bounds the held-out share of the **rows**. With
-    `strata` (a column, or `"y"`), the class shares of either side are within `class_tolerance` of the whole table's.
+    of a held-out combination keeps `least` rows in training. `test_size` bounds the held-out share of the **rows**. With
+    `stratify` (a column, or `"y"`), the class shares of either side are within `class_tolerance` of the whole table's.
 
     Where a few random draws do not meet the demands, they are solved as a mixed-integer program with HiGHS, within
     `seconds`; a refusal is a proof that there is no such split.
 
     >>> table = {"colour": ["red", "red", "blue", "blue"] * 5, "shape": ["disc", "bar", "disc", "bar"] * 5}
-    >>> splitter = Contract(["colour", "shape"], number=1, share=(0.2, 0.3))
+    >>> splitter = Contract(["colour", "shape"], number=1, test_size=(0.2, 0.3))
     >>> [len(test) for _, test in splitter.split(table)]
     [5]
     """
@@ -46,10 +46,10 @@ class Contract(Splitter):
     absent: Sequence[Mapping[Any, Any]] = ()
     number: int | None = None
     least: int = 5
-    share: tuple[float, float] = (0.1, 0.3)
-    strata: str | int | None = None
+    test_size: tuple[float, float] = (0.1, 0.3)
+    stratify: str | int | None = None
     class_tolerance: float = 0.05
-    seed: int = 0
+    random_state: int = 0
     seconds: float = 60.0
 
     def check_settings(self) -> None:
@@ -78,14 +78,14 @@ class Contract(Splitter):
             check_whole("number", self.number, least=max(1, len(self.absent)))
 
     def _check_shares(self) -> None:
-        shares = self.share if isinstance(self.share, list | tuple) and len(self.share) == 2 else (0, 0)
+        shares = self.test_size if isinstance(self.test_size, list | tuple) and len(self.test_size) == 2 else (0, 0)
         if not 0 < shares[0] <= shares[1] < 1:
             raise SettingError(
-                f"share={self.share!r}",
+                f"test_size={self.test_size!r}",
                 why="it is the least and the most of the rows to be held out, and neither side may be empty",
-                instead="write two numbers between 0 and 1: share=(0.1, 0.3)",
+                instead="write two numbers between 0 and 1: test_size=(0.1, 0.3)",
             )
-        object.__setattr__(self, "share", (float(shares[0]), float(shares[1])))
+        object.__setattr__(self, "test_size", (float(shares[0]), float(shares[1])))
         check_number("class_tolerance", self.class_tolerance, least=0, instead="write class_tolerance=0.05")
         check_number("seconds", self.seconds, above=0, instead="write seconds=10")
 
@@ -96,7 +96,7 @@ class Contract(Splitter):
             values=self.order > 1,
             least=self.least,
             order=self.order,
-            class_tolerance=None if self.strata is None else self.class_tolerance,
+            class_tolerance=None if self.stratify is None else self.class_tolerance,
         )
 
     def assign(self, support: Support, fold: int) -> Assignment:  # noqa: ARG002 - there is one
@@ -111,8 +111,8 @@ class Contract(Splitter):
         return Assignment.of(demands.held_out(absent), absent=demands.described(absent))
 
     def _demands(self, support: Support, listed: list[dict[str, Value]]) -> Demands:
-        if self.strata is not None:
-            classes_of(support, self.strata)
+        if self.stratify is not None:
+            classes_of(support, self.stratify)
         pools = Demands.pools(support, self.order)
         total = sum(pool.size for pool in pools)
         if self.number is not None and self.number > total:
@@ -133,10 +133,10 @@ class Contract(Splitter):
             named=named,
             number=self.number,
             least=self.least,
-            share=self.share,
-            class_tolerance=None if self.strata is None else self.class_tolerance,
+            share=self.test_size,
+            class_tolerance=None if self.stratify is None else self.class_tolerance,
             seconds=self.seconds,
-            seed=self.seed,
+            seed=self.random_state,
         )
 
 

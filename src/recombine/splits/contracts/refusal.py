@@ -78,10 +78,10 @@ def _share(demands: Demands, absent: Mask) -> tuple[str, str]:
     low, high = demands.share
     if reached < low:
         return f"{measure(reached)} of the rows can be held out, less than asked", (
-            f"write share=({math.floor(1000 * reached) / 1000:g}, {high:g})"
+            f"write test_size=({math.floor(1000 * reached) / 1000:g}, {high:g})"
         )
     return f"{measure(reached)} of the rows must be held out, more than asked", (
-        f"write share=({low:g}, {math.ceil(1000 * reached) / 1000:g})"
+        f"write test_size=({low:g}, {math.ceil(1000 * reached) / 1000:g})"
     )
 
 
@@ -100,7 +100,7 @@ _TELL = {"least": _least, "classes": _classes, "share": _share, "number": _numbe
 _NAMES = {
     "least": "`least`",
     "classes": "`class_tolerance`",
-    "share": "`share`",
+    "share": "`test_size`",
     "number": "`number`",
     "absent": "`absent`",
 }

@@ -59,7 +59,7 @@ def write_split(  # noqa: PLR0913 - each is one plain question, and all but thre
 
     >>> import tempfile, recombine
     >>> table = {"colour": ["red", "red", "blue", "blue"], "shape": ["disc", "bar", "disc", "bar"]}
-    >>> splitter = recombine.HoldOutCombinations(["colour", "shape"], share=0.25)
+    >>> splitter = recombine.HoldOutCombinations(["colour", "shape"], test_size=0.25)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     split = write_split(table, splitter=splitter, out=f"{folder}/table.parquet")
     >>> [(side.name, side.rows) for side in split.sides]
@@ -145,7 +145,7 @@ def _write(
 
 
 def _provenance(lent: Source, question: Question, order: _Order) -> Provenance:
-    seed = getattr(order.splitter, "seed", order.seed)
+    seed = getattr(order.splitter, "random_state", order.seed)
     settings = question.settings() | {"seed": seed, "fold": order.fold, "seen_share": order.seen_share}
     return Provenance(source=lent.name, settings=settings, command=order.command)
 
@@ -198,7 +198,7 @@ def _check_settings(splitter: Any, fold: int, seen_share: float) -> None:
 
 
 def _question(splitter: Splitter, where: Where | None) -> Question:
-    strata = getattr(splitter, "strata", None)
+    strata = getattr(splitter, "stratify", None)
     return Question(
         factors=tuple(map(str, splitter.factors)),
         target=strata,
