@@ -175,7 +175,7 @@ def _check_rows(arrow: pa.Table, names: list[str], missing: Missing) -> None:
             raise TableError(
                 f"{name!r} is missing in {absent:,} of {len(arrow):,} rows",
                 why="such a row holds no combination, so it belongs to no side",
-                instead="leave them out with missing='leave out', or let missing be a value of its own: missing='value'",
+                instead="leave them out: missing='leave out'; or let missing be a value of its own: missing='value'",
             )
 
 

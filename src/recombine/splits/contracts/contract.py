@@ -30,8 +30,9 @@ class Contract(Splitter):
 
     `absent` lists conjunctions of `order` factors of which no row may stay in training; `number` says how many are to
     be absent in all, the others being chosen. Every row that holds one is held out, and no other. Every smaller part
-    of a held-out combination keeps `least` rows in training. `test_size` bounds the held-out share of the **rows**. With
-    `stratify` (a column, or `"y"`), the class shares of either side are within `class_tolerance` of the whole table's.
+    of a held-out combination keeps `least` rows in training. `test_size` bounds the held-out share of the **rows**.
+    With `stratify` (a column, or `"y"`), the class shares of either side are within `class_tolerance` of the whole
+    table's.
 
     Where a few random draws do not meet the demands, they are solved as a mixed-integer program with HiGHS, within
     `seconds`; a refusal is a proof that there is no such split.
