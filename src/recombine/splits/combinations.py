@@ -6,14 +6,17 @@ from typing import Literal
 
 import numpy as np
 
+<<<<<<< HEAD
 from recombine.checks import check_choice, check_share
+=======
+from recombine.algebra.groups import Ints
+>>>>>>> main
 from recombine.errors import SettingError
 from recombine.splits.basis import kept_to_determine
 from recombine.splits.checker import Promise
 from recombine.splits.cover import Kept, last_of_each_value, occur, smallest_cover, values_seen_once
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.splits.strata import balanced, order_by_chance
-from recombine.tables.groups import Ints
 from recombine.tables.support import Support
 from recombine.words import count, listing
 

@@ -2,12 +2,15 @@
 
 from typing import Any
 
+<<<<<<< HEAD
 from recombine.checks import check_share
+=======
+from recombine.algebra.groups import Ints
+>>>>>>> main
 from recombine.errors import SettingError
 from recombine.splits.combinations import Guarantee, HoldOutCombinations
 from recombine.splits.table import Names
 from recombine.splits.tabular import row_count
-from recombine.tables.groups import Ints
 
 _SHARE_OF = "it is the share of the combinations that are held out, and neither side may be empty"
 
