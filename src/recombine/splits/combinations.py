@@ -6,11 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-<<<<<<< HEAD
-from recombine.checks import check_choice, check_share
-=======
 from recombine.algebra.groups import Ints
->>>>>>> main
+from recombine.checks import check_choice, check_share
 from recombine.errors import SettingError
 from recombine.splits.basis import kept_to_determine
 from recombine.splits.checker import Promise

@@ -6,11 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-<<<<<<< HEAD
-from recombine.checks import check_choice, check_whole
-=======
 from recombine.algebra.groups import Ints, Numbers
->>>>>>> main
+from recombine.checks import check_choice, check_whole
 from recombine.errors import SettingError
 from recombine.splits.checker import Promise
 from recombine.splits.cover import occur, values_seen_once

@@ -15,11 +15,8 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-<<<<<<< HEAD
-from recombine.checks import check_seed, check_whole
-=======
 from recombine.algebra.groups import Ints
->>>>>>> main
+from recombine.checks import check_seed, check_whole
 from recombine.errors import SettingError
 from recombine.splits.checker import Checked, Promise, check_split
 from recombine.splits.settings import check_bins, checked_factors, plain

@@ -13,21 +13,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-<<<<<<< HEAD
-from recombine.checks import check_choice
-=======
 from recombine.algebra.groups import Ints
->>>>>>> main
+from recombine.checks import check_choice
 from recombine.errors import ColumnError, SettingError, TableError
 from recombine.splits.tabular import column_name, columns_by_name, known_columns, no_rows, row_count
 from recombine.tables import columns
 from recombine.tables.columns import Bins, Key
-<<<<<<< HEAD
 from recombine.tables.counting import factor_keys
-from recombine.tables.groups import Ints
 from recombine.tables.question import Question
-=======
->>>>>>> main
 from recombine.tables.read import read
 from recombine.tables.sources import as_arrow, opened
 from recombine.tables.space import Factor

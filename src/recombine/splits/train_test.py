@@ -2,11 +2,8 @@
 
 from typing import Any
 
-<<<<<<< HEAD
-from recombine.checks import check_share
-=======
 from recombine.algebra.groups import Ints
->>>>>>> main
+from recombine.checks import check_share
 from recombine.errors import SettingError
 from recombine.splits.combinations import Guarantee, HoldOutCombinations
 from recombine.splits.table import Names

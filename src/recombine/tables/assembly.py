@@ -14,11 +14,7 @@ from recombine.errors import ColumnError, SpaceError, TableError, nearest
 from recombine.records import Provenance
 from recombine.tables import columns
 from recombine.tables.columns import Key
-<<<<<<< HEAD
 from recombine.tables.counting import Counts
-from recombine.tables.groups import Codes, Ints, Numbers, group
-=======
->>>>>>> main
 from recombine.tables.pilot import out_of_range
 from recombine.tables.question import MOST_VALUES, Question, TargetKind
 from recombine.tables.space import MISSING, Factor, Space, Value, text

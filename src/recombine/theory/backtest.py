@@ -11,14 +11,9 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-<<<<<<< HEAD
+from recombine.algebra.groups import Ints, Numbers
 from recombine.checks import check_number, check_whole
 from recombine.errors import TableError
-from recombine.tables.groups import Ints, Numbers
-=======
-from recombine.algebra.groups import Ints, Numbers
-from recombine.errors import SettingError, TableError
->>>>>>> main
 from recombine.tables.support import Support
 from recombine.theory import baselines
 from recombine.theory.answers import Answers, answers

@@ -6,13 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-<<<<<<< HEAD
-from recombine.checks import check_choice, check_number, check_seed
-from recombine.tables.groups import Codes, Ints
-=======
 from recombine.algebra.groups import Codes, Ints
-from recombine.errors import SettingError
->>>>>>> main
+from recombine.checks import check_choice, check_number, check_seed
 from recombine.tables.support import Support
 from recombine.theory.answers import Answers
 from recombine.theory.fitted import Fitted

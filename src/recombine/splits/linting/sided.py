@@ -16,15 +16,9 @@ from recombine.splits.assignment import SEEN
 from recombine.tables import columns
 from recombine.tables.assembly import TargetAsked, assemble
 from recombine.tables.columns import Bins, Key
-<<<<<<< HEAD
 from recombine.tables.counting import Aggregate, Counts, count_groups
 from recombine.tables.engine import Progress
-from recombine.tables.groups import Ints
 from recombine.tables.question import Question
-=======
-from recombine.tables.engine import Progress, run
-from recombine.tables.question import Question, TargetKind
->>>>>>> main
 from recombine.tables.sides import SIDES, Side, sides_of
 from recombine.tables.sources import Source
 from recombine.tables.space import Value, text

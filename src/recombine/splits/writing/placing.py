@@ -14,13 +14,8 @@ from recombine.splits.writing.verbatim import Rows
 from recombine.tables import columns
 from recombine.tables.assembly import TargetAsked, assemble, encoded, without_missing
 from recombine.tables.columns import Key
-<<<<<<< HEAD
 from recombine.tables.counting import Aggregate, count_groups
 from recombine.tables.engine import Progress
-from recombine.tables.groups import Ints
-=======
-from recombine.tables.engine import Progress, run
->>>>>>> main
 from recombine.tables.question import Question
 from recombine.tables.sources import Source
 from recombine.tables.support import Support
