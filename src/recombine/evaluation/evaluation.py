@@ -13,7 +13,7 @@ from recombine.checks import check_share, check_whole
 from recombine.decoding import revive_all
 from recombine.errors import SettingError
 from recombine.evaluation import listing, saved, wording
-from recombine.evaluation.asked import Asked, Columns, is_table
+from recombine.evaluation.asked import Asked, Columns
 from recombine.evaluation.causes.additivity import Additivity, additivity
 from recombine.evaluation.causes.anatomy import Anatomy, anatomy
 from recombine.evaluation.causes.beside_theory import BesideTheory, beside
@@ -33,6 +33,7 @@ from recombine.evaluation.untested import Untested, untested
 from recombine.records import Provenance, Record, Result
 from recombine.tables.columns import Bins
 from recombine.tables.engine import Steps, silent
+from recombine.tables.locations import names_a_table
 from recombine.tables.question import Question, TargetKind, Where, declared_values
 from recombine.tables.space import Value
 from recombine.theory.prediction import Prediction
@@ -215,7 +216,7 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     """
     tell: Steps = progress or silent
     sure = _sure(draws, confidence, seed)
-    other_table = against if against is not None and is_table(against) else None
+    other_table = against if against is not None and names_a_table(against) else None
     asked = Asked(
         question=Question(
             factors=(factors,) if isinstance(factors, str) else tuple(factors),

@@ -16,9 +16,9 @@ from recombine.errors import ColumnError, TableError
 from recombine.tables import columns
 from recombine.tables.columns import Key
 from recombine.tables.conditions import filtered
-from recombine.tables.engine import Progress, explained, run, sniffing_again
+from recombine.tables.engine import Progress, Source, explained, run, sniffing_again, unreadable
 from recombine.tables.question import Question
-from recombine.tables.sources import Source, opened, unreadable
+from recombine.tables.sources import opened
 
 MOST_COMBINATIONS = 5 * 10**7
 

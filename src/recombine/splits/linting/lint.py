@@ -22,10 +22,9 @@ from recombine.splits.linting.linted import Lint, SideCount
 from recombine.splits.linting.sided import EVERY_SIDE, NO_SIDE, Asked, Sided, count_sides
 from recombine.splits.linting.wording import grade_of, verdict_of
 from recombine.tables.columns import Bins
-from recombine.tables.engine import Progress, sniffing_again
+from recombine.tables.engine import Progress, sniffing_again, unreadable
 from recombine.tables.question import Question, Where
 from recombine.tables.sides import SIDES, Side
-from recombine.tables.sources import unreadable
 
 
 def lint(  # noqa: PLR0913 - each is one plain question, and all but two have an answer already

@@ -17,10 +17,9 @@ from recombine.tables import columns
 from recombine.tables.assembly import TargetAsked, assemble
 from recombine.tables.columns import Bins, Key
 from recombine.tables.counting import Aggregate, Counts, count_groups
-from recombine.tables.engine import Progress
+from recombine.tables.engine import Progress, Source
 from recombine.tables.question import Question
 from recombine.tables.sides import SIDES, Side, sides_of
-from recombine.tables.sources import Source
 from recombine.tables.space import Value, text
 from recombine.tables.support import Support
 

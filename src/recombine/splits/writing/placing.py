@@ -15,9 +15,8 @@ from recombine.tables import columns
 from recombine.tables.assembly import TargetAsked, assemble, encoded, without_missing
 from recombine.tables.columns import Key
 from recombine.tables.counting import Aggregate, count_groups
-from recombine.tables.engine import Progress
+from recombine.tables.engine import Progress, Source
 from recombine.tables.question import Question
-from recombine.tables.sources import Source
 from recombine.tables.support import Support
 
 SIDES = (TRAIN, "test")

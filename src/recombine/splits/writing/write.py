@@ -27,9 +27,8 @@ from recombine.splits.writing.outgoing import local, rows_drawn, rows_to_write
 from recombine.splits.writing.placing import Counted, Decided, count_combinations, decide, join_table
 from recombine.splits.writing.split import Split
 from recombine.splits.writing.verbatim import Rows
-from recombine.tables.engine import Progress, run, sniffing_again
+from recombine.tables.engine import Progress, Source, run, sniffing_again, unreadable
 from recombine.tables.question import Question, Where
-from recombine.tables.sources import Source, unreadable
 
 _MEMORY = "2GB"  # of the engine: what does not fit goes to disk
 
