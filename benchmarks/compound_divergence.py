@@ -29,9 +29,8 @@ import pyarrow.parquet as pq
 
 import measure
 import recombine
-from recombine.splits.divergences.ledger import TEST, TRAIN
 from recombine.splits.divergences.measure import ATOMS_ALPHA, COMPOUNDS_ALPHA, Parts, compared, parts
-from recombine.splits.divergences.search import Wanted, search
+from recombine.splits.divergences.search import TEST, TRAIN, Wanted, search
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 from tables import data_folder

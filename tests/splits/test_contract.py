@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from recombine import Contract
 from recombine.errors import SettingError
-from recombine.splits.contracts.program import _run
+from recombine.splits.program import _run
 from tests.splits import twins
 
 AB = ["a", "b"]
@@ -158,7 +158,7 @@ def test_demands_that_contradict_each_other_are_told() -> None:
 
 
 def test_time_that_is_too_short_is_told() -> None:
-    from recombine.splits.contracts.refusal import undecided  # noqa: PLC0415
+    from recombine.splits.contract import undecided  # noqa: PLC0415
 
     splitter = Contract(AB, number=1, seconds=7)
     demands = splitter._demands(splitter.rows(table_of(GRID)).support, [])

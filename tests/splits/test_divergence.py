@@ -16,9 +16,8 @@ import recombine
 from recombine import CompoundDivergence, compound_divergence
 from recombine.errors import ColumnError, SettingError, TableError
 from recombine.splits.checker import Promise, check_split
-from recombine.splits.divergences.ledger import LEFT_OUT, TEST, TRAIN
 from recombine.splits.divergences.measure import divergence, parts
-from recombine.splits.divergences.search import Wanted, _batch, _random_sides, _State
+from recombine.splits.divergences.search import LEFT_OUT, TEST, TRAIN, Wanted, _batch, _random_sides, _State
 from tests.twins import every, support_of
 
 SCAN = ["conj", "verb1", "mode1", "dir1", "rep1", "verb2", "mode2", "dir2", "rep2"]

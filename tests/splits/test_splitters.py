@@ -31,8 +31,8 @@ from recombine import (
     train_test_split,
 )
 from recombine.errors import ColumnError, SettingError, TableError
-from recombine.splits.basis import kept_to_determine
 from recombine.splits.checker import check_split
+from recombine.splits.keeping import kept_to_determine
 from tests.splits import twins
 from tests.twins import every, support_of
 

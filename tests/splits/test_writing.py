@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 import recombine
 from recombine.cli.app import app
 from recombine.errors import ColumnError, OutputError, RecordError, SettingError, SourceError, TableError
-from recombine.splits.promise import Promise
+from recombine.splits.invariants import Promise
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.splits.writing import manifest
 

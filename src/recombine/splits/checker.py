@@ -24,10 +24,8 @@ import numpy.typing as npt
 
 from recombine.algebra.groups import Ints
 from recombine.errors import SettingError
-from recombine.splits.facts import Facts, class_lines
-from recombine.splits.invariants import INVARIANTS, REMEDIES
-from recombine.splits.promise import Invariant, Promise
-from recombine.splits.table import KeptMissing, Names, Rows, check_every_row_kept, rows_of_table
+from recombine.splits.invariants import INVARIANTS, REMEDIES, Facts, Invariant, Promise, class_lines
+from recombine.splits.rows import KeptMissing, Names, Rows, check_every_row_kept, rows_of_table
 from recombine.tables.columns import Bins
 from recombine.tables.support import Support
 from recombine.words import listing

@@ -8,7 +8,7 @@ promise kept.
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, Field, dataclass, fields, replace
 from typing import Any, final
 
@@ -19,8 +19,7 @@ from recombine.algebra.groups import Ints
 from recombine.checks import check_seed, check_whole
 from recombine.errors import SettingError
 from recombine.splits.checker import Checked, Promise, check_split
-from recombine.splits.settings import check_bins, checked_factors, plain
-from recombine.splits.table import Missing, Names, Rows, rows_of_table
+from recombine.splits.rows import Missing, Names, Rows, rows_of_table
 from recombine.tables.columns import Bins
 from recombine.tables.space import Value
 from recombine.tables.support import Support
@@ -72,9 +71,9 @@ class Splitter(ABC):
 
     def __post_init__(self) -> None:
         for setting in fields(self):
-            object.__setattr__(self, setting.name, plain(getattr(self, setting.name)))
-        object.__setattr__(self, "factors", checked_factors(self.factors))
-        check_bins(self.bins)
+            object.__setattr__(self, setting.name, _python_own(getattr(self, setting.name)))
+        object.__setattr__(self, "factors", _checked_factors(self.factors))
+        _check_bins(self.bins)
         check_seed(getattr(self, "random_state", 0), name="random_state")
         check_whole("n_splits", self.folds, least=1)
         self.check_settings()
@@ -184,3 +183,45 @@ def _is_default(splitter: Splitter, setting: "Field[Any]") -> bool:
 
 def _settings(splitter: Splitter) -> dict[str, Any]:
     return {setting.name: getattr(splitter, setting.name) for setting in fields(splitter)}
+
+
+def _python_own(value: Any) -> Any:
+    """A NumPy number or text as Python's own, which can be written down and read again.
+
+    >>> _python_own(np.int64(3)), _python_own("red")
+    (3, 'red')
+    """
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _checked_factors(given: Any) -> tuple[str | int, ...]:
+    """The factors' names or positions, at least two and each once.
+
+    >>> _checked_factors(["colour", "shape"])
+    ('colour', 'shape')
+    """
+    several = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping)
+    factors = tuple(_python_own(factor) for factor in given) if several else (given,)
+    strange = [factor for factor in factors if not isinstance(factor, str | int) or isinstance(factor, bool)]
+    if strange or len(factors) < 2:
+        raise SettingError(
+            f"factors={given!r}",
+            why="a combination needs at least two factors, each a column's name or its position",
+            instead="name two or more columns: factors=['colour', 'shape']",
+        )
+    twice = [factor for factor in factors if factors.count(factor) > 1]
+    if twice:
+        raise SettingError(
+            f"the factor {twice[0]!r} is named twice", why="a factor is named once", instead="remove one"
+        )
+    return factors
+
+
+def _check_bins(value: Any) -> None:
+    """Bins are told factor by factor."""
+    if value is not None and not isinstance(value, Mapping):
+        raise SettingError(
+            f"bins={value!r}",
+            why="each factor has bins of its own",
+            instead="name the factor: bins={'price': 5}",
+        )

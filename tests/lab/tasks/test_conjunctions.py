@@ -18,10 +18,9 @@ from recombine.lab.tasks.digits.pairs import DigitPairs
 from recombine.lab.tasks.exposure import HeldOut, Own
 from recombine.lab.tasks.from_table import FromTable
 from recombine.lab.tasks.task import Task
-from recombine.splits.combinations import HoldOutCombinations
+from recombine.splits.combinations import CombinationKFold, HoldOutCombinations
 from recombine.splits.conjunctions import HoldOutConjunctions
-from recombine.splits.donut import Donut
-from recombine.splits.folds import CombinationKFold
+from recombine.splits.geometric import Donut
 from recombine.tables.support import Support
 
 ALL = [

@@ -14,9 +14,8 @@ import numpy as np
 from recombine.checks import check_number, check_whole, is_number, is_whole
 from recombine.errors import SettingError
 from recombine.splits.checker import Promise
-from recombine.splits.divergences.ledger import LEFT_OUT, TEST
 from recombine.splits.divergences.measure import checked_orders, parts
-from recombine.splits.divergences.search import Found, Wanted, search
+from recombine.splits.divergences.search import LEFT_OUT, TEST, Found, Wanted, search
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.tables.support import Support
 from recombine.words import count, measure

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from recombine.algebra.groups import Ints, Numbers, totals
 from recombine.errors import SettingError
-from recombine.splits.table import KeptMissing, Names, check_every_row_kept, rows_of_table
+from recombine.splits.rows import KeptMissing, Names, check_every_row_kept, rows_of_table
 from recombine.tables.columns import Bins
 from recombine.tables.support import Support
 from recombine.words import count, listing, measure

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from recombine.algebra.groups import Ints
 from recombine.splits.assignment import TRAIN
-from recombine.splits.promise import Invariant
+from recombine.splits.invariants import Invariant
 from recombine.splits.splitter import Splitter
 from recombine.splits.writing.verbatim import Rows
 from recombine.tables import columns
