@@ -17,7 +17,7 @@ from recombine.planning.costs import Costs
 from recombine.planning.coverage import Conjunctions
 from recombine.planning.covering import ORDERS
 from recombine.planning.determined import determined
-from recombine.planning.firmness import LISTED, Firmness, firmness
+from recombine.planning.firmness import LISTED, firmness, leverage_updates
 from recombine.planning.information import Belief, information
 from recombine.planning.loose import Loose
 from recombine.planning.rows import most_first
@@ -206,7 +206,7 @@ class _Replayer:
         pool = past.support.codes[past.pool]
         asked = np.concatenate([pool, rest[found.determined(rest)]])
         asked = asked[np.sort(np.unique(asked, axis=0, return_index=True)[1])]  # the pool first, each once
-        firm = Firmness.of(first, found, asked)
+        firm = leverage_updates(first, found, asked)
         open_ = np.ones(len(asked), dtype=bool)
         worst, before = [], 0
         for collected in grid:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.additive import AdditiveDesign
 from recombine.algebra.graphs import spanning_forest
 from recombine.algebra.groups import Ints, number
 from recombine.algebra.modular import PRIMES, Echelon
@@ -132,9 +133,8 @@ def kept_to_determine(support: Support, order: Ints, wanted: int) -> Kept:
 
 def _variables(support: Support) -> Ints:
     """Each combination as the numbers of its values, counted through all factors."""
-    offsets = np.concatenate([[0], np.cumsum(support.space.sizes)[:-1]])
-    plain = support.codes.astype(np.int64) + offsets
-    return number(plain.ravel(), int(sum(support.space.sizes)))[1].reshape(plain.shape)
+    design = AdditiveDesign(support.codes, support.space.sizes)
+    return number(design.columns.ravel(), design.width)[1].reshape(design.columns.shape)
 
 
 def _peeled(rows: Ints) -> tuple[Mask, Mask]:
