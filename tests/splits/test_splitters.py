@@ -76,7 +76,7 @@ def tables(draw: Any) -> list[tuple[int, ...]]:
 def splitters(factors: list[str], rows: list[tuple[int, ...]], seed: int) -> list[tuple[Any, set[str]]]:
     always = {"sides", "disjoint", "covering", "combinations"}
     conjunction = {factors[0]: rows[0][0], factors[1]: rows[0][1]}
-    some = {"seed": seed}
+    some = {"random_state": seed}
     return [
         (HoldOutCombinations(factors, test_size=0.3, n_splits=2, **some), always | {"values"}),
         (
