@@ -12,10 +12,10 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from recombine.statistics.intervals import difference_interval, gap_interval, interval
-from recombine.statistics.resampling import IntervalSettings, difference, mean
 
 from measure import options, table, write
+from recombine.statistics.intervals import difference_interval, gap_interval, interval
+from recombine.statistics.resampling import IntervalSettings, difference, mean
 
 ROWS = 20
 SKEW = 1.2  # of the combinations' share of right answers, in logits

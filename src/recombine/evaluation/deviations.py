@@ -13,11 +13,11 @@ from typing import Literal
 
 import numpy as np
 
-from recombine.evaluation.additive import LARGEST, Additive, LeftOut
+from recombine.algebra.additive import LARGEST_FIT, AdditiveFit, LeftOut
+from recombine.algebra.groups import Numbers
 from recombine.evaluation.outcomes import Mask, Outcomes
 from recombine.statistics.distributions import beta_below, beta_binomial_tails, normal_tail
 from recombine.statistics.multiplicity import false_discovery
-from recombine.tables.groups import Numbers
 from recombine.words import count, measure
 
 RATE = 0.05
@@ -47,11 +47,11 @@ class Deviations:
 def deviations(outcomes: Outcomes) -> Deviations:
     """Compare every tested combination with the additive prediction from the other ones."""
     sizes = outcomes.tested.space.sizes
-    if Additive.too_large(sizes):
+    if AdditiveFit.too_large(sizes):
         return _nothing(
             outcomes,
             f"Whether single combinations deviate was not tested: beside its largest factor the table has "
-            f"{count(sum(sizes) - max(sizes))} values, and {LARGEST:,} are the most that are solved.",
+            f"{count(sum(sizes) - max(sizes))} values, and {LARGEST_FIT:,} are the most that are solved.",
         )
     fit = _fit(outcomes, outcomes.rows)
     if len(outcomes) <= fit.rank:
@@ -72,7 +72,7 @@ def deviations(outcomes: Outcomes) -> Deviations:
     return _searched(outcomes, fit, noise)
 
 
-def _searched(outcomes: Outcomes, fit: Additive, noise: "_Noise") -> Deviations:
+def _searched(outcomes: Outcomes, fit: AdditiveFit, noise: "_Noise") -> Deviations:
     """Test, take what deviates out of the fit, and test again: one that deviates must not make its neighbours do so."""
     outside = np.zeros(len(outcomes), dtype=bool)
     found = _tested(outcomes, _balanced(outcomes, fit, noise, outside), noise)
@@ -87,11 +87,11 @@ def _searched(outcomes: Outcomes, fit: Additive, noise: "_Noise") -> Deviations:
     return found
 
 
-def _fit(outcomes: Outcomes, weights: Numbers) -> Additive:
-    return Additive.of(outcomes.tested.codes, outcomes.tested.space.sizes, weights=weights)
+def _fit(outcomes: Outcomes, weights: Numbers) -> AdditiveFit:
+    return AdditiveFit.of(outcomes.tested.codes, outcomes.tested.space.sizes, weights=weights)
 
 
-def _balanced(outcomes: Outcomes, fit: Additive, noise: "_Noise", outside: Mask) -> Additive:
+def _balanced(outcomes: Outcomes, fit: AdditiveFit, noise: "_Noise", outside: Mask) -> AdditiveFit:
     """The same fit with weights that allow for combinations being apart: many rows of one do not outvote the others.
 
     Where they are no further apart than their rows' luck, weights are the rows.
@@ -122,7 +122,7 @@ def _strongest(outcomes: Outcomes, found: Deviations, outside: Mask) -> Mask:
     return np.asarray(chosen)
 
 
-def _tested(outcomes: Outcomes, fit: Additive, noise: "_Noise") -> Deviations:
+def _tested(outcomes: Outcomes, fit: AdditiveFit, noise: "_Noise") -> Deviations:
     left = fit.left_out(outcomes.mean, noise.at(fit.fitted(outcomes.mean)) / outcomes.rows)
     p = _p_values(outcomes, left, noise)
     q = false_discovery(p)

@@ -10,11 +10,11 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 
+from recombine.algebra.groups import Groups, Ints, Numbers, totals
 from recombine.evaluation.outcomes import Mask, Outcomes
 from recombine.evaluation.scores import score_of
 from recombine.statistics.intervals import student_interval
 from recombine.statistics.resampling import IntervalSettings
-from recombine.tables.groups import Groups, Ints, Numbers, totals
 
 _MOST_PAIRS = 10**6
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from recombine.algebra.groups import Numbers
 from recombine.evaluation.outcomes import Mask, Outcomes
 from recombine.statistics.intervals import Interval, gap_interval, interval
 from recombine.statistics.resampling import FEWEST, IntervalSettings, Resampled, Statistic, macro, mean, r2, resampled
-from recombine.tables.groups import Numbers
 from recombine.tables.support import NumberTarget
 
 SIDES = ("all", "seen", "unseen", "determined", "undetermined", "novel")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.auditing.determinacy import determinacy
 from recombine.errors import SettingError
 from recombine.planning.collectable import Collectable
@@ -16,7 +17,7 @@ from recombine.planning.costs import Costs
 from recombine.planning.coverage import Conjunctions
 from recombine.planning.covering import ORDERS
 from recombine.planning.determined import determined
-from recombine.planning.firmness import LISTED, Firmness, firmness
+from recombine.planning.firmness import LISTED, firmness, leverage_updates
 from recombine.planning.information import Belief, information
 from recombine.planning.loose import Loose
 from recombine.planning.rows import most_first
@@ -24,7 +25,6 @@ from recombine.planning.unseen import unseen
 from recombine.statistics.intervals import prediction_interval
 from recombine.statistics.resampling import IntervalSettings
 from recombine.tables.engine import Steps, silent
-from recombine.tables.groups import Codes, Ints, Numbers
 from recombine.tables.support import Support
 from recombine.theory.answers import answers
 from recombine.theory.learner import learn
@@ -209,7 +209,7 @@ class _Replayer:
         pool = past.support.codes[past.pool]
         asked = np.concatenate([pool, rest[found.determined(rest)]])
         asked = asked[np.sort(np.unique(asked, axis=0, return_index=True)[1])]  # the pool first, each once
-        firm = Firmness.of(first, found, asked)
+        firm = leverage_updates(first, found, asked)
         open_ = np.ones(len(asked), dtype=bool)
         worst, before = [], 0
         for collected in grid:

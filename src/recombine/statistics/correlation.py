@@ -12,12 +12,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from recombine.statistics.distributions import Numbers, normal_quantile, student_quantile
+from recombine.algebra.groups import Ints, Numbers
+from recombine.statistics.distributions import normal_quantile, student_quantile
 from recombine.statistics.resampling import FEWEST, influence_error
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

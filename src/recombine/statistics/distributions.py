@@ -6,10 +6,9 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
-Numbers = npt.NDArray[np.float64]
+from recombine.algebra.groups import Numbers
 
 
 def normal_quantile(share: float) -> float:

@@ -16,9 +16,9 @@ An interval that still holds every possible difference says nothing, and is none
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-from recombine.statistics.distributions import Numbers, student_quantile
+from recombine.algebra.groups import Ints, Numbers
+from recombine.statistics.distributions import student_quantile
 from recombine.statistics.resampling import FEWEST, IntervalSettings, Resampled, Statistic, mean, resampled
 
 Interval = tuple[float, float]
@@ -171,7 +171,7 @@ def reflected_interval(found: float, draws: Numbers, settings: IntervalSettings)
 
 
 def student_interval(
-    value: Numbers, error: Numbers, count: npt.NDArray[np.int64], settings: IntervalSettings, *, share: bool
+    value: Numbers, error: Numbers, count: Ints, settings: IntervalSettings, *, share: bool
 ) -> tuple[Numbers, Numbers]:
     """Intervals of many scores at once by formula, each of its own number of combinations; NaN where there is none.
 

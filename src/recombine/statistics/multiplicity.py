@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from recombine.statistics.distributions import Numbers
+from recombine.algebra.groups import Numbers
 
 
 def false_discovery(p: Numbers) -> Numbers:

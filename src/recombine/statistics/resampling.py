@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recombine.statistics.distributions import Numbers
+from recombine.algebra.groups import Numbers
 
 FEWEST = 5
 """With fewer combinations nothing can be said about the next one."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Ints, Numbers
 from recombine.errors import SettingError, TableError
 from recombine.statistics.distributions import normal_quantile
 from recombine.statistics.intervals import Interval, difference_interval, interval
 from recombine.statistics.resampling import FEWEST, IntervalSettings, difference, mean, root_difference
-from recombine.tables.groups import Ints, Numbers
 from recombine.tables.support import Support
 from recombine.theory import baselines
 from recombine.theory.answers import Answers, answers

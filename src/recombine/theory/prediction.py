@@ -12,12 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from recombine import records
+from recombine.algebra.groups import Codes, Ints
 from recombine.decoding import revive_all
 from recombine.errors import SettingError
 from recombine.records import Provenance, Record
 from recombine.tables import stored
 from recombine.tables.engine import Steps, silent
-from recombine.tables.groups import Codes, Ints
 from recombine.tables.support import Support
 from recombine.theory import saved, wording
 from recombine.theory import slope as slopes

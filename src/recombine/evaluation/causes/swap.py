@@ -20,10 +20,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Ints, Numbers, number, totals
 from recombine.evaluation.outcomes import Outcomes
 from recombine.statistics.intervals import resampled_difference_interval, resampled_interval
 from recombine.statistics.resampling import IntervalSettings, Resampled, influence_error, times_drawn
-from recombine.tables.groups import Ints, Numbers, number, totals
 from recombine.words import listing, percent
 
 Flags = npt.NDArray[np.bool_]
