@@ -98,7 +98,6 @@ def test_the_same_seed_gives_the_same_numbers_and_another_others() -> None:
         ({"seeds": (4, 2, 4)}, "the seed 4 stands there 2 times"),
         ({"store": 7}, "store=7"),
         ({"recipe": []}, "no recipe"),
-        ({"recipe": {"steps": 5, "keep_model": True}}, "without a store"),
         ({"recipe": {"steps": 5, "loss": "hinge"}}, "whose targets are values"),
         ({"model": "lstm_seq2seq"}, "tokens"),
         ({"split": "everything", "recipe": {"steps": 5, "patience": 1, "loss": "mse"}}, None),

@@ -151,6 +151,9 @@ class Memory:
     def get(self, key: str) -> Run:
         return self.runs[key]
 
+    def file(self, key: str, name: str) -> bytes:
+        return self.files[key][name]
+
     def put(self, run: Run, *, files: Any = {}) -> bool:  # noqa: B006
         if run.key in self.runs:
             return False

@@ -44,6 +44,7 @@ class Recipe:
     - `together`: train same-shaped runs as one batched model: "always", "never", or where it was measured to be faster.
       The two ways round differently; "always" and "never" say which numbers are meant, "auto" leaves the last digits
       open.
+    - `keep_model`: keep the trained weights with the run, so that `run.module()` gives the network.
 
     >>> Recipe(steps=100, lr=0.01).optimiser
     'adam'
