@@ -21,7 +21,6 @@ from recombine.evaluation.causes.swap import SwapTest, swap_test
 from recombine.evaluation.comparison import Comparison, comparison
 from recombine.evaluation.deviations import RATE, Deviations, deviations
 from recombine.evaluation.gathering import gather
-from recombine.evaluation.intervals import Sure
 from recombine.evaluation.listing import Listed
 from recombine.evaluation.other import paired_by_combination
 from recombine.evaluation.outcomes import Outcomes, Score
@@ -31,6 +30,7 @@ from recombine.evaluation.scores import Gap, Side, scores
 from recombine.evaluation.shrinkage import shrunk
 from recombine.evaluation.untested import Untested, untested
 from recombine.records import Provenance, Record, Result
+from recombine.statistics.resampling import IntervalSettings
 from recombine.tables.columns import Bins
 from recombine.tables.engine import Steps, silent
 from recombine.tables.locations import names_a_table
@@ -215,7 +215,7 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     causes of the errors (anatomy, swap test, additivity), which take longer than all the rest.
     """
     tell: Steps = progress or silent
-    sure = _sure(draws, confidence, seed)
+    settings = _interval_settings(draws, confidence, seed)
     other_table = against if against is not None and names_a_table(against) else None
     asked = Asked(
         question=Question(
@@ -244,22 +244,22 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     gathered = gather(
         predictions, asked, data=data, train=train, against=joined, progress=lambda share: tell("scoring rows", share)
     )
-    source = Provenance(source=gathered.source, settings=_settings(asked, sure, gathered.train), command=command)
+    source = Provenance(source=gathered.source, settings=_settings(asked, settings, gathered.train), command=command)
     reading = outcomes_of(gathered, asked, source)
     if other_table is not None and id is None:
         reading = replace(reading, paired=paired_by_combination(other_table, asked, gathered.meant, reading.outcomes))
-    found = _measured(reading, sure, tell, other=str(against) if isinstance(against, str | Path) else "other")
+    found = _measured(reading, settings, tell, other=str(against) if isinstance(against, str | Path) else "other")
     return _explained(found, theirs, tell, causes=causes)
 
 
-def _measured(reading: Reading, sure: Sure, tell: Steps, *, other: str) -> Evaluation:
+def _measured(reading: Reading, settings: IntervalSettings, tell: Steps, *, other: str) -> Evaluation:
     """All that the scores alone say."""
     outcomes = reading.outcomes
     tell("resampling combinations", None)
-    scored, apart = scores(outcomes, sure)
-    compared = None if reading.paired is None else comparison(outcomes, reading.paired, sure, other=other)
+    scored, apart = scores(outcomes, settings)
+    compared = None if reading.paired is None else comparison(outcomes, reading.paired, settings, other=other)
     tell("comparing combinations", None)
-    own, deviation, by_part = shrunk(outcomes, sure), deviations(outcomes), parts(outcomes, sure)
+    own, deviation, by_part = shrunk(outcomes, settings), deviations(outcomes), parts(outcomes, settings)
     found = wording.Findings(
         outcomes=outcomes,
         sides={side.name: side for side in scored},
@@ -268,16 +268,16 @@ def _measured(reading: Reading, sure: Sure, tell: Steps, *, other: str) -> Evalu
         deviations=deviation,
         comparison=compared,
         notes=reading.notes,
-        sure=sure,
+        settings=settings,
     )
     return Evaluation(
         verdict=wording.verdict(found),
         grade=wording.grade(found),
         reasons=wording.reasons(found),
         score=outcomes.score,
-        confidence=sure.confidence,
-        draws=sure.draws,
-        seed=sure.seed,
+        confidence=settings.confidence,
+        draws=settings.draws,
+        seed=settings.seed,
         sides=scored,
         gap=apart,
         worst=listing.worst(outcomes, own, deviation),
@@ -305,7 +305,7 @@ def _explained(found: Evaluation, theory: Prediction | None, tell: Steps, *, cau
         if causes
         else (None, None, None)
     )
-    beside_it = None if theory is None else beside(outcomes, theory, draws=found.draws, seed=seed)
+    beside_it = None if theory is None else beside(outcomes, theory, confidence=found.confidence, seed=seed)
     said = tuple(part.verdict for part in (cause, swapped, added, beside_it) if part is not None)
     return replace(
         found,
@@ -322,11 +322,11 @@ def _deviating(outcomes: Outcomes, own: Any, found: Deviations) -> Deviating:
     return Deviating(found.sentence, found.testable, found.rank, found.found, RATE, listed)
 
 
-def _sure(draws: int, confidence: float, seed: int) -> Sure:
+def _interval_settings(draws: int, confidence: float, seed: int) -> IntervalSettings:
     check_share("confidence", confidence, why="it is the share that an interval promises", instead="write 0.95")
     why = "an interval's ends need more draws to be found"
     check_whole("draws", draws, least=100, why=why, instead="write 2000, or 100 at least")
-    return Sure(draws=draws, confidence=confidence, seed=seed)
+    return IntervalSettings(draws=draws, confidence=confidence, seed=seed)
 
 
 def _other(against: Any, prediction: Columns | None, table: Any, own_id: str | None) -> Columns | None:
@@ -354,7 +354,7 @@ def _theory(given: Any) -> Prediction | None:
     )
 
 
-def _settings(asked: Asked, sure: Sure, train: str | None) -> dict[str, Any]:
+def _settings(asked: Asked, settings: IntervalSettings, train: str | None) -> dict[str, Any]:
     own = {
         "prediction": dict(asked.prediction) if isinstance(asked.prediction, Mapping) else asked.prediction,
         "other": dict(asked.other) if isinstance(asked.other, Mapping) else asked.other,
@@ -364,4 +364,4 @@ def _settings(asked: Asked, sure: Sure, train: str | None) -> dict[str, Any]:
         "id": asked.id,
     }
     kept = {name: value for name, value in own.items() if value is not None}
-    return asked.question.settings() | kept | asdict(sure)
+    return asked.question.settings() | kept | asdict(settings)
