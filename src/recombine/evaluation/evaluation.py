@@ -9,10 +9,11 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from recombine import records
+from recombine.checks import check_share, check_whole
 from recombine.decoding import revive_all
 from recombine.errors import SettingError
 from recombine.evaluation import listing, saved, wording
-from recombine.evaluation.asked import Asked, Columns, is_table
+from recombine.evaluation.asked import Asked, Columns
 from recombine.evaluation.causes.additivity import Additivity, additivity
 from recombine.evaluation.causes.anatomy import Anatomy, anatomy
 from recombine.evaluation.causes.beside_theory import BesideTheory, beside
@@ -32,6 +33,7 @@ from recombine.records import Provenance, Record, Result
 from recombine.statistics.resampling import IntervalSettings
 from recombine.tables.columns import Bins
 from recombine.tables.engine import Steps, silent
+from recombine.tables.locations import names_a_table
 from recombine.tables.question import Question, TargetKind, Where, declared_values
 from recombine.tables.space import Value
 from recombine.theory.prediction import Prediction
@@ -214,7 +216,7 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     """
     tell: Steps = progress or silent
     settings = _interval_settings(draws, confidence, seed)
-    other_table = against if against is not None and is_table(against) else None
+    other_table = against if against is not None and names_a_table(against) else None
     asked = Asked(
         question=Question(
             factors=(factors,) if isinstance(factors, str) else tuple(factors),
@@ -321,16 +323,9 @@ def _deviating(outcomes: Outcomes, own: Any, found: Deviations) -> Deviating:
 
 
 def _interval_settings(draws: int, confidence: float, seed: int) -> IntervalSettings:
-    if not 0 < confidence < 1:
-        raise SettingError(
-            f"confidence={confidence!r}", why="it is the share that an interval promises", instead="write 0.95"
-        )
-    if draws < 100:
-        raise SettingError(
-            f"draws={draws!r}",
-            why="an interval's ends need more draws to be found",
-            instead="write 2000, or 100 at least",
-        )
+    check_share("confidence", confidence, why="it is the share that an interval promises", instead="write 0.95")
+    why = "an interval's ends need more draws to be found"
+    check_whole("draws", draws, least=100, why=why, instead="write 2000, or 100 at least")
     return IntervalSettings(draws=draws, confidence=confidence, seed=seed)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.algebra.groups import Ints, Numbers
+from recombine.checks import check_number, check_whole
 from recombine.errors import SettingError, TableError
 from recombine.statistics.distributions import normal_quantile
 from recombine.statistics.intervals import Interval, difference_interval, interval
@@ -141,8 +142,8 @@ def backtest(
 
 
 def _rounds(combinations: int, share: float, folds: int | None) -> int:
-    if not 0 < share <= 0.5:
-        raise SettingError(f"share={share!r}", why="it is the share held out at a time", instead="write share=0.2")
+    why = "it is the share held out at a time"
+    check_number("share", share, above=0, most=0.5, why=why, instead="write share=0.2")
     if combinations < 5:
         raise TableError(
             f"a back-test with {combinations} combinations",
@@ -151,8 +152,8 @@ def _rounds(combinations: int, share: float, folds: int | None) -> int:
         )
     most = round(1 / share)
     wanted = folds if folds is not None else most if combinations <= _ALL_FOLDS else 1
-    if not 1 <= wanted <= most:
-        raise SettingError(f"folds={folds!r}", why=f"with share={share} there are {most}", instead=f"write 1 to {most}")
+    why = f"with share={share} there are {most}"
+    check_whole("folds", wanted, least=1, most=most, why=why, instead=f"write 1 to {most}")
     return wanted
 
 
