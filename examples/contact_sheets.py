@@ -35,8 +35,7 @@ from recombine.lab.tasks.relations import Relations, Rule
 from recombine.lab.tasks.sprites import Sprites
 from recombine.lab.tasks.supports import DiagonalBand, Orthogonal, Random
 from recombine.lab.tasks.toy import Toy
-from recombine.splits.corner import Corner
-from recombine.splits.donut import Donut
+from recombine.splits.geometric import Corner, Donut
 
 SHEETS = Path(__file__).parent / "sheets"
 GAP, MARGIN, LABEL = 8, 24, 230

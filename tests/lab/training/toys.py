@@ -13,7 +13,7 @@ from recombine.lab.runs.run import Configuration, Run
 from recombine.lab.tasks.task import Batch, DiscreteTask, Shapes
 from recombine.tables.space import Space
 
-SPLIT = {"name": "hold_out_combinations", "share": 0.25}
+SPLIT = {"name": "hold_out_combinations", "test_size": 0.25}
 
 
 @dataclass(frozen=True)
