@@ -22,7 +22,7 @@ CLEAN = "colour,shape,split\nred,disc,train\nred,cube,train\nblue,disc,train\nbl
 TEST = """
 def test_split(recombine_lint):
     found = recombine_lint("table.csv", factors=["colour", "shape"]{more})
-    assert found.grade in ("pass", "not enough evidence")
+    assert found.grade in ("sound", "untested")
 """
 
 

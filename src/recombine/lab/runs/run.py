@@ -3,15 +3,14 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
-from recombine import records
 from recombine.decoding import revive_all
 from recombine.lab.runs.configuration import Configuration
-from recombine.records import Provenance, Record, Result
+from recombine.records import Provenance, Record
+from recombine.results import Result
 
 Status = Literal["finished", "diverged", "failed"]
 
@@ -48,6 +47,7 @@ class Run(Result):
     Run(87bef679 addition · mlp · seed 0: finished, unseen.score 0.75)
     """
 
+    kind: ClassVar[str] = "run"
     configuration: Configuration
     status: Status
     reason: str | None
@@ -91,11 +91,6 @@ class Run(Result):
         # In an object store a table's name goes on with its checksum, after a dot.
         tables = {name.partition(".")[0]: table for name, table in record.tables.items()}
         return cls(**revive_all(cls, _PLAIN, record.data), tables=tables, provenance=record.provenance)
-
-    @classmethod
-    def load(cls, folder: str | Path) -> "Run":
-        """Read back a run that was saved or copied to a folder of its own: the same run."""
-        return records.loaded(folder, "run", cls.from_record)
 
 
 _PLAIN = tuple(field.name for field in fields(Run) if field.name not in ("tables", "provenance"))
