@@ -36,7 +36,7 @@ def grid(runs: int, together: str) -> dict[str, Any]:
 
 def one(sent: str, place: str | None) -> str:
     """A bare task: one run, and its key."""
-    from recombine.lab.runs.configuration import Configuration
+    from recombine.lab.runs.run import Configuration
     from recombine.lab.runs.store import Store
     from recombine.lab.training.pack import train
 

@@ -16,8 +16,9 @@ import recombine
 from recombine import overwriting, records
 from recombine.cli.app import app
 from recombine.errors import OutputError, RecombineError
-from recombine.lab.runs import store as run_store
-from recombine.lab.runs.store import Store, folder_of
+from recombine.lab.runs import layout
+from recombine.lab.runs.layout import folder_of
+from recombine.lab.runs.store import Store
 from recombine.overwriting import files_of, input_at, saved_kind
 from recombine.records import Provenance, Record
 from tests.lab.runs.samples import run as a_run
@@ -122,7 +123,7 @@ def test_a_run_in_a_store_is_never_replaced(folder) -> None:
 
 
 def test_the_store_is_known_by_what_the_store_writes() -> None:
-    assert {overwriting.STORE_FILE, *overwriting.STORE_FOLDERS} == run_store._OURS
+    assert {overwriting.STORE_FILE, *overwriting.STORE_FOLDERS} == layout.OURS
 
 
 def test_every_kind_of_result_is_known() -> None:

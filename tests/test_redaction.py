@@ -354,12 +354,12 @@ def test_whatever_the_password_it_is_in_nothing_that_is_written(
 
 def test_a_run_store_says_no_key(monkeypatch, capsys) -> None:
     pytest.importorskip("s3fs")
-    from recombine.lab.runs.objects import Objects  # noqa: PLC0415 - fsspec is optional
+    from recombine.lab.runs.storage import ObjectStorage  # noqa: PLC0415 - fsspec is optional
 
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{CLOSED}")
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     place = f"s3://key:{SECRET}@bucket/runs"
-    files = Objects.at(place, {"config_kwargs": {"retries": {"max_attempts": 0}, "connect_timeout": 1}})
+    files = ObjectStorage.at(place, {"config_kwargs": {"retries": {"max_attempts": 0}, "connect_timeout": 1}})
     assert SECRET not in f"{files!r} {files.title}"
     assert files.address == place
     for call in (lambda: files.read("store.json"), lambda: files.write("store.json", b""), files.top):

@@ -80,8 +80,7 @@ def original_store() -> Path:
 
 
 def _run(seed: int) -> Any:
-    from recombine.lab.runs.configuration import Configuration
-    from recombine.lab.runs.run import Run
+    from recombine.lab.runs.run import Configuration, Run
     from recombine.records import Provenance
 
     settings: dict[str, Any] = {

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 import recombine
+from recombine.algebra import sparse_solver
 from recombine.auditing import leverage as module
-from recombine.auditing import sparse_solver
 from recombine.auditing.determinacy import determinacy
 from recombine.auditing.leverage import Leverage
 from recombine.report import draw

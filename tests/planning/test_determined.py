@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recombine
+from recombine.algebra.modular import PRIMES, Echelon
+from recombine.algebra.nullspace import null_space
 from recombine.auditing.determinacy import determinacy
-from recombine.auditing.modular import PRIMES, Echelon
-from recombine.auditing.nullspace import null_space
 from recombine.planning.collectable import merged
 from recombine.planning.loose import Loose
 from recombine.report import draw

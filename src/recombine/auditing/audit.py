@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Unpack
 import pyarrow as pa
 
 from recombine import records
+from recombine.algebra.groups import Codes
 from recombine.auditing import saved
 from recombine.auditing.counts import Counts, counts
 from recombine.auditing.coverage import FactorCoverage, OrderCoverage, factor_coverage, order_coverage
@@ -27,7 +28,6 @@ from recombine.records import Provenance, Record
 from recombine.results import Result
 from recombine.tables import stored
 from recombine.tables.engine import Progress
-from recombine.tables.groups import Codes
 from recombine.tables.question import ReadOptions
 from recombine.tables.read import support_of
 from recombine.tables.space import rows_of

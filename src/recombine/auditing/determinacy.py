@@ -17,11 +17,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from recombine.auditing.components import components
-from recombine.auditing.modular import PRIMES
-from recombine.auditing.nullspace import TooSparse, null_vectors
+from recombine.algebra.graphs import components
+from recombine.algebra.groups import Codes, Ints, number
+from recombine.algebra.modular import PRIMES
+from recombine.algebra.nullspace import TooSparse, null_vectors
 from recombine.errors import TableError
-from recombine.tables.groups import Codes, Ints, number
 from recombine.tables.support import Support
 
 NOWHERE = -1

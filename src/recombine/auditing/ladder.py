@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from recombine.algebra.groups import Codes, Ints
 from recombine.auditing.determinacy import Determinacy
 from recombine.auditing.leverage import Leverage
-from recombine.tables.groups import Codes, Ints
 from recombine.tables.support import Support
 
 RUNGS = ("seen", "determined", "undetermined", "novel", "impossible")

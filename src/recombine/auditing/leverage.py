@@ -14,9 +14,9 @@ from functools import cached_property
 
 import numpy as np
 
+from recombine.algebra.groups import Codes, Ints, Numbers
+from recombine.algebra.sparse_solver import SparseSolver
 from recombine.auditing.determinacy import NOWHERE, Determinacy
-from recombine.auditing.sparse_solver import SparseSolver
-from recombine.tables.groups import Codes, Ints, Numbers
 from recombine.tables.support import Support
 
 WEAK = 1.0
@@ -67,7 +67,7 @@ class Leverage:
 
     @cached_property
     def _sparse(self) -> SparseSolver:
-        return SparseSolver(self.support)
+        return SparseSolver(self.support.codes, self.support.space.sizes)
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Ints, Numbers
 from recombine.auditing.determinacy import NOWHERE, Determinacy, determinacy
 from recombine.auditing.ladder import rungs
 from recombine.auditing.leverage import Leverage
-from recombine.tables.groups import Ints, Numbers
 from recombine.tables.support import Support
 
 STATES = ("undetermined", "determined", "seen", "novel", "impossible")

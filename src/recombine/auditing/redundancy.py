@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
+from recombine.algebra.groups import Groups, Ints, Numbers, number
 from recombine.auditing.entropy import NATS_PER_BIT, entropy
-from recombine.tables.groups import Groups, Ints, Numbers, number
 from recombine.tables.support import LabelTarget, NumberTarget, Support, Target
 
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from recombine.algebra.groups import Codes, Numbers
 from recombine.auditing.determinacy import Determinacy
 from recombine.auditing.ladder import rungs
 from recombine.auditing.leverage import WEAK, Leverage
-from recombine.tables.groups import Codes, Numbers
 from recombine.tables.support import Support
 
 LISTED_SPACE = 10**6

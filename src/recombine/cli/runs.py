@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recombine.cli import options, outputs, reading, show_runs
-from recombine.cli.show import Watch, page_written, say
+from recombine.cli.show import Watch, page_written, say, warnings_as_notes
 from recombine.errors import RecordError, SettingError
 from recombine.redaction import redacted
 from recombine.words import json_text
@@ -73,13 +73,13 @@ def show(
     if not store.has(full):
         _show_failures(store, full, as_json=as_json)
         return
-    run, mark = store.get(full), store.mark(full)
+    run, stored = store.get(full), store.summary(full)
     if out is not None:
         store.copy(full, out, force=force)
     if as_json:
         say(json_text(run.record().to_json()))
     else:
-        show_runs.one(run, sorted(mark.parts), place=redacted(place), folder=out or _folder(store, full))
+        show_runs.one(run, sorted(stored.parts), place=redacted(place), folder=out or _folder(store, full))
         page_written(None, out)
 
 
@@ -148,7 +148,8 @@ def prune(
 def _open(place: str) -> "Store":
     from recombine.lab.runs.store import Store  # noqa: PLC0415 - it brings Arrow
 
-    return Store.open(place, create=False)
+    with warnings_as_notes():
+        return Store.open(place, create=False)
 
 
 def _lines(store: "Store", where: list[str], *, only: set[str] | None = None, check: bool = False) -> "list[Line]":
@@ -171,7 +172,7 @@ def _plain(line: "Line") -> dict[str, Any]:
 
 def _folder(store: "Store", key: str) -> Path | None:
     """Where a run's files lie, if other commands can read them there."""
-    from recombine.lab.runs.store import folder_of  # noqa: PLC0415 - it brings Arrow
+    from recombine.lab.runs.layout import folder_of  # noqa: PLC0415 - it brings Arrow
 
     return Path(store.place) / folder_of(key) if store.files.moves_folders else None
 

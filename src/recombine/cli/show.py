@@ -1,7 +1,9 @@
 """What the command prints: the answer first, then a few numbers, then what to do next."""
 
 import shlex
-from collections.abc import Collection
+import warnings
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -53,6 +55,19 @@ def complain(error: RecombineError) -> None:
     console.print(f"[bold red]error[/]  {escape(error.what)}", soft_wrap=True)
     console.print(f"  [dim]why[/]      {escape(error.why)}", soft_wrap=True)
     console.print(f"  [dim]instead[/]  {escape(error.instead)}", soft_wrap=True)
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Within, what a room of the house warns of is printed as a sentence, once, and not as a line of its source."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("once", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: _note(str(message))
+        yield
+
+
+def _note(text: str) -> None:
+    console_for(stderr=True).print(f"[yellow]note[/]   {escape(text)}", soft_wrap=True)
 
 
 class _Left(ProgressColumn):

@@ -150,9 +150,7 @@ def _said_once(console: Any, settings: Mapping[str, Any], codes: set[str]) -> No
 
 
 def _asked(configuration: Any) -> Table:
-    from recombine.lab.runs.listing import flat  # noqa: PLC0415 - it brings Arrow
-
-    return _by_part(flat(configuration) | {"seed": configuration.seed, "code": configuration.code})
+    return _by_part(configuration.flat() | {"seed": configuration.seed, "code": configuration.code})
 
 
 def _by_part(settings: Mapping[str, Any]) -> Table:

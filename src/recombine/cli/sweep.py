@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from recombine.cli import reading
-from recombine.cli.show import say
+from recombine.cli.show import say, warnings_as_notes
 from recombine.errors import SettingError
 from recombine.words import json_text
 
@@ -47,11 +47,12 @@ def sweep(
     from recombine.cli import show_sweep  # noqa: PLC0415 - it loads the room too
 
     if dry_run:
-        found = ahead.outlook(file, store=store, workers=workers, pack=pack)
+        with warnings_as_notes():
+            found = ahead.outlook(file, store=store, workers=workers, pack=pack)
         say(json_text(asdict(found))) if as_json else show_sweep.outlook(found)
         return
     try:
-        with _second_interrupt_ends():
+        with _second_interrupt_ends(), warnings_as_notes():
             result = room.sweep(
                 file, store=store, address=address, workers=workers, retries=retries, pack=pack, progress=not as_json
             )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from recombine.tables.groups import Codes, Ints, Numbers, totals
+from recombine.algebra.groups import Codes, Ints, Numbers, totals
 
 LARGEST = 2_000
 """Values of all factors but the largest, beyond which the reduced system is not solved."""

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from recombine.algebra.groups import Ints
 from recombine.errors import ColumnError
-from recombine.tables.groups import Ints
 from recombine.tables.space import Value, text
 
 _MOST_CLASSES = 10_000

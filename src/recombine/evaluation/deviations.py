@@ -13,10 +13,10 @@ from typing import Literal
 
 import numpy as np
 
+from recombine.algebra.groups import Numbers
 from recombine.evaluation.additive import LARGEST, Additive, LeftOut
 from recombine.evaluation.distributions import beta_below, beta_binomial_tails, normal_tail
 from recombine.evaluation.outcomes import Mask, Outcomes
-from recombine.tables.groups import Numbers
 from recombine.words import count, measure
 
 RATE = 0.05

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from recombine.tables.groups import Numbers
+from recombine.algebra.groups import Numbers
 
 _erfc = np.frompyfunc(math.erfc, 1, 1)
 _lgamma = np.frompyfunc(math.lgamma, 1, 1)

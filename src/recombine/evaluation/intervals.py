@@ -25,9 +25,9 @@ from functools import cached_property
 
 import numpy as np
 
+from recombine.algebra.groups import Numbers
 from recombine.evaluation.distributions import student_quantile
 from recombine.evaluation.statistic import Statistic, mean
-from recombine.tables.groups import Numbers
 
 FEWEST = 5
 """With fewer combinations nothing can be said about the next one."""

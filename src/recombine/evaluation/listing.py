@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from recombine.algebra.groups import Ints
 from recombine.evaluation.deviations import RATE, Deviations
 from recombine.evaluation.outcomes import Outcomes
 from recombine.evaluation.shrinkage import Shrunk
-from recombine.tables.groups import Ints
 
 _LISTED = 200
 

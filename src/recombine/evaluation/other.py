@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from recombine.algebra.groups import Codes
 from recombine.errors import TableError
 from recombine.evaluation.asked import Asked
 from recombine.evaluation.gathering import gather
@@ -11,7 +12,6 @@ from recombine.evaluation.outcomes import Outcomes
 from recombine.evaluation.reading import Paired, outcomes_of
 from recombine.evaluation.rowscores import Meant
 from recombine.records import Provenance
-from recombine.tables.groups import Codes
 from recombine.tables.space import Space
 
 

@@ -12,10 +12,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Ints, Numbers, totals
 from recombine.auditing.determinacy import Determinacy, determinacy
 from recombine.auditing.ladder import rungs
 from recombine.errors import TableError
-from recombine.tables.groups import Ints, Numbers, totals
 from recombine.tables.space import Value
 from recombine.tables.support import Support
 

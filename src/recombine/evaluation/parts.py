@@ -10,11 +10,11 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 
+from recombine.algebra.groups import Groups, Ints, Numbers, totals
 from recombine.evaluation.distributions import student_quantile
 from recombine.evaluation.intervals import FEWEST, Sure, wilson
 from recombine.evaluation.outcomes import Mask, Outcomes
 from recombine.evaluation.statistic import score_of
-from recombine.tables.groups import Groups, Ints, Numbers, totals
 
 _MOST_PAIRS = 10**6
 

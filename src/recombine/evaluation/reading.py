@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from recombine.algebra.groups import Codes, Groups, Ints, Numbers, group, number, totals
 from recombine.errors import ColumnError, TableError
 from recombine.evaluation import rowscores as states
 from recombine.evaluation.asked import Asked
@@ -16,7 +17,6 @@ from recombine.evaluation.outcomes import Mask, Outcomes
 from recombine.evaluation.rowscores import Meant
 from recombine.records import Provenance
 from recombine.tables.assembly import encoded, refuse_no_rows, without_missing
-from recombine.tables.groups import Codes, Groups, Ints, Numbers, group, number, totals
 from recombine.tables.pilot import Centres, out_of_range
 from recombine.tables.space import Space, Value, text
 from recombine.tables.support import LabelTarget, NumberTarget, Support, Target

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recombine.algebra.groups import Numbers
 from recombine.evaluation.distributions import beta_quantile, student_quantile
 from recombine.evaluation.intervals import FEWEST, Sure
 from recombine.evaluation.outcomes import UNKNOWN, Mask, Outcomes
-from recombine.tables.groups import Numbers
 
 _WEAK = 2.0  # prior rows where too few combinations tell how much they differ
 _PRIOR_FREEDOM = 4.0

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recombine.algebra.groups import Numbers
 from recombine.evaluation.outcomes import Mask, Outcomes
-from recombine.tables.groups import Numbers
 from recombine.tables.support import NumberTarget
 
 _Function = Callable[[Numbers], Numbers]

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recombine.algebra.groups import Codes, Numbers
 from recombine.evaluation.outcomes import Outcomes
-from recombine.tables.groups import Codes, Numbers
 from recombine.tables.space import Space
 from recombine.tables.support import Support
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from recombine.tables.groups import Codes, Ints, Numbers
+from recombine.algebra.groups import Codes, Ints, Numbers
 
 MOST_POINTS = 200
 NOTHING_LEFT = "nothing unseen is left"

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from recombine.algebra.groups import Codes, Ints, Numbers, group
 from recombine.errors import SpaceError
 from recombine.planning.costs import Costs
 from recombine.planning.patterns import Patterns
-from recombine.tables.groups import Codes, Ints, Numbers, group
 from recombine.tables.space import ANY, Space
 from recombine.tables.support import Support
 

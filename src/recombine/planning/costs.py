@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.errors import ColumnError, SettingError, SourceError, SpaceError, nearest
 from recombine.handwritten import read_cells
 from recombine.planning.patterns import Patterns
-from recombine.tables.groups import Codes, Ints, Numbers
 from recombine.tables.space import ANY, Space, rows_of, text
 
 COST = "cost"

@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Codes, Ints
 from recombine.errors import SettingError
-from recombine.tables.groups import Codes, Ints
 from recombine.tables.space import Space
 
 MOST_CONJUNCTIONS = 10**7

@@ -10,12 +10,12 @@ from itertools import chain
 
 import numpy as np
 
+from recombine.algebra.groups import Codes, Numbers
 from recombine.planning.choice import Blocked, Choice, Measure, Needed, affordable
 from recombine.planning.collectable import Collectable
 from recombine.planning.coverage import Conjunctions, Flags
 from recombine.planning.rows import Builder, most_first, needed_rows
 from recombine.tables.engine import Steps
-from recombine.tables.groups import Codes, Numbers
 from recombine.words import count
 
 ORDERS = {"pairs": 2, "triples": 3}

@@ -8,6 +8,7 @@ that is not collectable. What was planned is proved at the end by the audit's ow
 
 import numpy as np
 
+from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.auditing.determinacy import determinacy
 from recombine.errors import SpaceError
 from recombine.planning import wording
@@ -18,7 +19,6 @@ from recombine.planning.loose import Loose
 from recombine.planning.path import Path, along
 from recombine.planning.selection import Selection, select
 from recombine.tables.engine import Steps
-from recombine.tables.groups import Codes, Ints, Numbers
 
 _MOST_TRIED = 16
 _FEW_FORMS = 3 * 10**7

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.auditing.determinacy import Determinacy, determinacy
 from recombine.auditing.leverage import WEAK
 from recombine.errors import TableError
@@ -18,7 +19,6 @@ from recombine.planning.coverage import Flags
 from recombine.planning.determined import determined
 from recombine.planning.unseen import unseen
 from recombine.tables.engine import Steps
-from recombine.tables.groups import Codes, Ints, Numbers
 from recombine.tables.support import Support
 from recombine.words import measure
 

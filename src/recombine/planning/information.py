@@ -14,12 +14,12 @@ from functools import cached_property
 
 import numpy as np
 
+from recombine.algebra.groups import Codes, Numbers
 from recombine.errors import SettingError
 from recombine.planning.choice import NOTHING_LEFT, Choice, Measure, Needed, first_best
 from recombine.planning.collectable import Collectable
 from recombine.planning.unseen import unseen
 from recombine.tables.engine import Steps
-from recombine.tables.groups import Codes, Numbers
 from recombine.tables.support import Support
 from recombine.theory.fitted import Fitted
 from recombine.theory.kernel import kernel

@@ -7,8 +7,8 @@ blind.
 
 import numpy as np
 
+from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.planning.loose import Loose
-from recombine.tables.groups import Codes, Ints, Numbers
 
 _MOST_STEPS = 2_000
 _MOST_WORK = 2 * 10**8

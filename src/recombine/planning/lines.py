@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from recombine.algebra.groups import Numbers
 from recombine.planning.choice import MOST_POINTS, Choice, points
-from recombine.tables.groups import Numbers
 from recombine.tables.support import Support
 
 COLUMNS = ("cost", "spent", "gain", "after", "benefit", "buys")

@@ -11,12 +11,12 @@ from functools import cached_property
 
 import numpy as np
 
-from recombine.auditing.components import components
+from recombine.algebra.graphs import components
+from recombine.algebra.groups import Codes, Ints, Numbers
+from recombine.algebra.modular import PRIMES, Echelon, product
+from recombine.algebra.nullspace import NullSpace, TooSparse, null_space
 from recombine.auditing.determinacy import NOWHERE, Determinacy, determinacy
-from recombine.auditing.modular import PRIMES, Echelon, product
-from recombine.auditing.nullspace import NullSpace, TooSparse, null_space
 from recombine.errors import TableError
-from recombine.tables.groups import Codes, Ints, Numbers
 from recombine.tables.support import Support
 
 VECTORS = 4

@@ -7,15 +7,15 @@ on it is the audit's way of counting.
 
 import numpy as np
 
+from recombine.algebra.groups import Numbers
+from recombine.algebra.modular import Echelon
 from recombine.auditing.determinacy import Determinacy
-from recombine.auditing.modular import Echelon
 from recombine.errors import TableError
 from recombine.planning import wording
 from recombine.planning.choice import MOST_POINTS, points
 from recombine.planning.loose import VECTORS, Loose
 from recombine.planning.selection import Selection
 from recombine.tables.engine import Steps
-from recombine.tables.groups import Numbers
 
 _MOST_SUMS = 10**7  # some ten seconds of counting, and at most that for one figure
 _MOST_LOOKED_AT = 2 * 10**7  # values, over all figures together: some ten seconds again

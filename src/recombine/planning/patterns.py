@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recombine.tables.groups import Codes, Groups, Ints, group
+from recombine.algebra.groups import Codes, Groups, Ints, group
 from recombine.tables.space import ANY
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.auditing.determinacy import determinacy
 from recombine.errors import SettingError
 from recombine.planning.collectable import Collectable
@@ -22,7 +23,6 @@ from recombine.planning.loose import Loose
 from recombine.planning.rows import most_first
 from recombine.planning.unseen import unseen
 from recombine.tables.engine import Steps, silent
-from recombine.tables.groups import Codes, Ints, Numbers
 from recombine.tables.support import Support
 from recombine.theory.answers import answers
 from recombine.theory.learner import learn

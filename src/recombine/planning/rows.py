@@ -12,10 +12,10 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.planning.collectable import Collectable
 from recombine.planning.coverage import Conjunctions, Flags
 from recombine.tables.engine import Steps
-from recombine.tables.groups import Codes, Ints, Numbers
 
 _TRIED = 12
 _SLICES = 12_000  # looked at for one row, all tries together

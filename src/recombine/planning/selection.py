@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recombine.auditing.nullspace import TooSparse
+from recombine.algebra.graphs import spanning_forest
+from recombine.algebra.groups import Codes, Ints
+from recombine.algebra.nullspace import TooSparse
 from recombine.planning.collectable import Collectable
 from recombine.planning.joining import joining
 from recombine.planning.loose import Loose
-from recombine.planning.spanning import spanning
-from recombine.tables.groups import Codes, Ints
 from recombine.tables.space import ANY
 
 _COMPLETIONS = 64
@@ -64,8 +64,10 @@ def select(loose: Loose, collectable: Collectable, pool: Codes | None = None) ->
 def _closing(loose: Loose, pool: Codes, direct: Ints, rest: Ints) -> Ints:
     """Which of the candidates, in their order, close something that is still open."""
     if len(loose.base) == 2:  # islands are all there is, so a spanning tree needs no algebra
-        linked = loose.offsets[:-1] + np.concatenate([loose.support.codes, loose.star[direct]])
-        return spanning(linked, loose.offsets[:-1] + pool.astype(np.int64), int(loose.offsets[-1]))
+        linked = np.concatenate([loose.support.codes, loose.star[direct]])
+        edges = np.concatenate([linked, pool]) + loose.offsets[:-1]
+        taken = spanning_forest(edges, int(loose.offsets[-1])) - len(linked)
+        return taken[taken >= 0]
     return loose.independent(pool, loose.forms(rest))[0]
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from recombine.algebra.groups import Codes
 from recombine.planning.collectable import Collectable
-from recombine.tables.groups import Codes
 
 
 def unseen(collectable: Collectable, *, listed: int, drawn: int, seed: int) -> tuple[Codes, bool]:

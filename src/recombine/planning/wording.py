@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Codes
 from recombine.auditing.determinacy import Determinacy
 from recombine.planning.choice import NOTHING_LEFT, Blocked, Choice
 from recombine.planning.collectable import Collectable
 from recombine.planning.loose import Loose
-from recombine.tables.groups import Codes
 from recombine.tables.space import Space
 from recombine.tables.support import Support
 from recombine.words import count, listing, measure

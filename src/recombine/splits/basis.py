@@ -13,11 +13,11 @@ rest is eliminated modulo a prime.
 import numpy as np
 import numpy.typing as npt
 
-from recombine.auditing.components import components
+from recombine.algebra.graphs import spanning_forest
+from recombine.algebra.groups import Ints, number
+from recombine.algebra.modular import PRIMES, Echelon
 from recombine.auditing.determinacy import determinacy
-from recombine.auditing.modular import PRIMES, Echelon
 from recombine.splits.cover import Kept
-from recombine.tables.groups import Ints, number
 from recombine.tables.support import Support
 
 Mask = npt.NDArray[np.bool_]
@@ -41,7 +41,9 @@ def kept_to_determine(support: Support, order: Ints, wanted: int) -> Kept:
     rows = _variables(support)
     latest = order[::-1]
     if rows.shape[1] == 2:
-        return Kept.of(_forest(rows, latest), proven=True)
+        forest = np.zeros(len(rows), dtype=bool)
+        forest[latest[spanning_forest(rows[latest], int(rows.max()) + 1)]] = True
+        return Kept.of(forest, proven=True)
     most = len(support) - determinacy(support).rank
     if most < wanted:
         return Kept(np.ones(len(support), dtype=bool), most, proven=True)
@@ -58,26 +60,6 @@ def _variables(support: Support) -> Ints:
     offsets = np.concatenate([[0], np.cumsum(support.space.sizes)[:-1]])
     plain = support.codes.astype(np.int64) + offsets
     return number(plain.ravel(), int(sum(support.space.sizes)))[1].reshape(plain.shape)
-
-
-def _forest(rows: Ints, latest: Ints) -> Mask:
-    """Borůvka's spanning forest: every tree takes its best edge to another, until there is none."""
-    nodes = int(rows.max()) + 1
-    kept = np.zeros(len(rows), dtype=bool)
-    rank = np.empty(len(rows), dtype=np.int64)
-    rank[latest] = np.arange(len(rows))
-    open_ = np.arange(len(rows))
-    while True:
-        tree = components(rows[kept], nodes) if kept.any() else np.arange(nodes)
-        ends = tree[rows[open_]]
-        crossing = ends[:, 0] != ends[:, 1]
-        open_, ends = open_[crossing], ends[crossing]
-        if not len(open_):
-            return kept
-        best = np.full(nodes, len(rows), dtype=np.int64)
-        for column in ends.T:
-            np.minimum.at(best, column, rank[open_])
-        kept[latest[best[best < len(rows)]]] = True
 
 
 def _peeled(rows: Ints) -> tuple[Mask, Mask]:

@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Ints
 from recombine.errors import SettingError
 from recombine.splits.facts import Facts, class_lines
 from recombine.splits.invariants import INVARIANTS, REMEDIES
 from recombine.splits.promise import Invariant, Promise
 from recombine.splits.table import Missing, Names, Rows, rows_of_table
 from recombine.tables.columns import Bins
-from recombine.tables.groups import Ints
 from recombine.tables.support import Support
 from recombine.words import listing
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from recombine.algebra.groups import Ints
 from recombine.errors import SettingError
 from recombine.splits.basis import kept_to_determine
 from recombine.splits.checker import Promise
@@ -13,7 +14,6 @@ from recombine.splits.cover import Kept, last_of_each_value, occur, smallest_cov
 from recombine.splits.settings import check_choice, check_share
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.splits.strata import balanced, order_by_chance
-from recombine.tables.groups import Ints
 from recombine.tables.support import Support
 from recombine.words import count, listing
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Ints
 from recombine.splits.contracts.program import Program
-from recombine.tables.groups import Ints
 from recombine.tables.support import Support
 
 Mask = npt.NDArray[np.bool_]

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from recombine.tables.groups import Ints, Numbers, totals
+from recombine.algebra.groups import Ints, Numbers, totals
 from recombine.tables.space import Value, text
 from recombine.tables.support import LabelTarget, Support, Target
 from recombine.words import amount, count, listing

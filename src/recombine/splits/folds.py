@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from recombine.algebra.groups import Ints, Numbers
 from recombine.errors import SettingError
 from recombine.splits.checker import Promise
 from recombine.splits.cover import occur, values_seen_once
@@ -13,7 +14,6 @@ from recombine.splits.settings import check_choice, check_whole
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.splits.spreading import spread_values
 from recombine.splits.strata import classes_of, main_class
-from recombine.tables.groups import Ints, Numbers
 from recombine.tables.support import Support
 from recombine.words import count, listing
 

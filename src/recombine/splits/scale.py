@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from recombine.algebra.groups import Numbers
 from recombine.errors import SettingError, nearest
-from recombine.tables.groups import Numbers
 from recombine.tables.space import Factor, text
 
 _BIN = re.compile(r"\[(\S+), (\S+)[\])]")

@@ -15,12 +15,12 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Ints
 from recombine.errors import SettingError
 from recombine.splits.checker import Checked, Promise, check_split
 from recombine.splits.settings import check_bins, check_seed, check_whole, checked_factors, plain
 from recombine.splits.table import Missing, Names, Rows, rows_of_table
 from recombine.tables.columns import Bins
-from recombine.tables.groups import Ints
 from recombine.tables.space import Value
 from recombine.tables.support import Support
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recombine.algebra.groups import Ints
 from recombine.splits.contracts.program import Program
-from recombine.tables.groups import Ints
 from recombine.tables.support import Support
 
 _ROUNDS = 60

@@ -6,8 +6,8 @@ Our own: scikit-learn stratifies rows, and here a combination moves as a whole, 
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Ints, Numbers, totals
 from recombine.errors import SettingError
-from recombine.tables.groups import Ints, Numbers, totals
 from recombine.tables.support import LabelTarget, Support
 
 Mask = npt.NDArray[np.bool_]

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from recombine.algebra.groups import Ints
 from recombine.errors import ColumnError, SettingError, TableError
 from recombine.splits.tabular import column_name, columns_by_name, known_columns, no_rows, row_count
 from recombine.tables import columns
 from recombine.tables.columns import Bins, Key
-from recombine.tables.groups import Ints
 from recombine.tables.read import read
 from recombine.tables.sources import as_arrow, opened
 from recombine.tables.space import Factor

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from recombine.algebra.groups import Ints
 from recombine.errors import SettingError
 from recombine.splits.combinations import Guarantee, HoldOutCombinations
 from recombine.splits.table import Names
 from recombine.splits.tabular import row_count
-from recombine.tables.groups import Ints
 
 
 def train_test_split(

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from recombine.algebra.groups import Codes, Ints, Numbers, group
 from recombine.errors import ColumnError, SpaceError, TableError, nearest
 from recombine.records import Provenance
 from recombine.tables import columns
 from recombine.tables.columns import Key
-from recombine.tables.groups import Codes, Ints, Numbers, group
 from recombine.tables.pilot import out_of_range
 from recombine.tables.question import MOST_VALUES, Question, TargetKind
 from recombine.tables.space import MISSING, Factor, Space, Value, text

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 import ibis
 import numpy as np
 
+from recombine.algebra.groups import Numbers
 from recombine.tables import columns
-from recombine.tables.groups import Numbers
 
 Answered = TypeVar("Answered")
 Centres = Mapping[str, float]

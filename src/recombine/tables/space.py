@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from recombine.algebra.groups import Codes, group
 from recombine.errors import SettingError, SpaceError, nearest
-from recombine.tables.groups import Codes, group
 
 Value = str | bool | int | float | date | datetime
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Codes, Groups, Ints, Numbers, group
 from recombine.errors import SpaceError
 from recombine.records import Provenance
-from recombine.tables.groups import Codes, Groups, Ints, Numbers, group
 from recombine.tables.space import Space, Value
 
 _ROUNDED = 1e-9

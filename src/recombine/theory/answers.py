@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from recombine.algebra.groups import Ints, Numbers
 from recombine.errors import SettingError, TableError
-from recombine.tables.groups import Ints, Numbers
 from recombine.tables.space import Value, text
 from recombine.tables.support import LabelTarget, NumberTarget, Support
 

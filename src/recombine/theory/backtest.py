@@ -11,8 +11,8 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Ints, Numbers
 from recombine.errors import SettingError, TableError
-from recombine.tables.groups import Ints, Numbers
 from recombine.tables.support import Support
 from recombine.theory import baselines
 from recombine.theory.answers import Answers, answers

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
-from recombine.tables.groups import Codes, Numbers
+from recombine.algebra.groups import Codes, Numbers
 from recombine.tables.support import Support
 from recombine.theory.answers import Answers
 from recombine.theory.fitted import Fitted

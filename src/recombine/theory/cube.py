@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from recombine.tables.groups import Codes, Ints, Numbers
+from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.tables.support import Support
 from recombine.theory.answers import class_names
 from recombine.theory.diagnosis import Diagnosis

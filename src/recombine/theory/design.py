@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from recombine.tables.groups import Ints, Numbers, totals
+from recombine.algebra.groups import Ints, Numbers, totals
 from recombine.tables.support import Support
 from recombine.theory.salience import members
 

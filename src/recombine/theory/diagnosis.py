@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.auditing.determinacy import determinacy
 from recombine.auditing.ladder import rungs
-from recombine.tables.groups import Codes, Ints, Numbers
 from recombine.theory.learner import Learner
 from recombine.theory.realisable import SeenParts, best_margin, shortfall
 

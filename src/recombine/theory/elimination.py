@@ -6,7 +6,7 @@ that couples the two sides, and what is left after eliminating one side is a mat
 
 import numpy as np
 
-from recombine.tables.groups import Numbers, totals
+from recombine.algebra.groups import Numbers, totals
 from recombine.tables.support import Support
 from recombine.theory.solver import Penalty
 

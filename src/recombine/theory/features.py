@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from recombine.algebra.groups import Numbers
 from recombine.errors import ColumnError, SourceError, nearest
 from recombine.files import shortened
-from recombine.tables.groups import Numbers
 from recombine.tables.space import Space
 from recombine.theory.salience import Salience
 

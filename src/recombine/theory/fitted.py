@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recombine.tables.groups import Codes, Ints, Numbers
+from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.tables.support import Support
 from recombine.theory.salience import members
 from recombine.theory.squared import Duals, Weights

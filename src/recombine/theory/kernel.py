@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from recombine.tables.groups import Codes, Ints, Numbers
+from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.theory.salience import zeta
 
 

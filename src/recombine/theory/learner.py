@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
+from recombine.algebra.groups import Codes, Ints
 from recombine.errors import SettingError
-from recombine.tables.groups import Codes, Ints
 from recombine.tables.support import Support
 from recombine.theory.answers import Answers
 from recombine.theory.fitted import Fitted

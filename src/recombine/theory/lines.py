@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from recombine.tables.groups import Codes, Ints, Numbers
+from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.tables.space import Factor, Space, rows_of, text
 from recombine.theory.diagnosis import VERDICTS, Diagnosis
 from recombine.theory.salience import members

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Numbers
 from recombine.errors import SettingError, TableError
-from recombine.tables.groups import Numbers
 from recombine.tables.support import Support
 from recombine.theory.answers import Answers
 from recombine.theory.fitted import Fitted

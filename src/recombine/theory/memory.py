@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from recombine.algebra.groups import Numbers
 from recombine.errors import TableError
-from recombine.tables.groups import Numbers
 from recombine.tables.support import Support
 from recombine.theory.squared import LARGEST_MATRIX, MANY_SETS, SMALL
 from recombine.theory.variance import MOST_DRAWN

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from recombine.algebra.groups import Numbers
 from recombine.errors import SettingError, nearest
-from recombine.tables.groups import Numbers
 
 Layer = Callable[[Numbers], Numbers]
 Recursion = Callable[[Numbers, int], tuple[float, Numbers]]

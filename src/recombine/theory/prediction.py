@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from recombine.algebra.groups import Codes, Ints
 from recombine.decoding import revive_all
 from recombine.errors import SettingError
 from recombine.grades import Grade
@@ -16,7 +17,6 @@ from recombine.records import Provenance, Record
 from recombine.results import Result
 from recombine.tables import stored
 from recombine.tables.engine import Steps, silent
-from recombine.tables.groups import Codes, Ints
 from recombine.tables.question import ReadOptions
 from recombine.tables.read import support_of
 from recombine.tables.support import Support

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from recombine.auditing.sparse_solver import solved
-from recombine.tables.groups import Codes, Ints, Numbers, totals
+from recombine.algebra.groups import Codes, Ints, Numbers, totals
+from recombine.algebra.sparse_solver import solved
 from recombine.tables.support import Support
 from recombine.theory.salience import members
 from recombine.theory.squared import Weights

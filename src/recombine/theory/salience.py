@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Codes, Ints, Numbers, group
 from recombine.errors import SettingError, TableError, nearest
-from recombine.tables.groups import Codes, Ints, Numbers, group
 from recombine.theory.networks import FAMILIES, order_weights
 from recombine.words import listing, measure
 

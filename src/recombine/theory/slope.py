@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recombine.tables.groups import Numbers
+from recombine.algebra.groups import Numbers
 from recombine.tables.support import Support
 from recombine.theory.salience import Salience
 

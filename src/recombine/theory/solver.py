@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from recombine.tables.groups import Numbers, totals
+from recombine.algebra.groups import Numbers, totals
 from recombine.theory.design import Coefficients, Design
 
 TOLERANCE = 1e-10

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recombine.algebra.groups import Numbers
 from recombine.errors import SettingError, TableError
-from recombine.tables.groups import Numbers
 from recombine.tables.support import Support
 from recombine.theory import solver
 from recombine.theory.design import Design

@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
+from recombine.algebra.groups import Codes, Groups, Numbers, group
 from recombine.errors import SettingError
-from recombine.tables.groups import Codes, Groups, Numbers, group
 from recombine.tables.space import text
 from recombine.tables.support import Support
 from recombine.theory.answers import Answers, answers

@@ -17,7 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
-from recombine.tables.groups import Codes, Ints, Numbers
+from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.tables.support import Support
 from recombine.theory.design import Design, Layer
 from recombine.theory.fitted import Fitted

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from recombine.algebra.groups import Numbers
 from recombine.grades import Grade
-from recombine.tables.groups import Numbers
 from recombine.tables.space import text
 from recombine.theory.answers import Answers
 from recombine.theory.backtest import KERNEL, Backtest

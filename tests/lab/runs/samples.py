@@ -4,8 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from recombine.lab.runs.configuration import Configuration
-from recombine.lab.runs.run import Run
+from recombine.lab.runs.run import Configuration, Run
 from recombine.records import Provenance
 
 

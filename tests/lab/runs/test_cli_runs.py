@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 from recombine.cli.app import app
 from recombine.errors import RecombineError
-from recombine.lab.runs.store import Store, folder_of
+from recombine.lab.runs.layout import folder_of
+from recombine.lab.runs.store import Store
 from tests.lab.runs.samples import configuration, run
 
 DOCS = Path(__file__).parents[3] / "docs" / "runs.md"

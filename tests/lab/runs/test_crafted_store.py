@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 
 from recombine.cli.app import app
 from recombine.errors import OutputError, RecordError
+from recombine.lab.runs.layout import folder_of
 from recombine.lab.runs.listing import lines
 from recombine.lab.runs.pruning import waste
-from recombine.lab.runs.store import Store, folder_of
+from recombine.lab.runs.store import Store
 from tests import mutations
 from tests.lab.runs.samples import run
 
@@ -58,7 +59,7 @@ def test_a_place_that_lies_elsewhere_is_not_read(tmp_path: Path, at: str) -> Non
 def test_a_record_does_not_name_itself_among_its_files(tmp_path: Path) -> None:
     store, key = crafted(tmp_path / "store", "record.json", "payload.bin")
     with pytest.raises(RecordError, match="which is itself"):
-        store.mark(key)
+        store.summary(key)
 
 
 @pytest.mark.parametrize("linked", ["curve.parquet", "record.json", ".", ".."])

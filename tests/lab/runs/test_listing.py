@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from recombine.errors import SettingError
 from recombine.lab.runs import listing
 from recombine.lab.runs.comparing import Spread, compare
+from recombine.lab.runs.layout import folder_of
 from recombine.lab.runs.listing import find, lines
 from recombine.lab.runs.pruning import remove, waste
-from recombine.lab.runs.store import Store, folder_of
+from recombine.lab.runs.store import Store
 from tests.lab.runs.samples import configuration, run
 
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from recombine import records
 from recombine.errors import OutputError, RecordError, SettingError
-from recombine.lab.runs.configuration import Configuration
-from recombine.lab.runs.run import Run
-from recombine.lab.runs.store import Store, folder_of
+from recombine.lab.runs.layout import folder_of
+from recombine.lab.runs.run import Configuration, Run
+from recombine.lab.runs.store import Store
 from tests.lab.runs.samples import configuration, run
 
 PLAIN = st.recursive(
@@ -233,7 +233,7 @@ def test_a_place_that_cannot_be_written_to():
     ("change", "words", "instead"),
     [
         ({"format": 0}, "of an older version", "start a new store"),
-        ({"format": 2}, "of a newer version", "pip install --upgrade"),
+        ({"format": 3}, "of a newer version", "pip install --upgrade"),
         ({"kind": "diary"}, "not a run store", "restore store.json"),
         (None, "not a run store", "restore store.json"),
     ],

@@ -14,12 +14,12 @@ import pytest
 
 from recombine import records
 from recombine.errors import RecordError
-from recombine.lab.runs.folder import Folder
+from recombine.lab.runs.layout import folder_of
 from recombine.lab.runs.listing import lines
-from recombine.lab.runs.objects import Objects
 from recombine.lab.runs.pruning import remove, waste
 from recombine.lab.runs.run import Run
-from recombine.lab.runs.store import Store, folder_of
+from recombine.lab.runs.storage import FolderStorage, ObjectStorage
+from recombine.lab.runs.store import Store
 from tests.lab.runs.samples import run
 from tests.lab.runs.writers import write_all
 
@@ -74,7 +74,7 @@ def test_many_writers_at_once(place):
 def test_two_writers_of_one_run_leave_a_sound_one(place, monkeypatch):
     """The second one comes when the first has written everything but what makes it believed."""
     first, second = run(0, note="first"), run(0, note="second", unseen=0.25)
-    owner, method = (Objects, "write") if place[1] else (Folder, "_move")
+    owner, method = (ObjectStorage, "write") if place[1] else (FolderStorage, "_move")
     step = getattr(owner, method)
     store = opened(place)
 
@@ -114,7 +114,7 @@ def test_a_table_that_was_tampered_with(place):
     store = opened(place)
     store.put(run(0))
     store.put(run(1))
-    part = store.mark(run(0).key).parts["curve.parquet"]
+    part = store.summary(run(0).key).parts["curve.parquet"]
     store.files.write(f"{folder_of(run(0).key)}/{part.at}", b"x" * (part.size - 1))
     with pytest.raises(RecordError, match="is damaged"):
         store.get(run(0).key)

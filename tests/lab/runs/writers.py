@@ -6,8 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from recombine.lab.runs.folder import Folder
-from recombine.lab.runs.objects import Objects
+from recombine.lab.runs.storage import FolderStorage, ObjectStorage
 from recombine.lab.runs.store import Store
 from tests.lab.runs.samples import run
 
@@ -27,8 +26,8 @@ def die_before_the_mark(place: str, options: dict[str, Any]) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     store = Store.open(place, **options)
-    Folder._move = die  # type: ignore[assignment,method-assign]
-    Objects.write = die  # type: ignore[assignment,method-assign]
+    FolderStorage._move = die  # type: ignore[assignment,method-assign]
+    ObjectStorage.write = die  # type: ignore[assignment,method-assign]
     store.put(run(0), files={"model.safetensors": b"weights"})
 
 

@@ -119,7 +119,7 @@ def test_a_second_interrupt_ends_with_130_too(here):
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {"PYTHONPATH": str(root)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(root), str(root / "src")])},
     )
     assert done.returncode == 130, done.stderr
     assert "What was finished is kept." in done.stderr

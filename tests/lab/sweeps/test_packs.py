@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.errors import SettingError
-from recombine.lab.runs.configuration import Configuration
+from recombine.lab.runs.run import Configuration
 from recombine.lab.sweeps.groups import groups
 from recombine.lab.sweeps.packs import Pack, packs
 

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from recombine.errors import OutputError, RecordError, SettingError
+from recombine.lab.runs.layout import folder_of
 from recombine.lab.runs.run import Run
-from recombine.lab.runs.store import Store, folder_of
+from recombine.lab.runs.store import Store
 from recombine.lab.sweeps import sweep as room
 from recombine.lab.sweeps.crew import Crew, Report
 from recombine.lab.sweeps.plan import read_plan

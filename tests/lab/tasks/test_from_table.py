@@ -17,7 +17,7 @@ from safetensors.numpy import save_file
 
 from recombine.catalogue import plain
 from recombine.errors import ColumnError, RecombineError, SettingError, SourceError, TableError
-from recombine.lab.runs.configuration import Configuration
+from recombine.lab.runs.run import Configuration
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.exposure import HeldOut, Own
 from recombine.lab.tasks.from_table import FromTable

@@ -11,7 +11,7 @@ import sys
 import torch
 import torch._dynamo  # loaded once, here, rather than by each process
 
-from recombine.lab.runs.configuration import Configuration
+from recombine.lab.runs.run import Configuration
 from recombine.lab.runs.store import Store
 from recombine.lab.training.loop import Moment
 from recombine.lab.training.pack import train

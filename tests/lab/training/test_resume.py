@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recombine.lab.runs.configuration import Configuration
+from recombine.lab.runs.run import Configuration
 from recombine.lab.runs.store import Store
 from recombine.lab.training import loop
 from recombine.lab.training.fit import fit
@@ -195,7 +195,7 @@ def test_a_second_process_gives_the_same_numbers() -> None:
     asked = configurations("addition", SPLIT, {"name": "mlp", "hidden": [6]}, recipe, seeds=(0,))
     code = (
         "import json, sys\n"
-        "from recombine.lab.runs.configuration import Configuration\n"
+        "from recombine.lab.runs.run import Configuration\n"
         "from recombine.lab.training.pack import train\n"
         "print(json.dumps(dict(train([Configuration(**json.load(sys.stdin))], store=None)[0].metrics)))"
     )

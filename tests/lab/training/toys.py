@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from recombine.lab.models.model import Model
-from recombine.lab.runs.configuration import Configuration
-from recombine.lab.runs.run import Run
+from recombine.lab.runs.run import Configuration, Run
 from recombine.lab.tasks.task import Batch, DiscreteTask, Shapes
 from recombine.tables.space import Space
 

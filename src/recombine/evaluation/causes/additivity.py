@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recombine.algebra.groups import Ints, Numbers, totals
 from recombine.evaluation.outcomes import Outcomes
-from recombine.tables.groups import Ints, Numbers, totals
 from recombine.theory.realisable import SeenParts
 from recombine.words import count, measure, percent
 

@@ -15,6 +15,7 @@ from itertools import combinations
 
 import numpy as np
 
+from recombine.algebra.groups import Ints, Numbers
 from recombine.evaluation.causes.explanations import (
     DRAWS,
     Explanation,
@@ -27,7 +28,6 @@ from recombine.evaluation.causes.explanations import (
     unseen_lines,
 )
 from recombine.evaluation.outcomes import Outcomes
-from recombine.tables.groups import Ints, Numbers
 from recombine.tables.space import text
 from recombine.tables.support import LabelTarget
 from recombine.words import count, listing, percent

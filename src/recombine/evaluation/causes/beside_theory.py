@@ -20,9 +20,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from recombine.algebra.groups import Codes, Ints, Numbers, group, totals
 from recombine.errors import SettingError
 from recombine.evaluation.outcomes import Outcomes
-from recombine.tables.groups import Codes, Ints, Numbers, group, totals
 from recombine.tables.space import Space, text
 from recombine.tables.support import LabelTarget, NumberTarget
 from recombine.theory.diagnosis import VERDICTS

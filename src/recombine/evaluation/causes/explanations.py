@@ -20,8 +20,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Codes, Groups, Ints, Numbers, number, totals
 from recombine.evaluation.outcomes import Outcomes
-from recombine.tables.groups import Codes, Groups, Ints, Numbers, number, totals
 from recombine.tables.support import LabelTarget, Support
 
 Habit = Literal["memory", "shortcut", "commonest", "unclear", "neither"]

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Ints, Numbers, number, totals
 from recombine.evaluation.outcomes import Outcomes
-from recombine.tables.groups import Ints, Numbers, number, totals
 from recombine.words import listing, percent
 
 Flags = npt.NDArray[np.bool_]

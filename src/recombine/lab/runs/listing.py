@@ -9,24 +9,33 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
 from recombine.errors import RecordError, SettingError, nearest
-from recombine.lab.runs.configuration import Configuration
-from recombine.lab.runs.failure import Failure
-from recombine.lab.runs.mark import Mark, decoded
-from recombine.lab.runs.place import Seen
-from recombine.lab.runs.run import Status
-from recombine.lab.runs.store import KEY, RUNS, Store, folder_of
+from recombine.lab.runs.layout import KEY, RUNS, folder_of
+from recombine.lab.runs.record import StoredRun, decoded
+from recombine.lab.runs.run import PARTS, Failure, Status
+from recombine.lab.runs.storage import FileInfo
 from recombine.records import FILE
 
 Shown = Status | Literal["damaged", "other version"]
 _NUMBER = re.compile(r"([0-9]+)")
 _FEW = 16
 """Up to so many runs are listed one by one, which is quicker than to list a whole store."""
-_PARTS = ("task", "split", "model", "recipe")
+
+
+class Readable(Protocol):
+    """What a listing asks of a store, which stands above it."""
+
+    def keys(self) -> set[str]: ...  # noqa: D102
+    def summary(self, key: str) -> StoredRun: ...  # noqa: D102
+    def faults(self, key: str) -> list[str]: ...  # noqa: D102
+    def failures(self) -> tuple[Failure, ...]: ...  # noqa: D102
+    def listing(self, folder: str) -> dict[str, FileInfo]: ...  # noqa: D102
+    def contents(self, names: Iterable[str]) -> dict[str, bytes | OSError]: ...  # noqa: D102
+    def unreadable(self, error: OSError) -> RecordError: ...  # noqa: D102
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,18 +63,7 @@ class Line:
         return {name: known[name] for name in names if name in known}
 
 
-def flat(configuration: Configuration) -> dict[str, Any]:
-    """The settings of a run, each under a name of its own.
-
-    >>> parts = {"task": {"name": "toy"}, "split": {"name": "own"}, "model": {"name": "mlp", "width": 8}}
-    >>> flat(Configuration(**parts, recipe={"lr": 0.1}, seed=0, code="1"))
-    {'task': 'toy', 'split': 'own', 'model': 'mlp', 'model.width': 8, 'recipe.lr': 0.1}
-    """
-    plain = configuration.plain()
-    return {name: value for part in _PARTS for name, value in _flattened(part, plain[part])}
-
-
-def lines(store: Store, *, only: Collection[str] | None = None, check: bool = False) -> list[Line]:
+def lines(store: Readable, *, only: Collection[str] | None = None, check: bool = False) -> list[Line]:
     """Every finished run, and every one whose attempts have all failed so far; or `only` those of some keys."""
     listed = _listed(store, only)
     marks = _marks(listed)
@@ -78,7 +76,7 @@ def lines(store: Store, *, only: Collection[str] | None = None, check: bool = Fa
     return sorted(found, key=lambda line: _order(line, names))
 
 
-def damaged(store: Store, keys: Collection[str]) -> dict[str, str]:
+def damaged(store: Readable, keys: Collection[str]) -> dict[str, str]:
     """Those of some finished runs that are damaged, and in what way; looked at as `lines` does, from the outside.
 
     A store that cannot be read, or a run of another version, is a `RecordError`: neither is a damaged run.
@@ -92,7 +90,7 @@ def damaged(store: Store, keys: Collection[str]) -> dict[str, str]:
     found = [_line(store, key, contents[name], listed, check=False) for key, name in marks.items()]
     for line in found:
         if line.status == "other version":
-            store.mark(line.key)  # which says so
+            store.summary(line.key)  # which says so
     return {line.key: line.reason or "" for line in found if line.status == "damaged"}
 
 
@@ -161,7 +159,7 @@ def check_names(found: Sequence[Line], asked: Iterable[str]) -> list[str]:
 
 def table(found: Sequence[Line]) -> pa.Table:
     """Lines as a table: key, status, names, the settings that differ, seed, code, scores, and how long it took."""
-    named = [part for part in _PARTS if any(part in line.settings for line in found)]
+    named = [part for part in PARTS if any(part in line.settings for line in found)]
     same = common(found)
     varied = [name for name in _named([line.settings for line in found]) if name not in same]
     settings = named + [name for name in varied if name not in named]
@@ -181,7 +179,7 @@ def table(found: Sequence[Line]) -> pa.Table:
     return pa.table(columns)
 
 
-def find(store: Store, beginning: str) -> str:
+def find(store: Readable, beginning: str) -> str:
     """The key that begins so, of a finished or a failed run; it must be the only one."""
     known = sorted(store.keys() | {failure.key for failure in store.failures()})
     matching = [key for key in known if key.startswith(beginning.lower())] if beginning else []
@@ -201,7 +199,7 @@ def find(store: Store, beginning: str) -> str:
     )
 
 
-def _listed(store: Store, only: Collection[str] | None) -> dict[str, Seen]:
+def _listed(store: Readable, only: Collection[str] | None) -> dict[str, FileInfo]:
     if only is None or len(only) > _FEW:
         everything = store.listing(RUNS)
         wanted = None if only is None else {folder_of(key) for key in only}
@@ -237,13 +235,6 @@ def _owners(name: str) -> list[str]:
     return [*owners, "task"] if parts[0] == "split" and parts[-1] == "factors" else owners
 
 
-def _flattened(name: str, value: Any) -> list[tuple[str, Any]]:
-    if not isinstance(value, Mapping):
-        return [(name, value)]
-    own = [(name, value["name"])] if "name" in value else []
-    return own + [pair for key, item in value.items() if key != "name" for pair in _flattened(f"{name}.{key}", item)]
-
-
 def _marks(listed: Iterable[str]) -> dict[str, str]:
     """The marks among a store's files, by the key of their run."""
     return {name.split("/")[-2]: name for name in listed if name.endswith(f"/{FILE}") and _is_run(name)}
@@ -254,7 +245,7 @@ def _is_run(name: str) -> bool:
     return len(parts) == 4 and KEY.fullmatch(parts[2]) is not None and parts[2].startswith(parts[1])
 
 
-def _line(store: Store, key: str, content: bytes | OSError, listed: Mapping[str, Seen], *, check: bool) -> Line:
+def _line(store: Readable, key: str, content: bytes | OSError, listed: Mapping[str, FileInfo], *, check: bool) -> Line:
     if isinstance(content, OSError):
         return Line(key=key, status="damaged", reason=content.strerror or str(content))
     try:
@@ -268,7 +259,7 @@ def _line(store: Store, key: str, content: bytes | OSError, listed: Mapping[str,
         key=key,
         status=mark.status if wrong is None else "damaged",
         reason=mark.reason if wrong is None else wrong,
-        settings=flat(mark.configuration),
+        settings=mark.configuration.flat(),
         seed=mark.configuration.seed,
         code=mark.configuration.code,
         metrics=mark.metrics,
@@ -278,7 +269,7 @@ def _line(store: Store, key: str, content: bytes | OSError, listed: Mapping[str,
     )
 
 
-def _fault(store: Store, key: str, mark: Mark, listed: Mapping[str, Seen], *, check: bool) -> str | None:
+def _fault(store: Readable, key: str, mark: StoredRun, listed: Mapping[str, FileInfo], *, check: bool) -> str | None:
     folder = folder_of(key)
     written = listed[f"{folder}/{FILE}"].changed
     doubtful = check
@@ -298,7 +289,7 @@ def _failed(failure: Failure) -> Line:
         key=failure.key,
         status="failed",
         reason=failure.reason + tries,
-        settings=flat(failure.configuration),
+        settings=failure.configuration.flat(),
         seed=failure.configuration.seed,
         code=failure.configuration.code,
         created=failure.created,

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from recombine.errors import RecordError
-from recombine.lab.runs.folder import STAGING
+from recombine.lab.runs.layout import RUNS, STATES, folder_of
 from recombine.lab.runs.listing import Line, lines
-from recombine.lab.runs.mark import decoded
-from recombine.lab.runs.place import Seen
-from recombine.lab.runs.store import RUNS, STATES, Store, folder_of
+from recombine.lab.runs.record import decoded
+from recombine.lab.runs.storage import STAGING, FileInfo
+from recombine.lab.runs.store import Store
 from recombine.records import FILE
 
 Kind = Literal["left over", "unfinished", "run", "failure"]
@@ -60,8 +60,8 @@ def remove(store: Store, found: Sequence[Waste]) -> None:
             store.discard(one.name)
 
 
-def _left_over(store: Store, runs: Mapping[str, Seen], before: float) -> Iterator[Waste]:
-    staged: dict[str, list[Seen]] = {}
+def _left_over(store: Store, runs: Mapping[str, FileInfo], before: float) -> Iterator[Waste]:
+    staged: dict[str, list[FileInfo]] = {}
     for name, seen in store.listing(STAGING).items():
         staged.setdefault("/".join(name.split("/")[:2]), []).append(seen)
     for name, parts in staged.items():
@@ -73,7 +73,7 @@ def _left_over(store: Store, runs: Mapping[str, Seen], before: float) -> Iterato
             yield Waste("left over", name, seen.size, "no finished run names it")
 
 
-def _named(store: Store, runs: Mapping[str, Seen]) -> set[str]:
+def _named(store: Store, runs: Mapping[str, FileInfo]) -> set[str]:
     """Every file that a mark names; where a mark is damaged, everything beside it is left alone."""
     folders: dict[str, list[str]] = {}
     for name in runs:
@@ -97,7 +97,7 @@ def _unfinished(store: Store, before: float) -> Iterator[Waste]:
             yield Waste("unfinished", name, seen.size, "nobody went on with it")
 
 
-def _sizes(runs: Mapping[str, Seen]) -> dict[str, int]:
+def _sizes(runs: Mapping[str, FileInfo]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for name, seen in runs.items():
         folder = name.rpartition("/")[0]

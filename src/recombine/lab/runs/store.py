@@ -1,12 +1,4 @@
-"""The run store: finished runs under their key, in plain files, never lost and never half there.
-
-    store.json                            that this is a store, and of which format
-    runs/3f/3f9a…/record.json             the mark: settings, scores, and the checksum of everything below
-    runs/3f/3f9a…/curve.parquet …         the tables
-    runs/3f/3f9a…/model.safetensors …     further files
-    states/…                              unfinished work, replaced again and again, dropped at the end
-    failures/3f9a…/1.json …               attempts that failed, and why
-    tmp/                                  what is being written (folders only)
+"""The run store: finished runs under their key, in plain files (see `layout`), never lost and never half there.
 
 How many can write at once. A run is believed if and only if its mark is there, and the mark comes last.
 
@@ -26,35 +18,39 @@ import hashlib
 import json
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar, final
-from urllib.parse import quote
 
 import pyarrow as pa
 
-from recombine._version import __version__
 from recombine.decoding import MalformedError, decoding, parsed, sealed, unsealed
 from recombine.errors import OutputError, RecordError, SettingError
-from recombine.lab.runs.configuration import Configuration
-from recombine.lab.runs.failure import Failure
-from recombine.lab.runs.folder import STAGING, Folder
-from recombine.lab.runs.mark import Mark, Part, decoded, encoded, fault
-from recombine.lab.runs.objects import Objects
-from recombine.lab.runs.place import Place, Seen
-from recombine.lab.runs.run import Run
-from recombine.overwriting import STORE_FILE, STORE_KIND
+from recombine.lab.runs.layout import (
+    FAILURES,
+    HEAD,
+    KEY,
+    OURS,
+    RUNS,
+    EarlierStoreWarning,
+    folder_of,
+    new_head,
+    notice_of,
+    now,
+    state_file,
+)
+from recombine.lab.runs.listing import lines, table
+from recombine.lab.runs.record import Part, StoredRun, decoded, encoded, fault
+from recombine.lab.runs.run import Configuration, Failure, Run
+from recombine.lab.runs.storage import FileInfo, FolderStorage, ObjectStorage, Storage
+from recombine.lab.runs.tracking import URI as TRACKING_URI
+from recombine.lab.runs.tracking import track
 from recombine.records import FILE, written_whole
 from recombine.redaction import guarded
 
-FORMAT = 1
-HEAD = STORE_FILE
-RUNS, STATES, FAILURES = "runs", "states", "failures"
-_OURS = {HEAD, RUNS, STATES, FAILURES, STAGING}
-KEY = re.compile(r"[0-9a-f]{32}")
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 _WRITTEN_TO = "name the place that `fit` or `recombine sweep` wrote to"
 _T = TypeVar("_T")
@@ -72,21 +68,26 @@ class Store:
     (set(), False)
     """
 
-    files: Place
+    files: Storage
+    notice: str | None = None
+    """What is to be said of it: that an earlier version began it, and what follows from that."""
 
     @classmethod
     def open(cls, place: str | Path, *, create: bool = True, **options: Any) -> "Store":
         """A store in a folder, or behind any fsspec URL such as `s3://bucket/path`; `options` go to fsspec.
 
         A place that holds nothing becomes a store if `create` allows it; one that holds something else is refused.
+        One that an earlier version began is opened with a warning that says what can be done with it.
         """
-        store = cls(_place(place, options))
+        store = cls(_storage(place, options))
         head = store._reading(lambda: _read_or_none(store.files, HEAD))
         if head is None:
             store._begin(create=create)
-        else:
-            _check_head(store.place, head)
-        return store
+            return store
+        notice = notice_of(store.place, head)
+        if notice is not None:
+            warnings.warn(notice, EarlierStoreWarning, stacklevel=2)
+        return cls(store.files, notice)
 
     @property
     def place(self) -> str:
@@ -108,7 +109,7 @@ class Store:
         names = (name.rpartition("/")[2] for name in found)
         return {name for name in names if KEY.fullmatch(name)}
 
-    def mark(self, key: str) -> Mark:
+    def summary(self, key: str) -> StoredRun:
         """What a run's record says, without its tables."""
         name = f"{folder_of(key)}/{FILE}"
         content = self._reading(lambda: _read_or_none(self.files, name))
@@ -123,7 +124,7 @@ class Store:
 
     def get(self, key: str) -> Run:
         """A finished run with its tables, every checksum looked at."""
-        mark = self.mark(key)
+        mark = self.summary(key)
         contents = {name: self._content(key, mark.parts[name]) for name in map("{}.parquet".format, mark.tables)}
         with self._decoding(folder_of(key)):
             return mark.run(contents)
@@ -138,15 +139,13 @@ class Store:
             return False
         contents = encoded(run, files, hashed=not self.files.moves_folders)
         written = self._writing(lambda: self.files.publish(folder_of(run.key), contents, FILE))
-        if written and os.environ.get("MLFLOW_TRACKING_URI"):
-            from recombine.lab.runs.tracking import track  # noqa: PLC0415 - needed where a server is set only
-
+        if written and os.environ.get(TRACKING_URI):
             track(run)
         return written
 
     def file(self, key: str, name: str) -> bytes:
         """One of a run's further files, its checksum looked at."""
-        parts = self.mark(key).parts
+        parts = self.summary(key).parts
         if name not in parts:
             raise RecordError(
                 f"run {key!r} holds no file {name!r}",
@@ -157,7 +156,7 @@ class Store:
 
     def copy(self, key: str, folder: str | Path, *, force: bool = False) -> Path:
         """A run with all its files in a folder of its own, whole; `force` replaces one that was copied before."""
-        run, mark = self.get(key), self.mark(key)
+        run, mark = self.get(key), self.summary(key)
         tables = {f"{name}.parquet" for name in mark.tables}
         files = {name: self._content(key, part) for name, part in mark.parts.items() if name not in tables}
         _check_names(run, files)
@@ -169,7 +168,7 @@ class Store:
     def faults(self, key: str) -> list[str]:
         """What is wrong with a run, every byte of it read; nothing if it is sound."""
         try:
-            mark = self.mark(key)
+            mark = self.summary(key)
         except RecordError as error:
             return [f"{FILE}: {error.why}"]
         found = []
@@ -180,7 +179,7 @@ class Store:
                 found.append(f"{part.at}: {error.why}")
         return found
 
-    def listing(self, folder: str) -> dict[str, Seen]:
+    def listing(self, folder: str) -> dict[str, FileInfo]:
         """Every file below one of the store's folders, with size and time."""
         return self._reading(lambda: self.files.listing(folder))
 
@@ -201,13 +200,13 @@ class Store:
 
     def save_state(self, name: str, state: bytes, meta: Mapping[str, Any]) -> None:
         """Keep unfinished work under a name, in place of what was kept there before."""
-        head = sealed({"meta": dict(meta), "state": hashlib.sha256(state).hexdigest(), "saved": _now()})
+        head = sealed({"meta": dict(meta), "state": hashlib.sha256(state).hexdigest(), "saved": now()})
         content = json.dumps(head, allow_nan=False).encode() + b"\n" + state
-        self._writing(lambda: self.files.write(_state(name), content))
+        self._writing(lambda: self.files.write(state_file(name), content))
 
     def load_state(self, name: str) -> tuple[bytes, dict[str, Any]] | None:
         """Unfinished work with its notes; None where there is none, or where it is torn or damaged."""
-        content = self._reading(lambda: _read_or_none(self.files, _state(name)))
+        content = self._reading(lambda: _read_or_none(self.files, state_file(name)))
         head, _, state = (content or b"").partition(b"\n")
         try:
             about = unsealed(parsed(head))
@@ -218,11 +217,11 @@ class Store:
 
     def drop_state(self, name: str) -> None:
         """Forget unfinished work."""
-        self._writing(lambda: self.files.remove(_state(name)))
+        self._writing(lambda: self.files.remove(state_file(name)))
 
     def put_failure(self, configuration: Configuration, reason: str, *, attempt: int) -> None:
         """Note that an attempt at a run failed, and why. The run stays unfinished, and may be tried again."""
-        failure = Failure(configuration=configuration, reason=reason, attempt=attempt, created=_now())
+        failure = Failure(configuration=configuration, reason=reason, attempt=attempt, created=now())
         name = f"{FAILURES}/{configuration.key}/{attempt}.json"
         self._writing(lambda: self.files.write(name, failure.to_json()))
 
@@ -239,8 +238,6 @@ class Store:
 
     def table(self) -> pa.Table:
         """A line for each run: key, status, the settings that differ, seed, scores, when."""
-        from recombine.lab.runs.listing import lines, table  # noqa: PLC0415 - it stands on the store
-
         return table(lines(self))
 
     def _content(self, key: str, part: Part) -> bytes:
@@ -253,7 +250,7 @@ class Store:
         return content
 
     def _begin(self, *, create: bool) -> None:
-        foreign = sorted(self._reading(self.files.top) - _OURS)
+        foreign = sorted(self._reading(self.files.top) - OURS)
         if foreign:
             raise RecordError(
                 f"'{self.place}' is not a run store",
@@ -262,8 +259,7 @@ class Store:
             )
         if not create:
             raise RecordError(f"no run store in '{self.place}'", why=f"there is no {HEAD}", instead=_WRITTEN_TO)
-        head = {"kind": STORE_KIND, "format": FORMAT, "version": __version__, "created": _now()}
-        self._writing(lambda: self.files.write(HEAD, (json.dumps(head, indent=2) + "\n").encode()))
+        self._writing(lambda: self.files.write(HEAD, new_head()))
 
     def _reading(self, call: Callable[[], _T]) -> _T:
         with guarded(self.address):
@@ -300,30 +296,10 @@ class Store:
         )
 
 
-def folder_of(key: str) -> str:
-    """Where a run lies; a short name for the first letters keeps folders small.
-
-    >>> folder_of("3f" + 30 * "0")
-    'runs/3f/3f000000000000000000000000000000'
-    """
-    if not KEY.fullmatch(key):
-        raise SettingError(
-            f"{key!r} is not the key of a run",
-            why="a key is 32 of the characters 0 to 9 and a to f",
-            instead="take it from `Configuration.key` or from `recombine runs list`",
-        )
-    return f"{RUNS}/{key[:2]}/{key}"
-
-
-def _state(name: str) -> str:
-    """One component of a path, whatever the name is: dots too are spelt out, of which some lead upwards."""
-    return f"{STATES}/{quote(name, safe='').replace('.', '%2E')}"
-
-
-def _place(place: str | Path, options: Mapping[str, Any]) -> Place:
+def _storage(place: str | Path, options: Mapping[str, Any]) -> Storage:
     text = str(place)
     if "://" in text and not text.startswith("file://"):
-        return Objects.at(text, options)
+        return ObjectStorage.at(text, options)
     folder = Path(text.removeprefix("file://"))
     if folder.exists() and not folder.is_dir():
         raise RecordError(
@@ -331,39 +307,14 @@ def _place(place: str | Path, options: Mapping[str, Any]) -> Place:
             why="it is a file; a store is a folder",
             instead="name a folder, or one that does not exist yet",
         )
-    return Folder(folder)
+    return FolderStorage(folder)
 
 
-def _read_or_none(files: Place, name: str) -> bytes | None:
+def _read_or_none(files: Storage, name: str) -> bytes | None:
     try:
         return files.read(name)
     except (FileNotFoundError, NotADirectoryError):
         return None
-
-
-def _check_head(place: str, content: bytes) -> None:
-    try:
-        head = parsed(content)
-        kind, found = head["kind"], int(head["format"])
-    except (ValueError, KeyError, TypeError):
-        kind, found = None, 0
-    if kind != STORE_KIND:
-        raise RecordError(
-            f"'{place}' is not a run store",
-            why=f"its {HEAD} was not written by recombine, or is damaged",
-            instead=f"restore {HEAD} from a copy, or name another place",
-        )
-    if found != FORMAT:
-        age, instead = (
-            ("a newer", "pip install --upgrade recombine")
-            if found > FORMAT
-            else ("an older", f"read it with recombine {head.get('version', 'of its time')}, or start a new store")
-        )
-        raise RecordError(
-            f"'{place}' is a run store of {age} version",
-            why=f"its format is {found}, and recombine {__version__} reads format {FORMAT}",
-            instead=instead,
-        )
 
 
 def _check_names(run: Run, files: Mapping[str, bytes]) -> None:
@@ -377,7 +328,3 @@ def _check_names(run: Run, files: Mapping[str, bytes]) -> None:
             why=f"names are letters, digits, _ and -, with an ending; {FILE} and *.parquet are the run's own",
             instead="name it for example 'model.safetensors'",
         )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -18,7 +18,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from recombine.lab.runs.listing import flat
 from recombine.lab.runs.run import Run
 from recombine.records import save
 from recombine.redaction import guarded, redacted, redacted_words
@@ -133,14 +132,14 @@ def _fill(client: Any, experiment: str, run: Run) -> None:
 
 
 def _title(run: Run) -> str:
-    settings = flat(run.configuration)
+    settings = run.configuration.flat()
     return " ".join(str(settings[part]) for part in ("task", "split", "model") if part in settings)
 
 
 def _params(run: Run) -> list[Any]:
     from mlflow.entities import Param  # noqa: PLC0415 - heavy, and needed here only
 
-    settings = flat(run.configuration) | {"seed": run.configuration.seed}
+    settings = run.configuration.flat() | {"seed": run.configuration.seed}
     return [Param(_name(name), str(value)[:_LONGEST]) for name, value in settings.items()]
 
 

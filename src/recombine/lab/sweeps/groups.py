@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recombine.lab.runs.configuration import Configuration
+from recombine.lab.runs.run import Configuration
 
 PARTS = ("task", "split", "model", "recipe")
 

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from recombine.lab.runs.configuration import Configuration
+from recombine.lab.runs.run import Configuration
 from recombine.lab.sweeps.crew import Outcome
 from recombine.lab.sweeps.groups import PARTS, Group, groups
 from recombine.words import measure

@@ -7,8 +7,8 @@ from statistics import fmean
 from typing import Any
 
 from recombine.errors import RecordError
-from recombine.lab.runs.configuration import Configuration
 from recombine.lab.runs.listing import damaged
+from recombine.lab.runs.run import Configuration
 from recombine.lab.runs.store import Store
 from recombine.lab.sweeps.cluster import processors
 from recombine.lab.sweeps.groups import groups

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from recombine.errors import SettingError
-from recombine.lab.runs.configuration import Configuration
+from recombine.lab.runs.run import Configuration
 
 MOST = 32
 

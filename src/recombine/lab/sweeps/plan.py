@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from recombine.catalogue import Spec, plain
 from recombine.errors import RecombineError, SettingError, nearest
 from recombine.lab.models.catalogue import MODELS
-from recombine.lab.runs.configuration import Configuration
+from recombine.lab.runs.run import Configuration
 from recombine.lab.sweeps.grid import how_many, variants
 from recombine.lab.sweeps.settings_file import parsed
 from recombine.lab.sweeps.trial import try_all

@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 
 from recombine.errors import OutputError, SettingError, SourceError
-from recombine.lab.runs.configuration import Configuration
 from recombine.lab.runs.listing import damaged
+from recombine.lab.runs.run import Configuration
 from recombine.lab.runs.store import Store
 from recombine.lab.sweeps.crew import Crew, Outcome, Report
 from recombine.lab.sweeps.ledger import Job, Ledger

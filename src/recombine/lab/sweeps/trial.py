@@ -9,7 +9,7 @@ import torch
 
 from recombine.errors import RecombineError, SettingError
 from recombine.lab.models.catalogue import MODELS
-from recombine.lab.runs.configuration import Configuration
+from recombine.lab.runs.run import Configuration
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.exposure import Parts
 from recombine.lab.training.catalogue import split_of

@@ -4,13 +4,14 @@ import json
 import socket
 import time
 import traceback
+import warnings
 from functools import lru_cache
 from pathlib import Path
 
 from recombine._version import __version__
 from recombine.errors import OutputError, RecombineError, RecordError, SourceError
-from recombine.lab.runs.configuration import Configuration
-from recombine.lab.runs.run import Run
+from recombine.lab.runs.layout import EarlierStoreWarning
+from recombine.lab.runs.run import Configuration, Run
 from recombine.lab.runs.store import Store
 from recombine.lab.sweeps.behind import WrittenBehind
 from recombine.lab.sweeps.crew import Outcome, Report, Trouble
@@ -52,8 +53,10 @@ def _report(configurations: list[Configuration], place: str) -> Report:
 
 @lru_cache(maxsize=4)
 def _opened(place: str) -> Store:
-    """The store, opened once a process."""
-    return Store.open(place, create=False)
+    """The store, opened once a process; whoever started the sweep was told what is to be said of it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EarlierStoreWarning)
+        return Store.open(place, create=False)
 
 
 def _fault(error: Exception) -> Trouble:

@@ -8,8 +8,7 @@ from torch import nn
 
 from recombine.errors import SettingError
 from recombine.lab.models.model import Model
-from recombine.lab.runs.configuration import Configuration
-from recombine.lab.runs.run import Run, Status
+from recombine.lab.runs.run import Configuration, Run, Status
 from recombine.lab.tasks.exposure import Exposure, HeldOut, Parts
 from recombine.lab.tasks.task import Task
 from recombine.lab.training.examples import Examples, examples_of

@@ -19,8 +19,7 @@ from torch import nn
 from recombine.errors import SettingError
 from recombine.lab.models.catalogue import MODELS
 from recombine.lab.models.model import Model
-from recombine.lab.runs.configuration import Configuration
-from recombine.lab.runs.run import Run
+from recombine.lab.runs.run import Configuration, Run
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.exposure import Exposure
 from recombine.lab.tasks.task import Batch, Task

@@ -14,7 +14,7 @@ from recombine.catalogue import Spec
 from recombine.errors import SettingError
 from recombine.lab.models.catalogue import MODELS
 from recombine.lab.models.model import Model
-from recombine.lab.runs.configuration import Configuration
+from recombine.lab.runs.run import Configuration
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.exposure import HeldOut
 from recombine.lab.tasks.task import Task

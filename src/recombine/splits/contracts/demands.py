@@ -8,8 +8,8 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Groups, Ints
 from recombine.splits.facts import Facts, thinnest_part
-from recombine.tables.groups import Groups, Ints
 from recombine.tables.space import Value
 from recombine.tables.support import Support
 

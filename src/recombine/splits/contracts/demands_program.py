@@ -12,9 +12,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Ints, Numbers, totals
 from recombine.splits.contracts.demands import Demands
 from recombine.splits.contracts.program import Program
-from recombine.tables.groups import Ints, Numbers, totals
 from recombine.tables.support import LabelTarget
 
 Mask = npt.NDArray[np.bool_]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from recombine.tables.groups import Ints, Numbers
+from recombine.algebra.groups import Ints, Numbers
 
 _FREE = np.inf
 _TICK_SECONDS = 0.1

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Ints, Numbers, number, totals
 from recombine.splits.divergences.measure import Parts, overlap
-from recombine.tables.groups import Ints, Numbers, number, totals
 
 Sides = npt.NDArray[np.int8]
 LEFT_OUT, TRAIN, TEST = 0, 1, 2

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Ints, Numbers, totals
 from recombine.errors import SettingError
 from recombine.splits.table import Missing, Names, rows_of_table
 from recombine.tables.columns import Bins
-from recombine.tables.groups import Ints, Numbers, totals
 from recombine.tables.support import Support
 from recombine.words import count, listing, measure
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import Ints, Numbers, totals
 from recombine.splits.divergences.ledger import LEFT_OUT, TEST, TRAIN, Ledger, Move, Sides
 from recombine.splits.divergences.measure import ATOMS_ALPHA, COMPOUNDS_ALPHA, Parts
-from recombine.tables.groups import Ints, Numbers, totals
 
 _CANDIDATES = 8_192  # how many combinations of a side a round looks at
 _ENTRIES = 200_000  # and how many of their parts

@@ -11,13 +11,13 @@ from statistics import NormalDist
 import numpy as np
 import pyarrow as pa
 
+from recombine.algebra.groups import Ints, Numbers, totals
 from recombine.auditing.determinacy import determinacy
 from recombine.auditing.ladder import rungs
 from recombine.errors import TableError
 from recombine.splits.assignment import SEEN
 from recombine.splits.linting.check import Check, few
 from recombine.splits.linting.sided import EVERY_SIDE, TEST, TRAIN, Sided
-from recombine.tables.groups import Ints, Numbers, totals
 from recombine.tables.space import text
 from recombine.tables.support import LabelTarget
 from recombine.words import amount, count, listing, percent

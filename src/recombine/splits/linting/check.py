@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from recombine.tables.groups import Ints
+from recombine.algebra.groups import Ints
 from recombine.tables.support import Support
 from recombine.words import count
 

@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from recombine.algebra.groups import Ints
 from recombine.errors import SettingError
 from recombine.splits.linting.check import MOST_CULPRITS, Check, culprit_table, few, is_, named, worst_first
 from recombine.splits.linting.sided import TEST, TRAIN, Sided
-from recombine.tables.groups import Ints
 from recombine.words import amount, count, percent
 
 Claim = Literal["rows", "combinations", "conjunctions", "values"]

@@ -10,13 +10,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from recombine.algebra.groups import Ints
 from recombine.errors import ColumnError, SettingError
 from recombine.splits.assignment import SEEN
 from recombine.tables import columns
 from recombine.tables.assembly import MOST_COMBINATIONS, Answer, assemble
 from recombine.tables.columns import Bins, Key
 from recombine.tables.engine import Progress, run
-from recombine.tables.groups import Ints
 from recombine.tables.question import Question, TargetKind
 from recombine.tables.sides import SIDES, Side, sides_of
 from recombine.tables.sources import Source

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from recombine.algebra.groups import Ints
 from recombine.splits.assignment import TRAIN
 from recombine.splits.promise import Invariant
 from recombine.splits.splitter import Splitter
@@ -14,7 +15,6 @@ from recombine.tables import columns
 from recombine.tables.assembly import MOST_COMBINATIONS, Answer, assemble, encoded, without_missing
 from recombine.tables.columns import Key
 from recombine.tables.engine import Progress, run
-from recombine.tables.groups import Ints
 from recombine.tables.question import Question
 from recombine.tables.sources import Source
 from recombine.tables.support import Support

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recombine.tables.groups import Numbers
+from recombine.algebra.groups import Numbers
 from recombine.theory.estimation.likelihood import Likelihood, Piece
 
 _FLOOR = 1e-5  # of the answers' variance: below it, memory cannot be told from rounding

@@ -13,7 +13,7 @@ from itertools import groupby
 
 import numpy as np
 
-from recombine.tables.groups import Codes, Groups, Numbers, group
+from recombine.algebra.groups import Codes, Groups, Numbers, group
 from recombine.theory.salience import members
 from recombine.words import count, listing
 

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from recombine.algebra.groups import Numbers
 from recombine.errors import SettingError, TableError
-from recombine.tables.groups import Numbers
 from recombine.tables.support import Support
 from recombine.theory.answers import Answers, answers
 from recombine.theory.estimation.climb import Fit, fit

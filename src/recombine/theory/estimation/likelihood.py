@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from recombine.tables.groups import Codes, Groups, Ints, Numbers
+from recombine.algebra.groups import Codes, Groups, Ints, Numbers
 from recombine.theory.estimation.components import Component
 from recombine.theory.salience import zeta
 

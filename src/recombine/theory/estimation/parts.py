@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from recombine.tables.groups import Codes, Groups, Ints
+from recombine.algebra.groups import Codes, Groups, Ints
 from recombine.theory.estimation.components import Component, by_set, masks_of
 from recombine.theory.estimation.likelihood import Data, Dual, Piece, Primal
 from recombine.words import count

@@ -7,7 +7,7 @@ is made of, and where in its folder that lies.
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from io import BytesIO
 from typing import Any
 
@@ -15,9 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from recombine.decoding import SEAL, FileName, MalformedError, parsed, revive, revive_all, sealed, unsealed
-from recombine.lab.runs.configuration import Configuration
-from recombine.lab.runs.run import Run, Status
-from recombine.records import FILE, Provenance, refuse_other_formats
+from recombine.lab.runs.run import SUMMARY, Run, RunSummary
+from recombine.records import FILE, refuse_other_formats
 
 _KIND = "run"
 _FIRST_FORMAT = 1
@@ -35,18 +34,10 @@ class Part:
     size: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Mark:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StoredRun(RunSummary):
     """What `record.json` says of a run, and the files that belong to it."""
 
-    configuration: Configuration
-    status: Status
-    reason: str | None
-    steps: int
-    seconds: float
-    together: int
-    metrics: Mapping[str, float | None]
-    provenance: Provenance
     parts: Mapping[str, Part]
 
     @property
@@ -60,11 +51,7 @@ class Mark:
             name: pq.ParquetFile(pa.BufferReader(contents[name + _TABLE])).read(use_threads=False)
             for name in self.tables
         }
-        told = {name: getattr(self, name) for name in _TOLD}
-        return Run(**told, tables=tables)
-
-
-_TOLD = tuple(field.name for field in fields(Mark) if field.name != "parts")
+        return Run(**{name: getattr(self, name) for name in SUMMARY}, tables=tables)
 
 
 def encoded(run: Run, files: Mapping[str, bytes], *, hashed: bool) -> dict[str, bytes]:
@@ -81,7 +68,7 @@ def encoded(run: Run, files: Mapping[str, bytes], *, hashed: bool) -> dict[str, 
     return {parts[name].at: content for name, content in contents.items()} | {FILE: text.encode()}
 
 
-def decoded(key: str, content: bytes) -> Mark:
+def decoded(key: str, content: bytes) -> StoredRun:
     """A mark from its file; a `ValueError` says in what way it is damaged, a `RecordError` of which version it is."""
     found = parsed(content)
     if found.get("kind") != _KIND:
@@ -93,10 +80,10 @@ def decoded(key: str, content: bytes) -> Mark:
     parts = revive(Mapping[FileName, Part], stored.get("parts"), at="store.parts")
     if FILE in parts:
         raise MalformedError(f"it names {FILE} among its files, which is itself")
-    mark = Mark(**revive_all(Mark, _TOLD, found), parts=parts)
-    if mark.configuration.key != key:
+    stored_run = StoredRun(**revive_all(StoredRun, SUMMARY, found), parts=parts)
+    if stored_run.key != key:
         raise MalformedError("its settings are those of another run")
-    return mark
+    return stored_run
 
 
 def _bare(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,9 +23,9 @@ from functools import cached_property
 
 import numpy as np
 
-from recombine.auditing.components import components
-from recombine.auditing.modular import Echelon, product
-from recombine.tables.groups import Ints, Numbers, distinct, number
+from recombine.algebra.graphs import components
+from recombine.algebra.groups import Ints, Numbers, distinct, number
+from recombine.algebra.modular import Echelon, product
 
 VECTORS = 2
 _BATCH = 64

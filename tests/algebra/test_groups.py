@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recombine.tables.groups import Groups, distinct, group, number
+from recombine.algebra.groups import Groups, distinct, group, number
 from tests.twins import supports
 
 

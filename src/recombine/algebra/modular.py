@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from recombine.tables.groups import Numbers
+from recombine.algebra.groups import Numbers
 
 PRIMES = (4194301, 4194287, 4194277, 4194271)
 """The four largest primes below 2^22."""

@@ -1,0 +1,1 @@
+"""The ground of arrays: groups, graphs, arithmetic modulo a prime, null spaces, and the additive design."""
