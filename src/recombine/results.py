@@ -56,7 +56,10 @@ class Result(ABC):
         """Back from plain data."""
 
     def checked_record(self) -> Record:
-        """What a loaded result must repeat to be believed; less than `record` where some of it is computed anew."""
+        """What two equal results share, and what a loaded one must repeat to be believed.
+
+        Less than `record` where some of that is computed anew when it is asked for.
+        """
         return self.record()
 
     @final
@@ -88,7 +91,7 @@ class Result(ABC):
         """Same numbers, tables and provenance."""
         if not isinstance(other, Result) or type(other) is not type(self):
             return NotImplemented
-        mine, theirs = self.record(), other.record()
+        mine, theirs = self.checked_record(), other.checked_record()
         return mine.to_json() == theirs.to_json() and mine.tables == theirs.tables
 
     __hash__ = None  # type: ignore[assignment]
@@ -101,4 +104,4 @@ class Result(ABC):
         """What a notebook shows: the sentence, the grade, and a picture."""
         from recombine.report import view  # noqa: PLC0415 - as for a page
 
-        return view(self.record())
+        return view(self.record(), verdict=self.verdict, grade=self.grade)

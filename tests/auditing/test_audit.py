@@ -248,8 +248,8 @@ def test_a_table_too_loose_to_be_counted_says_so() -> None:
 
 
 @pytest.mark.parametrize("given", ["products.csv", {"a": ["x"]}, None])
-def test_a_table_that_was_not_read_is_refused_in_words(given) -> None:
-    with pytest.raises(recombine.RecombineError, match="read it first"):
+def test_a_table_without_factors_is_refused_in_words(given) -> None:
+    with pytest.raises(recombine.RecombineError, match="without factors"):
         recombine.audit(given)
 
 

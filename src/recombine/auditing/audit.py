@@ -36,7 +36,7 @@ from recombine.tables.support import Support
 Combinations = Sequence[Mapping[str, Any] | Sequence[Any]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Audit(Result):
     """A verdict on a table's combinations, the reasons for it, and the means to ask about any one of them.
 

@@ -50,7 +50,7 @@ class Deviating:
     listed: tuple[Listed, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Result):
     """A verdict on a model's predictions, and the numbers behind it.
 

@@ -38,7 +38,7 @@ _SALIENCE = "relu:3"
 _RIDGE = 0.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan(Result):
     """What to collect next for a goal, within a budget, in order.
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from recombine.grades import MEANING
+from recombine.grades import MEANING, Grade
 from recombine.records import Record
 from recombine.report import collection, packing, scores
 from recombine.report.cube import VERDICTS
@@ -60,19 +60,17 @@ class Picture:
         return f'<img alt="{escape(self.words)}" src="data:image/svg+xml;base64,{data}">'
 
 
-def view(record: Record) -> str:
+def view(record: Record, *, verdict: str, grade: Grade) -> str:
     """The sentence, the grade and the picture of a record, as HTML.
 
     >>> from recombine.records import Provenance
-    >>> view(Record("run", {"verdict": "Done.", "grade": "untested"}, {}, Provenance(source="addition")))
+    >>> view(Record("run", {}, {}, Provenance(source="addition")), verdict="Done.", grade="untested")
     '<div><p><b>Done.</b></p><p>Graded <b>untested</b>: not enough evidence to say.</p></div>'
     """
-    grade = str(record.data["grade"])
-    meaning = MEANING.get(grade, "")  # type: ignore[call-overload]
     draw = _PICTURES.get(record.kind)
     picture = None if draw is None else draw(record)
     drawn = f"<p>{picture.html()}</p><p><small>{escape(picture.words)}</small></p>" if picture else ""
-    told = f"<p><b>{escape(str(record.data['verdict']))}</b></p><p>Graded <b>{escape(grade)}</b>: {meaning}.</p>"
+    told = f"<p><b>{escape(verdict)}</b></p><p>Graded <b>{grade}</b>: {MEANING[grade]}.</p>"
     return f"<div>{told}{drawn}</div>"
 
 

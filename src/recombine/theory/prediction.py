@@ -48,7 +48,7 @@ _PLAIN = ("verdict", "grade", "reasons", "counts", "space", "sampled", "scale", 
 Combinations = Sequence[Mapping[str, Any] | Sequence[Any]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Prediction(Result):
     """A verdict on every combination, and what it rests on.
 
@@ -139,7 +139,7 @@ class Prediction(Result):
 
     def checked_record(self) -> Record:
         """The record without what is drawn, which is fitted again only when it is asked for."""
-        return Record("prediction", self._described(), stored.tables(self.support), self.provenance)
+        return Record("prediction", self._described(), stored.tables(self.support) | {"table": self.table}, self.provenance)
 
     def _data(self) -> dict[str, Any]:
         return self._described() | {"grid": self.cube.describe(self.learner)}

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from recombine.catalogue import Spec, plain
 from recombine.decoding import parsed, revive, revive_all
+from recombine.grades import Grade
 from recombine.records import Provenance, Record
 from recombine.results import Result
 
@@ -134,6 +135,24 @@ class Run(RunSummary, Result):
         name = "unseen.score" if "unseen.score" in scores else next(iter(scores), None)
         score = "" if name is None else f", {name} {scores[name]:.3g}"
         return f"Run({self.key[:8]} {names} · seed {made.seed}: {self.status}{score})"
+
+    @property
+    def verdict(self) -> str:
+        """How it ended, and its scores."""
+        names = f"{self.configuration.model.get('name')} on {self.configuration.task.get('name')}"
+        scores = [f"{name} {value:.3g}" for name, value in self.metrics.items() if name.endswith("score") and value]
+        told = f": {', '.join(scores)}" if scores else ""
+        return f"{names} {self.status} after {self.steps:,} steps{told}."
+
+    @property
+    def grade(self) -> Grade:
+        """A score alone earns none: `evaluate` has the intervals and the comparison that do."""
+        return "untested" if self.status == "finished" else "failing"
+
+    @property
+    def table(self) -> pa.Table:
+        """The answers of the last step, a row each; the curve where there are none."""
+        return self.tables.get("predictions", self.tables.get("curve", pa.table({})))
 
     def record(self) -> Record:
         """As plain data."""

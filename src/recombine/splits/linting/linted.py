@@ -27,7 +27,7 @@ class SideCount:
     combinations: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Lint(Result):
     """What was found about a split: the answer, a line for each check, and the culprits of each.
 

@@ -27,7 +27,7 @@ class SplitSide:
     combinations: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Split(Result):
     """Which combination is on which side, with what was promised of it.
 
