@@ -80,7 +80,6 @@ class Result(ABC):
         """
         return records.save(self.record(), folder, force=force)
 
-    @final
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """Read one back: the same result. `recombine.load` opens a folder of any kind."""

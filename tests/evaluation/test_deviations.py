@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recombine.evaluation.additive import Additive
-from recombine.evaluation.deviations import deviations, false_discovery
+from recombine.algebra.additive import AdditiveFit
+from recombine.evaluation.deviations import deviations
 from recombine.evaluation.outcomes import Score
+from recombine.statistics.multiplicity import false_discovery
 from tests.evaluation import twins
 from tests.twins import every
 
@@ -22,7 +23,7 @@ def test_leaving_one_out_is_a_formula(seed):
     codes = np.unique(np.stack([rng.integers(0, size, 12) for size in sizes], axis=1), axis=0).astype(np.int32)
     weights, noise = rng.uniform(0.5, 5, len(codes)), rng.uniform(0.1, 2, len(codes))
     score = rng.normal(size=len(codes))
-    found = Additive.of(codes, sizes, weights=weights).left_out(score, noise)
+    found = AdditiveFit.of(codes, sizes, weights=weights).left_out(score, noise)
     value, variance = twins.left_out(codes, sizes, weights, score, noise)
     assert found.value == pytest.approx(value, abs=1e-6, nan_ok=True)
     assert found.variance == pytest.approx(variance, rel=1e-5, abs=1e-6, nan_ok=True)
@@ -34,9 +35,9 @@ def test_a_combination_outside_the_fit_is_told_by_the_others():
     score[4] = 99.0
     weights = np.ones(9)
     weights[4] = 0.0
-    found = Additive.of(codes, (3, 3), weights=weights).left_out(score, np.ones(9))
+    found = AdditiveFit.of(codes, (3, 3), weights=weights).left_out(score, np.ones(9))
     assert found.value[4] == pytest.approx(2.0)
-    lonely = Additive.of(codes[[0, 4]], (3, 3), weights=np.array([1.0, 0.0]))
+    lonely = AdditiveFit.of(codes[[0, 4]], (3, 3), weights=np.array([1.0, 0.0]))
     assert np.isnan(lonely.left_out(score[[0, 4]], np.ones(2)).value[1])
 
 

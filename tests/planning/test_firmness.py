@@ -8,7 +8,7 @@ import recombine
 from recombine.auditing.determinacy import determinacy
 from recombine.errors import TableError
 from recombine.planning.collectable import merged
-from recombine.planning.firmness import Firmness
+from recombine.planning.firmness import leverage_updates
 from tests.planning.test_determined import chosen
 from tests.planning.twins import possible, tables
 from tests.twins import brute_leverage, digits, doubling, every, support_of
@@ -40,14 +40,16 @@ def test_rank_one_updates_equal_a_new_inverse(support) -> None:
     found = determinacy(support)
     codes = possible(support)
     codes = codes[found.determined(codes)]
-    firm = Firmness.of(support, found, codes)
+    firm = leverage_updates(support, found, codes)
     line = len(codes) // 2
     promised = firm.after(line)
     firm.add(line)
     np.testing.assert_allclose(firm.leverage, promised)
     if support.groups(range(codes.shape[1])).lookup(codes[line : line + 1])[0] < 0:
         again = merged(support, codes[line : line + 1])
-        np.testing.assert_allclose(firm.leverage, Firmness.of(again, determinacy(again), codes).leverage, atol=1e-7)
+        np.testing.assert_allclose(
+            firm.leverage, leverage_updates(again, determinacy(again), codes).leverage, atol=1e-7
+        )
 
 
 @settings(max_examples=40)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.additive import AdditiveDesign
 from recombine.algebra.groups import Codes, Ints, Numbers
 
 if TYPE_CHECKING:
@@ -62,8 +63,7 @@ def solved(gram: "csr_array", right: Numbers) -> tuple[Numbers, Flags]:
 class SparseSolver:
     """Leverages of combinations of a large table, each solved and tested."""
 
-    seen: Codes
-    sizes: tuple[int, ...]
+    seen: AdditiveDesign
 
     def leverages(self, codes: Codes) -> Numbers:
         """The leverage of each combination, which must be determined; NaN where the residual test is not passed."""
@@ -71,7 +71,7 @@ class SparseSolver:
         return np.concatenate([np.zeros(0), *parts])
 
     def _some(self, codes: Codes) -> Numbers:
-        rows = codes.astype(np.int64) + _offsets(self.sizes)[:-1]
+        rows = self.seen.at(codes)
         right = np.zeros((self._gram.shape[0], len(rows)))
         right[rows.T, np.arange(len(rows))] = 1.0
         tried = _refined(self._gram, self._largest_eliminated, right)
@@ -82,12 +82,12 @@ class SparseSolver:
 
     @cached_property
     def _gram(self) -> "csr_array":
-        return _gram(self.seen, self.sizes)
+        return self.seen.sparse_gram()
 
     @cached_property
     def _largest_eliminated(self) -> "_Elimination":
-        largest = int(np.argmax(self.sizes))
-        return _Elimination.implicit(self._gram, np.arange(*_offsets(self.sizes)[largest : largest + 2]))
+        largest = int(np.argmax(self.seen.sizes))
+        return _Elimination.implicit(self._gram, np.arange(*self.seen.offsets[largest : largest + 2]))
 
     @cached_property
     def _eliminated(self) -> "_Elimination":
@@ -267,29 +267,6 @@ def _descended(gram: "csr_array | _Rest", right: Numbers, goal: Numbers, iterati
         direction *= slope * _reciprocal(before)
         direction += scaled
     return found
-
-
-def _gram(codes: Codes, sizes: tuple[int, ...]) -> "csr_array":
-    """A'A: how many seen combinations hold each value, and each pair of values."""
-    from scipy.sparse import coo_array, csr_array, diags_array  # noqa: PLC0415 - SciPy is loaded where it is needed
-
-    offsets = _offsets(sizes)
-    total = int(offsets[-1])
-    columns = [column.astype(np.int64) + start for column, start in zip(codes.T, offsets, strict=False)]
-    degree = np.sum([np.bincount(column, minlength=total) for column in columns], axis=0).astype(np.float64)
-    ones = np.ones(len(codes))
-    beside = csr_array((total, total))
-    for k, one in enumerate(columns):
-        for other in columns[:k]:
-            beside = beside + coo_array((ones, (one, other)), shape=(total, total)).tocsr()
-    found = (beside + beside.T + diags_array(degree)).tocsr()
-    if found.nnz < 2**31:  # half of what has to be read in each product
-        found.indices, found.indptr = found.indices.astype(np.int32), found.indptr.astype(np.int32)
-    return found
-
-
-def _offsets(sizes: tuple[int, ...]) -> Ints:
-    return np.concatenate([[0], np.cumsum(sizes)])
 
 
 def _reciprocal(numbers: Numbers) -> Numbers:

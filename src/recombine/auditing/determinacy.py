@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.additive import AdditiveDesign
 from recombine.algebra.graphs import components
 from recombine.algebra.groups import Codes, Ints, number
 from recombine.algebra.modular import PRIMES
@@ -130,17 +131,16 @@ def determinacy(support: Support, *, seed: int = 0) -> Determinacy:
     (3, 4)
     """
     sizes = support.space.sizes
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    variables = support.codes + offsets[:-1]
-    nodes, rows = number(variables.ravel(), int(offsets[-1]))
-    rows = rows.reshape(variables.shape)
+    design = AdditiveDesign(support.codes, sizes)
+    nodes, rows = number(design.columns.ravel(), design.width)
+    rows = rows.reshape(design.columns.shape)
     labels = components(rows, len(nodes))
     floor = (len(sizes) - 1) * (int(labels.max()) + 1)
     signatures, dimension = _signatures(rows, len(nodes), floor, seed)
     moduli = np.repeat(np.array(PRIMES[:2]), signatures.shape[1] // 2)
     return Determinacy(
-        islands=_by_factor(labels, nodes, offsets, fill=NOWHERE),
-        signatures=_by_factor(signatures, nodes, offsets, fill=0),
+        islands=_by_factor(labels, nodes, design.offsets, fill=NOWHERE),
+        signatures=_by_factor(signatures, nodes, design.offsets, fill=0),
         moduli=moduli,
         rank=len(nodes) - dimension,
         deficit=dimension - floor,

@@ -14,9 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
-from recombine.algebra.groups import Codes, Ints, Numbers
+from recombine.algebra.additive import AdditiveDesign, Leverages
+from recombine.algebra.groups import Codes, Numbers
 from recombine.algebra.sparse_solver import SparseSolver
-from recombine.auditing.determinacy import NOWHERE, Determinacy
+from recombine.auditing.determinacy import Determinacy
 from recombine.tables.support import Support
 
 WEAK = 1.0
@@ -42,7 +43,7 @@ class Leverage:
         most = _LARGEST_EIGENPROBLEM if self.determinacy.deficit else _LARGEST_INVERSE
         largest = max(self.support.space.sizes)
         kept = sum(self.support.space.sizes) - largest
-        return kept <= most and kept * largest <= _MOST_ENTRIES and self._reduced.condition <= _WORST_CONDITION
+        return kept <= most and kept * largest <= _MOST_ENTRIES and self._dense.condition <= _WORST_CONDITION
 
     def of(self, codes: Codes) -> Numbers:
         """The leverage of each combination; NaN where it is not determined, and where it is not known.
@@ -55,95 +56,17 @@ class Leverage:
         """
         answer = np.full(len(codes), np.nan)
         determined = np.flatnonzero(self.determinacy.determined(codes))
-        solve = self._reduced.leverage if self.inverts else self._sparse.leverages
+        solve = self._dense.at if self.inverts else self._sparse.leverages
         for start in range(0, len(determined), _CHUNK):
             part = determined[start : start + _CHUNK]
             answer[part] = solve(codes[part])
         return np.round(answer, 9)  # what lies below is the arithmetic's, not the data's
 
     @cached_property
-    def _reduced(self) -> "_Reduced":
-        return _Reduced.of(self.support, self.determinacy)
+    def _dense(self) -> Leverages:
+        found = self.determinacy
+        return Leverages.of(self.support.codes, self.support.space.sizes, found.islands, deficit=found.deficit)
 
     @cached_property
     def _sparse(self) -> SparseSolver:
-        return SparseSolver(self.support.codes, self.support.space.sizes)
-
-
-@dataclass(frozen=True)
-class _Reduced:
-    """A'A with its largest factor eliminated, inverted on the directions that the seen combinations fix.
-
-    Legend: v eliminated factor's values, r all other values.
-    """
-
-    eliminated: int
-    kept: tuple[int, ...]
-    offsets: Ints  # where each kept factor starts among r
-    degree: Numbers  # (v,) seen combinations of each eliminated value
-    share: Numbers  # (r, v) share of the eliminated value's combinations that hold each other value
-    inverse: Numbers  # (r, r)
-    pulled: Numbers  # (r, v) inverse @ share
-    own: Numbers  # (v,) share' inverse share
-    condition: float  # by how much the inverse may magnify rounding
-
-    @classmethod
-    def of(cls, support: Support, determinacy: Determinacy) -> "_Reduced":
-        sizes = support.space.sizes
-        eliminated = int(np.argmax(sizes))
-        kept = tuple(k for k in range(len(sizes)) if k != eliminated)
-        offsets = np.concatenate([[0], np.cumsum([sizes[k] for k in kept])])
-        rows = support.codes[:, kept].astype(np.int64) + offsets[:-1]
-        column = support.codes[:, eliminated]
-        total = int(offsets[-1])
-        together = np.zeros((total, sizes[eliminated]))
-        inner = np.zeros((total, total))
-        for a in rows.T:
-            np.add.at(together, (a, column), 1.0)
-            for b in rows.T:
-                np.add.at(inner, (a, b), 1.0)
-        degree = np.bincount(column, minlength=sizes[eliminated]).astype(np.float64)
-        share = together / np.maximum(degree, 1)
-        schur = inner - share @ together.T
-        islands = np.concatenate([determinacy.islands[k] for k in kept])
-        factor = np.repeat(np.arange(len(kept)), np.diff(offsets))
-        inverse, condition = _pseudo_inverse(schur, islands, factor, determinacy)
-        pulled = inverse @ share
-        own = np.einsum("rv,rv->v", share, pulled)
-        return cls(eliminated, kept, offsets, degree, share, inverse, pulled, own, condition)
-
-    def leverage(self, codes: Codes) -> Numbers:
-        """With y = (indicator of the other values) - share, the leverage is 1/degree + y' inverse y."""
-        column = codes[:, self.eliminated]
-        rows = [codes[:, k] + start for k, start in zip(self.kept, self.offsets, strict=False)]
-        total = 1 / self.degree[column] + self.own[column]
-        for a in rows:
-            total -= 2 * self.pulled[a, column]
-            for b in rows:
-                total += self.inverse[a, b]
-        return np.maximum(total, 0.0)
-
-
-def _pseudo_inverse(schur: Numbers, islands: Ints, factor: Ints, determinacy: Determinacy) -> tuple[Numbers, float]:
-    """An inverse on the determined directions, where any choice on the others gives the same leverages; its condition.
-
-    From three factors on, answers can depend on one another in ways that double from value to value: such a table has
-    leverages of 4^30 and eigenvalues below any rounding.
-    """
-    seen = np.flatnonzero(islands != NOWHERE)
-    small = schur[np.ix_(seen, seen)]
-    if determinacy.deficit:
-        values, vectors = np.linalg.eigh(small)
-        open_ = (len(determinacy.islands) - 1) * determinacy.island_count + determinacy.deficit
-        kept = values[open_:]
-        condition = float(values[-1] / kept[0]) if len(kept) and kept[0] > 0 else float(len(kept) and np.inf)
-        solved = (vectors[:, open_:] / np.where(kept > 0, kept, np.inf)) @ vectors[:, open_:].T
-    else:
-        # the only open directions shift one factor against another within an island: close them, then invert
-        label = islands[seen] * len(determinacy.islands) + factor[seen]
-        closed = small + (label[:, None] == label[None]) * (np.trace(small) / len(small) ** 2 + 1e-3)
-        solved = np.linalg.inv(closed)
-        condition = float(np.abs(closed).sum(axis=0).max() * np.abs(solved).sum(axis=0).max())
-    inverse = np.zeros_like(schur)
-    inverse[np.ix_(seen, seen)] = solved
-    return inverse, condition
+        return SparseSolver(AdditiveDesign(self.support.codes, self.support.space.sizes))

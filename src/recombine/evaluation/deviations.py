@@ -13,10 +13,11 @@ from typing import Literal
 
 import numpy as np
 
+from recombine.algebra.additive import LARGEST_FIT, AdditiveFit, LeftOut
 from recombine.algebra.groups import Numbers
-from recombine.evaluation.additive import LARGEST, Additive, LeftOut
-from recombine.evaluation.distributions import beta_below, beta_binomial_tails, normal_tail
 from recombine.evaluation.outcomes import Mask, Outcomes
+from recombine.statistics.distributions import beta_below, beta_binomial_tails, normal_tail
+from recombine.statistics.multiplicity import false_discovery
 from recombine.words import count, measure
 
 RATE = 0.05
@@ -46,11 +47,11 @@ class Deviations:
 def deviations(outcomes: Outcomes) -> Deviations:
     """Compare every tested combination with the additive prediction from the other ones."""
     sizes = outcomes.tested.space.sizes
-    if Additive.too_large(sizes):
+    if AdditiveFit.too_large(sizes):
         return _nothing(
             outcomes,
             f"Whether single combinations deviate was not tested: beside its largest factor the table has "
-            f"{count(sum(sizes) - max(sizes))} values, and {LARGEST:,} are the most that are solved.",
+            f"{count(sum(sizes) - max(sizes))} values, and {LARGEST_FIT:,} are the most that are solved.",
         )
     fit = _fit(outcomes, outcomes.rows)
     if len(outcomes) <= fit.rank:
@@ -71,7 +72,7 @@ def deviations(outcomes: Outcomes) -> Deviations:
     return _searched(outcomes, fit, noise)
 
 
-def _searched(outcomes: Outcomes, fit: Additive, noise: "_Noise") -> Deviations:
+def _searched(outcomes: Outcomes, fit: AdditiveFit, noise: "_Noise") -> Deviations:
     """Test, take what deviates out of the fit, and test again: one that deviates must not make its neighbours do so."""
     outside = np.zeros(len(outcomes), dtype=bool)
     found = _tested(outcomes, _balanced(outcomes, fit, noise, outside), noise)
@@ -86,11 +87,11 @@ def _searched(outcomes: Outcomes, fit: Additive, noise: "_Noise") -> Deviations:
     return found
 
 
-def _fit(outcomes: Outcomes, weights: Numbers) -> Additive:
-    return Additive.of(outcomes.tested.codes, outcomes.tested.space.sizes, weights=weights)
+def _fit(outcomes: Outcomes, weights: Numbers) -> AdditiveFit:
+    return AdditiveFit.of(outcomes.tested.codes, outcomes.tested.space.sizes, weights=weights)
 
 
-def _balanced(outcomes: Outcomes, fit: Additive, noise: "_Noise", outside: Mask) -> Additive:
+def _balanced(outcomes: Outcomes, fit: AdditiveFit, noise: "_Noise", outside: Mask) -> AdditiveFit:
     """The same fit with weights that allow for combinations being apart: many rows of one do not outvote the others.
 
     Where they are no further apart than their rows' luck, weights are the rows.
@@ -121,7 +122,7 @@ def _strongest(outcomes: Outcomes, found: Deviations, outside: Mask) -> Mask:
     return np.asarray(chosen)
 
 
-def _tested(outcomes: Outcomes, fit: Additive, noise: "_Noise") -> Deviations:
+def _tested(outcomes: Outcomes, fit: AdditiveFit, noise: "_Noise") -> Deviations:
     left = fit.left_out(outcomes.mean, noise.at(fit.fitted(outcomes.mean)) / outcomes.rows)
     p = _p_values(outcomes, left, noise)
     q = false_discovery(p)
@@ -221,20 +222,6 @@ def _loss_p(score: Numbers, value: Numbers, own: Numbers, spread: Numbers, least
     others = np.clip(2 * level**2 / np.maximum(spread, 1e-300), 1e-3, 1e7)
     below = beta_below(mine * score / (mine * score + others * level), mine / 2, others / 2)
     return np.asarray(2 * np.minimum(below, 1 - below))
-
-
-def false_discovery(p: Numbers) -> Numbers:
-    """Benjamini and Hochberg's q-values; NaN stays NaN and takes no part.
-
-    >>> false_discovery(np.array([0.01, 0.04, np.nan, 0.03])).round(3).tolist()
-    [0.03, 0.04, nan, 0.04]
-    """
-    q = np.full(len(p), np.nan)
-    known = np.flatnonzero(np.isfinite(p))
-    order = known[np.argsort(p[known], kind="stable")]
-    scaled = p[order] * len(order) / np.arange(1, len(order) + 1)
-    q[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
-    return q
 
 
 def _sentence(testable: int, found: int, outcomes: Outcomes, error: Numbers) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recombine.algebra.additive import AdditiveDesign, LeverageUpdates, inverse_on_range
 from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.auditing.determinacy import Determinacy, determinacy
 from recombine.auditing.leverage import WEAK
@@ -26,85 +27,30 @@ LISTED = 3 * 10**5
 DEFAULT_BUDGET = 50.0
 _DRAWN = 20_000
 _LARGEST_INVERSE = 3_000
-_WORST_CONDITION = 1e11
+_WORST_CONDITION = 1e11  # of 16 digits five are left, and a rank-one update loses a little more each time
 _TRIED = 12
 _NOISE = 1e-9  # what lies below is the arithmetic's
 
 
-@dataclass(eq=False)
-class Firmness:
-    """Leverages of some combinations, kept up to date while rows are added. Legend: v values, m combinations."""
-
-    codes: Codes
-    _rows: Ints  # (m, factors) positions among all values
-    _inverse: Numbers  # (v, v)
-    leverage: Numbers  # (m,)
-
-    @classmethod
-    def of(cls, support: Support, found: Determinacy, codes: Codes) -> "Firmness":
-        """Invert once; the combinations must be determined."""
-        offsets = np.concatenate([[0], np.cumsum(support.space.sizes)])
-        total = int(offsets[-1])
-        if total > _LARGEST_INVERSE:
-            raise TableError(
-                f"the factors have {total:,} values together",
-                why=f"every leverage is kept up to date in one matrix of all values, {_LARGEST_INVERSE:,} at most",
-                instead="group rare values, plan for fewer factors, or take goal='determined'",
-            )
-        inverse = _inverse(support.codes.astype(np.int64) + offsets[:-1], total, found)
-        made = cls(codes, codes.astype(np.int64) + offsets[:-1], inverse, np.zeros(0))
-        made.leverage = np.concatenate(
-            [
-                made._inverse[part[:, :, None], part[:, None, :]].sum(axis=(1, 2))
-                for part in np.array_split(made._rows, max(1, len(codes) // 2**16))
-            ]
+def leverage_updates(support: Support, found: Determinacy, codes: Codes) -> LeverageUpdates:
+    """Leverages of determined combinations that rows can be added to, from one inverse over all values."""
+    seen = AdditiveDesign(support.codes, support.space.sizes)
+    if seen.width > _LARGEST_INVERSE:
+        raise TableError(
+            f"the factors have {seen.width:,} values together",
+            why=f"every leverage is kept up to date in one matrix of all values, {_LARGEST_INVERSE:,} at most",
+            instead="group rare values, plan for fewer factors, or take goal='determined'",
         )
-        return made
-
-    def between(self, line: int) -> Numbers:
-        """For every combination, how much its answer shares with that of one of them."""
-        return np.asarray(self._pull(line)[self._rows].sum(axis=1))
-
-    def after(self, line: int) -> Numbers:
-        """Every leverage once that one is collected."""
-        return np.asarray(self.leverage - self.between(line) ** 2 / (1 + self.leverage[line]))
-
-    def add(self, line: int) -> None:
-        """Collect it."""
-        pull = self._pull(line)
-        self.leverage, scale = self.after(line), 1 + self.leverage[line]
-        self._inverse -= np.outer(pull, pull / scale)
-
-    def _pull(self, line: int) -> Numbers:
-        return np.asarray(self._inverse[:, self._rows[line]].sum(axis=1))
-
-
-def _inverse(rows: Ints, total: int, found: Determinacy) -> Numbers:
-    """An inverse of A'A on what is determined; any choice on the rest gives the same leverages there."""
-    gram = np.zeros((total, total))
-    for one in rows.T:
-        for other in rows.T:
-            np.add.at(gram, (one, other), 1.0)
-    if found.deficit:
-        values, vectors = np.linalg.eigh(gram)
-        kept = values > values[-1] / _WORST_CONDITION
-        if int(kept.sum()) != found.rank:  # what rounding would cut off is determined, if hardly
-            raise _uneven()
-        return np.asarray((vectors[:, kept] / values[kept]) @ vectors[:, kept].T)
-    # the open directions shift one factor against another within an island, and the values never seen: close them
-    islands = np.concatenate(found.islands)
-    factor = np.repeat(np.arange(len(found.islands)), [len(island) for island in found.islands])
-    shifts = []
-    for island in range(found.island_count):
-        first = (islands == island) & (factor == 0)
-        shifts += [((islands == island) & (factor == k)) * 1.0 - first for k in range(1, len(found.islands))]
-    closed = np.stack(shifts, axis=1)
-    gram += closed @ closed.T * (np.trace(gram) / total**2 + 1e-3)
-    gram[np.diag_indices(total)] += islands < 0
-    inverse = np.asarray(np.linalg.inv(gram))
-    if not np.abs(gram).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max() <= _WORST_CONDITION:
+    islands, factors = np.concatenate(found.islands), len(found.islands)
+    factor = np.repeat(np.arange(factors), [len(island) for island in found.islands])
+    # a constant may be added to one factor and taken from the first: Σ (e_k - e_0)(e_k - e_0)' over the factors k
+    shifts = np.eye(factors)
+    shifts[0], shifts[:, 0] = -1.0, -1.0
+    shifts[0, 0] = factors - 1
+    inverse = inverse_on_range(seen.gram(), islands, factor, shifts, rank=found.rank if found.deficit else None)
+    if not inverse.condition <= _WORST_CONDITION:
         raise _uneven()
-    return inverse
+    return LeverageUpdates.of(seen, codes, inverse.matrix)
 
 
 def _uneven() -> TableError:
@@ -127,7 +73,7 @@ def firmness(
     asked = asked[found.determined(asked)]
     spent = float(first.prices.sum())
     left = max((DEFAULT_BUDGET if budget is None else budget) - spent, 0.0)
-    firm = Firmness.of(support, found, asked) if len(asked) else None
+    firm = leverage_updates(support, found, asked) if len(asked) else None
     start = float(firm.leverage.max()) if firm else None
     lines = _Lines()
     if firm and (first.reached or first.blocked is not None or pool is not None):
@@ -152,7 +98,7 @@ def _in_pool(collectable: Collectable, asked: Codes, pool: Codes) -> Numbers:
     return np.where(there >= 0, collectable.price(asked), np.inf)
 
 
-def _greedy(firm: Firmness, prices: Numbers, left: float, *, stop: bool, tell: Steps) -> _Lines:
+def _greedy(firm: LeverageUpdates, prices: Numbers, left: float, *, stop: bool, tell: Steps) -> _Lines:
     open_ = np.ones(len(prices), dtype=bool)
     rows: list[tuple[int, float, float, float]] = []
     budget = max(left, 1e-9)
@@ -177,7 +123,7 @@ def _greedy(firm: Firmness, prices: Numbers, left: float, *, stop: bool, tell: S
     return _Lines(chosen, paid, worsts, means, share)
 
 
-def _best(firm: Firmness, prices: Numbers, open_: Flags, usable: Flags) -> int | None:
+def _best(firm: LeverageUpdates, prices: Numbers, open_: Flags, usable: Flags) -> int | None:
     """Of the worst ones, and of those that help the very worst, the one that lowers the worst most for its price."""
     if not usable.any():
         return None

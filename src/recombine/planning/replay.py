@@ -17,11 +17,13 @@ from recombine.planning.costs import Costs
 from recombine.planning.coverage import Conjunctions
 from recombine.planning.covering import ORDERS
 from recombine.planning.determined import determined
-from recombine.planning.firmness import LISTED, Firmness, firmness
+from recombine.planning.firmness import LISTED, firmness, leverage_updates
 from recombine.planning.information import Belief, information
 from recombine.planning.loose import Loose
 from recombine.planning.rows import most_first
 from recombine.planning.unseen import unseen
+from recombine.statistics.intervals import prediction_interval
+from recombine.statistics.resampling import IntervalSettings
 from recombine.tables.engine import Steps, silent
 from recombine.tables.support import Support
 from recombine.theory.answers import answers
@@ -41,8 +43,9 @@ _SHARE = {"determined": 0.1, "pairs": 0.1, "triples": 0.1, "leverage": 0.1, "var
 class Replay:
     """The plan's order beside random ones, after each number of combinations collected.
 
-    `random`, `low` and `high` are the mean and the range that 95 % of the random orders lie in. `area` is by how much
-    the plan's order was better on average along the curve (negative: worse), with the same range over random orders.
+    `random`, `low` and `high` are the mean and the range in which the next random order lies with 95 %. `area` is by
+    how much the plan's order was better on average along the curve (negative: worse), with the same range over random
+    orders.
     """
 
     measure: str
@@ -206,7 +209,7 @@ class _Replayer:
         pool = past.support.codes[past.pool]
         asked = np.concatenate([pool, rest[found.determined(rest)]])
         asked = asked[np.sort(np.unique(asked, axis=0, return_index=True)[1])]  # the pool first, each once
-        firm = Firmness.of(first, found, asked)
+        firm = leverage_updates(first, found, asked)
         open_ = np.ones(len(asked), dtype=bool)
         worst, before = [], 0
         for collected in grid:
@@ -264,8 +267,9 @@ def _summary(
 ) -> Replay:
     sign = 1 if replayed.higher else -1
     areas = sign * (planned - draws).mean(axis=1)
-    low, high = np.quantile(draws, [0.025, 0.975], axis=0)
-    area_low, area, area_high = float(np.quantile(areas, 0.025)), float(areas.mean()), float(np.quantile(areas, 0.975))
+    settings = IntervalSettings(draws=DRAWS)
+    low, high = prediction_interval(draws, settings, least=0.0, most=1.0 if replayed.higher else np.inf)
+    area, (area_low, area_high) = float(areas.mean()), map(float, prediction_interval(areas, settings))
     middle = len(grid) // 2
     name = replayed.name(past)
     verdict = (

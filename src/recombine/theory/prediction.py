@@ -139,7 +139,9 @@ class Prediction(Result):
 
     def checked_record(self) -> Record:
         """The record without what is drawn, which is fitted again only when it is asked for."""
-        return Record("prediction", self._described(), stored.tables(self.support) | {"table": self.table}, self.provenance)
+        return Record(
+            "prediction", self._described(), stored.tables(self.support) | {"table": self.table}, self.provenance
+        )
 
     def _data(self) -> dict[str, Any]:
         return self._described() | {"grid": self.cube.describe(self.learner)}

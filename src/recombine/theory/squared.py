@@ -14,7 +14,7 @@ from recombine.errors import SettingError, TableError
 from recombine.tables.support import Support
 from recombine.theory import solver
 from recombine.theory.design import Design
-from recombine.theory.elimination import Elimination, eliminable
+from recombine.theory.elimination import TwoFactors, eliminable
 from recombine.theory.kernel import kernel
 from recombine.theory.solver import Penalty
 
@@ -106,7 +106,7 @@ def _by_matrix(support: Support, weights: Weights, penalty: Penalty, answers: Nu
 
 
 def _by_elimination(support: Support, weights: Weights, penalty: Penalty, answers: Numbers) -> Duals:
-    solved, residual = Elimination(support, weights, penalty).solve(answers)
+    solved, residual = TwoFactors(support, weights, penalty).solve(answers)
     return Duals(solved, np.zeros(answers.shape[1]), residual, 1)
 
 

@@ -14,7 +14,7 @@ from recombine.grades import Grade
 from recombine.records import Provenance, Record
 from recombine.results import Result
 from recombine.splits.assignment import TRAIN
-from recombine.splits.promise import Invariant
+from recombine.splits.invariants import Invariant
 from recombine.tables.space import MISSING, text
 
 
