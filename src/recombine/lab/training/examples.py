@@ -1,6 +1,6 @@
 """The batch of any step, from nothing but the seed and the step: a run can be taken up anywhere.
 
-Letters: S runs that are trained as one, n examples of a run, B examples a step.
+Letters: S runs that are trained as one, n examples of a run, B examples a step, C distinct combinations, K factors.
 """
 
 from abc import ABC, abstractmethod
@@ -9,15 +9,16 @@ from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from recombine.errors import SettingError
 from recombine.lab.tasks.exposure import Source
 from recombine.lab.tasks.task import Batch, Codes, Part, Task
-from recombine.lab.training.cells import count_cells
 from recombine.lab.training.recipe import Recipe
 from recombine.seeds import derived
+from recombine.tables.space import Space
 
 _CHUNK = 4096
 _MOST_NUMBERS = 2**22  # of a round of fresh examples
@@ -25,6 +26,7 @@ _MOST_STEPS = 64  # that one round serves
 _MOST_PICKED = 16  # steps whose batches are picked at once
 _MOST_PICKED_NUMBERS = 2**17  # of them
 _MOST_COUNTED = 20_000  # fresh examples that the support is counted from
+_LARGEST = 2**62
 
 
 def rendered(task: Task, latents: Tensor, *, seed: int, part: Part) -> Batch:
@@ -243,3 +245,45 @@ def feed_of(examples: Sequence[Examples], *, stacked: bool) -> Feed:
     if fixed:
         return FixedFeed(fixed, stacked=stacked)
     return FreshFeed([one for one in examples if isinstance(one, Fresh)], stacked)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The distinct combinations of some examples (C, K), and the place of each example among them (n,).
+
+    >>> space = Space.of({"a": ["x", "y"], "b": ["x", "y"]})
+    >>> cells = Cells.of(space, np.array([[1, 0], [0, 1], [1, 0]]))
+    >>> cells.codes.tolist(), cells.place.tolist(), cells.counts.tolist()
+    ([[0, 1], [1, 0]], [1, 0, 1], [1, 2])
+    """
+
+    codes: Codes
+    place: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, space: Space, codes: Codes) -> "Cells":
+        """The combinations among codes (n, K), in order; -1 stands for a factor that is left out."""
+        sizes = tuple(size + 1 for size in space.sizes)
+        if space.product < _LARGEST and np.prod([float(size) for size in sizes]) < _LARGEST:
+            # One number a combination sorts much faster than rows do.
+            numbers = np.ravel_multi_index(tuple((codes + 1).T), sizes)
+            distinct, place = np.unique(numbers, return_inverse=True)
+            found = np.stack(np.unravel_index(distinct, sizes), axis=1) - 1
+        else:
+            found, place = np.unique(codes, axis=0, return_inverse=True)
+        return cls(found.astype(np.int64), place.astype(np.int64).reshape(-1))
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """How many examples each combination has."""
+        return np.bincount(self.place, minlength=len(self.codes)).astype(np.int64)
+
+    def means(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """The mean of each combination's examples."""
+        return np.bincount(self.place, weights=values, minlength=len(self.codes)) / np.maximum(self.counts, 1)
+
+
+def count_cells(space: Space, codes: Codes) -> tuple[Codes, Codes]:
+    """The distinct combinations and how often each occurs."""
+    cells = Cells.of(space, codes)
+    return cells.codes, cells.counts
