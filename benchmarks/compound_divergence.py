@@ -29,9 +29,8 @@ import pyarrow.parquet as pq
 
 import measure
 import recombine
-from recombine.splits.divergences.ledger import TEST, TRAIN
 from recombine.splits.divergences.measure import ATOMS_ALPHA, COMPOUNDS_ALPHA, Parts, compared, parts
-from recombine.splits.divergences.search import Wanted, search
+from recombine.splits.divergences.search import TEST, TRAIN, Wanted, search
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 from tables import data_folder
@@ -170,7 +169,7 @@ def large(combinations: int, factors: int, values: int) -> Callable[[], tuple[fl
     space = recombine.Space(tuple(recombine.Factor(f"factor {k}", tuple(range(values))) for k in range(factors)))
     counts = np.ceil(3 * rng.pareto(1.5, len(codes)) + 0.01)
     support = recombine.Support(space, np.asfortranarray(codes), counts, rows=int(counts.sum()))
-    splitter = recombine.CompoundDivergence(factors=list(space.names), share=0.1)
+    splitter = recombine.CompoundDivergence(factors=list(space.names), test_size=0.1)
 
     def work() -> tuple[float, float]:
         sides = splitter.assignment(support)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from measure import options, table, write
-from recombine.evaluation.intervals import Sure, difference_interval, gap_interval, interval
-from recombine.evaluation.statistic import difference, mean
+from recombine.statistics.intervals import difference_interval, gap_interval, interval
+from recombine.statistics.resampling import IntervalSettings, difference, mean
 
 ROWS = 20
 SKEW = 1.2  # of the combinations' share of right answers, in logits
@@ -92,14 +92,14 @@ def simulate(name: str, unseen_count: int, repeats: int, truth: dict[str, float]
     for repeat in range(repeats):
         rng = np.random.default_rng([repeat, unseen_count, len(name)])
         seen, unseen = make(rng, 2 * unseen_count, levels[0]), make(rng, unseen_count, levels[1])
-        sure = Sure(draws=1_000, seed=repeat)
+        settings = IntervalSettings(draws=1_000, seed=repeat)
         share = name == "accuracy"
         scores = [mean(one.rows, one.own) for one in (seen, unseen)]
         apart = difference(unseen.rows, unseen.own, unseen.other)
         ours = {
-            "score": interval(scores[1], sure, "unseen", share=share),
-            "gap": gap_interval(*scores, sure, "gap", share=share),
-            "difference": difference_interval(apart, sure, "difference", share=share),
+            "score": interval(scores[1], settings, "unseen", share=share),
+            "gap": gap_interval(*scores, settings, "gap", share=share),
+            "difference": difference_interval(apart, settings, "difference", share=share),
         }
         by_rows = {"score": row_bootstrap(rng, unseen.own_rows), "difference": row_bootstrap(rng, unseen.apart_rows)}
         by_rows["gap"] = row_bootstrap(rng, seen.own_rows) - by_rows["score"]

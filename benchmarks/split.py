@@ -44,7 +44,7 @@ def recombine(glob: str, folder: str) -> Callable[[], int]:
     """Ours."""
     import recombine as library
 
-    splitter = library.HoldOutCombinations(list(FACTORS), share=0.2, guarantee="values")
+    splitter = library.HoldOutCombinations(list(FACTORS), test_size=0.2, guarantee="values")
     library.read({"a": ["x", "y"], "b": ["x", "y"]}, factors=["a", "b"])
 
     def work() -> int:
@@ -63,7 +63,7 @@ def check(folder: str) -> dict[str, int]:
     written = manifest.read(f"{folder}/split.split.json")
     counts = f"SELECT split, count(*) FROM '{folder}/split.parquet' GROUP BY split"
     found = dict(duckdb.sql(counts).fetchall())
-    promised = {side["name"]: side["rows"] for side in written.content["sides"]}
+    promised = {side.name: side.rows for side in written.sides}
     assert found == promised, f"the table holds {found}, the manifest says {promised}"
     assert not manifest.difference(written), manifest.difference(written)
     names = ", ".join(FACTORS)

@@ -32,8 +32,7 @@ from recombine.lab.tasks.sprites.compositions import COMPOSITIONS
 from recombine.lab.tasks.sprites.supports import DiagonalBand, Orthogonal, Random
 from recombine.lab.tasks.sprites.task import Sprites
 from recombine.lab.tasks.toy import Toy
-from recombine.splits.corner import Corner
-from recombine.splits.donut import Donut
+from recombine.splits.geometric import Corner, Donut
 
 SHEETS = Path(__file__).parent / "sheets"
 GAP, MARGIN, LABEL = 8, 24, 230

@@ -54,7 +54,7 @@ def pair(folder: Path, word: str, *, force: bool) -> None:
 
 def split(folder: Path, word: str, *, force: bool, name: str = "table.csv") -> None:
     rows = {"word": [word] * 12, "a": list("xxyyzz") * 2, "b": list("12") * 6, "n": list(range(12))}
-    splitter = HoldOutCombinations(["a", "b"], share=0.2, seed=len(word))
+    splitter = HoldOutCombinations(["a", "b"], test_size=0.2, random_state=len(word))
     write_split(rows, splitter=splitter, out=folder / name, force=force, command=word)
 
 

@@ -78,7 +78,7 @@ def a_lint(folder: Path) -> Any:
 
 
 def a_split(folder: Path) -> Any:
-    splitter = recombine.HoldOutCombinations(FACTORS, share=0.25)
+    splitter = recombine.HoldOutCombinations(FACTORS, test_size=0.25)
     return recombine.write_split(table(CELLS), splitter=splitter, out=folder / "held.csv", column="side")
 
 
@@ -271,7 +271,7 @@ def test_a_manifest_names_a_table_beside_it(copied: Path, file: str) -> None:
 
 
 def test_a_split_is_not_written_where_its_manifest_could_not_name_it(tmp_path: Path) -> None:
-    splitter = recombine.HoldOutCombinations(FACTORS, share=0.25)
+    splitter = recombine.HoldOutCombinations(FACTORS, test_size=0.25)
     with pytest.raises(SettingError, match="hidden"):
         recombine.write_split(table(CELLS), splitter=splitter, out=tmp_path / ".held.csv", column="side")
     assert list(tmp_path.iterdir()) == []

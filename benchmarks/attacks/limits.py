@@ -55,7 +55,7 @@ def _sweep(text: str) -> Callable[[Path], None]:
 
 _GRID = """
 tasks: {name: addition, values: 3}
-splits: {name: hold_out_combinations, share: 0.3}
+splits: {name: hold_out_combinations, test_size: 0.3}
 models: {name: mlp, hidden: [4]}
 recipes: {steps: 2}
 store: runs

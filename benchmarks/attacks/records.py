@@ -42,7 +42,7 @@ def originals() -> Originals:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     table = {name: values[:6] for name, values in _TABLE.items()}
     support = recombine.read(table, factors=_FACTORS, target="label")
-    splitter = recombine.HoldOutCombinations(_FACTORS, share=0.3)
+    splitter = recombine.HoldOutCombinations(_FACTORS, test_size=0.3)
     split = recombine.write_split({n: _TABLE[n] for n in _FACTORS}, splitter=splitter, out=folder / "held.csv")
     results = {
         "audit": recombine.audit(support),

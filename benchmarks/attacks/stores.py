@@ -21,7 +21,7 @@ _ESCAPES = (
 )  # fmt: skip
 _SWEEP = """
 tasks: {name: addition, values: 3}
-splits: {name: hold_out_combinations, share: 0.3}
+splits: {name: hold_out_combinations, test_size: 0.3}
 models: {name: mlp, hidden: [4]}
 recipes: {steps: 2, samples: 9, test_samples: 9, batch: 9, evaluations: 1, together: never}
 seeds: 3

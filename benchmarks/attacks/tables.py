@@ -280,10 +280,10 @@ def _split(case: Case, drawn: Drawn) -> None:
     kfold = rng.random() < 0.4
     try:
         if kfold:
-            splitter = recombine.CombinationKFold(list(drawn.factors), n_splits=folds, seed=case.number)
+            splitter = recombine.CombinationKFold(list(drawn.factors), n_splits=folds, random_state=case.number)
         else:
             splitter = recombine.HoldOutCombinations(
-                list(drawn.factors), share=share, guarantee=guarantee, seed=case.number
+                list(drawn.factors), test_size=share, guarantee=guarantee, random_state=case.number
             )
         sides = [(set(train.tolist()), set(test.tolist())) for train, test in splitter.split(table)]
     except recombine.RecombineError:

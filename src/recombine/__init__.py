@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from recombine.report.plan_page import plan_page as plan_page
     from recombine.report.prediction_page import prediction_page as prediction_page
     from recombine.splits.checker import check_split as check_split
+    from recombine.splits.combinations import CombinationKFold as CombinationKFold
     from recombine.splits.combinations import HoldOutCombinations as HoldOutCombinations
+    from recombine.splits.combinations import train_test_split as train_test_split
     from recombine.splits.conjunctions import HoldOutConjunctions as HoldOutConjunctions
-    from recombine.splits.contracts.contract import Contract as Contract
-    from recombine.splits.corner import Corner as Corner
-    from recombine.splits.diagonal import Diagonal as Diagonal
+    from recombine.splits.contract import Contract as Contract
     from recombine.splits.divergences.compound_divergence import CompoundDivergence as CompoundDivergence
     from recombine.splits.divergences.measure import compound_divergence as compound_divergence
-    from recombine.splits.donut import Donut as Donut
-    from recombine.splits.folds import CombinationKFold as CombinationKFold
+    from recombine.splits.geometric import Corner as Corner
+    from recombine.splits.geometric import Diagonal as Diagonal
+    from recombine.splits.geometric import Donut as Donut
+    from recombine.splits.geometric import OrthogonalPlanes as OrthogonalPlanes
     from recombine.splits.linting.lint import lint as lint
     from recombine.splits.linting.linted import Lint as Lint
-    from recombine.splits.planes import OrthogonalPlanes as OrthogonalPlanes
-    from recombine.splits.train_test import train_test_split as train_test_split
     from recombine.splits.writing.split import Split as Split
     from recombine.splits.writing.write import write_split as write_split
     from recombine.tables.read import read as read
@@ -51,18 +51,18 @@ if TYPE_CHECKING:
 _HOME = {
     "Audit": "recombine.auditing.audit",
     "Backtest": "recombine.theory.backtest",
-    "CombinationKFold": "recombine.splits.folds",
+    "CombinationKFold": "recombine.splits.combinations",
     "CompoundDivergence": "recombine.splits.divergences.compound_divergence",
-    "Contract": "recombine.splits.contracts.contract",
-    "Corner": "recombine.splits.corner",
-    "Diagonal": "recombine.splits.diagonal",
-    "Donut": "recombine.splits.donut",
+    "Contract": "recombine.splits.contract",
+    "Corner": "recombine.splits.geometric",
+    "Diagonal": "recombine.splits.geometric",
+    "Donut": "recombine.splits.geometric",
     "Evaluation": "recombine.evaluation.evaluation",
     "Factor": "recombine.tables.space",
     "HoldOutCombinations": "recombine.splits.combinations",
     "HoldOutConjunctions": "recombine.splits.conjunctions",
     "Lint": "recombine.splits.linting.linted",
-    "OrthogonalPlanes": "recombine.splits.planes",
+    "OrthogonalPlanes": "recombine.splits.geometric",
     "Plan": "recombine.planning.plan",
     "Prediction": "recombine.theory.prediction",
     "RecombineError": "recombine.errors",
@@ -83,7 +83,7 @@ _HOME = {
     "predict": "recombine.theory.prediction",
     "prediction_page": "recombine.report.prediction_page",
     "read": "recombine.tables.read",
-    "train_test_split": "recombine.splits.train_test",
+    "train_test_split": "recombine.splits.combinations",
     "write_split": "recombine.splits.writing.write",
 }
 

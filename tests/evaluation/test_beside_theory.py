@@ -5,15 +5,13 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 import recombine
 from recombine.decoding import revive
 from recombine.errors import SettingError
 from recombine.evaluation.causes import beside_theory as module
-from recombine.evaluation.causes.beside_theory import BesideTheory, beside, spearman
+from recombine.evaluation.causes.beside_theory import BesideTheory, beside
 from tests.evaluation.test_additivity import number_outcomes
 from tests.evaluation.test_anatomy import label_outcomes
 from tests.twins import every, labels, numbers
@@ -190,41 +188,3 @@ def test_what_rounding_alone_tells_apart_is_a_tie():
     found = beside(label_outcomes(training, cells[left], truth, said), recombine.predict(training))
     assert found.rank.value is None
     assert len({x for x, _, _ in found.points}) > 1  # apart by rounding
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=40))
-def test_ranks_equal_scipys(pairs):
-    x, y = np.array(pairs, dtype=float).T
-    found = spearman(x, y, draws=10)
-    expected = spearmanr(x, y).statistic if np.ptp(x) and np.ptp(y) else np.nan
-    assert found.value == (None if np.isnan(expected) else pytest.approx(expected, abs=1e-9))
-
-
-def test_a_resample_is_a_weight():
-    """Ranks by weights equal those of the repeated pairs."""
-    chance = np.random.default_rng(0)
-    x, y = chance.integers(0, 6, (2, 30)).astype(float)
-    times = np.bincount(chance.integers(0, 30, 30), minlength=30)
-    first, second = (np.unique(values, return_inverse=True)[1] for values in (x, y))
-    repeated = spearmanr(np.repeat(x, times), np.repeat(y, times)).statistic
-    assert module._correlation(first, second, times.astype(float)) == pytest.approx(repeated, abs=1e-12)
-
-
-def test_intervals_cover():
-    """Pairs with a known rank correlation: 95 % intervals hold it in nearly that share of the draws."""
-    rho = 0.5
-    true = 6 / np.pi * np.arcsin(rho / 2)
-    chance = np.random.default_rng(0)
-    inside = 0
-    for draw in range(200):
-        x = chance.normal(size=60)
-        y = rho * x + np.sqrt(1 - rho**2) * chance.normal(size=60)
-        found = spearman(x, y, draws=200, seed=draw)
-        inside += found.low <= true <= found.high
-    assert 0.89 <= inside / 200 <= 0.99
-
-
-def test_few_pairs_get_no_interval():
-    found = spearman(np.arange(4.0), np.arange(4.0))
-    assert (found.value, found.low, found.high) == (1.0, None, None)

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recombine.algebra.additive import AdditiveFit
-from recombine.evaluation.deviations import deviations, false_discovery
+from recombine.evaluation.deviations import deviations
 from recombine.evaluation.outcomes import Score
+from recombine.statistics.multiplicity import false_discovery
 from tests.evaluation import twins
 from tests.twins import every
 

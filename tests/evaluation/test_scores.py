@@ -13,10 +13,10 @@ from sklearn.metrics import accuracy_score, log_loss, mean_squared_error, r2_sco
 import recombine
 from recombine.errors import SettingError
 from recombine.evaluation.evaluation import Evaluation, evaluate
-from recombine.evaluation.intervals import Sure
 from recombine.evaluation.outcomes import Score
 from recombine.evaluation.shrinkage import shrunk
 from recombine.records import Record
+from recombine.statistics.resampling import IntervalSettings
 from tests.evaluation import twins
 
 FACTORS = ["colour", "shape"]
@@ -137,7 +137,7 @@ def test_adversarial_three_unlucky_rows_are_not_the_worst():
     rows = [3.0, 200, *[100.0] * 10]
     right = [0.0, 60, *[90.0 - v for v in range(10)]]
     outcomes = twins.outcomes(codes, rows, right, sizes=(12, 2))
-    pulled = shrunk(outcomes, Sure())
+    pulled = shrunk(outcomes, IntervalSettings())
     assert outcomes.mean[0] < outcomes.mean[1]
     assert pulled.score[0] > pulled.score[1]
     assert pulled.low[0] < pulled.low[1] or pulled.high[0] > pulled.high[1]
@@ -147,7 +147,7 @@ def test_adversarial_three_unlucky_rows_are_not_the_worst():
 def test_adversarial_one_row_is_never_certain(right):
     """All rows of each combination agree, so the moments alone would take one row for the whole truth."""
     rows = [13.0, 6, 1, 3, 20]
-    pulled = shrunk(twins.outcomes([[v, 0] for v in range(5)], rows, right, sizes=(5, 2)), Sure())
+    pulled = shrunk(twins.outcomes([[v, 0] for v in range(5)], rows, right, sizes=(5, 2)), IntervalSettings())
     assert ((pulled.low < pulled.score) & (pulled.score < pulled.high)).all()
     assert (pulled.high - pulled.low > 0.01).all()
     if len(set(np.array(right) / rows)) > 1:
@@ -163,7 +163,7 @@ def test_shrinkage_lowers_the_error():
     right = rng.binomial(rows, truth)
     codes = np.array([[v // 20, v % 20] for v in range(400)])
     outcomes = twins.outcomes(codes, rows, right)
-    pulled = shrunk(outcomes, Sure())
+    pulled = shrunk(outcomes, IntervalSettings())
     assert np.mean((pulled.score - truth) ** 2) < 0.5 * np.mean((outcomes.mean - truth) ** 2)
     assert 0.92 < np.mean((pulled.low <= truth) & (truth <= pulled.high)) < 0.98
 
@@ -176,7 +176,7 @@ def test_shrinkage_of_numbers_keeps_its_promise():
     scores = truth[ids] + 2 * rng.normal(size=len(ids))
     sums = [np.bincount(ids, weights=power) for power in (scores, scores**2)]
     codes = np.array([[v // 20, v % 20] for v in range(300)])
-    pulled = shrunk(twins.outcomes(codes, rows, *sums, score=Score("mine", "higher")), Sure())
+    pulled = shrunk(twins.outcomes(codes, rows, *sums, score=Score("mine", "higher")), IntervalSettings())
     assert np.mean((pulled.score - truth) ** 2) < 0.6 * np.mean((sums[0] / rows - truth) ** 2)
     assert 0.92 < np.mean((pulled.low <= truth) & (truth <= pulled.high)) < 0.99
 

@@ -32,7 +32,7 @@ NAMES = ("sides", "disjoint", "covering", "combinations", "values", "determined"
 
 
 def checked(train: Any, test: Any, promise: Promise = EVERYTHING) -> Any:
-    return check_split(GRID, train, test, factors=FACTORS, strata="label", promise=promise)
+    return check_split(GRID, train, test, factors=FACTORS, stratify="label", promise=promise)
 
 
 def test_a_sound_split_keeps_every_promise() -> None:
@@ -98,7 +98,7 @@ class Careless(Splitter):
 
     choose: Callable[[Support], Assignment]
     promised: Promise
-    strata: str | None = None
+    stratify: str | None = None
 
     def check_settings(self) -> None:
         pass
@@ -158,7 +158,7 @@ CARELESS = {
 def test_a_broken_splitter_is_caught(name: str) -> None:
     choose, promised = CARELESS[name]
     table = GRID | {"label": ["no"] * 9 + ["yes"] * 9} if name != "strata" else GRID | {"label": ["no", *["yes"] * 17]}
-    splitter = Careless(FACTORS, choose=choose, promised=promised, strata="label")
+    splitter = Careless(FACTORS, choose=choose, promised=promised, stratify="label")
     support = splitter.rows(table).support
     sides = splitter.assign(support, 0)
     lines = check_split(support, sides.train, sides.test, promise=_with(promised, sides))

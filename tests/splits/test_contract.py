@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from recombine import Contract
 from recombine.errors import SettingError
-from recombine.splits.contracts.program import _run
+from recombine.splits.program import _run
 from tests.splits import twins
 
 AB = ["a", "b"]
@@ -50,8 +50,8 @@ def test_a_contract_is_kept_iff_brute_force_finds_a_way(case: Any) -> None:
         absent=[{factors[k]: value for k, value in one} for one in asked["absent"]],
         number=asked["number"],
         least=asked["least"],
-        share=asked["share"],
-        strata=None if asked["tolerance"] is None else "label",
+        test_size=asked["share"],
+        stratify=None if asked["tolerance"] is None else "label",
         class_tolerance=asked["tolerance"] or 0.05,
     )
     possible = twins.contracts(
@@ -84,13 +84,13 @@ GRID = {(a, b): 10 for a in ("red", "green", "blue") for b in ("disc", "bar", "s
 
 def test_what_is_named_is_wholly_absent_and_nothing_else() -> None:
     table = table_of(GRID)
-    _, test = next(Contract(AB, absent=[{"a": "red", "b": "star"}], share=(0.1, 0.2)).split(table))
+    _, test = next(Contract(AB, absent=[{"a": "red", "b": "star"}], test_size=(0.1, 0.2)).split(table))
     assert {(table["a"][i], table["b"][i]) for i in test} == {("red", "star")}
     assert len(test) == 10  # not a part of the cell: all of it
 
 
 def test_named_ones_are_among_those_chosen() -> None:
-    splitter = Contract(AB, absent=[{"a": "red", "b": "star"}], number=2, share=(0.2, 0.25))
+    splitter = Contract(AB, absent=[{"a": "red", "b": "star"}], number=2, test_size=(0.2, 0.25))
     support = splitter.rows(table_of(GRID)).support
     sides = splitter.assignment(support)
     assert {"a": "red", "b": "star"} in sides.absent
@@ -100,7 +100,7 @@ def test_named_ones_are_among_those_chosen() -> None:
 def test_three_factors_of_which_two_are_spoken_of() -> None:
     rows = [(a, b, c) for a in "xyz" for b in "pqr" for c in "mn" for _ in range(5)]
     table = {name: [row[k] for row in rows] for k, name in enumerate("abc")}
-    splitter = Contract(["a", "b", "c"], absent=[{"a": "x", "b": "p"}], least=10, share=(0.1, 0.2))
+    splitter = Contract(["a", "b", "c"], absent=[{"a": "x", "b": "p"}], least=10, test_size=(0.1, 0.2))
     train, test = next(splitter.split(table))
     assert {rows[i][:2] for i in test} == {("x", "p")}
     assert ("x", "p") not in {rows[i][:2] for i in train}
@@ -122,21 +122,21 @@ def test_a_colour_that_would_never_be_trained_on_is_named() -> None:
 
 def test_too_few_rows_of_a_part_name_the_number_that_works() -> None:
     table = table_of(GRID | {("purple", "disc"): 10, ("purple", "bar"): 3})
-    error = refused(Contract(AB, absent=[{"a": "purple", "b": "disc"}], share=(0.05, 0.3)), table)
+    error = refused(Contract(AB, absent=[{"a": "purple", "b": "disc"}], test_size=(0.05, 0.3)), table)
     assert "(a=purple) would keep 3 rows in training, and least=5" in error.why
     assert "write least=3" in error.instead
-    held = Contract(AB, absent=[{"a": "purple", "b": "disc"}], share=(0.05, 0.3), least=3)
+    held = Contract(AB, absent=[{"a": "purple", "b": "disc"}], test_size=(0.05, 0.3), least=3)
     assert len(next(held.split(table))[1]) == 10
 
 
 def test_a_share_that_cannot_be_reached_names_the_nearest() -> None:
     table = table_of(GRID)
-    error = refused(Contract(AB, absent=[{"a": "red", "b": "star"}], share=(0.3, 0.4)), table)
+    error = refused(Contract(AB, absent=[{"a": "red", "b": "star"}], test_size=(0.3, 0.4)), table)
     assert "0.111 of the rows can be held out, less than asked" in error.why
-    assert "write share=(0.111, 0.4)" in error.instead
-    error = refused(Contract(AB, number=3, share=(0.05, 0.15)), table)
+    assert "write test_size=(0.111, 0.4)" in error.instead
+    error = refused(Contract(AB, number=3, test_size=(0.05, 0.15)), table)
     assert "0.333 of the rows must be held out, more than asked" in error.why
-    assert "write share=(0.05, 0.334)" in error.instead
+    assert "write test_size=(0.05, 0.334)" in error.instead
     assert "1 conjunction could be absent, and number=3" in error.why
     assert "write number=1" in error.instead
 
@@ -144,7 +144,7 @@ def test_a_share_that_cannot_be_reached_names_the_nearest() -> None:
 def test_classes_that_cannot_be_kept_are_named_with_a_tolerance_that_works() -> None:
     table = table_of(GRID)
     table["label"] = ["cat" if b == "star" else "dog" for b in table["b"]]
-    settings_: dict[str, Any] = {"absent": [{"a": "red", "b": "star"}], "strata": "label"}
+    settings_: dict[str, Any] = {"absent": [{"a": "red", "b": "star"}], "stratify": "label"}
     error = refused(Contract(AB, **settings_), table)
     assert "would be off by 0.667, and class_tolerance=0.05" in error.why
     assert "write class_tolerance=0.667" in error.instead
@@ -153,12 +153,12 @@ def test_classes_that_cannot_be_kept_are_named_with_a_tolerance_that_works() -> 
 
 def test_demands_that_contradict_each_other_are_told() -> None:
     table = table_of({("red", "disc"): 5, ("red", "bar"): 5, ("blue", "disc"): 5, ("blue", "bar"): 5})
-    error = refused(Contract(AB, number=4, least=50, share=(0.1, 0.2)), table)
+    error = refused(Contract(AB, number=4, least=50, test_size=(0.1, 0.2)), table)
     assert "at least two of them contradict each other" in error.why
 
 
 def test_time_that_is_too_short_is_told() -> None:
-    from recombine.splits.contracts.refusal import undecided  # noqa: PLC0415
+    from recombine.splits.contract import undecided  # noqa: PLC0415
 
     splitter = Contract(AB, number=1, seconds=7)
     demands = splitter._demands(splitter.rows(table_of(GRID)).support, [])
@@ -170,8 +170,8 @@ def test_time_that_is_too_short_is_told() -> None:
     [
         ({}, "neither `absent` nor `number`"),
         ({"number": 0}, "number=0"),
-        ({"number": 1, "share": 0.2}, "share=0.2"),
-        ({"number": 1, "share": (0.0, 0.2)}, "share="),
+        ({"number": 1, "test_size": 0.2}, "test_size=0.2"),
+        ({"number": 1, "test_size": (0.0, 0.2)}, "test_size="),
         ({"number": 1, "least": 0}, "least=0"),
         ({"number": 1, "order": 3}, "order=3"),
         ({"number": 1, "class_tolerance": -1.0}, "class_tolerance=-1.0"),

@@ -16,9 +16,8 @@ import recombine
 from recombine import CompoundDivergence, compound_divergence
 from recombine.errors import ColumnError, SettingError, TableError
 from recombine.splits.checker import Promise, check_split
-from recombine.splits.divergences.ledger import LEFT_OUT, TEST, TRAIN
 from recombine.splits.divergences.measure import divergence, parts
-from recombine.splits.divergences.search import Wanted, _batch, _random_sides, _State
+from recombine.splits.divergences.search import LEFT_OUT, TEST, TRAIN, Wanted, _batch, _random_sides, _State
 from tests.twins import every, support_of
 
 SCAN = ["conj", "verb1", "mode1", "dir1", "rep1", "verb2", "mode2", "dir2", "rep2"]
@@ -260,7 +259,7 @@ def test_running_sums_stay_what_they_are(weighted, leave_out):
 def test_a_side_without_weight_is_no_success():
     """The third factor copies the first in all rows but two: pairs have weight in few combinations."""
     support = support_of([[a, b, a] for a, b in every((3, 3))] + [[0, 0, 1], [0, 1, 2]])
-    splitter = CompoundDivergence(factors=FACTORS, share=0.3, weighted=True, atom_limit=0.3, tries=2, rounds=100)
+    splitter = CompoundDivergence(factors=FACTORS, test_size=0.3, weighted=True, atom_limit=0.3, tries=2, rounds=100)
     sides = splitter.assignment(support)
     found = compound_divergence(support, sides.train, sides.test, weighted=True)
     assert found.compounds is not None
@@ -291,7 +290,7 @@ FACTORS = ["f0", "f1", "f2"]
 
 def test_it_beats_chance_and_keeps_its_promises():
     table = crossed()
-    splitter = CompoundDivergence(factors=FACTORS, share=0.25, atom_limit=0.02, tries=2, rounds=200)
+    splitter = CompoundDivergence(factors=FACTORS, test_size=0.25, atom_limit=0.02, tries=2, rounds=200)
     ((train, test),) = splitter.split(table)
     check_split(table, train, test, factors=FACTORS, promise=Promise(values=True)).raise_for_breach()
     found = compound_divergence(table, train, test, factors=FACTORS)
@@ -316,7 +315,7 @@ def test_rows_left_out_are_told_from_training():
 def test_combinations_with_many_rows_stay_whole():
     rng = np.random.default_rng(0)
     rows = [tuple(map(int, row)) for row in every((5, 5, 4)).repeat(rng.integers(1, 30, size=100), axis=0)]
-    ((train, test),) = CompoundDivergence(factors=FACTORS, share=0.2, tries=1, rounds=300).split(columns(rows))
+    ((train, test),) = CompoundDivergence(factors=FACTORS, test_size=0.2, tries=1, rounds=300).split(columns(rows))
     assert len(train) + len(test) == len(rows)
     assert not {rows[i] for i in train} & {rows[i] for i in test}
     assert len(test) == pytest.approx(0.2 * len(rows), rel=0.1)
@@ -325,7 +324,7 @@ def test_combinations_with_many_rows_stay_whole():
 def test_rows_may_have_weights_that_are_no_whole_numbers():
     table = crossed() | {"w": [0.001 * (1 + place % 3) for place in range(64)]}
     support = recombine.read(table, factors=FACTORS, weight="w")
-    splitter = CompoundDivergence(factors=FACTORS, share=0.25, atom_limit=0.1, tries=1, rounds=150)
+    splitter = CompoundDivergence(factors=FACTORS, test_size=0.25, atom_limit=0.1, tries=1, rounds=150)
     sides = splitter.assignment(support)
     assert support.counts[sides.test].sum() == pytest.approx(0.25 * support.total, rel=0.05)
     assert compound_divergence(support, sides.train, sides.test).atoms <= 0.1
@@ -347,7 +346,7 @@ def test_the_same_seed_gives_the_same_split_and_a_fold_does_not_depend_on_others
     assert tests() == tests()
     assert tests()[0] != tests()[1]
     assert tests(n_splits=3)[:2] == tests()
-    assert tests(seed=1) != tests()
+    assert tests(random_state=1) != tests()
 
 
 def test_permuting_rows_permutes_the_split():
@@ -367,9 +366,9 @@ def test_it_tells_how_far_it_is():
 
 
 def test_its_repr_rebuilds_it():
-    splitter = CompoundDivergence(factors=["a", "b", "c"], share=0.1, orders=[3, 2], weighted=True, seed=4)
+    splitter = CompoundDivergence(factors=["a", "b", "c"], test_size=0.1, orders=[3, 2], weighted=True, random_state=4)
     assert repr(splitter) == (
-        "CompoundDivergence(factors=('a', 'b', 'c'), share=0.1, orders=(2, 3), weighted=True, seed=4)"
+        "CompoundDivergence(factors=('a', 'b', 'c'), test_size=0.1, orders=(2, 3), weighted=True, random_state=4)"
     )
     assert eval(repr(splitter)) == splitter
 
@@ -377,13 +376,12 @@ def test_its_repr_rebuilds_it():
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"share": 0}, "share=0\n"),
-        ({"share": 1}, "share=1\n"),
-        ({"share": True}, "share=True\n"),
+        ({"test_size": 0.0}, "test_size=0.0\n"),
+        ({"test_size": 1.0}, "test_size=1.0\n"),
+        ({"test_size": True}, "test_size=True\n"),
         ({"test_size": 0}, "a whole number of rows or a share of them"),
         ({"test_size": 1.5}, "test_size=1.5\n"),
         ({"train_size": -3}, "train_size=-3\n"),
-        ({"share": 0.2, "test_size": 5}, "both say how large the test side is"),
         ({"leave_out": True}, "leave_out=True without train_size"),
         ({"atom_limit": -0.1}, "atom_limit=-0.1\n"),
         ({"atom_limit": "low"}, "atom_limit='low'\n"),
@@ -392,7 +390,7 @@ def test_its_repr_rebuilds_it():
         ({"orders": 1}, "orders=[1]"),
         ({"tries": 0}, "tries=0\n"),
         ({"rounds": 2.5}, "rounds=2.5\n"),
-        ({"seed": -1}, "seed=-1\n"),
+        ({"random_state": -1}, "random_state=-1\n"),
     ],
 )
 def test_settings_that_mean_nothing(asked, words):
@@ -431,7 +429,7 @@ def test_a_limit_out_of_reach_names_the_best_that_was_reached():
 def test_one_heavy_combination_is_told():
     rows = [(0, 0)] * 50 + [(1, 1)] * 50 + [(0, 1), (1, 0)]
     with pytest.raises(SettingError, match="combinations stay whole, and they have up to 50 rows"):
-        list(CompoundDivergence(factors=["f0", "f1"], share=0.25, tries=1, rounds=30).split(columns(rows)))
+        list(CompoundDivergence(factors=["f0", "f1"], test_size=0.25, tries=1, rounds=30).split(columns(rows)))
 
 
 def test_wrong_tables():

@@ -79,7 +79,7 @@ def test_a_mistake_fails_and_is_explained(run) -> None:
 
 def test_manifests_are_tests_of_their_own(run, pytester) -> None:
     frame = {"colour": ["red", "red", "blue", "blue"] * 3, "shape": ["disc", "bar", "disc", "bar"] * 3}
-    splitter = COMBINATIONS(["colour", "shape"], share=0.25)
+    splitter = COMBINATIONS(["colour", "shape"], test_size=0.25)
     WRITE(frame, splitter=splitter, out=pytester.path / "held.csv")
     folds = FOLDS(["colour", "shape"], n_splits=2)
     WRITE(frame, splitter=folds, out=pytester.path / "dealt.csv")

@@ -31,8 +31,8 @@ from recombine import (
     train_test_split,
 )
 from recombine.errors import ColumnError, SettingError, TableError
-from recombine.splits.basis import kept_to_determine
 from recombine.splits.checker import check_split
+from recombine.splits.keeping import kept_to_determine
 from tests.splits import twins
 from tests.twins import every, support_of
 
@@ -76,11 +76,14 @@ def tables(draw: Any) -> list[tuple[int, ...]]:
 def splitters(factors: list[str], rows: list[tuple[int, ...]], seed: int) -> list[tuple[Any, set[str]]]:
     always = {"sides", "disjoint", "covering", "combinations"}
     conjunction = {factors[0]: rows[0][0], factors[1]: rows[0][1]}
-    some = {"seed": seed}
+    some = {"random_state": seed}
     return [
-        (HoldOutCombinations(factors, share=0.3, n_splits=2, **some), always | {"values"}),
-        (HoldOutCombinations(factors, share=0.3, n_splits=2, guarantee="determined", **some), always | {"determined"}),
-        (HoldOutCombinations(factors, share=0.3, n_splits=2, guarantee="none", **some), always),
+        (HoldOutCombinations(factors, test_size=0.3, n_splits=2, **some), always | {"values"}),
+        (
+            HoldOutCombinations(factors, test_size=0.3, n_splits=2, guarantee="determined", **some),
+            always | {"determined"},
+        ),
+        (HoldOutCombinations(factors, test_size=0.3, n_splits=2, guarantee="none", **some), always),
         (HoldOutConjunctions(factors, conjunctions=[conjunction]), always | {"values"}),
         (HoldOutConjunctions(factors, conjunctions=2, guarantee="none", **some), always),
         (CombinationKFold(factors, n_splits=2, **some), always),
@@ -89,7 +92,7 @@ def splitters(factors: list[str], rows: list[tuple[int, ...]], seed: int) -> lis
         (Corner(factors, at=2), always | {"values"}),
         (Diagonal(factors, width=0.4, guarantee="none"), always),
         (OrthogonalPlanes(factors, through=rows[0], guarantee="none"), always),
-        (Contract(factors, number=1, least=1, share=(0.05, 0.6), **some), always | {"values"}),
+        (Contract(factors, number=1, least=1, test_size=(0.05, 0.6), **some), always | {"values"}),
     ]
 
 
@@ -149,9 +152,9 @@ def test_the_largest_share_is_the_largest(rows: list[tuple[int, ...]]) -> None:
         most = twins.most_held_out(combinations, guarantee)
         factors = list(support.space.names)
         if most:
-            reached = HoldOutCombinations(factors, share=most / len(combinations), guarantee=guarantee)
+            reached = HoldOutCombinations(factors, test_size=most / len(combinations), guarantee=guarantee)
             assert reached.held_out(support).sum() == most
-        too_much = HoldOutCombinations(factors, share=(most + 0.9) / (len(combinations) + 0.1), guarantee=guarantee)
+        too_much = HoldOutCombinations(factors, test_size=(most + 0.9) / (len(combinations) + 0.1), guarantee=guarantee)
         with pytest.raises(SettingError, match="would hold out"):
             too_much.held_out(support)
 
@@ -234,7 +237,7 @@ def test_add_jump(data: Any) -> None:
 def test_every_combination_is_held_out_once() -> None:
     frame = toy()
     for strata in (None, "label"):
-        folds = [test for _, test in CombinationKFold(AB, n_splits=4, strata=strata).split(frame)]
+        folds = [test for _, test in CombinationKFold(AB, n_splits=4, stratify=strata).split(frame)]
         assert sorted(np.concatenate(folds).tolist()) == list(range(len(frame)))
 
 
@@ -261,7 +264,7 @@ def test_strata_follow_the_whole_better_than_chance() -> None:
     table, whole = table_of(rows.tolist()), label.mean()
 
     def off(strata: str | None) -> float:
-        drawn = HoldOutCombinations(["f0", "f1"], n_splits=10, strata=strata).split(table, label)
+        drawn = HoldOutCombinations(["f0", "f1"], n_splits=10, stratify=strata).split(table, label)
         return float(np.mean([abs(label[test].mean() - whole) for _, test in drawn]))
 
     assert off("y") <= 0.001
@@ -272,7 +275,7 @@ def test_folds_follow_the_classes() -> None:
     rng = np.random.default_rng(3)
     rows = np.repeat(every((12, 12)), rng.integers(5, 60, size=144), axis=0)
     label = (rows.sum(axis=1) > 15).astype(int)
-    folds = CombinationKFold(["f0", "f1"], strata="y").split(table_of(rows.tolist()), label)
+    folds = CombinationKFold(["f0", "f1"], stratify="y").split(table_of(rows.tolist()), label)
     assert max(abs(label[test].mean() - label.mean()) for _, test in folds) < 0.01
 
 
@@ -288,7 +291,7 @@ def test_values_stay_in_every_fold_where_each_is_seen_twice() -> None:
 
 DRAWN = [
     HoldOutCombinations(AB, n_splits=3),
-    HoldOutCombinations(AB, n_splits=3, guarantee="determined", strata="label"),
+    HoldOutCombinations(AB, n_splits=3, guarantee="determined", stratify="label"),
     HoldOutConjunctions(AB, conjunctions=2, n_splits=3),
     CombinationKFold(AB, n_splits=3),
     Contract(AB, number=2, least=2),
@@ -306,11 +309,11 @@ def test_the_same_seed_gives_the_same_split(splitter: Any) -> None:
 
 @pytest.mark.parametrize("kind", [HoldOutCombinations, CombinationKFold])
 def test_another_seed_gives_another_split(kind: Any) -> None:
-    assert sides(kind(AB, seed=1), toy()) != sides(kind(AB, seed=2), toy())
+    assert sides(kind(AB, random_state=1), toy()) != sides(kind(AB, random_state=2), toy())
 
 
 def test_one_more_fold_changes_no_other() -> None:
-    for settings_ in ({}, {"guarantee": "determined"}, {"strata": "label"}):
+    for settings_ in ({}, {"guarantee": "determined"}, {"stratify": "label"}):
         few, more = (sides(HoldOutCombinations(AB, n_splits=n, **settings_), toy()) for n in (3, 5))
         assert more[:3] == few
     assert len({str(side) for side in more}) > 1
@@ -348,7 +351,7 @@ ALL = [
     Diagonal(AB, width=0.1, guarantee="none"),
     OrthogonalPlanes([0, 1], through=[(0, 0), (1, 1)]),
     HoldOutConjunctions(AB, conjunctions=[{"a": "x", "b": "p"}], keep=[("x", "p")]),
-    Contract(AB, absent=[{"a": "x", "b": "p"}], share=(0.2, 0.4)),
+    Contract(AB, absent=[{"a": "x", "b": "p"}], test_size=(0.2, 0.4)),
 ]
 
 
@@ -360,13 +363,15 @@ def test_repr_rebuilds(splitter: Any) -> None:
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
-    given_ = HoldOutCombinations(np.array(AB), n_splits=np.int64(3), seed=np.int64(2), share=np.float64(0.25))
-    assert given_ == HoldOutCombinations(AB, n_splits=3, seed=2, share=0.25)
+    given_ = HoldOutCombinations(
+        np.array(AB), n_splits=np.int64(3), random_state=np.int64(2), test_size=np.float64(0.25)
+    )
+    assert given_ == HoldOutCombinations(AB, n_splits=3, random_state=2, test_size=0.25)
     assert "np." not in repr(given_)
 
 
 def test_other_settings_make_another_splitter() -> None:
-    assert HoldOutCombinations(AB) != HoldOutCombinations(AB, seed=1)
+    assert HoldOutCombinations(AB) != HoldOutCombinations(AB, random_state=1)
     assert HoldOutCombinations(AB) != CombinationKFold(AB)
     frame = toy()
     assert HoldOutCombinations(AB, table=frame) == HoldOutCombinations(AB, table=frame)
@@ -432,6 +437,10 @@ def test_missing_values_are_refused_or_a_value() -> None:
     assert "missing='value'" in caught.value.instead
     train, test = next(HoldOutCombinations(AB, missing="value", guarantee="none").split(frame))
     assert len(train) + len(test) == 240
+    for train, test in HoldOutCombinations(AB, missing="leave out").split(frame):
+        assert sorted([*train.tolist(), *test.tolist()]) == [row for row in range(240) if row != 3]
+    with pytest.raises(SettingError, match="every row's side was told"):
+        recombine.check_split(frame, train, test, factors=AB, missing="leave out")
 
 
 # -- inside scikit-learn --------------------------------------------------------------------------------------------
@@ -448,7 +457,7 @@ def test_cross_validate_a_frame_whose_factors_the_model_drops() -> None:
 
 def test_grid_search_an_array_with_a_bound_table() -> None:
     frame = toy()
-    cv = HoldOutCombinations(AB, table=frame, n_splits=3, strata="label")
+    cv = HoldOutCombinations(AB, table=frame, n_splits=3, stratify="label")
     search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=cv, error_score="raise")
     search.fit(frame[["feature"]].to_numpy(), frame["label"])
     assert search.n_splits_ == 3
@@ -457,7 +466,7 @@ def test_grid_search_an_array_with_a_bound_table() -> None:
 
 def test_strata_from_y_inside_scikit_learn() -> None:
     frame = toy()
-    cv = HoldOutCombinations(AB, n_splits=2, strata="y")
+    cv = HoldOutCombinations(AB, n_splits=2, stratify="y")
     assert len(cross_validate(DummyClassifier(), frame[AB], frame["label"], cv=cv)["test_score"]) == 2
 
 
@@ -523,9 +532,9 @@ def test_a_wrong_column_is_suggested() -> None:
 
 @pytest.mark.parametrize("share", [0, 1, 1.5, -0.1, True, "0.2", float("nan")])
 def test_a_share_that_is_none(share: Any) -> None:
-    with pytest.raises(SettingError, match="share=") as caught:
-        HoldOutCombinations(AB, share=share)
-    assert caught.value.instead == "write a number between 0 and 1, such as share=0.2"
+    with pytest.raises(SettingError, match="test_size=") as caught:
+        HoldOutCombinations(AB, test_size=share)
+    assert caught.value.instead == "write a number between 0 and 1, such as test_size=0.2"
 
 
 def test_one_combination_only() -> None:
@@ -549,11 +558,11 @@ def test_an_empty_table() -> None:
 
 
 def test_strata_that_are_not_there() -> None:
-    assert "no column 'lable' (given as strata)" in refused(HoldOutCombinations(AB, strata="lable"), toy()).what
-    assert "no y was given" in refused(HoldOutCombinations(AB, strata="y"), toy()).why
-    assert "'a' is both a factor and the strata" in refused(HoldOutCombinations(AB, strata="a"), toy()).what
-    assert "hold numbers with fractions" in refused(HoldOutCombinations(AB, strata="feature"), toy()).what
-    assert "y has 3 entries" in refused(HoldOutCombinations(AB, strata="y"), toy(), [1, 2, 3]).what
+    assert "no column 'lable' (given as stratify)" in refused(HoldOutCombinations(AB, stratify="lable"), toy()).what
+    assert "no y was given" in refused(HoldOutCombinations(AB, stratify="y"), toy()).why
+    assert "'a' is both a factor and the strata" in refused(HoldOutCombinations(AB, stratify="a"), toy()).what
+    assert "hold numbers with fractions" in refused(HoldOutCombinations(AB, stratify="feature"), toy()).what
+    assert "y has 3 entries" in refused(HoldOutCombinations(AB, stratify="y"), toy(), [1, 2, 3]).what
 
 
 def test_a_conjunction_with_an_unknown_value() -> None:
@@ -569,12 +578,12 @@ def test_a_conjunction_with_an_unknown_value() -> None:
 
 def test_a_share_beyond_the_guarantee_names_the_largest() -> None:
     square = {"a": ["x", "x", "y", "y"], "b": ["p", "q", "p", "q"]}
-    error = refused(HoldOutCombinations(AB, share=0.5, guarantee="determined"), square)
-    assert error.what == "share=0.5 would hold out 2 of 4 combinations"
+    error = refused(HoldOutCombinations(AB, test_size=0.5, guarantee="determined"), square)
+    assert error.what == "test_size=0.5 would hold out 2 of 4 combinations"
     assert "at most 1 can be held out" in error.why
-    assert error.instead == "write share=0.25, or ask for a weaker guarantee"
+    assert error.instead == "write test_size=0.25, or ask for a weaker guarantee"
     corner = {"a": ["x", "x", "y"], "b": ["p", "q", "p"]}
-    error = refused(HoldOutCombinations(AB, share=0.7), corner)
+    error = refused(HoldOutCombinations(AB, test_size=0.7), corner)
     assert "b=q" in error.why
     assert "collect more combinations" in refused(HoldOutCombinations(AB, guarantee="determined"), corner).instead
 
@@ -613,7 +622,7 @@ def test_a_hole_that_takes_a_value_away_is_named() -> None:
         (lambda: HoldOutCombinations(["a", "a"]), "'a' is named twice"),
         (lambda: HoldOutCombinations(AB, guarantee="value"), "guarantee='value'"),
         (lambda: HoldOutCombinations(AB, n_splits=0), "n_splits=0"),
-        (lambda: HoldOutCombinations(AB, seed=-1), "seed=-1"),
+        (lambda: HoldOutCombinations(AB, random_state=-1), "random_state=-1"),
         (lambda: HoldOutCombinations(AB, bins=3), "bins=3"),
         (lambda: CombinationKFold(AB, n_splits=1), "n_splits=1"),
         (lambda: HoldOutConjunctions(AB, conjunctions=[]), "conjunctions=\\[\\]"),
@@ -640,7 +649,7 @@ def test_a_support_with_other_factors_is_refused() -> None:
 def test_the_support_of_a_file_is_split_like_the_frame(tmp_path: Any) -> None:
     frame = toy()
     frame.to_csv(tmp_path / "toy.csv", index=False)
-    splitter = HoldOutCombinations(AB, strata="label")
+    splitter = HoldOutCombinations(AB, stratify="label")
     support = recombine.read(tmp_path / "toy.csv", factors=AB, target="label")
     held = splitter.held_out(support, 2)
     combinations = {tuple(support.combination(i).values()) for i in np.flatnonzero(held)}

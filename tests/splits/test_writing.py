@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 import recombine
 from recombine.cli.app import app
 from recombine.errors import ColumnError, OutputError, RecordError, SettingError, SourceError, TableError
-from recombine.splits.promise import Promise
+from recombine.splits.invariants import Promise
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.splits.writing import manifest
 
@@ -66,7 +66,7 @@ def expected(frame: pd.DataFrame, splitter: Splitter) -> list[str]:
 def test_written_sides_are_those_in_memory(tmp_path_factory, table_seed, seed, ending) -> None:
     frame = products(200, table_seed)
     out = tmp_path_factory.mktemp("split") / f"table{ending}"
-    splitter = recombine.HoldOutCombinations(CD, share=0.3, seed=seed)
+    splitter = recombine.HoldOutCombinations(CD, test_size=0.3, random_state=seed)
     write(frame, out, splitter)
     back = pd.read_csv(out) if ending == ".csv" else pd.read_parquet(out)
     assert back["split"].tolist() == expected(frame, splitter)
@@ -95,7 +95,7 @@ def test_a_folder_has_one_part_for_each_side(tmp_path) -> None:
 
 def test_the_manifest_says_how_to_make_it_again(tmp_path) -> None:
     frame = products()
-    splitter = recombine.HoldOutCombinations(CD, share=0.3, seed=4)
+    splitter = recombine.HoldOutCombinations(CD, test_size=0.3, random_state=4)
     made = write(frame, tmp_path / "table.parquet", splitter, command="recombine split …")
     told = json.loads((tmp_path / "table.split.json").read_text())
     assert told["splitter"] == repr(splitter)
@@ -158,7 +158,7 @@ def test_csv_stays_as_it_was_written(tmp_path) -> None:
 
 def test_binned_factors_are_joined_by_their_bins(tmp_path) -> None:
     frame = products(2000)
-    splitter = recombine.HoldOutCombinations(["colour", "weight"], bins={"weight": "quantiles:6"}, share=0.3)
+    splitter = recombine.HoldOutCombinations(["colour", "weight"], bins={"weight": "quantiles:6"}, test_size=0.3)
     made = write(frame, tmp_path / "table.parquet", splitter)
     back = pd.read_parquet(tmp_path / "table.parquet")
     assert back["split"].tolist() == expected(frame, splitter)
@@ -254,7 +254,7 @@ def test_folds(tmp_path) -> None:
 
 def test_strata_and_where(tmp_path) -> None:
     frame = products()
-    splitter = recombine.HoldOutCombinations(CD, strata="label", n_splits=1)
+    splitter = recombine.HoldOutCombinations(CD, stratify="label", n_splits=1)
     write(frame, tmp_path / "a.parquet", splitter)
     assert pd.read_parquet(tmp_path / "a.parquet").split.tolist() == expected(frame, splitter)
     made = write(frame, tmp_path / "b.parquet", where="label = 'x'")
@@ -325,7 +325,7 @@ def test_postgresql(postgres, tmp_path) -> None:
 def test_a_csv_whose_later_lines_are_of_another_type(tmp_path) -> None:
     lines = [f"{i},{'red' if i % 2 else 'blue'},{'disc' if i % 3 else 'cube'}" for i in range(30_000)]
     (tmp_path / "source.csv").write_text("\n".join(["number,colour,shape", *lines, "last,red,disc"]) + "\n")
-    made = write(tmp_path / "source.csv", tmp_path / "a.parquet", recombine.HoldOutCombinations(CD, share=0.25))
+    made = write(tmp_path / "source.csv", tmp_path / "a.parquet", recombine.HoldOutCombinations(CD, test_size=0.25))
     assert made.rows == 30_001
 
 
@@ -375,7 +375,7 @@ def test_a_foreign_folder_is_never_replaced(tmp_path) -> None:
 
 def test_what_fails_leaves_nothing(tmp_path) -> None:
     with pytest.raises(SettingError, match="at most"):
-        write(products(), tmp_path / "new" / "folder" / "a.csv", recombine.HoldOutCombinations(CD, share=0.99))
+        write(products(), tmp_path / "new" / "folder" / "a.csv", recombine.HoldOutCombinations(CD, test_size=0.99))
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="cannot write"):
         write(products(), tmp_path / "file" / "a.csv")
@@ -429,7 +429,7 @@ def test_ctrl_c_leaves_nothing(tmp_path) -> None:
         (recombine.CombinationKFold(CD), {"seen_share": 0.1}, SettingError, "seen_share with folds"),
         (None, {"column": "label"}, ColumnError, "column='label2'"),
         (None, {"id": "nummer"}, ColumnError, "did you mean 'number'?"),
-        (recombine.HoldOutCombinations(CD, strata="lable"), {}, ColumnError, "did you mean 'label'?"),
+        (recombine.HoldOutCombinations(CD, stratify="lable"), {}, ColumnError, "did you mean 'label'?"),
     ],
 )
 def test_mistakes_are_explained(tmp_path, splitter, given, error, said) -> None:

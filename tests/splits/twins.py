@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from recombine.splits.table import Rows
+from recombine.splits.rows import Rows
 from recombine.tables.support import LabelTarget, Support
 from tests.twins import support_of
 

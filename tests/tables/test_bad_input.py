@@ -87,7 +87,7 @@ def test_unknown_ending(tmp_path: Path) -> None:
 
 def test_a_folder_without_tables(tmp_path: Path) -> None:
     write(tmp_path / "readme.md", "hello")
-    refused(SourceError, "no table in the folder", ".parquet, .csv or .jsonl", source=tmp_path)
+    refused(SourceError, "no table in the folder", ".parquet, .csv, .jsonl or .arrow", source=tmp_path)
 
 
 def test_empty_files(tmp_path: Path) -> None:
@@ -950,3 +950,12 @@ def test_a_condition_that_is_a_pandas_column() -> None:
 def test_a_factor_that_is_a_number_not_a_name() -> None:
     with pytest.raises(SettingError, match="columns are named by text"):
         read(pd.DataFrame({0: ["x", "y"], 1: ["p", "q"]}), factors=[0, 1])
+
+
+def test_arrow_files(tmp_path: Path) -> None:
+    refused(SourceError, "cannot read", source=write(tmp_path / "noise.arrow", "no arrow at all"))
+    refused(SourceError, "cannot read 's3://bucket/one.arrow'", "copy it here", source="s3://bucket/one.arrow")
+    twice = pa.table([pa.array(["a"]), pa.array(["b"]), pa.array(["c"])], names=["material", "Material", "garment"])
+    with pa.ipc.new_file(tmp_path / "twice.arrow", twice.schema) as writer:
+        writer.write_table(twice)
+    refused(ColumnError, "'material' and 'Material' have one name", source=tmp_path / "twice.arrow")

@@ -11,7 +11,7 @@ import pytest
 
 from recombine import read
 from recombine.tables import engine
-from recombine.tables.sources import _duckdb
+from recombine.tables.engine import own_duckdb
 from tests import servers
 
 _LONG = "SELECT i % 7 AS a, i % 5 AS b, hash(i) % 3 AS c FROM range({rows}) AS numbers(i)"
@@ -125,7 +125,7 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_spill_goes_to_a_temporary_folder_that_goes_away() -> None:
-    with _duckdb() as backend:
+    with own_duckdb() as backend:
         (folder,) = backend.con.execute("SELECT current_setting('temp_directory')").fetchone()
         assert Path(folder).is_dir()
     assert not Path(folder).exists()

@@ -231,6 +231,12 @@ def _jsonl(table: pa.Table, folder: Path) -> str:
     return str(folder / "one.jsonl")
 
 
+def _arrow(table: pa.Table, folder: Path) -> str:
+    with pa.ipc.new_file(folder / "one.arrow", table.schema) as writer:
+        writer.write_table(table)
+    return str(folder / "one.arrow")
+
+
 def _jsonl_gz(table: pa.Table, folder: Path) -> str:
     (folder / "one.jsonl.gz").write_bytes(gzip.compress(_json_lines(table).encode()))
     return str(folder / "one.jsonl.gz")
@@ -245,6 +251,7 @@ FILES: dict[str, Callable[[pa.Table, Path], str | Path]] = {
     "CSV": _csv,
     "CSV.gz": _csv_gz,
     "TSV": _tsv,
+    "Arrow": _arrow,
     "JSON lines": _jsonl,
     "JSONL.gz": _jsonl_gz,
     "glob": lambda table, folder: str(_write_many(table, folder / "many") / "*.parquet"),

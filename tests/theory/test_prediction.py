@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -588,8 +589,9 @@ def test_intervals_allow_for_the_noise_of_what_is_held_out() -> None:
         for one in (plain, noisy)
     ]
     within = 2 * half**2 / (2 - 1)  # the pooled variance of one example
-    expected = np.sqrt((widths[0] / 2 / 1.96) ** 2 + within / 2)
-    assert widths[1] / 2 / 1.96 == pytest.approx(expected, abs=1e-9)
+    reach = NormalDist().inv_cdf(0.975)
+    expected = np.sqrt((widths[0] / 2 / reach) ** 2 + within / 2)
+    assert widths[1] / 2 / reach == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_random_target_is_not_beaten_by_luck() -> None:

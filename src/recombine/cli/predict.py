@@ -11,6 +11,7 @@ from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_prediction import summary
 from recombine.errors import SpaceError
 from recombine.files import write_text
+from recombine.tables.locations import names_a_table
 from recombine.words import json_text
 
 
@@ -102,16 +103,13 @@ def predict(
     raise typer.Exit(gates.exit_code(checked))
 
 
-_TABLES = (".csv", ".tsv", ".parquet", ".pq", ".json", ".jsonl", ".ndjson", ".gz", ".zst", ".duckdb", ".arrow")
-
-
 def _truth(truth: str | None, source: str, support: Any, *, target: str, **given: Any) -> Any:
     """True answers from a file of its own, or from a column of the same table."""
     if truth is None:
         return None
     kind = "label" if hasattr(support.target, "classes") else "number"
     given |= {"target_kind": kind}
-    if not ("://" in truth or Path(truth).exists() or Path(truth).suffix in _TABLES):
+    if not names_a_table(truth):
         return reading.read(source, target=truth, **given)
     given |= {"where": None, "table": None, "weight": None}
     try:

@@ -64,10 +64,12 @@ def _track_record(record: Any) -> Table:
     table.add_column("kernel less this")
     for method in record.methods:
         gap = "" if method.difference is None else "{} to {}".format(*map(measure, method.difference[::2]))
-        table.add_row(method.name, measure(method.score), f"{measure(method.low)} to {measure(method.high)}", gap)
+        around = "too few" if method.low is None else f"{measure(method.low)} to {measure(method.high)}"
+        table.add_row(method.name, measure(method.score), around, gap)
     if record.coverage is not None:
         found = record.coverage
-        table.add_row("95 % intervals hold", percent(found.found), f"{percent(found.low)} to {percent(found.high)}", "")
+        around = "too few" if found.low is None else f"{percent(found.low)} to {percent(found.high)}"
+        table.add_row("95 % intervals hold", percent(found.found), around, "")
     return table
 
 

@@ -61,11 +61,11 @@ def split(
 ) -> None:
     """Hold out combinations honestly: write the table with a split column, and a manifest that can be checked."""
     chosen = by or ("conjunctions" if hold else "combinations")
-    only_for_seen = bool(seen_share) and "seed" not in split_options.known(chosen)
+    only_for_seen = bool(seen_share) and "random_state" not in split_options.known(chosen)
     settings = {
-        "share": share,
+        "test_size": share,
         "guarantee": guarantee,
-        "strata": strata,
+        "stratify": strata,
         "conjunctions": split_options.held(hold),
         "order": order,
         "n_splits": folds,
@@ -74,7 +74,7 @@ def split(
         "width": width,
         "through": split_options.through(through),
         "atom_limit": atom_limit,
-        "seed": None if only_for_seen else seed,
+        "random_state": None if only_for_seen else seed,
         "bins": options.bins(bins),
         "missing": split_options.missing(missing),
     }

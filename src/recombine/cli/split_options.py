@@ -11,18 +11,25 @@ from recombine.errors import RecombineError, SettingError, nearest
 
 _ALWAYS = ("bins", "missing")
 _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "combinations": ("HoldOutCombinations", ("share", "guarantee", "strata", "seed")),
-    "conjunctions": ("HoldOutConjunctions", ("conjunctions", "order", "guarantee", "seed")),
-    "kfold": ("CombinationKFold", ("n_splits", "guarantee", "strata", "seed")),
+    "combinations": ("HoldOutCombinations", ("test_size", "guarantee", "stratify", "random_state")),
+    "conjunctions": ("HoldOutConjunctions", ("conjunctions", "order", "guarantee", "random_state")),
+    "kfold": ("CombinationKFold", ("n_splits", "guarantee", "stratify", "random_state")),
     "donut": ("Donut", ("hole", "guarantee")),
     "corner": ("Corner", ("at", "guarantee")),
     "diagonal": ("Diagonal", ("width", "guarantee")),
     "planes": ("OrthogonalPlanes", ("through", "guarantee")),
-    "divergence": ("CompoundDivergence", ("share", "atom_limit", "seed")),
+    "divergence": ("CompoundDivergence", ("test_size", "atom_limit", "random_state")),
 }
-_OPTIONS = {"conjunctions": "--hold", "n_splits": "--folds", "atom_limit": "--atom-limit"}
+_OPTIONS = {
+    "conjunctions": "--hold",
+    "n_splits": "--folds",
+    "atom_limit": "--atom-limit",
+    "test_size": "--share",
+    "random_state": "--seed",
+    "stratify": "--strata",
+}
 _SETTING = re.compile(
-    r"\b(?P<name>share|guarantee|strata|order|n_splits|width|atom_limit|seed|column|missing|at)="
+    r"\b(?P<name>test_size|guarantee|stratify|order|n_splits|width|atom_limit|random_state|seed|column|missing|at)="
     r"(?:'(?P<text>[^' ]+)'|(?P<number>-?[\d.]*\d))"
 )
 _NEEDED = {
@@ -86,15 +93,15 @@ def known(by: str) -> tuple[str, ...]:
     return _KINDS[by][1] if by in _KINDS else ()
 
 
-def missing(written: str) -> str | None:
-    """Rows that miss a factor get no side, or missing is a value; a splitter has its own word for the former."""
+def missing(written: str) -> str:
+    """Rows that miss a factor get no side, or missing is a value."""
     if written not in ("leave out", "value"):
         raise SettingError(
             f"--missing {written}",
             why="a row that misses a factor gets no side, or missing counts as a value",
             instead="write 'leave out' or 'value'",
         )
-    return "value" if written == "value" else None
+    return written
 
 
 def held(written: list[str]) -> Any:

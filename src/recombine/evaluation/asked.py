@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from recombine.checks import check_choice
 from recombine.errors import SettingError
 from recombine.tables.question import Question
 
@@ -19,7 +19,6 @@ SCORES: dict[str, Literal["higher", "lower"]] = {
 }
 _FOR_LABELS = ("accuracy", "logloss")
 _FOR_NUMBERS = ("mse", "r2")
-_TABLES = (".csv", ".tsv", ".parquet", ".pq", ".json", ".jsonl", ".ndjson", ".gz", ".zst", ".duckdb", ".arrow")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +103,7 @@ class Asked:
                 why="it is for numbers",
                 instead="write 'logloss' or 'accuracy'",
             )
-        if self.better not in (None, "higher", "lower"):
-            raise SettingError(f"better={self.better!r}", why="it says nothing", instead="write 'higher' or 'lower'")
+        check_choice("better", self.better, (None, "higher", "lower"), instead="write 'higher' or 'lower'")
         if self.better is not None and self.own_score is None:
             raise SettingError(
                 f"better={self.better!r}",
@@ -123,15 +121,3 @@ def answer_columns(columns: Columns | None) -> list[str]:
     if columns is None:
         return []
     return [columns] if isinstance(columns, str) else list(columns.values())
-
-
-def is_table(given: Any) -> bool:
-    """Whether something names a table rather than a column of one.
-
-    >>> is_table("model_b.csv"), is_table("prediction_b"), is_table({"a": [1]})
-    (True, False, True)
-    """
-    if not isinstance(given, str | Path):
-        return True
-    written = str(given)
-    return "://" in written or Path(written).suffix.lower() in _TABLES or Path(written).exists()

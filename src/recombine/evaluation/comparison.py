@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from recombine.evaluation.intervals import FEWEST, Sure, difference_interval
 from recombine.evaluation.outcomes import Mask, Outcomes
 from recombine.evaluation.reading import Paired
-from recombine.evaluation.scores import known, masks
-from recombine.evaluation.statistic import Statistic, difference, mean, r2, r2_difference, truth_of
+from recombine.evaluation.scores import known, masks, truth_of
+from recombine.statistics.intervals import difference_interval
+from recombine.statistics.resampling import FEWEST, IntervalSettings, Statistic, difference, mean, r2, r2_difference
 from recombine.words import count, measure, percent
 
 Better = Literal["this", "other", "cannot tell"]
@@ -38,18 +38,18 @@ class Comparison:
     sides: tuple[Compared, ...]
 
 
-def comparison(outcomes: Outcomes, paired: Paired, sure: Sure, *, other: str) -> Comparison:
+def comparison(outcomes: Outcomes, paired: Paired, settings: IntervalSettings, *, other: str) -> Comparison:
     """Compare two models on every side, on the rows that both answered."""
-    sides = tuple(_compared(outcomes, paired, name, mask, sure) for name, mask in masks(outcomes).items())
+    sides = tuple(_compared(outcomes, paired, name, mask, settings) for name, mask in masks(outcomes).items())
     without = int(outcomes.rows.sum() - paired.rows.sum())
-    return Comparison(other, _verdict(sides, outcomes, sure), without, sides)
+    return Comparison(other, _verdict(sides, outcomes, settings), without, sides)
 
 
-def _compared(outcomes: Outcomes, paired: Paired, name: str, side: Mask, sure: Sure) -> Compared:
+def _compared(outcomes: Outcomes, paired: Paired, name: str, side: Mask, settings: IntervalSettings) -> Compared:
     chosen = side & (paired.rows > 0)
     own, other, apart = _statistics(outcomes, paired, chosen)
     share = outcomes.score.is_share
-    found = difference_interval(apart, sure, f"difference {name}", share=share) if apart.combinations else None
+    found = difference_interval(apart, settings, f"difference {name}", share=share) if apart.combinations else None
     low, high = found or (None, None)
     return Compared(
         name=name,
@@ -83,7 +83,7 @@ def _better(low: float | None, high: float | None, better: str) -> Better:
     return "other" if (low > 0) == (better == "higher") else "this"
 
 
-def _verdict(sides: tuple[Compared, ...], outcomes: Outcomes, sure: Sure) -> str:
+def _verdict(sides: tuple[Compared, ...], outcomes: Outcomes, settings: IntervalSettings) -> str:
     """The side that matters most: the unseen combinations where there are any, else all of them."""
     unseen, everything = sides[2], sides[0]
     side = unseen if unseen.combinations else everything
@@ -99,7 +99,7 @@ def _verdict(sides: tuple[Compared, ...], outcomes: Outcomes, sure: Sure) -> str
     if side.low is None or side.high is None:
         return f"{where} the models differ by {apart}; {_without_interval(side)}, so that may be luck."
     unit = 100 if outcomes.score.is_share else 1
-    around = f"{percent(sure.confidence)} interval of other less this {_ends(unit * side.low, unit * side.high)}"
+    around = f"{percent(settings.confidence)} interval of other less this {_ends(unit * side.low, unit * side.high)}"
     return f"{where} {worded}: they differ by {apart} ({around})."
 
 

@@ -15,8 +15,9 @@ import numpy as np
 
 from recombine.algebra.additive import LARGEST_FIT, AdditiveFit, LeftOut
 from recombine.algebra.groups import Numbers
-from recombine.evaluation.distributions import beta_below, beta_binomial_tails, normal_tail
 from recombine.evaluation.outcomes import Mask, Outcomes
+from recombine.statistics.distributions import beta_below, beta_binomial_tails, normal_tail
+from recombine.statistics.multiplicity import false_discovery
 from recombine.words import count, measure
 
 RATE = 0.05
@@ -221,20 +222,6 @@ def _loss_p(score: Numbers, value: Numbers, own: Numbers, spread: Numbers, least
     others = np.clip(2 * level**2 / np.maximum(spread, 1e-300), 1e-3, 1e7)
     below = beta_below(mine * score / (mine * score + others * level), mine / 2, others / 2)
     return np.asarray(2 * np.minimum(below, 1 - below))
-
-
-def false_discovery(p: Numbers) -> Numbers:
-    """Benjamini and Hochberg's q-values; NaN stays NaN and takes no part.
-
-    >>> false_discovery(np.array([0.01, 0.04, np.nan, 0.03])).round(3).tolist()
-    [0.03, 0.04, nan, 0.04]
-    """
-    q = np.full(len(p), np.nan)
-    known = np.flatnonzero(np.isfinite(p))
-    order = known[np.argsort(p[known], kind="stable")]
-    scaled = p[order] * len(order) / np.arange(1, len(order) + 1)
-    q[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
-    return q
 
 
 def _sentence(testable: int, found: int, outcomes: Outcomes, error: Numbers) -> str:

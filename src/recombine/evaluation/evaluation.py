@@ -9,10 +9,11 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from recombine import records
+from recombine.checks import check_share, check_whole
 from recombine.decoding import revive_all
 from recombine.errors import SettingError
 from recombine.evaluation import listing, saved, wording
-from recombine.evaluation.asked import Asked, Columns, is_table
+from recombine.evaluation.asked import Asked, Columns
 from recombine.evaluation.causes.additivity import Additivity, additivity
 from recombine.evaluation.causes.anatomy import Anatomy, anatomy
 from recombine.evaluation.causes.beside_theory import BesideTheory, beside
@@ -20,7 +21,6 @@ from recombine.evaluation.causes.swap import SwapTest, swap_test
 from recombine.evaluation.comparison import Comparison, comparison
 from recombine.evaluation.deviations import RATE, Deviations, deviations
 from recombine.evaluation.gathering import gather
-from recombine.evaluation.intervals import Sure
 from recombine.evaluation.listing import Listed
 from recombine.evaluation.other import paired_by_combination
 from recombine.evaluation.outcomes import Outcomes, Score
@@ -30,8 +30,10 @@ from recombine.evaluation.scores import Gap, Side, scores
 from recombine.evaluation.shrinkage import shrunk
 from recombine.evaluation.untested import Untested, untested
 from recombine.records import Provenance, Record, Result
+from recombine.statistics.resampling import IntervalSettings
 from recombine.tables.columns import Bins
 from recombine.tables.engine import Steps, silent
+from recombine.tables.locations import names_a_table
 from recombine.tables.question import Question, TargetKind, Where, declared_values
 from recombine.tables.space import Value
 from recombine.theory.prediction import Prediction
@@ -213,8 +215,8 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     causes of the errors (anatomy, swap test, additivity), which take longer than all the rest.
     """
     tell: Steps = progress or silent
-    sure = _sure(draws, confidence, seed)
-    other_table = against if against is not None and is_table(against) else None
+    settings = _interval_settings(draws, confidence, seed)
+    other_table = against if against is not None and names_a_table(against) else None
     asked = Asked(
         question=Question(
             factors=(factors,) if isinstance(factors, str) else tuple(factors),
@@ -242,22 +244,22 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     gathered = gather(
         predictions, asked, data=data, train=train, against=joined, progress=lambda share: tell("scoring rows", share)
     )
-    source = Provenance(source=gathered.source, settings=_settings(asked, sure, gathered.train), command=command)
+    source = Provenance(source=gathered.source, settings=_settings(asked, settings, gathered.train), command=command)
     reading = outcomes_of(gathered, asked, source)
     if other_table is not None and id is None:
         reading = replace(reading, paired=paired_by_combination(other_table, asked, gathered.meant, reading.outcomes))
-    found = _measured(reading, sure, tell, other=str(against) if isinstance(against, str | Path) else "other")
+    found = _measured(reading, settings, tell, other=str(against) if isinstance(against, str | Path) else "other")
     return _explained(found, theirs, tell, causes=causes)
 
 
-def _measured(reading: Reading, sure: Sure, tell: Steps, *, other: str) -> Evaluation:
+def _measured(reading: Reading, settings: IntervalSettings, tell: Steps, *, other: str) -> Evaluation:
     """All that the scores alone say."""
     outcomes = reading.outcomes
     tell("resampling combinations", None)
-    scored, apart = scores(outcomes, sure)
-    compared = None if reading.paired is None else comparison(outcomes, reading.paired, sure, other=other)
+    scored, apart = scores(outcomes, settings)
+    compared = None if reading.paired is None else comparison(outcomes, reading.paired, settings, other=other)
     tell("comparing combinations", None)
-    own, deviation, by_part = shrunk(outcomes, sure), deviations(outcomes), parts(outcomes, sure)
+    own, deviation, by_part = shrunk(outcomes, settings), deviations(outcomes), parts(outcomes, settings)
     found = wording.Findings(
         outcomes=outcomes,
         sides={side.name: side for side in scored},
@@ -266,16 +268,16 @@ def _measured(reading: Reading, sure: Sure, tell: Steps, *, other: str) -> Evalu
         deviations=deviation,
         comparison=compared,
         notes=reading.notes,
-        sure=sure,
+        settings=settings,
     )
     return Evaluation(
         verdict=wording.verdict(found),
         grade=wording.grade(found),
         reasons=wording.reasons(found),
         score=outcomes.score,
-        confidence=sure.confidence,
-        draws=sure.draws,
-        seed=sure.seed,
+        confidence=settings.confidence,
+        draws=settings.draws,
+        seed=settings.seed,
         sides=scored,
         gap=apart,
         worst=listing.worst(outcomes, own, deviation),
@@ -303,7 +305,7 @@ def _explained(found: Evaluation, theory: Prediction | None, tell: Steps, *, cau
         if causes
         else (None, None, None)
     )
-    beside_it = None if theory is None else beside(outcomes, theory, draws=found.draws, seed=seed)
+    beside_it = None if theory is None else beside(outcomes, theory, confidence=found.confidence, seed=seed)
     said = tuple(part.verdict for part in (cause, swapped, added, beside_it) if part is not None)
     return replace(
         found,
@@ -320,18 +322,11 @@ def _deviating(outcomes: Outcomes, own: Any, found: Deviations) -> Deviating:
     return Deviating(found.sentence, found.testable, found.rank, found.found, RATE, listed)
 
 
-def _sure(draws: int, confidence: float, seed: int) -> Sure:
-    if not 0 < confidence < 1:
-        raise SettingError(
-            f"confidence={confidence!r}", why="it is the share that an interval promises", instead="write 0.95"
-        )
-    if draws < 100:
-        raise SettingError(
-            f"draws={draws!r}",
-            why="an interval's ends need more draws to be found",
-            instead="write 2000, or 100 at least",
-        )
-    return Sure(draws=draws, confidence=confidence, seed=seed)
+def _interval_settings(draws: int, confidence: float, seed: int) -> IntervalSettings:
+    check_share("confidence", confidence, why="it is the share that an interval promises", instead="write 0.95")
+    why = "an interval's ends need more draws to be found"
+    check_whole("draws", draws, least=100, why=why, instead="write 2000, or 100 at least")
+    return IntervalSettings(draws=draws, confidence=confidence, seed=seed)
 
 
 def _other(against: Any, prediction: Columns | None, table: Any, own_id: str | None) -> Columns | None:
@@ -359,7 +354,7 @@ def _theory(given: Any) -> Prediction | None:
     )
 
 
-def _settings(asked: Asked, sure: Sure, train: str | None) -> dict[str, Any]:
+def _settings(asked: Asked, settings: IntervalSettings, train: str | None) -> dict[str, Any]:
     own = {
         "prediction": dict(asked.prediction) if isinstance(asked.prediction, Mapping) else asked.prediction,
         "other": dict(asked.other) if isinstance(asked.other, Mapping) else asked.other,
@@ -369,4 +364,4 @@ def _settings(asked: Asked, sure: Sure, train: str | None) -> dict[str, Any]:
         "id": asked.id,
     }
     kept = {name: value for name, value in own.items() if value is not None}
-    return asked.question.settings() | kept | asdict(sure)
+    return asked.question.settings() | kept | asdict(settings)

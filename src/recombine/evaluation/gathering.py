@@ -18,11 +18,11 @@ from recombine.evaluation.rowscores import SCORED, Meant, RowScore, clean, score
 from recombine.tables import columns
 from recombine.tables.assembly import floats
 from recombine.tables.columns import Key
+from recombine.tables.counting import Aggregate, Counts, JoinedTable, columns_of, count_table, stacked
 from recombine.tables.engine import Progress
 from recombine.tables.pilot import Centres, Sums, about, pilots, settled
 from recombine.tables.sides import likeliest, no_side, sides_of
 from recombine.tables.space import text
-from recombine.tables.tally import Ask, Beside, Tally, columns_of, tally, together
 
 TAUGHT = "taught"
 """What the training side's truth is summed about, where both sides are in one table: they may lie far apart."""
@@ -67,32 +67,32 @@ def gather(
     _check_sides_alike(asked, train)
     source, asked, beside = _beside(predictions, asked, data, against)
     found = settled(
-        lambda centres: tally(
+        lambda centres: count_table(
             source,
             asked.question,
             lambda table, backend: _ask(table, asked, backend, beside, centres),
             needs=asked.needs(),
-            beside=beside,
+            joined=beside,
             progress=progress,
         ),
         _sums_of,
     )
-    tallies, marks = [found], ["test" if asked.split is None else None]
+    counts, marks = [found], ["test" if asked.split is None else None]
     if train is not None:
-        tallies.append(settled(lambda centres: _trained(train, asked, found.meant, progress, centres), _sums_of))
+        counts.append(settled(lambda centres: _trained(train, asked, found.context, progress, centres), _sums_of))
         marks.append("train")
     return Gathered(
-        together(tallies, marks),
+        stacked(counts, marks),
         found.keys,
-        found.meant,
+        found.context,
         found.source,
-        tallies[1].source if train is not None else None,
+        counts[1].source if train is not None else None,
         _partners(found, beside),
-        tallies[-1].meant.centres,
+        counts[-1].context.centres,
     )
 
 
-def _sums_of(found: Tally) -> dict[str, Sums]:
+def _sums_of(found: Counts) -> dict[str, Sums]:
     """What was summed about a number: the truth, and of the rows that were scored their scores."""
     told, lines = {}, found.lines
     side = lines["side"].to_numpy(zero_copy_only=False) if "side" in lines.column_names else None
@@ -101,16 +101,16 @@ def _sums_of(found: Tally) -> dict[str, Sums]:
         (TAUGHT, _TRUTH_SUMS, "train"),
         ("score", _SCORE_SUMS, "test"),
     ):
-        if name in found.meant.centres:
+        if name in found.context.centres:
             here = slice(None) if side is None else side == on
             count, total, squares = (floats(lines[part])[here] for part in parts)
-            told[name] = (count, total, squares, found.meant.centres[name])
+            told[name] = (count, total, squares, found.context.centres[name])
     return told
 
 
-def _beside(predictions: Any, asked: Asked, data: Any, against: Any) -> tuple[Any, Asked, tuple[Beside, ...]]:
+def _beside(predictions: Any, asked: Asked, data: Any, against: Any) -> tuple[Any, Asked, tuple[JoinedTable, ...]]:
     """The table that is counted, and the tables whose answers are joined to it by their ids."""
-    joined: list[Beside] = []
+    joined: list[JoinedTable] = []
     if data is not None:
         joined.append(_lent(predictions, asked, asked.prediction, "prediction", score=asked.own_score))
         asked = replace(
@@ -124,7 +124,7 @@ def _beside(predictions: Any, asked: Asked, data: Any, against: Any) -> tuple[An
     return (predictions if data is None else data), asked, tuple(joined)
 
 
-def _lent(source: Any, asked: Asked, answers: Columns | None, role: str, *, score: str | None = None) -> Beside:
+def _lent(source: Any, asked: Asked, answers: Columns | None, role: str, *, score: str | None = None) -> JoinedTable:
     """A table's ids and answers, under names that nobody else has."""
     if asked.id is None:
         raise SettingError(
@@ -140,7 +140,7 @@ def _lent(source: Any, asked: Asked, answers: Columns | None, role: str, *, scor
     if score:
         renamed[_name("score", 0)] = rows[score]
     here = _name(f"{role}_here", 0)
-    return Beside(pa.table(renamed | {here: pa.array([True] * len(rows))}), _name(f"{role}_id", 0), asked.id)
+    return JoinedTable(pa.table(renamed | {here: pa.array([True] * len(rows))}), _name(f"{role}_id", 0), asked.id)
 
 
 def _name(role: str, place: int) -> str:
@@ -175,7 +175,7 @@ def _duplicated(name: str, twice: int, such: str = "") -> ColumnError:
     )
 
 
-def _partners(found: Tally, beside: tuple[Beside, ...]) -> dict[str, tuple[int, int]]:
+def _partners(found: Counts, beside: tuple[JoinedTable, ...]) -> dict[str, tuple[int, int]]:
     counted = {}
     for one in beside:
         role = _role(one)
@@ -190,7 +190,7 @@ def _partners(found: Tally, beside: tuple[Beside, ...]) -> dict[str, tuple[int, 
     return counted
 
 
-def _ask(table: Any, asked: Asked, backend: Any, beside: tuple[Beside, ...], centres: Centres) -> Ask:
+def _ask(table: Any, asked: Asked, backend: Any, beside: tuple[JoinedTable, ...], centres: Centres) -> Aggregate:
     """The keys and sums of the one aggregate."""
     meant = understood(table, asked, backend)
     _check_own_ids(table, asked, backend)
@@ -214,7 +214,7 @@ def _ask(table: Any, asked: Asked, backend: Any, beside: tuple[Beside, ...], cen
     if asked.other is not None:
         other = scored(table, asked, meant, backend, answers=asked.other)
         _compare(by, sums, own, other, ok)
-    return Ask(by, sums, replace(meant, centres=centres))
+    return Aggregate(by, sums, replace(meant, centres=centres))
 
 
 def _pilots(table: Any, asked: Asked, meant: Meant, backend: Any, ok: Any, test: Any, own: RowScore) -> Centres:
@@ -230,7 +230,7 @@ def _pilots(table: Any, asked: Asked, meant: Meant, backend: Any, ok: Any, test:
     return pilots(table, wanted, backend)
 
 
-def _role(one: Beside) -> str:
+def _role(one: JoinedTable) -> str:
     return "prediction" if one.id == _name("prediction_id", 0) else "other"
 
 
@@ -303,16 +303,16 @@ def _ask_for_test(free: list[str]) -> str:
     return f"say which value it is: test_side=[{value!r}] (--test-side {shlex.quote(value)})"
 
 
-def _trained(train: Any, asked: Asked, meant: Meant, progress: Progress | None, centres: Centres) -> Tally:
+def _trained(train: Any, asked: Asked, meant: Meant, progress: Progress | None, centres: Centres) -> Counts:
     """The training table's combinations, with the target where it has one."""
 
     told = replace(meant, centres={})
 
-    def ask(table: Any, backend: Any) -> Ask:
+    def ask(table: Any, backend: Any) -> Aggregate:
         if meant.kind == "score" or asked.target not in table.columns:
-            return Ask(meant=told)
+            return Aggregate(context=told)
         if meant.kind == "label":
-            return Ask(by={"truth": clean(table[asked.target], backend)}, meant=told)
+            return Aggregate(by={"truth": clean(table[asked.target], backend)}, context=told)
         if not table[asked.target].type().is_numeric():
             raise ColumnError(
                 f"the training table's {asked.target!r} is of type {table[asked.target].type()}",
@@ -322,10 +322,10 @@ def _trained(train: Any, asked: Asked, meant: Meant, progress: Progress | None, 
         found = centres or pilots(table, {"target": table[asked.target]}, backend)
         truth = about(table[asked.target], found["target"], backend)
         sums = {"target_count": truth.count(), "target_total": truth.sum(), "target_squares": (truth * truth).sum()}
-        return Ask(sums=sums, meant=replace(meant, centres=found))
+        return Aggregate(sums=sums, context=replace(meant, centres=found))
 
     question = replace(asked.question, where=None, table=None)
-    return tally(train, question, ask, needs=[asked.target] if asked.target else [], progress=progress)
+    return count_table(train, question, ask, needs=[asked.target] if asked.target else [], progress=progress)
 
 
 def _check_sides_alike(asked: Asked, train: Any) -> None:

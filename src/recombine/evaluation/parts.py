@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from recombine.algebra.groups import Groups, Ints, Numbers, totals
-from recombine.evaluation.distributions import student_quantile
-from recombine.evaluation.intervals import FEWEST, Sure, wilson
 from recombine.evaluation.outcomes import Mask, Outcomes
-from recombine.evaluation.statistic import score_of
+from recombine.evaluation.scores import score_of
+from recombine.statistics.intervals import student_interval
+from recombine.statistics.resampling import IntervalSettings
 
 _MOST_PAIRS = 10**6
 
@@ -42,13 +42,13 @@ class PartScores:
     high: Numbers
 
 
-def parts(outcomes: Outcomes, sure: Sure) -> Parts:
+def parts(outcomes: Outcomes, settings: IntervalSettings) -> Parts:
     """The scores by value and by pair of values, over all tested combinations and over the unseen ones."""
     space = outcomes.tested.space
     values, pairs, left_out, listed = [], [], [], 0
     for factor, size, codes in zip(space.factors, space.sizes, outcomes.tested.codes.T, strict=True):
         names = {"factor": _repeated(factor.name, size), "value": pa.array(factor.labels)}
-        values.append(pa.table(names | _columns(outcomes, codes.astype(np.int64), size, sure)))
+        values.append(pa.table(names | _columns(outcomes, codes.astype(np.int64), size, settings)))
     for first, second in combinations(range(len(space.factors)), 2):
         groups = outcomes.tested.groups([first, second])
         listed += groups.size
@@ -56,12 +56,12 @@ def parts(outcomes: Outcomes, sure: Sure) -> Parts:
             left_out.append((space.names[first], space.names[second]))
             continue
         names = _pair_names(outcomes, groups, first, second)
-        pairs.append(pa.table(names | _columns(outcomes, groups.ids, groups.size, sure)))
+        pairs.append(pa.table(names | _columns(outcomes, groups.ids, groups.size, settings)))
     empty = pa.table({"factor_a": pa.array([], pa.string())})
     return Parts(pa.concat_tables(values), pa.concat_tables(pairs) if pairs else empty, tuple(left_out))
 
 
-def part_scores(outcomes: Outcomes, ids: Ints, size: int, chosen: Mask, sure: Sure) -> PartScores:
+def part_scores(outcomes: Outcomes, ids: Ints, size: int, chosen: Mask, settings: IntervalSettings) -> PartScores:
     """The score of each group of the chosen combinations, with an interval over combinations."""
     statistic = score_of(outcomes, chosen)
     ids = ids[chosen]
@@ -75,32 +75,17 @@ def part_scores(outcomes: Outcomes, ids: Ints, size: int, chosen: Mask, sure: Su
         score = np.where(count > 0, statistic.value(sums), np.nan)
         moved = np.sum(statistic.parts * statistic.slope(sums)[ids], axis=1)
         error = np.sqrt(totals(ids, moved**2, size) * count / (count - 1))
-    low, high = _around(score, error, count, sure, share=outcomes.score.is_share)
+    low, high = student_interval(score, error, count, settings, share=outcomes.score.is_share)
     if outcomes.score.never_negative:
         low = np.maximum(low, 0.0)
     return PartScores(rows, count, score, low, high)
 
 
-def _around(score: Numbers, error: Numbers, count: Ints, sure: Sure, *, share: bool) -> tuple[Numbers, Numbers]:
-    enough = (count >= FEWEST) & np.isfinite(error) & np.isfinite(score)
-    freedom = np.where(enough, count - 1, FEWEST)
-    if share:
-        spread = np.where(enough & (error > 1e-12), error, np.nan)
-        with np.errstate(invalid="ignore"):
-            worth = np.where(np.isnan(spread), count, score * (1 - score) / spread**2)
-        low, high = wilson(np.where(enough, score, 0.5), worth, freedom, sure)
-    else:
-        reach = student_quantile(1 - sure.tail, freedom) * error
-        enough &= error > 0
-        low, high = score - reach, score + reach
-    return np.where(enough, low, np.nan), np.where(enough, high, np.nan)
-
-
-def _columns(outcomes: Outcomes, ids: Ints, size: int, sure: Sure) -> dict[str, pa.Array]:
+def _columns(outcomes: Outcomes, ids: Ints, size: int, settings: IntervalSettings) -> dict[str, pa.Array]:
     found: dict[str, pa.Array] = {}
     everything = np.ones(len(outcomes), dtype=bool)
     for prefix, chosen in (("", everything), ("seen_", outcomes.seen), ("unseen_", outcomes.unseen)):
-        scores = part_scores(outcomes, ids, size, chosen, sure)
+        scores = part_scores(outcomes, ids, size, chosen, settings)
         found[f"{prefix}rows"] = pa.array(scores.rows.astype(np.int64))
         found[f"{prefix}combinations"] = pa.array(scores.combinations.astype(np.int64))
         for name in ("score", "low", "high"):

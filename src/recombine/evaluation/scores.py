@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recombine.evaluation.intervals import FEWEST, Interval, Resampled, Sure, gap_interval, interval, resampled
+from recombine.algebra.groups import Numbers
 from recombine.evaluation.outcomes import Mask, Outcomes
-from recombine.evaluation.statistic import Statistic, macro_of, score_of
+from recombine.statistics.intervals import Interval, gap_interval, interval
+from recombine.statistics.resampling import FEWEST, IntervalSettings, Resampled, Statistic, macro, mean, r2, resampled
+from recombine.tables.support import NumberTarget
 
 SIDES = ("all", "seen", "unseen", "determined", "undetermined", "novel")
 
@@ -48,7 +50,7 @@ def masks(outcomes: Outcomes) -> dict[str, Mask]:
     return found | {name: rung == name for name in ("determined", "undetermined")} | {"novel": outcomes.novel}
 
 
-def scores(outcomes: Outcomes, sure: Sure) -> tuple[tuple[Side, ...], Gap | None]:
+def scores(outcomes: Outcomes, settings: IntervalSettings) -> tuple[tuple[Side, ...], Gap | None]:
     """The score on every side, tested or not, and the gap between seen and unseen."""
     found: dict[str, Side] = {}
     drawn: dict[str, Resampled] = {}
@@ -59,14 +61,14 @@ def scores(outcomes: Outcomes, sure: Sure) -> tuple[tuple[Side, ...], Gap | None
             found[name] = replace(found[twin], name=name)
             continue
         several = [one for one in (score_of(outcomes, mask), macro_of(outcomes, mask)) if one is not None]
-        draws = resampled(several, sure, name) if int(mask.sum()) >= FEWEST else None
-        found[name] = _side(outcomes, name, several, draws, sure)
+        draws = resampled(several, settings, name) if int(mask.sum()) >= FEWEST else None
+        found[name] = _side(outcomes, name, several, draws, settings)
         if draws is not None:
             drawn[name] = draws[0]
-    return tuple(found.values()), _gap(outcomes, sure, drawn)
+    return tuple(found.values()), _gap(outcomes, settings, drawn)
 
 
-def _gap(outcomes: Outcomes, sure: Sure, drawn: dict[str, Resampled]) -> Gap | None:
+def _gap(outcomes: Outcomes, settings: IntervalSettings, drawn: dict[str, Resampled]) -> Gap | None:
     """How much worse unseen is than seen; None where one of them was not tested."""
     names = ("seen", "unseen") if outcomes.score.better == "higher" else ("unseen", "seen")
     better, worse = (score_of(outcomes, masks(outcomes)[name]) for name in names)
@@ -74,16 +76,20 @@ def _gap(outcomes: Outcomes, sure: Sure, drawn: dict[str, Resampled]) -> Gap | N
     if not math.isfinite(value):
         return None
     both = (drawn[names[0]], drawn[names[1]]) if set(names) <= set(drawn) else None
-    low, high = gap_interval(better, worse, sure, "gap", share=outcomes.score.is_share, drawn=both) or (None, None)
+    low, high = gap_interval(better, worse, settings, "gap", share=outcomes.score.is_share, drawn=both) or (None, None)
     return Gap(value, low, high)
 
 
 def _side(
-    outcomes: Outcomes, name: str, several: list[Statistic], drawn: tuple[Resampled, ...] | None, sure: Sure
+    outcomes: Outcomes,
+    name: str,
+    several: list[Statistic],
+    drawn: tuple[Resampled, ...] | None,
+    settings: IntervalSettings,
 ) -> Side:
-    score, macro = several[0], several[1] if len(several) > 1 else None
-    found = _interval(outcomes, score, sure, drawn[0] if drawn else None)
-    around = None if macro is None else _interval(outcomes, macro, sure, drawn[1] if drawn else None)
+    score, each = several[0], several[1] if len(several) > 1 else None
+    found = _interval(outcomes, score, settings, drawn[0] if drawn else None)
+    around = None if each is None else _interval(outcomes, each, settings, drawn[1] if drawn else None)
     low, high = found or (None, None)
     macro_low, macro_high = around or (None, None)
     return Side(
@@ -93,16 +99,40 @@ def _side(
         score=known(score.of_all),
         low=low,
         high=high,
-        macro=None if macro is None else known(macro.of_all),
+        macro=None if each is None else known(each.of_all),
         macro_low=macro_low,
         macro_high=macro_high,
         note=None if found is not None else _note(outcomes, score.combinations, score.of_all),
     )
 
 
-def _interval(outcomes: Outcomes, statistic: Statistic, sure: Sure, drawn: Resampled | None) -> Interval | None:
+def _interval(
+    outcomes: Outcomes, statistic: Statistic, settings: IntervalSettings, drawn: Resampled | None
+) -> Interval | None:
     least = 0.0 if outcomes.score.never_negative else -math.inf
-    return interval(statistic, sure, "", share=outcomes.score.is_share, least=least, drawn=drawn)
+    return interval(statistic, settings, "", share=outcomes.score.is_share, least=least, drawn=drawn)
+
+
+def score_of(outcomes: Outcomes, chosen: Mask) -> Statistic:
+    """The score of some of the tested combinations, each row counted once."""
+    rows, total = outcomes.rows[chosen], outcomes.total[chosen]
+    if outcomes.score.name != "r2":
+        return mean(rows, total)
+    return r2(rows, total, *(part[chosen] for part in truth_of(outcomes)))
+
+
+def truth_of(outcomes: Outcomes) -> Numbers:
+    """The sums of the truth and of its square by combination, about one number near them."""
+    truth = outcomes.tested.target
+    assert isinstance(truth, NumberTarget)  # noqa: S101 - r2 is refused for anything else
+    return np.stack([truth.total, truth.squares])
+
+
+def macro_of(outcomes: Outcomes, chosen: Mask) -> Statistic | None:
+    """The same with each combination counted once; R² of a single combination means nothing."""
+    if outcomes.score.name == "r2":
+        return None
+    return macro(outcomes.rows[chosen], outcomes.total[chosen])
 
 
 def known(number: float) -> float | None:

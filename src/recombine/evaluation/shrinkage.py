@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from recombine.algebra.groups import Numbers
-from recombine.evaluation.distributions import beta_quantile, student_quantile
-from recombine.evaluation.intervals import FEWEST, Sure
 from recombine.evaluation.outcomes import UNKNOWN, Mask, Outcomes
+from recombine.statistics.distributions import beta_quantile, student_quantile
+from recombine.statistics.resampling import FEWEST, IntervalSettings
 
 _WEAK = 2.0  # prior rows where too few combinations tell how much they differ
 _PRIOR_FREEDOM = 4.0
@@ -29,7 +29,7 @@ class Shrunk:
     high: Numbers
 
 
-def shrunk(outcomes: Outcomes, sure: Sure) -> Shrunk:
+def shrunk(outcomes: Outcomes, settings: IntervalSettings) -> Shrunk:
     """Pull every combination towards the mean of its side: seen, unseen or novel.
 
     >>> from recombine.evaluation.outcomes import Score
@@ -41,12 +41,13 @@ def shrunk(outcomes: Outcomes, sure: Sure) -> Shrunk:
     >>> none, zero = np.zeros(0, int), np.zeros(0)
     >>> found = Outcomes(Support(space, codes, rows), None, "score", (), none, none, none, zero, right, right, None,
     ...     Score("accuracy", "higher"))
-    >>> shrunk(found, Sure()).score.round(2).tolist()  # one of three right is not yet worse than a half of ninety
+    >>> pulled = shrunk(found, IntervalSettings())  # one of three right is not yet worse than a half of ninety
+    >>> pulled.score.round(2).tolist()
     [0.59, 0.9, 0.94, 0.84, 0.93, 0.51]
     """
     score, low, high = (np.full(len(outcomes), np.nan) for _ in range(3))
     for chosen in _sides(outcomes):
-        one = _shares(outcomes, chosen, sure) if outcomes.score.is_share else _numbers(outcomes, chosen, sure)
+        one = _shares(outcomes, chosen, settings) if outcomes.score.is_share else _numbers(outcomes, chosen, settings)
         score[chosen], low[chosen], high[chosen] = one
     return Shrunk(score, low, high)
 
@@ -56,7 +57,7 @@ def _sides(outcomes: Outcomes) -> list[Mask]:
     return [mask for mask in known if mask.any()]
 
 
-def _shares(outcomes: Outcomes, chosen: Mask, sure: Sure) -> tuple[Numbers, Numbers, Numbers]:
+def _shares(outcomes: Outcomes, chosen: Mask, settings: IntervalSettings) -> tuple[Numbers, Numbers, Numbers]:
     """The beta-binomial: so many rows of the side's mean are added to each combination's own.
 
     Where all rows of a combination agree, in every combination, the moments say that a row tells all about its
@@ -68,7 +69,7 @@ def _shares(outcomes: Outcomes, chosen: Mask, sure: Sure) -> tuple[Numbers, Numb
     pairs, place = np.unique(np.stack([rows, right]), axis=1, return_inverse=True)  # few, however many combinations
     a = max(middle * strength, _JEFFREYS) + pairs[1]
     b = max((1 - middle) * strength, _JEFFREYS) + pairs[0] - pairs[1]
-    low, high = (beta_quantile(tail, a, b) for tail in (sure.tail, 1 - sure.tail))
+    low, high = (beta_quantile(tail, a, b) for tail in (settings.tail, 1 - settings.tail))
     place = place.ravel()
     return (a / (a + b))[place], low[place], high[place]
 
@@ -88,7 +89,7 @@ def _strength(rows: Numbers, shares: Numbers) -> float:
     return float(1 / alike - 1)
 
 
-def _numbers(outcomes: Outcomes, chosen: Mask, sure: Sure) -> tuple[Numbers, Numbers, Numbers]:
+def _numbers(outcomes: Outcomes, chosen: Mask, settings: IntervalSettings) -> tuple[Numbers, Numbers, Numbers]:
     """The normal model, with each combination's noise itself pulled towards the pooled one."""
     rows, score = outcomes.rows[chosen], outcomes.mean[chosen]
     free = rows - 1
@@ -105,7 +106,7 @@ def _numbers(outcomes: Outcomes, chosen: Mask, sure: Sure) -> tuple[Numbers, Num
     pull = noise * precision
     spread = np.sqrt(between * pull + pull**2 / precision.sum())
     found = score + pull * (middle - score)
-    reach = student_quantile(1 - sure.tail, free + _PRIOR_FREEDOM) * spread
+    reach = student_quantile(1 - settings.tail, free + _PRIOR_FREEDOM) * spread
     low = found - reach
     return found, np.maximum(low, 0.0) if outcomes.score.never_negative else low, found + reach
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from recombine.evaluation.comparison import Comparison
 from recombine.evaluation.deviations import Deviations
-from recombine.evaluation.intervals import FEWEST, Sure
 from recombine.evaluation.outcomes import Outcomes, Score
 from recombine.evaluation.scores import Gap, Side
 from recombine.evaluation.untested import Untested
+from recombine.statistics.resampling import FEWEST, IntervalSettings
 from recombine.tables.space import text
 from recombine.words import count, measure, percent
 
@@ -32,7 +32,7 @@ class Findings:
     deviations: Deviations
     comparison: Comparison | None
     notes: tuple[str, ...]
-    sure: Sure
+    settings: IntervalSettings
 
     @property
     def score(self) -> Score:
@@ -162,7 +162,7 @@ def _tells(found: Findings, side: Side) -> str:
     if side.score is None:
         return "it cannot be computed"
     around = (
-        f" ({percent(found.sure.confidence)} interval {ends(found.score, side.low, side.high)})"
+        f" ({percent(found.settings.confidence)} interval {ends(found.score, side.low, side.high)})"
         if side.low is not None and side.high is not None
         else ""
     )
@@ -206,13 +206,12 @@ def _gap_reason(found: Findings) -> str:
     if gap.low is None or gap.high is None:
         few = min(found.sides["seen"].combinations, found.sides["unseen"].combinations)
         return f"The gap has no interval: {_without_interval(few)}."
-    sure = "" if gap.low > 0 or gap.high < 0 else ", so it may be luck"
+    luck = "" if gap.low > 0 or gap.high < 0 else ", so it may be luck"
     scaled = (100 * gap.low, 100 * gap.high) if found.score.is_share else (gap.low, gap.high)
     unit = " points" if found.score.is_share else ""
     low, high = (f"{end:.0f}" if found.score.is_share else measure(end) for end in scaled)
-    return (
-        f"The {percent(found.sure.confidence)} interval of the gap, over combinations, is {low} to {high}{unit}{sure}."
-    )
+    named = f"The {percent(found.settings.confidence)} interval of the gap, over combinations,"
+    return f"{named} is {low} to {high}{unit}{luck}."
 
 
 def _without_interval(few: int) -> str:

@@ -19,6 +19,8 @@ from recombine.planning.goal_determined import plan_determined
 from recombine.planning.goal_leverage import LISTED, leverage_updates, plan_leverage
 from recombine.planning.goal_variance import Posterior, plan_variance
 from recombine.planning.open_directions import OpenDirections
+from recombine.statistics.intervals import prediction_interval
+from recombine.statistics.resampling import IntervalSettings
 from recombine.tables.engine import Steps, silent
 from recombine.tables.support import Support
 from recombine.theory.answers import answers
@@ -38,8 +40,9 @@ _SHARE = {"determined": 0.1, "pairs": 0.1, "triples": 0.1, "leverage": 0.1, "var
 class Replay:
     """The plan's order beside random ones, after each number of combinations collected.
 
-    `random`, `low` and `high` are the mean and the range that 95 % of the random orders lie in. `area` is by how much
-    the plan's order was better on average along the curve (negative: worse), with the same range over random orders.
+    `random`, `low` and `high` are the mean and the range in which the next random order lies with 95 %. `area` is by
+    how much the plan's order was better on average along the curve (negative: worse), with the same range over random
+    orders.
     """
 
     measure: str
@@ -263,8 +266,9 @@ def _summary(
 ) -> Replay:
     sign = 1 if replayed.higher else -1
     areas = sign * (planned - draws).mean(axis=1)
-    low, high = np.quantile(draws, [0.025, 0.975], axis=0)
-    area_low, area, area_high = float(np.quantile(areas, 0.025)), float(areas.mean()), float(np.quantile(areas, 0.975))
+    settings = IntervalSettings(draws=DRAWS)
+    low, high = prediction_interval(draws, settings, least=0.0, most=1.0 if replayed.higher else np.inf)
+    area, (area_low, area_high) = float(areas.mean()), map(float, prediction_interval(areas, settings))
     middle = len(grid) // 2
     name = replayed.name(past)
     verdict = (

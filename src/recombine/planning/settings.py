@@ -1,10 +1,9 @@
 """What may be asked of a plan: settings that mean nothing are refused, before a table is read."""
 
-import math
-from numbers import Real
 from typing import Any, Literal, get_args
 
-from recombine.errors import SettingError, nearest
+from recombine.checks import check_choice, check_number
+from recombine.errors import SettingError
 
 Goal = Literal["determined", "pairs", "triples", "leverage", "variance"]
 GOALS: tuple[str, ...] = get_args(Goal)
@@ -15,24 +14,22 @@ def check_settings(*, goal: Any, budget: Any = None, salience: Any = None, ridge
 
     >>> check_settings(goal="levrage")
     Traceback (most recent call last):
-    recombine.errors.SettingError: goal='levrage' (--goal levrage)
+    recombine.errors.SettingError: goal='levrage'
       why      there is no such goal
       instead  did you mean 'leverage'?
     """
-    if goal not in GOALS:
-        raise SettingError(
-            f"goal={goal!r} (--goal {goal})", why="there is no such goal", instead=nearest(str(goal), GOALS)
-        )
-    if budget is not None and not _from_zero_on(budget):
-        raise SettingError(
-            f"budget={budget!r}",
+    check_choice("goal", goal, GOALS, why="there is no such goal")
+    if budget is not None:
+        check_number(
+            "budget",
+            budget,
+            least=0,
             why="a budget is a number from 0 on, in units of cost",
             instead="write for example budget=50 (--budget 50), or leave it out for what is needed",
         )
-    if ridge is not None and not _from_zero_on(ridge):
-        raise SettingError(
-            f"ridge={ridge!r}", why="a ridge is a number from 0 on", instead="write ridge=0.1 (--ridge 0.1)"
-        )
+    if ridge is not None:
+        why = "a ridge is a number from 0 on"
+        check_number("ridge", ridge, least=0, why=why, instead="write ridge=0.1 (--ridge 0.1)")
     for name, given in (("salience", salience), ("ridge", ridge)):
         if given is not None and goal != "variance":
             raise _unused(name, given, goal)
@@ -45,8 +42,3 @@ def _unused(name: str, given: Any, goal: str) -> SettingError:
         why=f"only the goal 'variance' asks a learner, which {name} describes; a plan for {goal!r} would ignore it",
         instead=f"leave {name} out, or write goal='variance' (--goal variance)",
     )
-
-
-def _from_zero_on(given: Any) -> bool:
-    number = type(given) is not bool and isinstance(given, Real)
-    return number and math.isfinite(given) and float(given) >= 0

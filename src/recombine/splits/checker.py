@@ -24,10 +24,8 @@ import numpy.typing as npt
 
 from recombine.algebra.groups import Ints
 from recombine.errors import SettingError
-from recombine.splits.facts import Facts, class_lines
-from recombine.splits.invariants import INVARIANTS, REMEDIES
-from recombine.splits.promise import Invariant, Promise
-from recombine.splits.table import Missing, Names, Rows, rows_of_table
+from recombine.splits.invariants import INVARIANTS, REMEDIES, Facts, Invariant, Promise, class_lines
+from recombine.splits.rows import KeptMissing, Names, Rows, check_every_row_kept, rows_of_table
 from recombine.tables.columns import Bins
 from recombine.tables.support import Support
 from recombine.words import listing
@@ -93,14 +91,14 @@ def check_split(
     factors: Names | None = None,
     promise: Promise | str | None = None,
     y: Any = None,
-    strata: str | int | None = None,
+    stratify: str | int | None = None,
     bins: Mapping[str, Bins] | None = None,
-    missing: Missing = "refuse",
+    missing: KeptMissing = "refuse",
 ) -> Checked:
     """Hold a split to a promise: `source` is a table with sides of rows, or a support with sides of combinations.
 
     A side lists positions, or is an array of booleans. The promise is a `Promise`, or a guarantee by its name:
-    `"values"`, `"determined"`, or `"none"`, which still means that no held-out combination is in training. `strata`
+    `"values"`, `"determined"`, or `"none"`, which still means that no held-out combination is in training. `stratify`
     names the classes' column (`"y"` for `y`).
 
     >>> table = {"a": ["x", "x", "y", "y"], "b": ["p", "q", "p", "p"]}
@@ -118,7 +116,8 @@ def check_split(
             instead="name its columns: check_split(table, train, test, factors=['colour', 'shape'])",
         )
     else:
-        rows = rows_of_table(source, factors=factors, y=y, strata=strata, bins=bins, missing=missing)
+        check_every_row_kept(missing)
+        rows = rows_of_table(source, factors=factors, y=y, stratify=stratify, bins=bins, missing=missing)
         support = rows.support
     facts = _facts(support, rows, train, test)
     asked = Promise.of(promise)

@@ -8,7 +8,7 @@ promise kept.
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, Field, dataclass, fields, replace
 from typing import Any, final
 
@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.algebra.groups import Ints
+from recombine.checks import check_seed, check_whole
 from recombine.errors import SettingError
 from recombine.splits.checker import Checked, Promise, check_split
-from recombine.splits.settings import check_bins, check_seed, check_whole, checked_factors, plain
-from recombine.splits.table import Missing, Names, Rows, rows_of_table
+from recombine.splits.rows import Missing, Names, Rows, rows_of_table
 from recombine.tables.columns import Bins
 from recombine.tables.space import Value
 from recombine.tables.support import Support
@@ -60,7 +60,7 @@ class Splitter(ABC):
 
     `factors` names the columns, or their positions. `table` binds a table that holds them, row by row beside X, for
     callers whose X does not. `bins` says how numbers become values, as in `recombine.read`. A row that misses a
-    factor is refused, unless `missing="value"` makes missing a value of its own.
+    factor is refused, unless `missing="leave out"` puts it on no side, or `missing="value"` makes missing a value.
     """
 
     factors: Names
@@ -71,10 +71,10 @@ class Splitter(ABC):
 
     def __post_init__(self) -> None:
         for setting in fields(self):
-            object.__setattr__(self, setting.name, plain(getattr(self, setting.name)))
-        object.__setattr__(self, "factors", checked_factors(self.factors))
-        check_bins(self.bins)
-        check_seed(getattr(self, "seed", 0))
+            object.__setattr__(self, setting.name, _python_own(getattr(self, setting.name)))
+        object.__setattr__(self, "factors", _checked_factors(self.factors))
+        _check_bins(self.bins)
+        check_seed(getattr(self, "random_state", 0), name="random_state")
         check_whole("n_splits", self.folds, least=1)
         self.check_settings()
 
@@ -102,7 +102,7 @@ class Splitter(ABC):
         rows = self.rows(X, y)
         for fold in range(self.folds):
             sides = self.assignment(rows.support, fold)
-            yield np.flatnonzero(sides.train[rows.combination]), np.flatnonzero(sides.test[rows.combination])
+            yield rows.on(sides.train), rows.on(sides.test)
 
     @final
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:  # noqa: ARG002, N803
@@ -118,7 +118,7 @@ class Splitter(ABC):
             y=y,
             table=self.table,
             bins=self.bins,
-            strata=getattr(self, "strata", None),
+            stratify=getattr(self, "stratify", None),
             missing=self.missing,
         )
 
@@ -154,7 +154,7 @@ class Splitter(ABC):
     def rng(self, fold: int, part: str = "") -> np.random.Generator:
         """Chance for one part of one fold: derived by name, so that one more fold or draw changes no other."""
         name = zlib.crc32(f"{type(self).__name__} {part}".encode())
-        return np.random.default_rng([int(getattr(self, "seed", 0)), fold, name])
+        return np.random.default_rng([int(getattr(self, "random_state", 0)), fold, name])
 
     @final
     def __repr__(self) -> str:
@@ -183,3 +183,45 @@ def _is_default(splitter: Splitter, setting: "Field[Any]") -> bool:
 
 def _settings(splitter: Splitter) -> dict[str, Any]:
     return {setting.name: getattr(splitter, setting.name) for setting in fields(splitter)}
+
+
+def _python_own(value: Any) -> Any:
+    """A NumPy number or text as Python's own, which can be written down and read again.
+
+    >>> _python_own(np.int64(3)), _python_own("red")
+    (3, 'red')
+    """
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _checked_factors(given: Any) -> tuple[str | int, ...]:
+    """The factors' names or positions, at least two and each once.
+
+    >>> _checked_factors(["colour", "shape"])
+    ('colour', 'shape')
+    """
+    several = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping)
+    factors = tuple(_python_own(factor) for factor in given) if several else (given,)
+    strange = [factor for factor in factors if not isinstance(factor, str | int) or isinstance(factor, bool)]
+    if strange or len(factors) < 2:
+        raise SettingError(
+            f"factors={given!r}",
+            why="a combination needs at least two factors, each a column's name or its position",
+            instead="name two or more columns: factors=['colour', 'shape']",
+        )
+    twice = [factor for factor in factors if factors.count(factor) > 1]
+    if twice:
+        raise SettingError(
+            f"the factor {twice[0]!r} is named twice", why="a factor is named once", instead="remove one"
+        )
+    return factors
+
+
+def _check_bins(value: Any) -> None:
+    """Bins are told factor by factor."""
+    if value is not None and not isinstance(value, Mapping):
+        raise SettingError(
+            f"bins={value!r}",
+            why="each factor has bins of its own",
+            instead="name the factor: bins={'price': 5}",
+        )

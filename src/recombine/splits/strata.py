@@ -18,13 +18,13 @@ _TRIED = 48
 _CLOSE = 1e-4  # chasing more would only drive every split to the number of rows that divides most neatly
 
 
-def classes_of(support: Support, strata: str | int) -> LabelTarget:
+def classes_of(support: Support, stratify: str | int) -> LabelTarget:
     """The classes that a support was read with."""
     if not isinstance(support.target, LabelTarget):
         raise SettingError(
-            f"strata={strata!r}",
+            f"stratify={stratify!r}",
             why="the support was read without its classes",
-            instead=f"read it with target={strata!r}, target_kind='label'",
+            instead=f"read it with target={stratify!r}, target_kind='label'",
         )
     return support.target
 
@@ -37,12 +37,12 @@ def main_class(support: Support, target: LabelTarget) -> Ints:
     return found
 
 
-def order_by_chance(support: Support, strata: str | int | None, rng: np.random.Generator) -> Ints:
+def order_by_chance(support: Support, stratify: str | int | None, rng: np.random.Generator) -> Ints:
     """A random order; with strata one of which every beginning has about the class shares of the whole."""
     order = rng.permutation(len(support))
-    if strata is None:
+    if stratify is None:
         return order
-    label = main_class(support, classes_of(support, strata))[order]
+    label = main_class(support, classes_of(support, stratify))[order]
     counts = support.counts[order]
     by_class = np.argsort(label, kind="stable")
     inner = np.cumsum(counts[by_class])
@@ -54,11 +54,13 @@ def order_by_chance(support: Support, strata: str | int | None, rng: np.random.G
     return order[np.argsort(place, kind="stable")]
 
 
-def balanced(support: Support, test: Ints, spare: Ints, *, strata: str | int | None, rng: np.random.Generator) -> Ints:
+def balanced(
+    support: Support, test: Ints, spare: Ints, *, stratify: str | int | None, rng: np.random.Generator
+) -> Ints:
     """The same number of held-out combinations with better class shares: some exchanged against spare ones."""
-    if strata is None or not len(spare) or not len(test):
+    if stratify is None or not len(spare) or not len(test):
         return test
-    target = classes_of(support, strata)
+    target = classes_of(support, stratify)
     if len(target.classes) > _MOST_CLASSES:
         return test
     table = _ClassTable(support, target)

@@ -14,12 +14,12 @@ from recombine.errors import ColumnError, SpaceError, TableError, nearest
 from recombine.records import Provenance
 from recombine.tables import columns
 from recombine.tables.columns import Key
+from recombine.tables.counting import Counts
 from recombine.tables.pilot import out_of_range
 from recombine.tables.question import MOST_VALUES, Question, TargetKind
 from recombine.tables.space import MISSING, Factor, Space, Value, text
 from recombine.tables.support import WEIGHTLESS, LabelTarget, NumberTarget, Support, Target
 
-MOST_COMBINATIONS = 5 * 10**7
 _MOST_WEIGHT = 1e100
 """Products of two sums of weights are taken, and none of them may leave the range of a float64."""
 _LONGEST_VALUE = 10_000
@@ -27,42 +27,34 @@ _MOST_CLASSES = 10_000
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What the engine counted, and how it was asked."""
+class TargetAsked:
+    """How the target was asked: as a class among the keys, or by its sums about a number near its mean."""
 
-    counted: pa.Table
-    keys: tuple[Key, ...]
-    kind: TargetKind | None
-    source: str
+    kind: TargetKind
     shift: float = 0.0
-    """What the sums of a target that is a number were taken about."""
 
 
-def assemble(answer: Answer, question: Question, command: str | None) -> Support:
+def assemble(
+    counts: Counts, question: Question, *, target: TargetAsked | None = None, command: str | None = None
+) -> Support:
     """The engine's lines as a support in canonical order."""
-    counted = answer.counted
+    counted = counts.lines
     rows = _whole(counted["rows"])
-    refuse_no_rows(rows, answer.source, question)
-    if len(counted) > MOST_COMBINATIONS:
-        raise TableError(
-            f"'{answer.source}' has more than {MOST_COMBINATIONS:,} distinct combinations",
-            why="a factor is probably an identifier, or a number without bins",
-            instead="leave that factor out, or bin it",
-        )
-    kept, left_out = without_missing(counted, answer.keys, rows, question)
+    refuse_no_rows(rows, counts.source, question)
+    kept, left_out = without_missing(counted, counts.keys, rows, question)
     kept, nothing = _without_nothing(kept, question)
     left_out |= {WEIGHTLESS: nothing} if nothing else {}
-    space, codes = encoded(kept, answer.keys, question)
+    space, codes = encoded(kept, counts.keys, question)
     order, starts = _sorted_distinct(codes, space.sizes)
     totals = _totals(kept, question)[order]
     return Support(
         space,
         _lines(codes, order[starts]),
         np.add.reduceat(totals, starts),
-        target=_target(answer, kept, order, starts, totals, question),
+        target=_target(target, kept, order, starts, totals, question),
         rows=int(rows.sum()),
         left_out=left_out,
-        source=Provenance(source=answer.source, settings=question.settings(), command=command),
+        source=Provenance(source=counts.source, settings=question.settings(), command=command),
     )
 
 
@@ -219,9 +211,9 @@ def _lines(codes: Codes, places: Ints) -> Codes:
 
 
 def _totals(counted: pa.Table, question: Question) -> Numbers:
-    totals = floats(counted["weight"])
     if question.weight is None:
-        return totals
+        return floats(counted["rows"])
+    totals = floats(counted["weight"])
     fault = _fault_of_weights(counted, totals)
     if fault is not None:
         raise ColumnError(
@@ -249,11 +241,11 @@ def _fault_of_weights(counted: pa.Table, totals: Numbers) -> str | None:
 
 
 def _target(
-    answer: Answer, counted: pa.Table, order: Ints, starts: Ints, totals: Numbers, question: Question
+    asked: TargetAsked | None, counted: pa.Table, order: Ints, starts: Ints, totals: Numbers, question: Question
 ) -> Target | None:
-    if answer.kind is None or question.target is None:
+    if asked is None or question.target is None:
         return None
-    if answer.kind == "number":
+    if asked.kind == "number":
         sums = [
             np.add.reduceat(floats(pc.fill_null(counted[name], 0))[order], starts)
             for name in ("target_count", "target_total", "target_squares")
@@ -266,7 +258,7 @@ def _target(
                 why="its mean and spread cannot be computed",
                 instead="repair the column, write it in another unit, or leave such rows out with `where`",
             )
-        return NumberTarget(question.target, count, total, squares, answer.shift)
+        return NumberTarget(question.target, count, total, squares, asked.shift)
     return _label_target(question.target, counted["target"], order, starts, totals)
 
 

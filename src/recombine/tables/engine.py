@@ -1,16 +1,24 @@
-"""Run one question on an engine, tell how far it is, stop it when the user does, and explain what it complains of."""
+"""The engine that holds a table: run one question on it, tell how far it is, stop it when the user does, and explain
+what it complains of.
+"""
 
+import shlex
+import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
+import ibis
 import pyarrow as pa
 
-from recombine.errors import RecombineError
-from recombine.tables.sources import Source, unreadable
+from recombine.errors import RecombineError, SourceError
+from recombine.redaction import redacted_words
+from recombine.tables.locations import OBJECT_STORES, scheme_of, suffix_of
 
 Answered = TypeVar("Answered")
 Progress = Callable[[float | None], None]
@@ -20,6 +28,17 @@ Steps = Callable[[str, float | None], None]
 """Called with the name of a step and, where it is known, how far it is."""
 
 _TICK_SECONDS = 0.1
+_UNREAD_LINES = "Error when sniffing file"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table, the engine that counts it, and what to call it."""
+
+    table: Any
+    backend: Any
+    name: str
+    whole_file_sniffed: bool = True
 
 
 def run(backend: Any, expression: Any, progress: Progress | None) -> pa.Table:
@@ -74,15 +93,74 @@ def sniffing_again(ask: Callable[[bool], Answered]) -> Answered:
 
 
 @contextmanager
-def explained(lent: Source) -> Iterator[None]:
+def explained(source: Source) -> Iterator[None]:
     """What an engine complains of while it is asked, as one of our errors; a type guessed too soon passes through."""
     try:
         yield
     except duckdb.ConversionException as error:
-        if lent.whole_file_sniffed:
-            raise unreadable(lent.name, error) from error
+        if source.whole_file_sniffed:
+            raise unreadable(source.name, error) from error
         raise
     except RecombineError:
         raise
     except Exception as error:
-        raise unreadable(lent.name, error, engine=lent.backend.name) from error
+        raise unreadable(source.name, error, engine=source.backend.name) from error
+
+
+@contextmanager
+def own_duckdb(file: Path | None = None) -> Iterator[Any]:
+    """A DuckDB of our own, which spills to a folder that goes away with it rather than to the working one."""
+    with tempfile.TemporaryDirectory(prefix="recombine-") as spill:
+        try:
+            backend = ibis.duckdb.connect(file or ":memory:", read_only=file is not None, temp_directory=spill)
+        except duckdb.Error as error:
+            raise unreadable(str(file), error) from error
+        backend.con.execute("SET preserve_insertion_order = false")
+        try:
+            yield backend
+        finally:
+            backend.disconnect()
+
+
+def unreadable(name: str, error: Exception, *, engine: str = "duckdb") -> RecombineError:
+    """What an engine said when it could not read a source, as one of our errors."""
+    return SourceError(f"cannot read '{name}'", why=first_line(error), instead=_remedy(name, error, engine))
+
+
+def _remedy(name: str, error: Exception, engine: str) -> str:
+    scheme = scheme_of(name)
+    if "INT64" in str(error) and isinstance(error, duckdb.ConversionException):
+        return "a whole number does not fit into 64 bits: turn that column into text, or leave such rows out (`where`)"
+    if scheme and "extension" in str(error):
+        return f"copy the file here, or let DuckDB fetch its {scheme} part from extensions.duckdb.org once"
+    if scheme in OBJECT_STORES:
+        return "check the address, and that this machine is allowed to read it"
+    if scheme or engine != "duckdb":
+        return "check that the server is up, and that its user may read the table"
+    return _remedy_of_file(name, str(error))
+
+
+def _remedy_of_file(name: str, said: str) -> str:
+    if "not utf-8" in said.lower():
+        return f"turn it into UTF-8: iconv -f WINDOWS-1252 -t UTF-8 {shlex.quote(name)} > utf8.csv"
+    if _UNREAD_LINES in said:  # it names UTF-8, too, but only as what was tried
+        return (
+            "give every line the same columns and the same ending; where endings are mixed: "
+            f"tr -d '\\r' < {shlex.quote(name)} > plain.csv"
+        )
+    if suffix_of(name) in (".parquet", ".pq"):
+        return "check that the file is whole and is what its name says (a half-copied Parquet file looks like this)"
+    return "check that the file is whole, that every line has the same columns, and that several files are alike"
+
+
+def first_line(error: Exception) -> str:
+    """What an engine said, in one line and without passwords."""
+    several = len(error.args) > 1 and all(isinstance(part, str) for part in error.args)
+    # before it is cut: half a password is no longer known for one
+    said = redacted_words("\n".join(error.args) if several else str(error))
+    lines = [line.strip() for line in said.splitlines() if line.strip()] or [type(error).__name__]
+    if _UNREAD_LINES in lines[0]:
+        return "its lines do not agree on a separator, quotes, line endings and a number of columns"
+    if several or "CSV Error" in lines[0]:  # the first line alone says only where
+        lines = [". ".join(line for line in lines[:3] if not line.startswith("Original Line"))]
+    return lines[0][:300]

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import date
 from typing import Any, Literal
 
+from recombine.checks import check_choice
 from recombine.errors import SettingError, nearest
 from recombine.tables.columns import Bins
 from recombine.tables.space import Value, text
@@ -47,12 +48,8 @@ class Question:
                 why="bins already say which values there are",
                 instead="give one of the two",
             )
-        if self.missing not in ("leave out", "value"):
-            raise SettingError(
-                f"missing={self.missing!r}",
-                why="a row that misses a factor is left out, or missing counts as a value",
-                instead="write 'leave out' or 'value'",
-            )
+        why = "a row that misses a factor is left out, or missing counts as a value"
+        check_choice("missing", self.missing, ("leave out", "value"), why=why, instead="write 'leave out' or 'value'")
         if not isinstance(self.where, str | None) and not callable(self.where):
             raise SettingError(
                 f"where was given a {type(self.where).__name__}",
@@ -65,12 +62,6 @@ class Question:
                 why="a factor that is the answer tells the whole answer",
                 instead="take it off one of the two",
             )
-
-    @property
-    def columns(self) -> list[str] | None:
-        """The columns it needs, or None where a filter may need any."""
-        named = [*self.factors, self.target, self.weight]
-        return None if self.where is not None else [name for name in named if name is not None]
 
     def settings(self) -> dict[str, Any]:
         """What was asked, as it is saved with a result."""

@@ -8,15 +8,15 @@ target still shows its combination.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from recombine.checks import check_choice
 from recombine.errors import ColumnError, SettingError
 from recombine.tables import columns
-from recombine.tables.assembly import MOST_COMBINATIONS, Answer, assemble, floats
-from recombine.tables.columns import Bins, Key
-from recombine.tables.conditions import filtered
-from recombine.tables.engine import Progress, explained, run, sniffing_again
+from recombine.tables.assembly import TargetAsked, assemble, floats
+from recombine.tables.columns import Bins
+from recombine.tables.counting import Aggregate, Counts, count_table
+from recombine.tables.engine import Progress
 from recombine.tables.pilot import Centres, Sums, about, pilots, settled
 from recombine.tables.question import Question, TargetKind, Where, conjunctions, declared_values
-from recombine.tables.sources import Source, opened
 from recombine.tables.space import Value
 from recombine.tables.support import Support
 
@@ -65,56 +65,46 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
         missing=missing,
         table=table,
     )
-    answer = sniffing_again(lambda sniff_all: _count(source, question, progress, sniff_all=sniff_all))
-    return assemble(answer, question, command)
-
-
-def _count(source: Any, question: Question, progress: Progress | None, *, sniff_all: bool) -> Answer:
-    table, needed = question.table, question.columns
-    with opened(source, table=table, columns=needed, sniff_all=sniff_all) as lent, explained(lent):
-        return settled(lambda centres: _answer(lent, question, progress, centres), _number_sums)
-
-
-def _answer(lent: Source, question: Question, progress: Progress | None, centres: Centres) -> Answer:
-    keys, kind, shift, expression = _expression(lent, question, centres)
-    return Answer(run(lent.backend, expression, progress), keys, kind, lent.name, shift)
-
-
-def _number_sums(answer: Answer) -> dict[str, Sums]:
-    if answer.kind != "number":
-        return {}
-    count, total, squares = (floats(answer.counted[f"target_{part}"]) for part in ("count", "total", "squares"))
-    return {"target": (count, total, squares, answer.shift)}
-
-
-def _expression(
-    lent: Source, question: Question, centres: Centres
-) -> tuple[tuple[Key, ...], TargetKind | None, float, Any]:
-    """The one aggregate: rows per combination, and per class or with sums for the target."""
-    table = filtered(lent.table, question.where, lent.backend)
-    columns.require(table, question.factors, role="a factor")
-    keys = tuple(
-        columns.key(table, name, bins=question.bins.get(name), declared=name in question.domain, backend=lent.backend)
-        for name in question.factors
+    counts = settled(
+        lambda centres: count_table(
+            source,
+            question,
+            lambda table, backend: _aggregate(table, question, centres, backend),
+            needs=[name for name in (target, weight) if name is not None],
+            progress=progress,
+        ),
+        _number_sums,
     )
-    by = {f"f{place}": key.expression for place, key in enumerate(keys)}
+    return assemble(counts, question, target=counts.context, command=command)
+
+
+def _number_sums(counts: Counts) -> dict[str, Sums]:
+    target: TargetAsked | None = counts.context
+    if target is None or target.kind != "number":
+        return {}
+    count, total, squares = (floats(counts.lines[f"target_{part}"]) for part in ("count", "total", "squares"))
+    return {"target": (count, total, squares, target.shift)}
+
+
+def _aggregate(table: Any, question: Question, centres: Centres, backend: Any) -> Aggregate:
+    """What is asked of each combination: its weight, and its rows by class or the sums of the target."""
     weight = _weight(table, question.weight)
-    sums = {"rows": table.count(), "weight": table.count() if weight is None else weight.sum()}
+    sums: dict[str, Any] = {}
     if weight is not None:
-        sums |= {"weight_known": weight.count(), "weight_least": weight.min()}
+        sums |= {"weight": weight.sum(), "weight_known": weight.count(), "weight_least": weight.min()}
         sums["weight_nothing"] = (weight == 0).ifelse(1, 0).sum()
-    kind = target_kind(table, question, lent.backend)
-    shift = 0.0
+    kind = target_kind(table, question, backend)
+    if kind is None:
+        return Aggregate(sums=sums)
+    column = table[question.target]
     if kind == "label":
-        by["target"] = columns.as_value(table[question.target])
-    elif kind == "number":
-        column = table[question.target]
-        shift = (centres or pilots(table, {"target": column}, lent.backend))["target"]
-        apart = about(column, shift, lent.backend)
-        sums["target_count"] = apart.count() if weight is None else apart.notnull().ifelse(weight, 0).sum()
-        sums["target_total"] = apart.sum() if weight is None else (apart * weight).sum()
-        sums["target_squares"] = (apart * apart if weight is None else apart * apart * weight).sum()
-    return keys, kind, shift, table.group_by(**by).aggregate(**sums).limit(MOST_COMBINATIONS + 1)
+        return Aggregate({"target": columns.as_value(column)}, sums, TargetAsked(kind))
+    shift = (centres or pilots(table, {"target": column}, backend))["target"]
+    apart = about(column, shift, backend)
+    sums["target_count"] = apart.count() if weight is None else apart.notnull().ifelse(weight, 0).sum()
+    sums["target_total"] = apart.sum() if weight is None else (apart * weight).sum()
+    sums["target_squares"] = (apart * apart if weight is None else apart * apart * weight).sum()
+    return Aggregate(sums=sums, context=TargetAsked(kind, shift))
 
 
 def _weight(table: Any, name: str | None) -> Any:
@@ -138,7 +128,7 @@ def target_kind(table: Any, question: Question, backend: Any) -> TargetKind | No
     column = table[question.target]
     kind = column.type()
     if question.target_kind is not None and columns.is_plain(kind):
-        return _checked_kind(kind, question)
+        return _checked_kind(kind, question.target_kind, question.target)
     if columns.is_whole(kind):  # digits are labels, prices are numbers: few distinct values make a label
         few = table.select(target=column).distinct().limit(_MOST_CLASSES + 1).count()
         return "label" if backend.to_pyarrow(few).as_py() <= _MOST_CLASSES else "number"
@@ -153,17 +143,12 @@ def target_kind(table: Any, question: Question, backend: Any) -> TargetKind | No
     )
 
 
-def _checked_kind(kind: Any, question: Question) -> TargetKind:
-    if question.target_kind == "number" and not (kind.is_numeric() or kind.is_boolean()):
+def _checked_kind(kind: Any, asked: TargetKind, target: str) -> TargetKind:
+    if asked == "number" and not (kind.is_numeric() or kind.is_boolean()):
         raise SettingError(
-            f"target_kind='number' for {question.target!r}",
+            f"target_kind='number' for {target!r}",
             why=f"it is of type {kind}",
             instead="write target_kind='label'",
         )
-    if question.target_kind not in ("number", "label"):
-        raise SettingError(
-            f"target_kind={question.target_kind!r}",
-            why="it says nothing",
-            instead="write 'label' or 'number'",
-        )
-    return question.target_kind
+    check_choice("target_kind", asked, ("label", "number"), instead="write 'label' or 'number'")
+    return asked

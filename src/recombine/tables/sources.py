@@ -1,18 +1,17 @@
 """Any table as an Ibis expression, and the engine that will count it.
 
-Files are read by DuckDB, where they lie and out of core; tables in a database stay there; frames in memory
-are lent to DuckDB without a copy.
+Files are read by DuckDB, where they lie and out of core; tables in a database stay there; frames in memory are lent to
+DuckDB without a copy.
+
+No column is renamed silently. DuckDB does not tell upper from lower case in names, and calls the second `a` (or `A`)
+`a_1`: nobody would know which. Where a name looks like that, the file itself is asked.
 """
 
 import glob
-import os
-import shlex
-import stat
-import tempfile
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -23,46 +22,27 @@ import ibis
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recombine.errors import (
-    ColumnError,
-    RecombineError,
-    SettingError,
-    SourceError,
-    TableError,
-    nearest,
+from recombine.errors import ColumnError, SettingError, SourceError, TableError, nearest
+from recombine.redaction import guarded, redacted
+from recombine.tables.engine import Source, first_line, own_duckdb, unreadable
+from recombine.tables.locations import (
+    DUCKDB_FILES,
+    check_plain_file,
+    existing_files,
+    from_home,
+    is_database,
+    reader_of,
+    scheme_of,
+    suggest_file,
 )
-from recombine.files import is_staging, shortened
-from recombine.redaction import guarded, redacted, redacted_words
-from recombine.tables.headings import refuse_renamed, refuse_twins
 
-_COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
-_READERS = {
-    ".parquet": "read_parquet",
-    ".pq": "read_parquet",
-    ".csv": "read_csv",
-    ".tsv": "read_csv",
-    ".txt": "read_csv",
-    ".json": "read_json",
-    ".jsonl": "read_json",
-    ".ndjson": "read_json",
-}
-_OBJECT_STORES = {"s3", "s3a", "s3n", "gs", "gcs", "r2", "az", "azure", "abfss", "http", "https", "hf"}
-_IN_FOLDERS = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
-_DUCKDB_FILES = {".duckdb", ".ddb"}
 _DUCKDB_TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
 _GIVEN_UP = r"fetch_\w+\(\) is deprecated"
-_UNREAD_LINES = "Error when sniffing file"
 _EXTRAS = {"postgres": "postgres", "postgresql": "postgres", "pyspark": "spark", "spark": "spark"}
-
-
-@dataclass(frozen=True)
-class Source:
-    """A table, the engine that counts it, and what to call it."""
-
-    table: Any
-    backend: Any
-    name: str
-    whole_file_sniffed: bool = True
+_RENAMED = re.compile(r"(?P<name>.*)_\d+", re.DOTALL)
+_CSV_HEADING = "SELECT * FROM read_csv(?, header = false, all_varchar = true) LIMIT 1"
+_JSON_HEADING = "SELECT json_keys(json) FROM read_json_objects(?) LIMIT 1"
+_PARQUET_HEADING = "SELECT file_name, name, num_children FROM parquet_schema(?)"
 
 
 @contextmanager
@@ -88,7 +68,7 @@ def _let_ibis_be() -> None:
 
 
 def _opened(source: Any, table: str | None, columns: Sequence[str] | None, sniff_all: bool) -> Iterator[Source]:
-    if table is not None and not (isinstance(source, str | Path) and _is_database(str(source))):
+    if table is not None and not (isinstance(source, str | Path) and is_database(str(source))):
         raise SettingError(
             f"table={table!r}",
             why="the source is a table already, not a database that holds tables",
@@ -117,7 +97,7 @@ def _from_ibis(table: Any) -> Iterator[Source]:
     if backends:
         yield Source(table, backends[0], _ibis_name(table))
         return
-    with _duckdb() as backend:
+    with own_duckdb() as backend:
         arrow = backend.to_pyarrow(table)
     yield from _from_memory(arrow, None)
 
@@ -131,8 +111,8 @@ def _ibis_name(table: Any) -> str:
 
 def _from_memory(frame: Any, columns: Sequence[str] | None) -> Iterator[Source]:
     arrow = _arrow(frame, columns)
-    refuse_twins(arrow.column_names, where="this table")
-    with _duckdb() as backend:
+    _refuse_twins(arrow.column_names, where="this table")
+    with own_duckdb() as backend:
         try:
             backend.con.register("recombine_source", arrow)
             table = backend.table("recombine_source")
@@ -166,7 +146,7 @@ def _arrow(frame: Any, columns: Sequence[str] | None) -> pa.Table:
     except (pa.ArrowException, TypeError, ValueError, KeyError) as error:
         raise ColumnError(
             f"cannot read this {type(frame).__name__} as a table",
-            why=_first_line(error),
+            why=first_line(error),
             instead="give columns of one length, each of one type, for example with astype(str)",
         ) from error
 
@@ -246,8 +226,8 @@ def _whole_with_gaps(column: pa.ChunkedArray) -> bool:
 
 
 def _from_text(text: str, table: str | None, columns: Sequence[str] | None, sniff_all: bool) -> Iterator[Source]:
-    scheme = _scheme(text)
-    if _is_database(text):
+    scheme = scheme_of(text)
+    if is_database(text):
         yield from _from_duckdb_file(text, table) if scheme in ("", "duckdb") else _from_database(text, table)
     elif scheme == "file":
         yield from _from_files(unquote(text.removeprefix("file://")), columns, remote=False, sniff_all=sniff_all)
@@ -255,26 +235,21 @@ def _from_text(text: str, table: str | None, columns: Sequence[str] | None, snif
         yield from _from_files(text, columns, remote=bool(scheme), sniff_all=sniff_all)
 
 
-def _scheme(text: str) -> str:
-    return text.partition("://")[0] if "://" in text else ""
-
-
-def _is_database(text: str) -> bool:
-    scheme = _scheme(text)
-    return scheme not in _OBJECT_STORES | {"file"} if scheme else Path(text).suffix in _DUCKDB_FILES
-
-
 def _from_files(pattern: str, columns: Sequence[str] | None, *, remote: bool, sniff_all: bool) -> Iterator[Source]:
-    path = pattern if remote else _existing(pattern)
-    reader = _reader(path)
+    path = pattern if remote else existing_files(pattern)
+    reader = reader_of(path)
     # the first 20,480 lines of a CSV usually tell the types; a later surprise makes `read` look again
     options = {"sample_size": -1} if reader == "read_csv" and sniff_all else {}
-    with _duckdb() as backend:
+    with own_duckdb() as backend:
         try:
-            table = getattr(backend, reader)(path, **options)
+            table = (
+                _read_arrow(backend, path, columns, remote=remote)
+                if reader == "read_arrow"
+                else getattr(backend, reader)(path, **options)
+            )
             if reader == "read_csv":
                 table = _separated(table, backend, path, options)
-        except (duckdb.Error, ibis.common.exceptions.IbisError) as error:
+        except (duckdb.Error, ibis.common.exceptions.IbisError, pa.ArrowException) as error:
             raise unreadable(pattern, error) from error
         if not table.columns:
             raise TableError(
@@ -282,9 +257,26 @@ def _from_files(pattern: str, columns: Sequence[str] | None, *, remote: bool, sn
                 why="it holds no columns",
                 instead="give a file with a header and rows",
             )
-        refuse_renamed(table, backend, path, reader, columns)
+        _refuse_renamed(table, backend, path, reader, columns)
         name = redacted(pattern) if remote else pattern
         yield Source(table, backend, name, whole_file_sniffed=reader != "read_csv" or sniff_all)
+
+
+def _read_arrow(backend: Any, pattern: str, asked: Sequence[str] | None, *, remote: bool) -> Any:
+    """Arrow files (Feather is another name for them), streamed to DuckDB batch by batch."""
+    if remote:
+        raise SourceError(
+            f"cannot read '{redacted(pattern)}'",
+            why="DuckDB cannot read Arrow files from afar",
+            instead="copy it here first, or write it as .parquet",
+        )
+    from pyarrow import dataset  # noqa: PLC0415 - a tenth of a second that other tables need not wait for
+
+    files = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - an absolute pattern
+    found = dataset.dataset(files, format="ipc")
+    _refuse_twins(found.schema.names, where=f"'{pattern}'", asked=asked)
+    backend.con.register("recombine_source", found)
+    return backend.table("recombine_source")
 
 
 def _separated(table: Any, backend: Any, path: str, options: dict[str, Any]) -> Any:
@@ -294,129 +286,12 @@ def _separated(table: Any, backend: Any, path: str, options: dict[str, Any]) -> 
     return backend.read_csv(path, delim=marks[0], **options) if marks else table
 
 
-def _existing(pattern: str) -> str:
-    """The files that a path, folder or glob names, as a pattern that DuckDB understands."""
-    path = _from_home(pattern)
-    _check_plain(path, pattern)
-    if path.is_dir():
-        return _of_folder(path, pattern)
-    if path.is_file():
-        if path.stat().st_size == 0:
-            raise TableError(
-                f"'{pattern}' is empty",
-                why="the file has 0 bytes",
-                instead="give a file with a header and rows",
-            )
-        return glob.escape(str(path)) if glob.has_magic(str(path)) else str(path)
-    matched = glob.glob(str(path), recursive=True) if glob.has_magic(pattern) else []  # noqa: PTH207 - it is absolute
-    for file in matched:
-        _check_plain(Path(file), file)
-    if matched:
-        return _finished(str(path))
-    raise SourceError(
-        f"no file '{pattern}'",
-        why="nothing matches the pattern" if glob.has_magic(pattern) else "there is no such file",
-        instead=_suggest_file(path),
-    )
-
-
-def _from_home(given: str) -> Path:
-    try:
-        return Path(given).expanduser()
-    except RuntimeError as error:  # ~somebody, who is not there
-        raise SourceError(
-            f"no file '{shortened(given)}'", why="nobody of that name has a home here", instead="write the whole path"
-        ) from error
-
-
-def _check_plain(path: Path, given: str) -> None:
-    """A file or a folder, or nothing at all: a pipe or a device can be read only once, and opening it may wait."""
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        return
-    except (OSError, ValueError) as error:  # too long a name, no right to look, a NUL in it
-        why = getattr(error, "strerror", None) or str(error)
-        raise SourceError(f"cannot read '{shortened(given)}'", why=why, instead="check the path") from error
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise SourceError(
-            f"'{given}' is {'a pipe' if stat.S_ISFIFO(mode) else 'a device or a socket'}, not a file",
-            why="a table is read more than once, and what comes through it can be read only once",
-            instead="write it into a file first (… > table.csv), and give that file",
-        )
-
-
-def _of_folder(path: Path, pattern: str) -> str:
-    """The one kind of table that a folder holds, as a pattern that DuckDB understands."""
-    within = _files_within(path)
-    kinds = [suffix for suffix in _IN_FOLDERS if any(one.name.endswith(suffix) for one in within)]
-    if len(kinds) > 1:
-        raise SourceError(
-            f"the folder '{pattern}' holds {' and '.join(kinds)} files",
-            why="it is not clear which of them are the table",
-            instead=f"name them, for example '{path}/*{kinds[0]}'",
-        )
-    if kinds:
-        for one in within:
-            if one.name.endswith(kinds[0]):
-                _check_plain(one, str(one))
-        return _finished(str(Path(glob.escape(str(path))) / "**" / f"*{kinds[0]}"))
-    raise SourceError(
-        f"no table in the folder '{pattern}'",
-        why="it holds no .parquet, .csv or .jsonl file",
-        instead="name a file, or a folder that holds such files",
-    )
-
-
-def _files_within(folder: Path) -> list[Path]:
-    """Every file below a folder; one that vanishes while it is listed is none of the table."""
-    return [Path(place, name) for place, _, names in os.walk(folder) for name in names]
-
-
-def _finished(pattern: str) -> str:
-    """The pattern itself, unless it reaches into what is being written: an engine would count those rows as well."""
-    for found in glob.iglob(pattern, recursive=True, include_hidden=True):  # noqa: PTH207 - an absolute pattern
-        path = Path(found)
-        staging = next((folder for folder in path.parents if is_staging(folder.name)), None)
-        if staging is not None:
-            raise SourceError(
-                f"'{staging}' would be read too",
-                why="a table is being written there, or was when its command was killed",
-                instead=f"wait for that command, or remove what it left: rm -r {shlex.quote(str(staging))}",
-            )
-    return pattern
-
-
-def _suggest_file(path: Path, suffixes: Iterable[str] = _READERS) -> str:
-    folder = path.parent
-    if not folder.is_dir():
-        return f"the folder '{folder}' does not exist either: check the path"
-    tables = sorted(entry.name for entry in folder.iterdir() if _suffix(entry.name) in suffixes)
-    return nearest(path.name, tables) if tables else f"no table lies in '{folder}'; `recombine demo` writes one to try"
-
-
-def _suffix(name: str) -> str:
-    path = Path(name)
-    return (Path(path.stem).suffix if path.suffix.lower() in _COMPRESSED else path.suffix).lower()
-
-
-def _reader(path: str) -> str:
-    suffix = _suffix(path)
-    if suffix not in _READERS:
-        raise SourceError(
-            f"cannot tell what kind of table '{path}' is",
-            why=f"its name ends in '{suffix}'" if suffix else "its name has no ending",
-            instead="use .parquet, .csv, .tsv or .jsonl (compressed or not), or a database URI with --table",
-        )
-    return _READERS[suffix]
-
-
 def _from_duckdb_file(text: str, table: str | None) -> Iterator[Source]:
-    path = _from_home(text.removeprefix("duckdb://"))
-    _check_plain(path, text)
+    path = from_home(text.removeprefix("duckdb://"))
+    check_plain_file(path, text)
     if not path.is_file():
-        raise SourceError(f"no file '{text}'", why="there is no such file", instead=_suggest_file(path, _DUCKDB_FILES))
-    with _duckdb(path) as backend:
+        raise SourceError(f"no file '{text}'", why="there is no such file", instead=suggest_file(path, DUCKDB_FILES))
+    with own_duckdb(path) as backend:
         yield Source(_named_table(backend, text, table), backend, f"{redacted(text)} {table}")
 
 
@@ -443,13 +318,13 @@ def _connect(uri: str) -> Any:
         extra = _EXTRAS.get(scheme)
         raise SourceError(
             f"cannot open '{redacted(uri)}'",
-            why=f"the parts for {scheme} are not installed ({_first_line(error)})",
+            why=f"the parts for {scheme} are not installed ({first_line(error)})",
             instead=f"pip install 'recombine[{extra}]'" if extra else f"pip install 'ibis-framework[{scheme}]'",
         ) from error
     except Exception as error:
         raise SourceError(
             f"cannot open '{redacted(uri)}'",
-            why=_first_line(error),
+            why=first_line(error),
             instead="check that the server is up and that host, port, user and database are right",
         ) from error
 
@@ -476,7 +351,7 @@ def _named_table(backend: Any, uri: str, table: str | None) -> Any:
     except Exception as error:
         raise SourceError(
             f"no table {table!r} in '{redacted(uri)}'",
-            why=_first_line(error),
+            why=first_line(error),
             instead=nearest(name, names),
         ) from error
 
@@ -490,59 +365,62 @@ def _list_tables(backend: Any, uri: str) -> list[str]:
         raise unreadable(redacted(uri), error, engine=backend.name) from error
 
 
-@contextmanager
-def _duckdb(file: Path | None = None) -> Iterator[Any]:
-    """A DuckDB of our own, which spills to a folder that goes away with it rather than to the working one."""
-    with tempfile.TemporaryDirectory(prefix="recombine-") as spill:
-        try:
-            backend = ibis.duckdb.connect(file or ":memory:", read_only=file is not None, temp_directory=spill)
-        except duckdb.Error as error:
-            raise unreadable(str(file), error) from error
-        backend.con.execute("SET preserve_insertion_order = false")
-        try:
-            yield backend
-        finally:
-            backend.disconnect()
-
-
-def unreadable(name: str, error: Exception, *, engine: str = "duckdb") -> RecombineError:
-    """What an engine said when it could not read a source, as one of our errors."""
-    return SourceError(f"cannot read '{name}'", why=_first_line(error), instead=_remedy(name, error, engine))
-
-
-def _remedy(name: str, error: Exception, engine: str) -> str:
-    scheme = _scheme(name)
-    if "INT64" in str(error) and isinstance(error, duckdb.ConversionException):
-        return "a whole number does not fit into 64 bits: turn that column into text, or leave such rows out (`where`)"
-    if scheme and "extension" in str(error):
-        return f"copy the file here, or let DuckDB fetch its {scheme} part from extensions.duckdb.org once"
-    if scheme in _OBJECT_STORES:
-        return "check the address, and that this machine is allowed to read it"
-    if scheme or engine != "duckdb":
-        return "check that the server is up, and that its user may read the table"
-    return _remedy_of_file(name, str(error))
-
-
-def _remedy_of_file(name: str, said: str) -> str:
-    if "not utf-8" in said.lower():
-        return f"turn it into UTF-8: iconv -f WINDOWS-1252 -t UTF-8 {shlex.quote(name)} > utf8.csv"
-    if _UNREAD_LINES in said:  # it names UTF-8, too, but only as what was tried
-        return (
-            "give every line the same columns and the same ending; where endings are mixed: "
-            f"tr -d '\\r' < {shlex.quote(name)} > plain.csv"
+def _refuse_twins(names: Sequence[str], *, where: str, asked: Sequence[str] | None = None) -> None:
+    """Two columns of one name are refused, where they are asked for; without `asked`, anywhere."""
+    first: dict[str, str] = {}
+    needed = None if asked is None else {name.lower() for name in asked}
+    for name in names:
+        twin = first.get(name.lower())
+        if twin is None or (needed is not None and name.lower() not in needed):
+            first[name.lower()] = name
+            continue
+        raise ColumnError(
+            f"the column {name!r} stands twice in {where}"
+            if twin == name
+            else f"the columns {twin!r} and {name!r} have one name in {where}",
+            why="its name does not tell which of them is meant"
+            if twin == name
+            else "an engine does not tell upper from lower case in names",
+            instead="rename one of them",
         )
-    if _suffix(name) in (".parquet", ".pq"):
-        return "check that the file is whole and is what its name says (a half-copied Parquet file looks like this)"
-    return "check that the file is whole, that every line has the same columns, and that several files are alike"
 
 
-def _first_line(error: Exception) -> str:
-    several = len(error.args) > 1 and all(isinstance(part, str) for part in error.args)
-    # before it is cut: half a password is no longer known for one
-    said = redacted_words("\n".join(error.args) if several else str(error))
-    lines = [line.strip() for line in said.splitlines() if line.strip()] or [type(error).__name__]
-    if _UNREAD_LINES in lines[0]:
-        return "its lines do not agree on a separator, quotes, line endings and a number of columns"
-    if several or "CSV Error" in lines[0]:  # the first line alone says only where
-        lines = [". ".join(line for line in lines[:3] if not line.startswith("Original Line"))]
-    return lines[0][:300]
+def _refuse_renamed(table: Any, backend: Any, path: str, reader: str, asked: Sequence[str] | None) -> None:
+    """The same for a file that an engine has opened, after it may have renamed a twin."""
+    there = {name.lower() for name in table.columns}
+    renamed = [found["name"] for name in table.columns if (found := _RENAMED.fullmatch(name.lower()))]
+    if not any(name in there for name in renamed):
+        return
+    written = _written_names(backend, path, reader)
+    if len(written) == len(table.columns):
+        new = [old for old, name in zip(written, table.columns, strict=True) if asked is not None and name in asked]
+        _refuse_twins(written, where=f"'{path}'", asked=asked if asked is None else [*asked, *new])
+
+
+def _written_names(backend: Any, path: str, reader: str) -> list[str]:
+    """The names in the file, in their order; none where it does not tell."""
+    connection = backend.con
+    connection.execute("SET preserve_insertion_order = true")  # the first line is the heading only in this order
+    try:
+        if reader == "read_parquet":
+            return _of_parquet(connection.execute(_PARQUET_HEADING, [path]).fetchall())
+        found = connection.execute(_CSV_HEADING if reader == "read_csv" else _JSON_HEADING, [path]).fetchone() or ()
+    except duckdb.Error:
+        return []
+    finally:
+        connection.execute("SET preserve_insertion_order = false")
+    names = found[0] if reader == "read_json" and found else found
+    return [str(name or "").strip() for name in names]
+
+
+def _of_parquet(lines: Sequence[tuple[str, str, int | None]]) -> list[str]:
+    """The outermost columns of the first file: a schema's lines tell how many of the next ones lie within each."""
+    first = [(name, children or 0) for file, name, children in lines if file == lines[0][0]]
+    found, place = [], 1
+    while place < len(first):
+        found.append(first[place][0])
+        open_ = 1
+        while open_ and place < len(first):
+            open_ += first[place][1] - 1
+            place += 1
+    return found

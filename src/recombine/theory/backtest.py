@@ -6,13 +6,16 @@ combination, and the intervals resample combinations. Weights that are fitted ar
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
 from recombine.algebra.groups import Ints, Numbers
-from recombine.errors import SettingError, TableError
+from recombine.checks import check_number, check_whole
+from recombine.errors import TableError
+from recombine.statistics.distributions import normal_quantile
+from recombine.statistics.intervals import Interval, difference_interval, interval
+from recombine.statistics.resampling import FEWEST, IntervalSettings, difference, mean, root_difference
 from recombine.tables.support import Support
 from recombine.theory import baselines
 from recombine.theory.answers import Answers, answers
@@ -22,7 +25,7 @@ from recombine.theory.resolve import resolve
 from recombine.theory.salience import Salience
 
 _ALL_FOLDS = 20_000
-_RESAMPLES = 1_000
+_DRAWS = 1_000
 _LEVELS = (0.5, 0.8, 0.9, 0.95)
 _POINTS = 500
 KERNEL = "kernel"
@@ -30,12 +33,15 @@ KERNEL = "kernel"
 
 @dataclass(frozen=True)
 class Method:
-    """One way to predict: its score with a 95 % interval, and the kernel's score less this one's, with another."""
+    """One way to predict: its score with a 95 % interval, and the kernel's score less this one's, with another.
+
+    `difference` is (low, found, high). Intervals are None where fewer than five combinations were held out.
+    """
 
     name: str
     score: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     difference: tuple[float, float, float] | None
 
 
@@ -53,8 +59,8 @@ class Coverage:
 
     nominal: float
     found: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True)
@@ -136,8 +142,8 @@ def backtest(
 
 
 def _rounds(combinations: int, share: float, folds: int | None) -> int:
-    if not 0 < share <= 0.5:
-        raise SettingError(f"share={share!r}", why="it is the share held out at a time", instead="write share=0.2")
+    why = "it is the share held out at a time"
+    check_number("share", share, above=0, most=0.5, why=why, instead="write share=0.2")
     if combinations < 5:
         raise TableError(
             f"a back-test with {combinations} combinations",
@@ -146,8 +152,8 @@ def _rounds(combinations: int, share: float, folds: int | None) -> int:
         )
     most = round(1 / share)
     wanted = folds if folds is not None else most if combinations <= _ALL_FOLDS else 1
-    if not 1 <= wanted <= most:
-        raise SettingError(f"folds={folds!r}", why=f"with share={share} there are {most}", instead=f"write 1 to {most}")
+    why = f"with share={share} there are {most}"
+    check_whole("folds", wanted, least=1, most=most, why=why, instead=f"write 1 to {most}")
     return wanted
 
 
@@ -208,16 +214,15 @@ def _summary(own: Answers, tried: _Tried, *, share: float, folds: int, seed: int
     number = own.kind == "number"
     losses = {name: _losses(own, tried, said) for name, said in tried.said.items()}
     score = _root_mean if number else _plain_mean
-    draws = np.random.default_rng(seed).integers(0, len(tried.labels), (_RESAMPLES, len(tried.labels)))
-    resampled = {name: score(loss[draws]) for name, loss in losses.items()}
+    settings = IntervalSettings(draws=_DRAWS, seed=seed)
     return Backtest(
         share=share,
         folds=folds,
         tested=len(tried.labels),
         score="root mean squared error" if number else "accuracy",
         better="lower" if number else "higher",
-        methods=tuple(_method(name, float(score(losses[name])), resampled) for name in losses),
-        coverage=_coverage(tried, draws) if number else None,
+        methods=tuple(_method(name, losses, settings, number=number) for name in losses),
+        coverage=_coverage(tried, settings) if number else None,
         calibration=_calibration(tried) if number else (),
         rungs=_rungs(tried, losses, score),
         points=_points(tried, seed) if number else (),
@@ -239,26 +244,46 @@ def _plain_mean(losses: Numbers) -> Numbers:
     return np.asarray(losses.mean(axis=-1), dtype=np.float64)
 
 
-def _method(name: str, score: float, resampled: dict[str, Numbers]) -> Method:
-    low, high = np.quantile(resampled[name], [0.025, 0.975])
-    against = None
-    if name != KERNEL:
-        a, b, c = np.quantile(resampled[KERNEL] - resampled[name], [0.025, 0.5, 0.975])
-        against = (float(a), float(b), float(c))
-    return Method(name, score, float(low), float(high), against)
+def _method(name: str, losses: dict[str, Numbers], settings: IntervalSettings, *, number: bool) -> Method:
+    own = losses[name]
+    score = float((_root_mean if number else _plain_mean)(own))
+    low, high = _around(own, settings, number=number) or (None, None)
+    against = None if name == KERNEL else _kernel_less(losses[KERNEL], own, settings, number=number)
+    return Method(name, score, low, high, against)
+
+
+def _around(losses: Numbers, settings: IntervalSettings, *, number: bool) -> Interval | None:
+    """The interval of a score; where every combination has the same error there is nothing to widen it."""
+    if len(losses) < FEWEST:
+        return None
+    statistic = mean(np.ones(len(losses)), losses)
+    found = interval(statistic, settings, "score", share=not number, least=0.0) or (statistic.of_all,) * 2
+    return (float(np.sqrt(found[0])), float(np.sqrt(found[1]))) if number else found
+
+
+def _kernel_less(
+    kernel: Numbers, other: Numbers, settings: IntervalSettings, *, number: bool
+) -> tuple[float, float, float] | None:
+    """The kernel's score less another's, both on the same combinations."""
+    if len(kernel) < FEWEST:
+        return None
+    apart = root_difference(other, kernel) if number else difference(np.ones(len(kernel)), other, kernel)
+    value = apart.of_all
+    low, high = difference_interval(apart, settings, "difference", share=not number) or (value, value)
+    return low, value, high
 
 
 def _within(tried: _Tried, level: float) -> npt.NDArray[np.bool_]:
-    reach = NormalDist().inv_cdf((1 + level) / 2) * tried.sd
+    reach = normal_quantile((1 + level) / 2) * tried.sd
     values = tried.values[:, 0]
     rounding = 1e-12 * values.std() + 8 * np.finfo(np.float64).eps * np.abs(values).max()
     return np.asarray(np.abs(tried.said[KERNEL][:, 0] - values) <= reach + rounding)
 
 
-def _coverage(tried: _Tried, draws: Ints) -> Coverage:
-    inside = _within(tried, 0.95)
-    low, high = np.quantile(inside[draws].mean(axis=1), [0.025, 0.975])
-    return Coverage(0.95, float(inside.mean()), float(low), float(high))
+def _coverage(tried: _Tried, settings: IntervalSettings) -> Coverage:
+    inside = _within(tried, 0.95).astype(np.float64)
+    low, high = _around(inside, settings, number=False) or (None, None)
+    return Coverage(0.95, float(inside.mean()), low, high)
 
 
 def _calibration(tried: _Tried) -> tuple[Calibration, ...]:
@@ -278,6 +303,6 @@ def _points(tried: _Tried, seed: int) -> tuple[tuple[float, float, float, float]
     chosen = np.arange(len(tried.sd))
     if len(chosen) > _POINTS:
         chosen = np.sort(np.random.default_rng(seed).choice(chosen, size=_POINTS, replace=False))
-    said, reach = tried.said[KERNEL][chosen, 0], 1.96 * tried.sd[chosen]
+    said, reach = tried.said[KERNEL][chosen, 0], normal_quantile(0.975) * tried.sd[chosen]
     columns = (tried.values[chosen, 0], said, said - reach, said + reach)
     return tuple(zip(*(column.tolist() for column in columns), strict=True))

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from recombine.algebra.groups import Codes, Ints
-from recombine.errors import SettingError
+from recombine.checks import check_choice, check_number, check_seed
 from recombine.tables.support import Support
 from recombine.theory.answers import Answers
 from recombine.theory.fitted import Fitted
@@ -101,12 +101,9 @@ def learn(
     support: Support, answers: Answers, salience: Salience, *, loss: Loss, ridge: float, seed: int = 0
 ) -> Learner:
     """Fit a learner to the combinations that have an answer."""
-    if loss not in LOSSES:
-        raise SettingError(f"loss={loss!r}", why="there are two losses", instead="write 'squared' or 'margin'")
-    if not ridge >= 0 or np.isinf(ridge):
-        raise SettingError(f"ridge={ridge!r}", why="a ridge is a number from 0 on", instead="write ridge=0.0")
-    if seed < 0:
-        raise SettingError(f"seed={seed!r}", why="a seed is a whole number from 0 on", instead="write seed=0")
+    check_choice("loss", loss, LOSSES, why="there are two losses", instead="write 'squared' or 'margin'")
+    check_number("ridge", ridge, least=0, why="a ridge is a number from 0 on", instead="write ridge=0.0")
+    check_seed(seed)
     if loss == "margin":
         refuse_unless_separable(answers)
     salience.check(support.space.sizes, names=support.space.names)

@@ -8,11 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from recombine.algebra.groups import Codes, Ints, Numbers
+from recombine.statistics.distributions import normal_quantile
 from recombine.tables.space import Factor, Space, rows_of, text
 from recombine.theory.diagnosis import VERDICTS, Diagnosis
 from recombine.theory.salience import members
 
-_REACH = 1.959963984540054
+_REACH = normal_quantile(0.975)
 
 
 def read_combinations(space: Space, given: Any) -> Codes:

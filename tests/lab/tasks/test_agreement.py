@@ -187,7 +187,9 @@ def test_the_same_seed_draws_the_same() -> None:
 
 def test_works_with_splitters() -> None:
     task = Agreement(pair="subject_verb")
-    exposed = HeldOut(HoldOutCombinations(["broken", "construction"], share=0.3, seed=0)).parts(task, seed=0)
+    exposed = HeldOut(HoldOutCombinations(["broken", "construction"], test_size=0.3, random_state=0)).parts(
+        task, seed=0
+    )
     shown, held = (task.combinations(source.every()) for source in (exposed.tests["seen"], exposed.tests["unseen"]))
     assert len(shown) + len(held) == 48
     assert {tuple(row) for row in shown[:, [0, 2]]}.isdisjoint({tuple(row) for row in held[:, [0, 2]]})

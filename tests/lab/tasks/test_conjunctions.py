@@ -18,10 +18,9 @@ from recombine.lab.tasks.digits.pairs import DigitPairs
 from recombine.lab.tasks.exposure import HeldOut, Own
 from recombine.lab.tasks.from_table import FromTable
 from recombine.lab.tasks.task import Task
-from recombine.splits.combinations import HoldOutCombinations
+from recombine.splits.combinations import CombinationKFold, HoldOutCombinations
 from recombine.splits.conjunctions import HoldOutConjunctions
-from recombine.splits.donut import Donut
-from recombine.splits.folds import CombinationKFold
+from recombine.splits.geometric import Donut
 from recombine.tables.support import Support
 
 ALL = [
@@ -298,7 +297,7 @@ def splitters(task: Task) -> list[Any]:
     last = {factor.name: factor.values[-1] for factor in task.space.factors}
     last |= {names[0]: task.space.factors[0].values[0]}
     made = [
-        HoldOutCombinations(names, share=0.2),
+        HoldOutCombinations(names, test_size=0.2),
         HoldOutConjunctions(names, conjunctions=[{name: last[name] for name in names[:2]}]),
         CombinationKFold(names, n_splits=4),
     ]
@@ -334,7 +333,7 @@ def test_every_task_works_with_every_splitter(task: Task, splitter: Any) -> None
 
 @pytest.mark.parametrize("task", [Invariance(), PartialExposure()], ids=name_of)
 def test_four_corners_can_be_split_too(task: Task) -> None:
-    parts = HeldOut(HoldOutCombinations(list(task.space.names), share=0.25)).parts(task, seed=0)
+    parts = HeldOut(HoldOutCombinations(list(task.space.names), test_size=0.25)).parts(task, seed=0)
     assert (len(parts.train.every()), len(parts.tests["unseen"].every())) == (3, 1)
     with pytest.raises(RecombineError):
-        HeldOut(HoldOutCombinations(list(task.space.names), share=0.99)).parts(task, seed=0)
+        HeldOut(HoldOutCombinations(list(task.space.names), test_size=0.99)).parts(task, seed=0)

@@ -410,7 +410,7 @@ def test_no_problems_at_all() -> None:
 
 def test_works_with_splitters_and_audits() -> None:
     task = Relations(rule="inside_number", size=32)
-    exposed = HeldOut(HoldOutCombinations(["broken", "number"], share=0.3, seed=0)).parts(task, seed=0)
+    exposed = HeldOut(HoldOutCombinations(["broken", "number"], test_size=0.3, random_state=0)).parts(task, seed=0)
     shown, held = (task.combinations(source.every()) for source in (exposed.tests["seen"], exposed.tests["unseen"]))
     assert len(shown) + len(held) == 24
     assert {tuple(row) for row in shown[:, [0, 2]]}.isdisjoint({tuple(row) for row in held[:, [0, 2]]})

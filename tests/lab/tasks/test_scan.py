@@ -202,7 +202,7 @@ def test_settings_that_mean_nothing_are_told() -> None:
     "splitter",
     [
         HoldOutConjunctions(space().names, conjunctions=[{"verb1": "jump", "mode1": "around"}]),
-        HoldOutCombinations(space().names, share=0.2, n_splits=1),
+        HoldOutCombinations(space().names, test_size=0.2, n_splits=1),
     ],
     ids=lambda splitter: type(splitter).__name__,
 )

@@ -259,7 +259,7 @@ def test_soft_occlusion_of_the_paper_at_known_pixels() -> None:
 @pytest.mark.parametrize(
     "splitter",
     [
-        HoldOutCombinations(["x0", "x1"], share=0.2),
+        HoldOutCombinations(["x0", "x1"], test_size=0.2),
         CombinationKFold(["x0", "shape0"], n_splits=3),
         Corner(["hue0", "hue1"], at=0.65),
     ],

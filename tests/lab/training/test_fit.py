@@ -63,7 +63,7 @@ def test_a_run_is_kept_as_every_result_is(tmp_path: Any) -> None:
 def test_objects_names_and_mappings_mean_the_same() -> None:
     named = fit(ADDITION, SPLIT, MLP, RECIPE)[0]
     task = TASKS.build(ADDITION)
-    split = HoldOutCombinations(task.space.names, share=0.25)
+    split = HoldOutCombinations(task.space.names, test_size=0.25)
     made = fit(task, split, mlp.MLP(hidden=(8,)), Recipe(**RECIPE))[0]
     assert named.configuration == made.configuration
     assert same(named, made)
@@ -98,7 +98,6 @@ def test_the_same_seed_gives_the_same_numbers_and_another_others() -> None:
         ({"seeds": (4, 2, 4)}, "the seed 4 stands there 2 times"),
         ({"store": 7}, "store=7"),
         ({"recipe": []}, "no recipe"),
-        ({"recipe": {"steps": 5, "keep_model": True}}, "without a store"),
         ({"recipe": {"steps": 5, "loss": "hinge"}}, "whose targets are values"),
         ({"model": "lstm_seq2seq"}, "tokens"),
         ({"split": "everything", "recipe": {"steps": 5, "patience": 1, "loss": "mse"}}, None),
@@ -358,7 +357,7 @@ def test_runs_of_several_shapes_come_in_the_order_asked() -> None:
     "spec",
     [
         "everything",
-        {"name": "hold_out_combinations", "share": 0.3, "fold": 2},
+        {"name": "hold_out_combinations", "test_size": 0.3, "fold": 2},
         {"name": "donut", "hole": [2, 6]},
         {"name": "combination_k_fold", "n_splits": 3},
     ],

@@ -13,7 +13,7 @@ from recombine.lab.runs.run import Configuration, Run
 from recombine.lab.tasks.task import Batch, DiscreteTask, Shapes
 from recombine.tables.space import Space
 
-SPLIT = {"name": "hold_out_combinations", "share": 0.25}
+SPLIT = {"name": "hold_out_combinations", "test_size": 0.25}
 
 
 @dataclass(frozen=True)
@@ -150,6 +150,9 @@ class Memory:
 
     def get(self, key: str) -> Run:
         return self.runs[key]
+
+    def file(self, key: str, name: str) -> bytes:
+        return self.files[key][name]
 
     def put(self, run: Run, *, files: Any = {}) -> bool:  # noqa: B006
         if run.key in self.runs:

@@ -28,6 +28,8 @@ from recombine.evaluation.causes.explanations import (
     unseen_lines,
 )
 from recombine.evaluation.outcomes import Outcomes
+from recombine.statistics.intervals import reflected_interval
+from recombine.statistics.resampling import IntervalSettings
 from recombine.tables.space import text
 from recombine.tables.support import LabelTarget
 from recombine.words import count, listing, percent
@@ -35,7 +37,7 @@ from recombine.words import count, listing, percent
 _FEWEST = 10  # unseen combinations with an error, for an interval
 _SURE = 0.9  # of the resamples that must name the same explanation
 _EXAMPLES = 3  # of each explanation
-_LEVEL = (0.025, 0.975)
+_SETTINGS = IntervalSettings(draws=DRAWS)
 _MOST = 0.5  # of the errors, for which two explanations together must surely account
 _FIRMER = 0.2  # how much more than either alone
 
@@ -205,17 +207,11 @@ def _share(
 
 
 def _interval(mixture: Mixture, place: int, firm: bool) -> tuple[float | None, float | None]:
-    return _reached(float(mixture.shares[place]), mixture.draws[place]) if firm else (None, None)
+    return _around(float(mixture.shares[place]), mixture.draws[place]) if firm else (None, None)
 
 
-def _reached(found: float, draws: Numbers) -> tuple[float, float]:
-    """From the lower of two bounds to the upper: the resamples' own, and these mirrored at what was found.
-
-    A share near none or all of the errors is pulled inwards by chance, and resamples are pulled once more.
-    """
-    low, high = np.nanquantile(draws, _LEVEL)
-    low, high = min(low, 2 * found - high), max(high, 2 * found - low)
-    return round(max(float(low), 0.0), 6), round(min(float(high), 1.0), 6)
+def _around(found: float, draws: Numbers) -> tuple[float, float]:
+    return reflected_interval(found, draws, _SETTINGS)
 
 
 def _together(found: tuple[Explanation, ...], mixture: Mixture) -> Together | None:
@@ -223,8 +219,8 @@ def _together(found: tuple[Explanation, ...], mixture: Mixture) -> Together | No
     pairs = []
     for p, q in combinations(range(len(found)), 2):
         share = float(mixture.shares[p] + mixture.shares[q])
-        low, high = _reached(share, mixture.draws[p] + mixture.draws[q])
-        alone = max(_reached(float(mixture.shares[e]), mixture.draws[e])[0] for e in (p, q))
+        low, high = _around(share, mixture.draws[p] + mixture.draws[q])
+        alone = max(_around(float(mixture.shares[e]), mixture.draws[e])[0] for e in (p, q))
         if low >= _MOST and low - alone >= _FIRMER:
             pairs.append(Together((found[p].name, found[q].name), share, low, high))
     return max(pairs, key=lambda pair: pair.low, default=None)

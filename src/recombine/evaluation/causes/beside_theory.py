@@ -8,8 +8,7 @@ The two are joined on the combination. What is compared, on combinations that th
   commonest true class is taken.
 
 The rank correlation is signed so that positive means: where the theory expects better, the model is better. Its
-interval resamples combinations. Ranks are our own ten lines, since SciPy is no part of the core and its `spearmanr`
-would be called once for each resample; here a resample is a weight for each combination, and nothing is sorted again.
+interval is over combinations.
 """
 
 from dataclasses import dataclass
@@ -23,31 +22,19 @@ import pyarrow.compute as pc
 from recombine.algebra.groups import Codes, Ints, Numbers, group, totals
 from recombine.errors import SettingError
 from recombine.evaluation.outcomes import Outcomes
+from recombine.statistics.correlation import Rank, spearman
 from recombine.tables.space import Space, text
 from recombine.tables.support import LabelTarget, NumberTarget
 from recombine.theory.diagnosis import VERDICTS
 from recombine.theory.prediction import Prediction
 from recombine.theory.slope import thinned
-from recombine.words import count, measure
+from recombine.words import count, measure, percent
 
 POINTS = 2_000
-_FEWEST = 5
-_FEWEST_DRAWS, _MOST_WORK = 200, 5 * 10**7
-_LEVEL = (0.025, 0.975)
 _ALL_SEEN = (
     "The prediction and the measurement have no unseen combination in common, as the prediction was made from a table "
     "that holds all of them: make it from the training rows alone (recombine predict … --where \"split = 'train'\")."
 )
-
-
-@dataclass(frozen=True)
-class Rank:
-    """A Spearman rank correlation with its 95 % interval; None where it means nothing."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    combinations: int
 
 
 @dataclass(frozen=True)
@@ -81,10 +68,11 @@ class BesideTheory:
     missing: int
     verdicts: tuple[Verdict, ...]
     points: tuple[tuple[float, float, str], ...]
-    draws: int
 
 
-def beside(outcomes: Outcomes, prediction: Prediction, *, draws: int = 2_000, seed: int = 0) -> BesideTheory | None:
+def beside(
+    outcomes: Outcomes, prediction: Prediction, *, confidence: float = 0.95, seed: int = 0
+) -> BesideTheory | None:
     """Join a prediction with what was measured; None where the truth is not known, so that nothing can be expected.
 
     >>> import recombine
@@ -114,22 +102,20 @@ def beside(outcomes: Outcomes, prediction: Prediction, *, draws: int = 2_000, se
     better = 1.0 if outcomes.score.better == "higher" else -1.0
     measured = outcomes.mean[joined.tested]
     use = np.flatnonzero(~joined.seen & np.isfinite(values) & np.isfinite(measured))
-    draws = min(draws, max(_FEWEST_DRAWS, _MOST_WORK // max(len(use), 1)))
-    rank = spearman(_level(sign * values[use]), _level(better * measured[use]), draws=draws, seed=seed)
+    rank = spearman(_level(sign * values[use]), _level(better * measured[use]), confidence=confidence)
     shown = thinned(use.tolist(), POINTS, seed=seed)
     names = [VERDICTS[code] for code in joined.verdict[shown]]
     return BesideTheory(
-        verdict=_ALL_SEEN if _made_from_everything(outcomes, joined) else _sentence(rank, len(use)),
+        verdict=_ALL_SEEN if _made_from_everything(outcomes, joined) else _sentence(rank, len(use), confidence),
         across=across,
         up=f"measured {outcomes.score.name}",
         rank=rank,
-        said=_answers(outcomes, joined, use, draws, seed),
+        said=_answers(outcomes, joined, use, confidence),
         same_answer=_same_answer(outcomes, joined, use),
         joined=len(use),
         missing=len(outcomes) - len(joined.tested),
         verdicts=_by_verdict(outcomes, joined),
         points=tuple(zip(values[shown].tolist(), measured[shown].tolist(), names, strict=True)),
-        draws=draws if rank.low is not None else 0,
     )
 
 
@@ -243,13 +229,13 @@ def _by_class(outcomes: Outcomes, combination: Ints, label: Ints, weight: Number
     return totals(combination * width + label, weight, size * width).reshape(size, width)
 
 
-def _answers(outcomes: Outcomes, joined: _Joined, use: Ints, draws: int, seed: int) -> Rank | None:
+def _answers(outcomes: Outcomes, joined: _Joined, use: Ints, confidence: float) -> Rank | None:
     """The theory's number beside the model's mean answer: does the model say what the theory says?"""
     if outcomes.kind != "number" or outcomes.prediction_total is None:
         return None
     model = (outcomes.prediction_total / outcomes.rows)[joined.tested[use]]
     theory = joined.prediction.to_numpy().astype(np.float64)[use]
-    return spearman(_level(theory), _level(model), draws=draws, seed=seed)
+    return spearman(_level(theory), _level(model), confidence=confidence)
 
 
 def _level(values: Numbers) -> Numbers:
@@ -283,46 +269,13 @@ def _by_verdict(outcomes: Outcomes, joined: _Joined) -> tuple[Verdict, ...]:
     return tuple(found)
 
 
-def spearman(x: Numbers, y: Numbers, *, draws: int = 2_000, seed: int = 0) -> Rank:
-    """The rank correlation, ties at their middle rank, with an interval over resampled pairs.
-
-    >>> spearman(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 2.0, 4.0])).value
-    0.8
-    """
-    size = len(x)
-    first, second = (np.unique(values, return_inverse=True)[1] for values in (x, y))
-    value = _correlation(first, second, np.ones(size)) if size > 1 else np.nan
-    if not np.isfinite(value):
-        return Rank(None, None, None, size)
-    if size < _FEWEST:
-        return Rank(round(value, 12), None, None, size)
-    chance = np.random.default_rng([seed, 4])
-    times = (np.bincount(chance.integers(0, size, size), minlength=size).astype(float) for _ in range(draws))
-    low, high = np.nanquantile([_correlation(first, second, weights) for weights in times], _LEVEL)
-    return Rank(round(value, 12), float(low), float(high), size)
-
-
-def _correlation(first: Ints, second: Ints, weights: Numbers) -> float:
-    """Pearson's correlation of the middle ranks, each pair as often as its weight says; NaN where one is constant."""
-    total = float(weights.sum())
-    one, other = (_ranks(ids, weights) - (total + 1) / 2 for ids in (first, second))
-    both = float((weights * one**2).sum() * (weights * other**2).sum())
-    return float((weights * one * other).sum() / np.sqrt(both)) if both > 0 else float("nan")
-
-
-def _ranks(ids: Ints, weights: Numbers) -> Numbers:
-    """The middle rank of each value: all that are smaller, and half of those that are equal."""
-    equal = totals(ids, weights, int(ids.max()) + 1)
-    return np.asarray((np.cumsum(equal) - equal / 2 + 0.5)[ids])
-
-
 def _made_from_everything(outcomes: Outcomes, joined: _Joined) -> bool:
     """Whether the prediction was given what the model was not: no combination is unseen to it."""
     unseen = outcomes.training is None or bool(outcomes.unseen[joined.tested].any())
     return bool(len(joined.seen)) and bool(joined.seen.all()) and unseen
 
 
-def _sentence(rank: Rank, joined: int) -> str:
+def _sentence(rank: Rank, joined: int, confidence: float) -> str:
     if not joined:
         return "The prediction and the measurement have no unseen combination in common: nothing can be compared."
     on = f"{count(joined)} unseen combinations"
@@ -330,7 +283,8 @@ def _sentence(rank: Rank, joined: int) -> str:
         return f"On {on} the theory or the score is the same everywhere, so their ranks cannot be compared."
     if rank.low is None or rank.high is None:
         return f"Rank correlation of theory and score on {on}: {measure(rank.value)}; too few for an interval."
-    said = f"(rank correlation {measure(rank.value)}, 95 % interval {measure(rank.low)} to {measure(rank.high)})"
+    around = f"{percent(confidence)} interval {measure(rank.low)} to {measure(rank.high)}"
+    said = f"(rank correlation {measure(rank.value)}, {around})"
     if rank.low > 0:
         return f"On {on} the model does better where the theory expects it {said}."
     if rank.high < 0:

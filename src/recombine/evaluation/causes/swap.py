@@ -10,27 +10,29 @@ is half the squared distance between the two combinations' answers: nothing if t
 
 Every combination counts alike, whatever its rows. Pairs are never listed: a group of all factors but one holds the
 combinations that differ in that one, and the number of pairs with some property is a square of sums less a sum of
-squares. To count the predictions for swapped inputs, put their rows, with their swapped values, into the table.
+squares. Its derivative by how often a combination counts is a sum too, so every draw has a standard error of its own,
+and the intervals are studentised. To count the predictions for swapped inputs, put their rows, with their swapped
+values, into the table.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from recombine.algebra.groups import Ints, Numbers, number, totals
 from recombine.evaluation.outcomes import Outcomes
+from recombine.statistics.intervals import resampled_difference_interval, resampled_interval
+from recombine.statistics.resampling import IntervalSettings, Resampled, influence_error, times_drawn
 from recombine.words import listing, percent
 
 Flags = npt.NDArray[np.bool_]
-Times = Numbers | Ints
-"""How often each combination counts: once, or as often as it was drawn."""
+Moved = tuple[float, Numbers]
+"""A number, and its derivative by how often each combination counts."""
 
 _DRAWS = 400
-_FEWEST = 5  # combinations in pairs, for an interval
 _FEWEST_DRAWS, _MOST_WORK = 100, 2 * 10**7
 _NOTHING = 1e-9
-_LEVEL = (0.025, 0.975)
 
 
 @dataclass(frozen=True)
@@ -91,14 +93,15 @@ def swap_test(outcomes: Outcomes, *, draws: int = _DRAWS, seed: int = 0) -> Swap
     """
     if outcomes.kind != "label" or not len(outcomes.count):
         return None
-    size, swaps, chance = len(outcomes), _swaps(outcomes), np.random.default_rng([seed, 2])
+    size, swaps, rng = len(outcomes), _swaps(outcomes), np.random.default_rng([seed, 2])
     draws = min(draws, max(_FEWEST_DRAWS, _MOST_WORK // len(outcomes.count)))
-    resampled = np.empty((draws, len(swaps), 4))
+    resampled = np.empty((draws, len(swaps), 2, 4))
     for draw in range(draws):
-        times = np.bincount(chance.integers(0, size, size), minlength=size)
+        times = times_drawn(rng, 1, size)[0]
         resampled[draw] = [one.rates(times) for one in swaps]
+    settings = IntervalSettings(draws=draws)
     names = outcomes.tested.space.names
-    found = tuple(_told(name, swaps[k], resampled[:, k]) for k, name in enumerate(names))
+    found = tuple(_told(name, swaps[k], resampled[:, k], settings) for k, name in enumerate(names))
     return SwapTest(_verdict(found), found, draws)
 
 
@@ -166,16 +169,25 @@ class _Pairs:
     combination: Ints
     share: Numbers
 
-    def total(self, times: Times) -> float:
-        """The square of each group's sum, less each combination's own square, over two."""
-        weighted = times[self.combination] * self.share
-        return float(np.square(totals(self.ids, weighted, self.size)).sum() - np.square(weighted).sum()) / 2
+    def total(self, times: Numbers) -> Moved:
+        """The square of each group's sum, less each combination's own square, over two.
 
-    def average(self, times: Times, numbers: Numbers) -> float:
+        Half of (Σ w)² - Σ w² moves with one w by the sum of the others.
+        """
+        weighted = times[self.combination] * self.share
+        others = totals(self.ids, weighted, self.size)[self.ids] - weighted
+        return float(weighted @ others) / 2, self._by_combination(others, len(times))
+
+    def average(self, times: Numbers, numbers: Numbers) -> Moved:
         """The sum over the same pairs of the mean of their two numbers."""
         weighted = times[self.combination] * self.share
         others = totals(self.ids, weighted, self.size)[self.ids] - weighted
-        return float((numbers * weighted * others).sum()) / 2
+        numbered = numbers * weighted
+        theirs = totals(self.ids, numbered, self.size)[self.ids] - numbered
+        return float(numbered @ others) / 2, self._by_combination((numbers * others + theirs) / 2, len(times))
+
+    def _by_combination(self, slope: Numbers, size: int) -> Numbers:
+        return totals(self.combination, self.share * slope, size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,45 +208,66 @@ class _Swap:
         """How many combinations have a partner."""
         return int((np.bincount(self.ids)[self.ids] > 1).sum())
 
-    def rates(self, times: Times) -> tuple[float, float, float, float]:
-        """Changed, within, excess and stayed; NaN where there is nothing to divide by."""
+    def rates(self, times: Numbers) -> tuple[list[float], list[float]]:
+        """Changed, within, excess and stayed, and their standard errors; NaN where there is nothing to divide by."""
         same_truth, both, repeated = (one.total(times) for one in (self.truth, self.both, self.repeated_truth))
-        other_truth, overlooked = self.any.total(times) - same_truth, self.answer.total(times) - both
+        other_truth = _less(self.any.total(times), same_truth)
+        overlooked = _less(self.answer.total(times), both)
         within = _ratio(self.repeated_truth.average(times, self.differ), repeated)
-        changed_too = 1 - _ratio(self.repeated_both.total(times), repeated)
-        return 1 - _ratio(both, same_truth), within, changed_too - within, _ratio(overlooked, other_truth)
+        changed_too = _ratio(_less(repeated, self.repeated_both.total(times)), repeated)
+        changed = _ratio(_less(same_truth, both), same_truth)
+        found = (changed, within, _less(changed_too, within), _ratio(overlooked, other_truth))
+        errors = [influence_error(len(times) * slope, times) if len(times) > 1 else float("nan") for _, slope in found]
+        return [value for value, _ in found], errors
 
 
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole > _NOTHING else float("nan")
+def _less(one: Moved, other: Moved) -> Moved:
+    return one[0] - other[0], one[1] - other[1]
 
 
-def _told(name: str, swap: _Swap, resampled: Numbers) -> FactorSwap:
+def _ratio(part: Moved, whole: Moved) -> Moved:
+    if whole[0] <= _NOTHING:
+        return float("nan"), np.full(len(whole[1]), np.nan)
+    value = part[0] / whole[0]
+    return value, (part[1] - value * whole[1]) / whole[0]
+
+
+def _told(name: str, swap: _Swap, resampled: Numbers, settings: IntervalSettings) -> FactorSwap:
     once = np.ones(len(swap.ids))
-    rates = swap.rates(once)
-    changed, within, excess, stayed = (_rate(rates[k], resampled[:, k], swap.paired) for k in range(4))
-    same = max(swap.truth.total(once), 0.0)
+    estimates = [
+        Resampled(value, error, swap.paired, resampled[:, 0, k], resampled[:, 1, k])
+        for k, (value, error) in enumerate(zip(*swap.rates(once), strict=True))
+    ]
+    changed, excess, stayed = (
+        _rate(estimates[k], settings, difference=difference) for k, difference in ((0, False), (2, True), (3, False))
+    )
+    same = max(swap.truth.total(once)[0], 0.0)
     return FactorSwap(
         factor=name,
         combinations=swap.paired,
         pairs=round(same, 6),
         changed=changed,
-        within=within.share,
+        within=_exact(estimates[1].value) if np.isfinite(estimates[1].value) else None,
         excess=excess,
-        other_pairs=round(max(swap.any.total(once) - same, 0.0), 6),
+        other_pairs=round(max(swap.any.total(once)[0] - same, 0.0), 6),
         stayed=stayed,
         sentence=_sentence(name, swap.paired, changed, stayed),
     )
 
 
-def _rate(found: float, resampled: Numbers, combinations: int) -> Rate:
-    if not np.isfinite(found):
+def _rate(drawn: Resampled, settings: IntervalSettings, *, difference: bool) -> Rate:
+    if not np.isfinite(drawn.value):
         return Rate(None, None, None)
-    known = resampled[np.isfinite(resampled)]
-    if combinations < _FEWEST or len(known) < len(resampled) / 2:
-        return Rate(_exact(found), None, None)
-    low, high = np.quantile(known, _LEVEL)
-    return Rate(_exact(found), _exact(low), _exact(high))
+    found = None
+    if np.isfinite(drawn.values).mean() >= 0.5:  # else most draws hold no such pair, and the rest are a choice of draws
+        exact = replace(drawn, value=_exact(drawn.value))
+        found = (
+            resampled_difference_interval(exact, settings)
+            if difference
+            else resampled_interval(exact, settings, share=True)
+        )
+    low, high = (None, None) if found is None else (_exact(found[0]), _exact(found[1]))
+    return Rate(_exact(drawn.value), low, high)
 
 
 def _exact(share: float) -> float:

@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from recombine.decoding import SEAL, FileName, MalformedError, parsed, revive, revive_all, sealed, unsealed
-from recombine.lab.runs.run import SUMMARY, Run, RunSummary
+from recombine.decoding import SEAL, FileName, MalformedError, parsed, revive, sealed, unsealed
+from recombine.lab.runs.run import SUMMARY, Run, RunSummary, revived
 from recombine.records import FILE, refuse_other_formats
 
 _KIND = "run"
@@ -80,7 +80,7 @@ def decoded(key: str, content: bytes) -> StoredRun:
     parts = revive(Mapping[FileName, Part], stored.get("parts"), at="store.parts")
     if FILE in parts:
         raise MalformedError(f"it names {FILE} among its files, which is itself")
-    stored_run = StoredRun(**revive_all(StoredRun, SUMMARY, found), parts=parts)
+    stored_run = StoredRun(**revived(StoredRun, SUMMARY, found), parts=parts)
     if stored_run.key != key:
         raise MalformedError("its settings are those of another run")
     return stored_run

@@ -1,24 +1,42 @@
-"""A run: what it is before it is trained (`Configuration`), what it became (`Run`), or why it failed (`Failure`)."""
+"""A run: what it is before it is trained (`Configuration`), what it became (`Run`), or why it failed (`Failure`).
+
+A `Run` is asked as any table is: `run.audit()`, `run.predict()`, `run.evaluate()`, each in the run's own space.
+"""
 
 import hashlib
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from functools import cached_property
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from recombine import records
 from recombine.catalogue import Spec, plain
-from recombine.decoding import parsed, revive, revive_all
-from recombine.records import Provenance, Record, Result
+from recombine.decoding import MalformedError, decoding, parsed, revive, revive_all
+from recombine.errors import SettingError
+from recombine.extras import loaded
+from recombine.records import FILE, Provenance, Record, Result
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from recombine.auditing.audit import Audit
+    from recombine.evaluation.evaluation import Evaluation
+    from recombine.tables.support import Support
+    from recombine.theory.prediction import Prediction
 
 Status = Literal["finished", "diverged", "failed"]
 PARTS = ("task", "split", "model", "recipe")
 """The parts of a configuration that have settings of their own."""
+MODEL_FILE = "model.safetensors"
+"""Where the trained weights lie among a run's files, if they were kept."""
+_NO_FACTOR = ("part", "count", "target", "prediction", "error")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +89,8 @@ class RunSummary:
     """What is said of a run without its tables.
 
     `metrics` holds the last value of every measurement, for example `unseen.score`; `together` says how many runs were
-    trained as one with it.
+    trained as one with it; `domain` lists the values that each factor of its task can have, shown or not (None in runs
+    of earlier versions, and where there are too many to list).
     """
 
     configuration: Configuration
@@ -82,6 +101,7 @@ class RunSummary:
     together: int
     metrics: Mapping[str, float | None]
     provenance: Provenance
+    domain: Mapping[str, tuple[str | bool | int | float, ...]] | None = None
 
     @property
     def key(self) -> str:
@@ -89,8 +109,13 @@ class RunSummary:
         return self.configuration.key
 
 
-SUMMARY = tuple(field.name for field in fields(RunSummary))
+SUMMARY = tuple(one.name for one in fields(RunSummary))
 _PLAIN = tuple(name for name in SUMMARY if name != "provenance")
+
+
+def revived(kind: type, names: tuple[str, ...], plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a run from plain data; runs of earlier versions do not say their domain."""
+    return revive_all(kind, names, {"domain": None, **plain})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -104,9 +129,10 @@ class Run(RunSummary, Result):
     - `predictions`, of the last step: part, a column for each factor, target and prediction (where they are single
       values), error
     - `support`: a column for each factor, count; what the training examples were
+    - `impossible`, where there are any: the conjunctions of values that cannot occur; what is empty may be any value
 
     `error` is a squared error (mean over outputs), or 1 for a wrong answer; `score` is R², or the share of right
-    answers.
+    answers. `weights` reads the trained weights, where the recipe said `keep_model`.
 
     >>> from recombine.records import Provenance
     >>> parts = {"task": {"name": "addition"}, "split": {"name": "own"}, "model": {"name": "mlp"}, "recipe": {}}
@@ -126,6 +152,7 @@ class Run(RunSummary, Result):
     """
 
     tables: Mapping[str, pa.Table]
+    weights: Callable[[], bytes] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         made = self.configuration
@@ -135,10 +162,104 @@ class Run(RunSummary, Result):
         score = "" if name is None else f", {name} {scores[name]:.3g}"
         return f"Run({self.key[:8]} {names} · seed {made.seed}: {self.status}{score})"
 
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """The names of its task's factors."""
+        return tuple(name for name in self.tables["support"].column_names if name not in _NO_FACTOR)
+
+    def support(self) -> "Support":
+        """The combinations that it was trained on, in its own space."""
+        from recombine.tables.read import read  # noqa: PLC0415 - a listing of runs needs no engine
+
+        return read(self.tables["support"], factors=self.factors, weight="count", **self._space())
+
+    def audit(self, **settings: Any) -> "Audit":
+        """What its training examples say of the combinations that it was not shown; as `recombine.audit`."""
+        from recombine.auditing.audit import audit  # noqa: PLC0415 - a listing of runs needs no algebra
+
+        return audit(self.support(), **settings)
+
+    def predict(self, **settings: Any) -> "Prediction":
+        """What theory expects of a learner that was shown the same; as `recombine.predict`.
+
+        It is taught the targets of the test `seen`, and held against those of every test. The loss is the run's own:
+        "squared" for numbers and "margin" for classes, to which cross-entropy and hinge loss lead in the end.
+        """
+        from recombine.tables.read import read  # noqa: PLC0415 - a listing of runs needs no engine
+        from recombine.theory.prediction import predict  # noqa: PLC0415 - nor theory
+
+        answers = self._answers(needs="target")
+        taught = answers.filter(pc.equal(answers["part"], "seen"))
+        if not len(taught):
+            raise SettingError(
+                f"run {self.key[:8]} has no test 'seen'",
+                why=f"what it was taught is read from that test, and it has {', '.join(_distinct(answers['part']))}",
+                instead="read a table of its training examples with their targets, and give that to recombine.predict",
+            )
+        kind = self._target_kind(answers)
+        asked = {"factors": self.factors, "target": "target", "target_kind": kind, **self._space()}
+        own = {"loss": "squared" if kind == "number" else "margin", "truth": read(answers, **asked)}
+        return predict(read(taught, **asked), **(own | settings))
+
+    def evaluate(self, **settings: Any) -> "Evaluation":
+        """How its answers hold on combinations that it was not shown; as `recombine.evaluate`."""
+        from recombine.evaluation.evaluation import evaluate  # noqa: PLC0415 - a listing of runs needs no statistics
+
+        answers = self._answers()
+        scored: dict[str, Any] = {"score": "error", "better": "lower"}
+        if "prediction" in answers.column_names:
+            scored = {"target": "target", "prediction": "prediction", "target_kind": self._target_kind(answers)}
+        asked = {"factors": self.factors, "train": self.tables["support"], **scored, **self._space()}
+        return evaluate(answers, **(asked | settings))
+
+    def module(self) -> "nn.Module":
+        """The trained network, ready to be asked; it needs PyTorch, and weights that were kept."""
+        # By name, as the public names are: training stands above this room, and this room loads no torch.
+        made: nn.Module = loaded("recombine.lab", "module_of", "recombine.lab.training.states")(self)
+        return made
+
+    def _answers(self, *, needs: str = "part") -> pa.Table:
+        answers = self.tables["predictions"]
+        if not len(answers):
+            raise SettingError(
+                f"run {self.key[:8]} has no answers",
+                why=f"it {self.status}" + (f": {self.reason}" if self.reason else ""),
+                instead="ask a run that finished",
+            )
+        if needs not in answers.column_names:
+            raise SettingError(
+                f"the answers of run {self.key[:8]} have no column {needs!r}",
+                why="the targets of its task are no single numbers or classes, but images or sentences",
+                instead="ask run.evaluate(), which compares its errors, or run.audit()",
+            )
+        return answers
+
+    @staticmethod
+    def _target_kind(answers: pa.Table) -> Literal["label", "number"]:
+        return "number" if pa.types.is_floating(answers.schema.field("target").type) else "label"
+
+    def _space(self) -> dict[str, Any]:
+        """What could occur in its task, as every verb takes it."""
+        if self.domain is None:
+            warnings.warn(
+                f"run {self.key[:8]} does not list the values of its factors: it is of an earlier version, or they are "
+                "too many. The values in its own tables are taken for all that there are.",
+                stacklevel=3,
+            )
+            tables = [self.tables["support"], self.tables["predictions"]]
+            domain = {
+                name: _distinct(pa.chunked_array([c for t in tables for c in t[name].chunks])) for name in self.factors
+            }
+            return {"domain": domain}
+        rows = self.tables["impossible"].to_pylist() if "impossible" in self.tables else []
+        forbidden = [{name: value for name, value in row.items() if value is not None} for row in rows]
+        return {"domain": {name: list(values) for name, values in self.domain.items()}, "impossible": forbidden}
+
     def record(self) -> Record:
         """As plain data."""
         data: dict[str, Any] = {"key": self.key} | {name: getattr(self, name) for name in _PLAIN}
         data["configuration"] = self.configuration.plain()
+        data["domain"] = None if self.domain is None else plain(self.domain)
         data["metrics"] = {name: _finite(value) for name, value in self.metrics.items()}
         return Record("run", data, self.tables, self.provenance)
 
@@ -147,12 +268,33 @@ class Run(RunSummary, Result):
         """Back from plain data."""
         # In an object store a table's name goes on with its checksum, after a dot.
         tables = {name.partition(".")[0]: table for name, table in record.tables.items()}
-        return cls(**revive_all(cls, _PLAIN, record.data), tables=tables, provenance=record.provenance)
+        return cls(**revived(cls, _PLAIN, record.data), tables=tables, provenance=record.provenance)
 
     @classmethod
     def load(cls, folder: str | Path) -> "Run":
-        """Read back a run that was saved or copied to a folder of its own: the same run."""
-        return records.loaded(folder, "run", cls.from_record)
+        """Read back a run that was saved or copied to a folder of its own: the same run, with weights if it has any."""
+
+        def made(record: Record) -> "Run":
+            run, parts = cls.from_record(record), record.data.get("store", {}).get("parts", {})
+            weights = (
+                partial(_weights_beside, Path(folder), parts[MODEL_FILE]["sha256"]) if MODEL_FILE in parts else None
+            )
+            return replace(run, weights=weights)
+
+        return records.loaded(folder, "run", made)
+
+
+def _weights_beside(folder: Path, sha256: str) -> bytes:
+    with decoding(f"'{folder / MODEL_FILE}' is damaged", instead="restore the file from a copy"):
+        content = (folder / MODEL_FILE).read_bytes()
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise MalformedError(f"its checksum is not the one noted in {FILE}")
+    return content
+
+
+def _distinct(values: pa.ChunkedArray) -> list[Any]:
+    """The values of a column, in order, but for missing ones."""
+    return sorted(value for value in values.unique().to_pylist() if value is not None)
 
 
 def _finite(value: float | None) -> float | None:

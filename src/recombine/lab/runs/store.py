@@ -21,7 +21,8 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, final
 
@@ -44,7 +45,7 @@ from recombine.lab.runs.layout import (
 )
 from recombine.lab.runs.listing import lines, table
 from recombine.lab.runs.record import Part, StoredRun, decoded, encoded, fault
-from recombine.lab.runs.run import Configuration, Failure, Run
+from recombine.lab.runs.run import MODEL_FILE, Configuration, Failure, Run
 from recombine.lab.runs.storage import FileInfo, FolderStorage, ObjectStorage, Storage
 from recombine.lab.runs.tracking import URI as TRACKING_URI
 from recombine.lab.runs.tracking import track
@@ -123,11 +124,12 @@ class Store:
             return decoded(key, content)
 
     def get(self, key: str) -> Run:
-        """A finished run with its tables, every checksum looked at."""
+        """A finished run with its tables, every checksum looked at; its weights are read when they are asked for."""
         mark = self.summary(key)
         contents = {name: self._content(key, mark.parts[name]) for name in map("{}.parquet".format, mark.tables)}
         with self._decoding(folder_of(key)):
-            return mark.run(contents)
+            run = mark.run(contents)
+        return replace(run, weights=partial(self.file, key, MODEL_FILE)) if MODEL_FILE in mark.parts else run
 
     def put(self, run: Run, *, files: Mapping[str, bytes] = {}) -> bool:
         """Write a finished run, all of it or nothing; False where it is there already.

@@ -45,6 +45,11 @@ class WrittenBehind:
         """A run that is written."""
         return self._store.get(key)
 
+    def file(self, key: str, name: str) -> bytes:
+        """A file of a run; what was handed over is written first."""
+        self.flush()
+        return self._store.file(key, name)
+
     def load_state(self, name: str) -> tuple[bytes, dict[str, Any]] | None:
         """Unfinished work."""
         return self._store.load_state(name)

@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-from recombine.errors import SettingError, nearest
+from recombine.checks import check_choice, check_number
 
 
 def one_of(setting: str, given: object, kind: object) -> None:
@@ -16,16 +16,9 @@ def one_of(setting: str, given: object, kind: object) -> None:
       why      rule has no such value
       instead  did you mean 'sum'?
     """
-    words = get_args(kind)
-    if given not in words:
-        raise SettingError(
-            f"{setting}={given!r}", why=f"{setting} has no such value", instead=nearest(str(given), map(str, words))
-        )
+    check_choice(setting, given, get_args(kind), why=f"{setting} has no such value")
 
 
 def at_least(setting: str, given: int, least: int) -> None:
     """Refuse a number that is too small."""
-    if given < least:
-        raise SettingError(
-            f"{setting}={given!r}", why=f"it is below {least}", instead=f"write {setting}={least} or more"
-        )
+    check_number(setting, given, least=least, why=f"it is below {least}", instead=f"write {setting}={least} or more")

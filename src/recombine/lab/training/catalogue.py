@@ -11,16 +11,16 @@ from recombine.lab.tasks.task import Task
 SPLITS = Catalogue(
     "split",
     {
-        "combination_k_fold": "recombine.splits.folds:CombinationKFold",
-        "corner": "recombine.splits.corner:Corner",
-        "diagonal": "recombine.splits.diagonal:Diagonal",
+        "combination_k_fold": "recombine.splits.combinations:CombinationKFold",
+        "corner": "recombine.splits.geometric:Corner",
+        "diagonal": "recombine.splits.geometric:Diagonal",
         "diagonal_band": "recombine.lab.tasks.sprites.supports:DiagonalBand",
-        "donut": "recombine.splits.donut:Donut",
+        "donut": "recombine.splits.geometric:Donut",
         "everything": "recombine.lab.tasks.exposure:Everything",
         "hold_out_combinations": "recombine.splits.combinations:HoldOutCombinations",
         "hold_out_conjunctions": "recombine.splits.conjunctions:HoldOutConjunctions",
         "orthogonal": "recombine.lab.tasks.sprites.supports:Orthogonal",
-        "orthogonal_planes": "recombine.splits.planes:OrthogonalPlanes",
+        "orthogonal_planes": "recombine.splits.geometric:OrthogonalPlanes",
         "own": "recombine.lab.tasks.exposure:Own",
         "random": "recombine.lab.tasks.sprites.supports:Random",
         "stripes": "recombine.lab.tasks.bumps.stripes:Stripes",
@@ -36,7 +36,7 @@ def split_of(given: str | Spec | Any, task: Task) -> Exposure:
     a spec under `base` is itself a split.
 
     >>> from recombine.lab.tasks.catalogue import TASKS
-    >>> split_of({"name": "hold_out_combinations", "share": 0.25}, TASKS.build("addition")).splitter.share
+    >>> split_of({"name": "hold_out_combinations", "test_size": 0.25}, TASKS.build("addition")).splitter.test_size
     0.25
     """
     if not isinstance(given, str | Mapping):

@@ -13,7 +13,7 @@ from recombine.lab.tasks.task import Task
 from recombine.lab.training.loop import Callback, Surroundings
 from recombine.lab.training.pack import train_jobs
 from recombine.lab.training.plan import Recipes, Seeds, jobs
-from recombine.lab.training.states import Keeps
+from recombine.lab.training.states import RunStore
 from recombine.lab.training.watching import watched
 
 
@@ -24,7 +24,7 @@ def fit(
     recipe: Recipes,
     *,
     seeds: Seeds = (0,),
-    store: Keeps | str | Path | None = None,
+    store: RunStore | str | Path | None = None,
     callbacks: Sequence[Callback] = (),
     progress: bool = True,
     checkpoint_every: int | None = None,
@@ -45,12 +45,6 @@ def fit(
     """
     kept = _opened(store)
     asked = jobs(task, split, model, recipe, seeds, named=kept is not None)
-    if kept is None and asked[0].recipe.keep_model:
-        raise SettingError(
-            "keep_model=True without a store",
-            why="a run's model is kept beside the run, in a store",
-            instead="give a store: fit(…, store='runs')",
-        )
     total = sum(job.recipe.steps for job in asked)
     text = f"training {len(asked)} runs" if len(asked) > 1 else "training"
     with watched(text, total, shown=progress) as advance:
@@ -58,11 +52,11 @@ def fit(
         return tuple(train_jobs(asked, around))
 
 
-def _opened(store: Any) -> Keeps | None:
+def _opened(store: Any) -> RunStore | None:
     """The store that was given, or that is in the place given."""
     if isinstance(store, str | Path):
         return Store.open(store)
-    if store is None or isinstance(store, Keeps):
+    if store is None or isinstance(store, RunStore):
         return store
     raise SettingError(
         f"store={store!r}",

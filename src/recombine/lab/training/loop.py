@@ -2,21 +2,21 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from time import monotonic
 
 import torch
-from safetensors.torch import save as bytes_of
 
+from recombine.lab.runs.run import MODEL_FILE
 from recombine.lab.training.examples import Feed
 from recombine.lab.training.interrupting import held_back
-from recombine.lab.training.learner import WEIGHTS, Learner
+from recombine.lab.training.learner import Learner
 from recombine.lab.training.member import Member
 from recombine.lab.training.results import Evaluated, training_loss
 from recombine.lab.training.schedule import evaluation_steps
-from recombine.lab.training.states import Keeps, Unfinished, Way, save_unfinished
+from recombine.lab.training.states import RunStore, Unfinished, Way, save_unfinished, weights_of
 
-MODEL_FILE = "model.safetensors"
 _SHARE = 0.02
 _LEAST_SECONDS = 15.0
 
@@ -44,7 +44,7 @@ class Surroundings:
     `checkpoint_every` counts steps; None saves when so much time has passed that saving takes at most a fiftieth of it.
     """
 
-    store: Keeps | None = None
+    store: RunStore | None = None
     callbacks: Sequence[Callback] = ()
     checkpoint_every: int | None = None
     advance: Callable[[int], None] = field(default=lambda _: None)
@@ -146,17 +146,15 @@ class Loop:
     def _finish(self, run: int, status: str, reason: str | None, step: int) -> None:
         self._count_time()
         member = self._members[run]
-        result = member.finish(status, reason, steps=step, together=len(self._members))  # type: ignore[arg-type]
         store = self._around.store
+        files = {MODEL_FILE: weights_of(self._learner.state(run))} if member.job.recipe.keep_model else {}
+        result = member.finish(status, reason, steps=step, together=len(self._members))  # type: ignore[arg-type]
+        if files:
+            read = partial(bytes, files[MODEL_FILE]) if store is None else partial(store.file, member.key, MODEL_FILE)
+            result = member.result = replace(result, weights=read)
         if store is not None:
-            files = {MODEL_FILE: self._model(run)} if member.job.recipe.keep_model else {}
             store.put(result, files=files)
             store.drop_state(member.key)
-
-    def _model(self, run: int) -> bytes:
-        state = self._learner.state(run)
-        kept = {name.removeprefix(WEIGHTS): value for name, value in state.items() if name.startswith(WEIGHTS)}
-        return bytes_of({name: value.contiguous() for name, value in kept.items()})
 
     def _save(self, step: int) -> None:
         """Keep the runs that are still in work, where there is a store."""

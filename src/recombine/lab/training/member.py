@@ -15,7 +15,7 @@ from recombine.lab.training.examples import Examples, examples_of
 from recombine.lab.training.losses import Loss, loss_of
 from recombine.lab.training.questions import Answered, Question, ask, question_of
 from recombine.lab.training.recipe import Recipe
-from recombine.lab.training.results import Evaluated, evaluated, metrics, provenance, tables
+from recombine.lab.training.results import Evaluated, domain, evaluated, metrics, provenance, tables
 from recombine.seeds import derived
 
 STOPS_ON = "seen"
@@ -130,6 +130,7 @@ class Member:
                 support=self.examples.support(),
             ),
             provenance=provenance(self.job.configuration.task),
+            domain=domain(task.space),
         )
         self.answered = {}
         for prepared in ("parts", "examples", "questions"):

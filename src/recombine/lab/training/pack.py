@@ -32,7 +32,7 @@ from recombine.lab.training.learner import Learner
 from recombine.lab.training.loop import Callback, Loop, Surroundings
 from recombine.lab.training.member import Job, Member
 from recombine.lab.training.recipe import Recipe, recipe_of
-from recombine.lab.training.states import Keeps, Unfinished, Way, load_unfinished
+from recombine.lab.training.states import RunStore, Unfinished, Way, load_unfinished
 
 _FREE_RECIPE = ("lr", "weight_decay", "momentum")
 _FREE_MODEL = ("scale",)
@@ -60,7 +60,7 @@ def signature(configuration: Configuration) -> str:
 def train(
     configurations: Sequence[Configuration],
     *,
-    store: Keeps | None,
+    store: RunStore | None,
     callbacks: Sequence[Callback] = (),
     threads: int | None = None,
     checkpoint_every: int | None = None,

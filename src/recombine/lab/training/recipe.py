@@ -1,13 +1,12 @@
 """How a model is trained: a frozen set of settings, part of a run's identity."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args, get_type_hints
 
 from recombine.catalogue import Catalogue
+from recombine.checks import check_choice, check_number, check_whole
 from recombine.errors import SettingError
-from recombine.splits.settings import check_choice
 
 # The version of the numbers that training gives: how seeds are derived, examples drawn, steps taken, answers scored.
 # Raise it when these change for an unchanged recipe; stored runs are then trained anew. Tasks, splits and models have
@@ -44,6 +43,7 @@ class Recipe:
     - `together`: train same-shaped runs as one batched model: "always", "never", or where it was measured to be faster.
       The two ways round differently; "always" and "never" say which numbers are meant, "auto" leaves the last digits
       open.
+    - `keep_model`: keep the trained weights with the run, so that `run.module()` gives the network.
 
     >>> Recipe(steps=100, lr=0.01).optimiser
     'adam'
@@ -149,22 +149,11 @@ def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
 def _check_whole(name: str, value: Any, *, least: int) -> None:
     if value is None or (name == "samples" and value == "every"):
         return
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise SettingError(
-            f"{name}={value!r}",
-            why=f"it is a whole number, {least} or more",
-            instead=f"write {name}={max(least, 10)}" + (", 'every' or None" if name == "samples" else ""),
-        )
+    instead = f"write {name}={max(least, 10)}" + (", 'every' or None" if name == "samples" else "")
+    check_whole(name, value, least=least, instead=instead)
 
 
 def _check_number(name: str, value: Any, *, above: float | None = None, least: float | None = None) -> None:
-    if value is None:
-        return
-    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not number or (above is not None and value <= above) or (least is not None and value < least):
-        raise SettingError(
-            f"{name}={value!r}",
-            why=f"it is a finite number {'above' if least is None else 'from'} {above if least is None else least}"
-            + ("" if least is None else " on"),
-            instead=f"write for example {name}={0.9 if name in ('decay', 'momentum') else 0.001}",
-        )
+    if value is not None:
+        usual = 0.9 if name in ("decay", "momentum") else 0.001
+        check_number(name, value, above=above, least=least, instead=f"write for example {name}={usual}")

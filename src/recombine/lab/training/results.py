@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +12,11 @@ from recombine.catalogue import Spec
 from recombine.lab.tasks.task import Codes, factor_columns
 from recombine.lab.training.questions import Answered, Floats, Question
 from recombine.records import Provenance
-from recombine.tables.space import Space
+from recombine.tables.space import Space, Value, text
 
 TRAIN = "train"
+_MOST_LISTED = 10_000
+"""Values of all factors together, about 100 kB in a run's record."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -72,7 +75,10 @@ def tables(
 ) -> dict[str, pa.Table]:
     """The tables of a run."""
     codes, counts = support
-    return {
+    # A pattern has -1 for any value, as codes have for a factor left out.
+    patterns = np.array(space.impossible, dtype=np.int64)
+    impossible = {"impossible": pa.table(factor_columns(space, patterns))} if len(patterns) else {}
+    return impossible | {
         "curve": _curve(evaluations),
         "combinations": _combinations(space, evaluations, questions),
         "predictions": _predictions(space, questions, answered),
@@ -83,6 +89,17 @@ def tables(
 def provenance(task: Spec) -> Provenance:
     """Where a run came from."""
     return Provenance(source=str(task["name"]))
+
+
+def domain(space: Space) -> dict[str, tuple[Any, ...]] | None:
+    """The values of every factor, as JSON holds them; None where there are too many to be listed with every run."""
+    if sum(space.sizes) > _MOST_LISTED:
+        return None
+    return {factor.name: tuple(map(_plain_value, factor.values)) for factor in space.factors}
+
+
+def _plain_value(value: Value) -> str | bool | int | float:
+    return value if isinstance(value, str | bool | int | float) else text(value)
 
 
 def _curve(evaluations: Sequence[Evaluated]) -> pa.Table:

@@ -1,4 +1,4 @@
-"""A run that is not finished yet, as bytes: weights, what the optimiser remembers, the step, the curve so far."""
+"""Weights as bytes: of a run that is not finished yet, with all that it goes on from, and of a finished one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -11,8 +11,10 @@ from safetensors.torch import load as tensors_of
 from safetensors.torch import save as bytes_of
 from torch import Tensor, nn
 
-from recombine.errors import RecordError
+from recombine.errors import RecordError, SettingError
+from recombine.lab.models.catalogue import MODELS
 from recombine.lab.runs.run import Run
+from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.training.learner import OPTIMISER, WEIGHTS, State
 from recombine.lab.training.results import Evaluated
 
@@ -21,11 +23,12 @@ _CELLS = "evaluation."
 
 
 @runtime_checkable
-class Keeps(Protocol):
+class RunStore(Protocol):
     """The part of a run store that training uses."""
 
     def has(self, key: str) -> bool: ...  # noqa: D102
     def get(self, key: str) -> Run: ...  # noqa: D102
+    def file(self, key: str, name: str) -> bytes: ...  # noqa: D102
     def put(self, run: Run, *, files: Mapping[str, bytes] = ...) -> bool: ...  # noqa: D102
     def save_state(self, name: str, state: bytes, meta: Mapping[str, Any]) -> None: ...  # noqa: D102
     def load_state(self, name: str) -> tuple[bytes, dict[str, Any]] | None: ...  # noqa: D102
@@ -43,7 +46,7 @@ class Unfinished:
     evaluations: tuple[Evaluated, ...]
 
 
-def save_unfinished(store: Keeps, key: str, run: Unfinished) -> None:
+def save_unfinished(store: RunStore, key: str, run: Unfinished) -> None:
     """Keep a run's state in a store, in place of an earlier one."""
     cells = {f"{_CELLS}{place}": torch.from_numpy(one.cells) for place, one in enumerate(run.evaluations)}
     tensors = {name: value.contiguous() for name, value in (run.tensors | cells).items()}
@@ -52,7 +55,7 @@ def save_unfinished(store: Keeps, key: str, run: Unfinished) -> None:
     store.save_state(key, bytes_of(tensors), meta)
 
 
-def load_unfinished(store: Keeps, key: str, module: nn.Module) -> Unfinished | None:
+def load_unfinished(store: RunStore, key: str, module: nn.Module) -> Unfinished | None:
     """A run's state, checked against the model that it is for; None where there is none."""
     found = store.load_state(key)
     if found is None:
@@ -67,6 +70,39 @@ def load_unfinished(store: Keeps, key: str, module: nn.Module) -> Unfinished | N
     _check_fits(key, tensors, module)
     evaluations = _evaluations(curve, cells)
     return Unfinished(step=step, way=way, seconds=seconds, tensors=tensors, evaluations=evaluations)
+
+
+def weights_of(state: State) -> bytes:
+    """The weights of a state, as they are kept beside a finished run."""
+    kept = {name.removeprefix(WEIGHTS): value for name, value in state.items() if name.startswith(WEIGHTS)}
+    return bytes_of({name: value.contiguous() for name, value in kept.items()})
+
+
+def module_of(run: Run) -> nn.Module:
+    """The network of a finished run, built from its configuration, with the weights that were kept."""
+    made = run.configuration
+    if run.weights is None:
+        raise SettingError(
+            f"the weights of run {run.key[:8]} were not kept",
+            why="a recipe keeps them only if it says so: networks can be large",
+            instead="train it again with keep_model=True in its recipe",
+        )
+    if made.model.get("name") not in MODELS.entries or made.task.get("name") not in TASKS.entries:
+        raise SettingError(
+            f"the model of run {run.key[:8]} cannot be built from its settings",
+            why="its task or its model is a class of your own, which recombine does not know by name",
+            instead="build it yourself, and load safetensors.torch.load(run.weights()) into it",
+        )
+    module: nn.Module = MODELS.build(made.model).start(TASKS.build(made.task).shapes, seed=0)
+    try:
+        module.load_state_dict(tensors_of(run.weights()))
+    except (SafetensorError, RuntimeError) as error:
+        raise RecordError(
+            f"the weights of run {run.key[:8]} do not fit its model",
+            why=str(error).splitlines()[0],
+            instead="train it again with keep_model=True",
+        ) from error
+    return module.eval()
 
 
 def _evaluations(curve: Sequence[Mapping[str, Any]], cells: Sequence[Any]) -> tuple[Evaluated, ...]:

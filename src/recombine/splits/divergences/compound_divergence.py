@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from recombine.checks import check_number, check_whole, is_number, is_whole
 from recombine.errors import SettingError
 from recombine.splits.checker import Promise
-from recombine.splits.divergences.ledger import LEFT_OUT, TEST
 from recombine.splits.divergences.measure import checked_orders, parts
-from recombine.splits.divergences.search import Found, Wanted, search
-from recombine.splits.settings import check_whole
+from recombine.splits.divergences.search import LEFT_OUT, TEST, Found, Wanted, search
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.tables.support import Support
 from recombine.words import count, measure
@@ -24,16 +23,14 @@ from recombine.words import count, measure
 Size = int | float
 Progress = Callable[[float], None]
 
-_SHARE = 0.2
-
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class CompoundDivergence(Splitter):
     """Hold out the combinations whose **conjunctions** training holds least, while all values stay as common there.
 
-    `share` is the test side's share of the **rows**, 0.2 if nothing is said; training keeps the rest. Or give
-    `test_size`, and `train_size` if training is smaller than the rest: a whole number of rows, or a share of them. Rows
-    on neither side must be allowed by `leave_out=True`; with them left out the two sides can be further apart.
+    `test_size` is the test side's share of the **rows**, or a whole number of them; training keeps the rest, unless
+    `train_size` says otherwise. Rows on neither side must be allowed by `leave_out=True`; with them left out the two
+    sides can be further apart.
     Combinations stay whole, so where they have many rows, a size is met as nearly as they allow.
 
     `orders` says which conjunctions count, pairs by default; `weighted` counts each by how far no larger one explains
@@ -42,36 +39,36 @@ class CompoundDivergence(Splitter):
     either cost time and may find better ones. Every value keeps a combination in training.
 
     >>> table = {"colour": ["red", "red", "blue", "blue"], "shape": ["disc", "bar", "disc", "bar"]}
-    >>> splitter = CompoundDivergence(factors=["colour", "shape"], share=0.5, rounds=20)
+    >>> splitter = CompoundDivergence(factors=["colour", "shape"], test_size=0.5, rounds=20)
     >>> [sorted([train.tolist(), test.tolist()]) for train, test in splitter.split(table)]
     [[[0, 3], [1, 2]]]
     """
 
-    share: float | None = None
-    test_size: Size | None = None
+    test_size: Size = 0.2
     train_size: Size | None = None
     leave_out: bool = False
     orders: Sequence[int] = (2,)
     weighted: bool = False
     atom_limit: float = 0.02
     n_splits: int = 1
-    seed: int = 0
+    random_state: int = 0
     tries: int = 3
     rounds: int = 1000
 
     def check_settings(self) -> None:
         """Sizes that do not contradict each other, orders that the factors have, a limit that can be kept."""
         object.__setattr__(self, "orders", checked_orders(self.orders, len(self.factors)))
-        for name in ("share", "test_size", "train_size"):
+        for name in ("test_size", "train_size"):
             _check_size(name, getattr(self, name))
         self._check_sizes_agree()
-        limit = self.atom_limit
-        if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit <= 1:
-            raise SettingError(
-                f"atom_limit={limit!r}",
-                why="an atom divergence lies between 0, the same values equally often, and 1",
-                instead="write atom_limit=0.02, as the authors of the measure did",
-            )
+        check_number(
+            "atom_limit",
+            self.atom_limit,
+            least=0,
+            most=1,
+            why="an atom divergence lies between 0, the same values equally often, and 1",
+            instead="write atom_limit=0.02, as the authors of the measure did",
+        )
         check_whole("tries", self.tries, least=1)
         check_whole("rounds", self.rounds, least=1)
 
@@ -99,8 +96,7 @@ class CompoundDivergence(Splitter):
 
     def _wanted(self, support: Support) -> Wanted:
         total = support.total
-        asked = self.share if self.share is not None else self.test_size
-        test = _rows("test_size", _SHARE if asked is None else asked, support)
+        test = _rows("test_size", self.test_size, support)
         train = total - test if self.train_size is None else _rows("train_size", self.train_size, support)
         self._check_room(train, test, total)
         atoms, compounds = parts(support, (1,)), parts(support, tuple(self.orders), weighted=self.weighted)
@@ -114,12 +110,6 @@ class CompoundDivergence(Splitter):
         return wanted
 
     def _check_sizes_agree(self) -> None:
-        if self.share is not None and self.test_size is not None:
-            raise SettingError(
-                f"share={self.share!r} and test_size={self.test_size!r}",
-                why="both say how large the test side is",
-                instead="give one of them",
-            )
         if self.leave_out and self.train_size is None:
             raise SettingError(
                 "leave_out=True without train_size",
@@ -155,7 +145,7 @@ class CompoundDivergence(Splitter):
             f"atom_limit={self.atom_limit:g} was not reached",
             why=f"the lowest atom divergence found is {measure(best.atoms)}, at a compound divergence of "
             f"{measure(best.compounds)}",
-            instead=f"write atom_limit={ceil(best.atoms * 1000) / 1000:g}, or try a larger share; in Python, more "
+            instead=f"write atom_limit={ceil(best.atoms * 1000) / 1000:g}, or try a larger test side; in Python, more "
             "tries and rounds search longer",
         )
 
@@ -163,14 +153,11 @@ class CompoundDivergence(Splitter):
 def _check_size(name: str, value: Any) -> None:
     if value is None:
         return
-    number = isinstance(value, int | float | np.integer) and not isinstance(value, bool)
-    whole = isinstance(value, int | np.integer) and name != "share"
-    if not number or not value > 0 or (value >= 1 and not whole):
-        kinds = "a share of the rows" if name == "share" else "a whole number of rows or a share of them"
+    if not is_number(value) or not value > 0 or (value >= 1 and not is_whole(value)):
         raise SettingError(
             f"{name}={value!r}",
-            why=f"it is {kinds}, and neither side may be empty",
-            instead=f"write {name}=0.2" + ("" if name == "share" else f", or {name}=1000"),
+            why="it is a whole number of rows or a share of them, and neither side may be empty",
+            instead=f"write {name}=0.2, or {name}=1000",
         )
 
 

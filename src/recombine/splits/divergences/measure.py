@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from recombine.algebra.groups import Ints, Numbers, totals
 from recombine.errors import SettingError
-from recombine.splits.table import Missing, Names, rows_of_table
+from recombine.splits.rows import KeptMissing, Names, check_every_row_kept, rows_of_table
 from recombine.tables.columns import Bins
 from recombine.tables.support import Support
 from recombine.words import count, listing, measure
@@ -118,7 +118,7 @@ def compound_divergence(
     orders: Iterable[int] = (2,),
     weighted: bool = False,
     bins: Mapping[str, Bins] | None = None,
-    missing: Missing = "refuse",
+    missing: KeptMissing = "refuse",
 ) -> Divergence:
     """Measure any split with the same ruler, whoever made it.
 
@@ -133,6 +133,7 @@ def compound_divergence(
         support = data
         sides = [_chosen(side, len(support)) * support.counts for side in (train, test)]
     else:
+        check_every_row_kept(missing)
         rows = rows_of_table(data, factors=_named(factors), bins=bins, missing=missing)
         support = rows.support
         taken = [_chosen(side, len(rows)) for side in (train, test)]

@@ -6,7 +6,6 @@ Student's quantile for as many combinations as the smaller side has, shared out 
 """
 
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,8 @@ from recombine.errors import TableError
 from recombine.splits.assignment import SEEN
 from recombine.splits.linting.check import Check, few
 from recombine.splits.linting.sided import EVERY_SIDE, TEST, TRAIN, Sided
+from recombine.statistics.distributions import student_quantile
+from recombine.statistics.multiplicity import bonferroni
 from recombine.tables.space import text
 from recombine.tables.support import LabelTarget
 from recombine.words import amount, count, listing, percent
@@ -176,13 +177,9 @@ def _shares(found: Difference, target: LabelTarget, worst: Ints) -> pa.Table:
 
 
 def _quantile(freedom: int, comparisons: int) -> float:
-    """Student's two-sided quantile, shared out over several comparisons (Cornish and Fisher's expansion).
+    """Student's two-sided quantile, shared out over several comparisons.
 
     >>> round(_quantile(10, 1), 2), round(_quantile(1000, 1), 2)
     (2.23, 1.96)
     """
-    z = NormalDist().inv_cdf(1 - _ERROR / 2 / comparisons)
-    first = (z**3 + z) / (4 * freedom)
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
-    return z + first + second + third
+    return float(student_quantile(1 - bonferroni(_ERROR, comparisons) / 2, freedom))

@@ -18,9 +18,10 @@ from recombine.redaction import redacted
 from recombine.splits.writing.streaming import stream
 from recombine.tables import columns
 from recombine.tables.conditions import filtered
+from recombine.tables.engine import Source
 from recombine.tables.question import Where
 from recombine.tables.sides import Side
-from recombine.tables.sources import Source, opened
+from recombine.tables.sources import opened
 
 SIDE = "recombine_side"
 """The column that tells the side where the sides were separate tables."""

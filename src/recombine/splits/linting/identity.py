@@ -20,8 +20,7 @@ from recombine.splits.linting.claims import Claim
 from recombine.splits.linting.gathering import compared_columns
 from recombine.splits.linting.sided import EVERY_SIDE, NO_SIDE, TEST, TRAIN, VALIDATION, Sided
 from recombine.tables import columns
-from recombine.tables.engine import Progress, run
-from recombine.tables.sources import Source
+from recombine.tables.engine import Progress, Source, run
 from recombine.words import amount, count, listing, percent
 
 _MOST_REPEATED = 0.5  # rows of a side that repeat others: beyond it, equal columns do not mean the same row

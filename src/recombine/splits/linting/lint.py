@@ -10,7 +10,8 @@ from typing import Any, Literal
 import duckdb
 import numpy as np
 
-from recombine.errors import RecombineError, SettingError
+from recombine.checks import check_number
+from recombine.errors import RecombineError
 from recombine.records import Provenance
 from recombine.splits.assignment import SEEN, digest
 from recombine.splits.linting import balance, claims, identity
@@ -21,10 +22,9 @@ from recombine.splits.linting.linted import Lint, SideCount
 from recombine.splits.linting.sided import EVERY_SIDE, NO_SIDE, Asked, Sided, count_sides
 from recombine.splits.linting.wording import grade_of, verdict_of
 from recombine.tables.columns import Bins
-from recombine.tables.engine import Progress, sniffing_again
+from recombine.tables.engine import Progress, sniffing_again, unreadable
 from recombine.tables.question import Question, Where
 from recombine.tables.sides import SIDES, Side
-from recombine.tables.sources import unreadable
 
 
 def lint(  # noqa: PLR0913 - each is one plain question, and all but two have an answer already
@@ -189,9 +189,11 @@ def _digest(sided: Sided) -> str:
 
 
 def _check_tolerance(tolerance: float) -> None:
-    if not 0 <= tolerance <= 1:
-        raise SettingError(
-            f"class_tolerance={tolerance}",
-            why="it is a difference of two shares, which lies between 0 and 1",
-            instead="write for example class_tolerance=0.1 (--class-tolerance 0.1)",
-        )
+    check_number(
+        "class_tolerance",
+        tolerance,
+        least=0,
+        most=1,
+        why="it is a difference of two shares, which lies between 0 and 1",
+        instead="write for example class_tolerance=0.1 (--class-tolerance 0.1)",
+    )

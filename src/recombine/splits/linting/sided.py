@@ -14,12 +14,12 @@ from recombine.algebra.groups import Ints
 from recombine.errors import ColumnError, SettingError
 from recombine.splits.assignment import SEEN
 from recombine.tables import columns
-from recombine.tables.assembly import MOST_COMBINATIONS, Answer, assemble
+from recombine.tables.assembly import TargetAsked, assemble
 from recombine.tables.columns import Bins, Key
-from recombine.tables.engine import Progress, run
-from recombine.tables.question import Question, TargetKind
+from recombine.tables.counting import Aggregate, Counts, count_groups
+from recombine.tables.engine import Progress, Source
+from recombine.tables.question import Question
 from recombine.tables.sides import SIDES, Side, sides_of
-from recombine.tables.sources import Source
 from recombine.tables.space import Value, text
 from recombine.tables.support import Support
 
@@ -99,24 +99,19 @@ class Sided:
         return self.whole.subset(np.flatnonzero(self.on(TRAIN)))
 
 
-def count_sides(lent: Source, side: str, asked: Asked, progress: Progress | None) -> Sided:
+def count_sides(source: Source, side: str, asked: Asked, progress: Progress | None) -> Sided:
     """Count the combinations on each side where the table lies."""
-    table = lent.table
-    columns.require(table, asked.factors, role="a factor")
-    keys = tuple(
-        columns.key(table, name, bins=asked.bins.get(name), declared=False, backend=lent.backend)
-        for name in asked.factors
-    )
-    by = {f"f{place}": key.expression for place, key in enumerate(keys)}
-    by |= {"side": columns.key(table, side, bins=None, declared=True, backend=lent.backend).expression}
-    if asked.target is not None:
-        by["target"] = _label(table, asked.target)
-    counting = table.group_by(**by).aggregate(rows=table.count(), weight=table.count())
-    counted = run(lent.backend, counting.limit(MOST_COMBINATIONS + 1), progress)
-    return _assembled(counted, keys, lent.name, asked)
+    question = Question(factors=asked.factors, bins=asked.bins)
+
+    def asking(table: Any, backend: Any) -> Aggregate:
+        by = {"side": columns.key(table, side, bins=None, declared=True, backend=backend).expression}
+        return Aggregate(by if asked.target is None else by | {"target": _label(table, asked.target)})
+
+    return _assembled(count_groups(source, question, asking, progress=progress), asked)
 
 
-def _assembled(counted: pa.Table, keys: tuple[Key, ...], name: str, asked: Asked) -> Sided:
+def _assembled(counts: Counts, asked: Asked) -> Sided:
+    counted, keys = counts.lines, counts.keys
     raw = pc.dictionary_encode(counted["side"], null_encoding="encode").combine_chunks()
     values = raw.dictionary.to_pylist()
     known = columns.ordered({value for value in values if value is not None})
@@ -124,16 +119,17 @@ def _assembled(counted: pa.Table, keys: tuple[Key, ...], name: str, asked: Asked
     sides = pa.array([words.get(value, NO_SIDE) for value in values], pa.string())
     column = sides.take(raw.indices) if len(counted) else pa.array([], pa.string())
     counted = counted.append_column(f"f{len(keys)}", column)
-    kind: TargetKind | None = None if asked.target is None else "label"
+    target = None if asked.target is None else TargetAsked("label")
     question = Question(
         factors=(*asked.factors, asked.split),
         target=asked.target,
-        target_kind=kind,
+        target_kind=None if target is None else target.kind,
         bins=asked.bins,
         domain={asked.split: EVERY_SIDE},
         missing=asked.missing,
     )
-    support = assemble(Answer(counted, (*keys, Key(asked.split, None)), kind, name), question, None)
+    by_side = Counts(counted, (*keys, Key(asked.split, None)), counts.source)
+    support = assemble(by_side, question, target=target)
     return Sided(support, words, _rows_of_no_side(counted, keys, words, asked))
 
 

@@ -9,9 +9,9 @@ from recombine.decoding import MalformedError, decoding, parsed, revive, revive_
 from recombine.errors import RecordError
 from recombine.records import Provenance, refuse_other_formats
 from recombine.splits.assignment import digest_of_sides
+from recombine.splits.invariants import Invariant
 from recombine.splits.linting.lint import lint
 from recombine.splits.linting.linted import Lint
-from recombine.splits.promise import Invariant
 from recombine.splits.writing.destination import ENDING
 from recombine.splits.writing.split import TOLD, Split, SplitSide
 from recombine.tables.columns import Bins

@@ -15,8 +15,9 @@ from recombine.splits.writing.streaming import stream
 from recombine.splits.writing.verbatim import Rows, verbatim
 from recombine.tables import columns
 from recombine.tables.conditions import filtered
+from recombine.tables.engine import Source, unreadable
 from recombine.tables.question import Question
-from recombine.tables.sources import Source, opened, unreadable
+from recombine.tables.sources import opened
 
 _HASHES = 1_000_000
 _FETCHED = "fetched.parquet"

@@ -8,15 +8,15 @@ import pyarrow as pa
 
 from recombine.algebra.groups import Ints
 from recombine.splits.assignment import TRAIN
-from recombine.splits.promise import Invariant
+from recombine.splits.invariants import Invariant
 from recombine.splits.splitter import Splitter
 from recombine.splits.writing.verbatim import Rows
 from recombine.tables import columns
-from recombine.tables.assembly import MOST_COMBINATIONS, Answer, assemble, encoded, without_missing
+from recombine.tables.assembly import TargetAsked, assemble, encoded, without_missing
 from recombine.tables.columns import Key
-from recombine.tables.engine import Progress, run
+from recombine.tables.counting import Aggregate, count_groups
+from recombine.tables.engine import Progress, Source
 from recombine.tables.question import Question
-from recombine.tables.sources import Source
 from recombine.tables.support import Support
 
 SIDES = (TRAIN, "test")
@@ -43,28 +43,26 @@ class Decided:
     invariants: tuple[Invariant, ...]
 
 
-def count_combinations(lent: Source, rows: Rows, drawn: Any, question: Question, progress: Progress | None) -> Counted:
+def count_combinations(
+    source: Source, rows: Rows, drawn: Any, question: Question, progress: Progress | None
+) -> Counted:
     """Count the combinations, and the rows of each that a draw would keep apart."""
-    table = rows.table
-    keys = tuple(_key(lent, rows, name, question) for name in question.factors)
-    by = {f"f{place}": key.expression for place, key in enumerate(keys)}
-    if question.target is not None:
-        by["target"] = columns.as_value(table[rows.understood_as(question.target)])
-    apart = table.count() * 0 if drawn is None else drawn.ifelse(1, 0).sum()
-    asked = table.group_by(**by).aggregate(rows=table.count(), weight=table.count(), drawn=apart)
-    counted = run(lent.backend, asked.limit(MOST_COMBINATIONS + 1), progress)
-    kind = question.target_kind
-    support = assemble(Answer(counted, keys, kind, lent.name), question, None)
-    kept, _ = without_missing(counted, keys, counted["rows"].to_numpy(), question)
+
+    def asking(table: Any, _: Any) -> Aggregate:
+        apart = table.count() * 0 if drawn is None else drawn.ifelse(1, 0).sum()
+        strata = question.target
+        by = {} if strata is None else {"target": columns.as_value(table[rows.understood_as(strata)])}
+        return Aggregate(by, {"drawn": apart})
+
+    counts = count_groups(
+        replace(source, table=rows.table), question, asking, stand_ins=rows.understood, progress=progress
+    )
+    keys, lines = counts.keys, counts.lines
+    support = assemble(counts, question, target=None if question.target is None else TargetAsked("label"))
+    kept, _ = without_missing(lines, keys, lines["rows"].to_numpy(), question)
     combination = support.groups(range(len(keys))).lookup(encoded(kept, keys, question)[1])
     drawn_rows = np.bincount(combination, weights=kept["drawn"].to_numpy(), minlength=len(support)).astype(np.int64)
     return Counted(support, keys, kept.select([f"f{k}" for k in range(len(keys))]), combination, drawn_rows)
-
-
-def _key(lent: Source, rows: Rows, name: str, question: Question) -> Key:
-    asked = rows.understood_as(name)
-    bins = question.bins.get(name)
-    return replace(columns.key(rows.table, asked, bins=bins, declared=False, backend=lent.backend), name=name)
 
 
 def decide(splitter: Splitter, counted: Counted, fold: int, seen_share: float) -> Decided:

@@ -15,7 +15,7 @@ from recombine.decoding import FileName, revive_all
 from recombine.errors import SettingError
 from recombine.records import Provenance, Record, Result
 from recombine.splits.assignment import TRAIN
-from recombine.splits.promise import Invariant
+from recombine.splits.invariants import Invariant
 from recombine.tables.space import MISSING, text
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import duckdb
 import ibis
 
+from recombine.tables.engine import Source
 from recombine.tables.question import Question
-from recombine.tables.sources import Source
 
 _ENDINGS = (".csv", ".tsv", ".txt")
 

@@ -14,6 +14,7 @@ import duckdb
 import ibis
 import pyarrow as pa
 
+from recombine.checks import check_number, check_whole
 from recombine.decoding import LONGEST_NAME, FileName
 from recombine.errors import OutputError, SettingError, TableError
 from recombine.files import cannot_write, explained, place_of, recover, staged
@@ -26,9 +27,8 @@ from recombine.splits.writing.outgoing import local, rows_drawn, rows_to_write
 from recombine.splits.writing.placing import Counted, Decided, count_combinations, decide, join_table
 from recombine.splits.writing.split import Split
 from recombine.splits.writing.verbatim import Rows
-from recombine.tables.engine import Progress, run, sniffing_again
+from recombine.tables.engine import Progress, Source, run, sniffing_again, unreadable
 from recombine.tables.question import Question, Where
-from recombine.tables.sources import Source, unreadable
 
 _MEMORY = "2GB"  # of the engine: what does not fit goes to disk
 
@@ -58,7 +58,7 @@ def write_split(  # noqa: PLR0913 - each is one plain question, and all but thre
 
     >>> import tempfile, recombine
     >>> table = {"colour": ["red", "red", "blue", "blue"], "shape": ["disc", "bar", "disc", "bar"]}
-    >>> splitter = recombine.HoldOutCombinations(["colour", "shape"], share=0.25)
+    >>> splitter = recombine.HoldOutCombinations(["colour", "shape"], test_size=0.25)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     split = write_split(table, splitter=splitter, out=f"{folder}/table.parquet")
     >>> [(side.name, side.rows) for side in split.sides]
@@ -144,7 +144,7 @@ def _write(
 
 
 def _provenance(lent: Source, question: Question, order: _Order) -> Provenance:
-    seed = getattr(order.splitter, "seed", order.seed)
+    seed = getattr(order.splitter, "random_state", order.seed)
     settings = question.settings() | {"seed": seed, "fold": order.fold, "seen_share": order.seen_share}
     return Provenance(source=lent.name, settings=settings, command=order.command)
 
@@ -176,16 +176,18 @@ def _check_settings(splitter: Any, fold: int, seen_share: float) -> None:
             why="the factors are read from the table that is written",
             instead="name columns of that table, and leave `table` out",
         )
-    if not 0 <= fold < splitter.folds:
-        raise SettingError(
-            f"fold={fold}", why=f"the splitter makes {splitter.folds}", instead=f"write 0 to {splitter.folds - 1}"
-        )
-    if not 0 <= seen_share < 1:
-        raise SettingError(
-            f"seen_share={seen_share}",
-            why="it is a share of the training rows, and some must stay in training",
-            instead="write a number from 0 to below 1, such as seen_share=0.1 (--seen-share 0.1)",
-        )
+    last = splitter.folds - 1
+    check_whole(
+        "fold", fold, least=0, most=last, why=f"the splitter makes {splitter.folds}", instead=f"write 0 to {last}"
+    )
+    check_number(
+        "seen_share",
+        seen_share,
+        least=0,
+        below=1,
+        why="it is a share of the training rows, and some must stay in training",
+        instead="write a number from 0 to below 1, such as seen_share=0.1 (--seen-share 0.1)",
+    )
     if seen_share and hasattr(splitter, "fold_of_each"):
         raise SettingError(
             "seen_share with folds",
@@ -195,7 +197,7 @@ def _check_settings(splitter: Any, fold: int, seen_share: float) -> None:
 
 
 def _question(splitter: Splitter, where: Where | None) -> Question:
-    strata = getattr(splitter, "strata", None)
+    strata = getattr(splitter, "stratify", None)
     return Question(
         factors=tuple(map(str, splitter.factors)),
         target=strata,

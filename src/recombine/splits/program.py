@@ -1,4 +1,4 @@
-"""A mixed-integer program, handed to HiGHS (the solver behind SciPy's `milp`, without SciPy)."""
+"""A mixed-integer program, handed to HiGHS: the solver behind SciPy's `milp`, which can be stopped and seeded here."""
 
 from dataclasses import dataclass, field
 from typing import Any

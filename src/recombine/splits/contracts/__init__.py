@@ -1,1 +1,0 @@
-"""Splits that keep a contract, solved as a program or refused with the reason."""

@@ -1,0 +1,1 @@
+"""Distributions, intervals, resampling by combination, rank correlation, multiplicity: arrays in, numbers out."""

@@ -1,0 +1,202 @@
+"""The one GROUP BY: by the factors, and by whatever else is asked, pushed to the engine that holds the table.
+
+`read`, `lint`, `write_split` and `evaluate` all count here. Each says with an `Aggregate` what it asks of a combination
+beside its rows: the target's class or sums, the side of a split, how a prediction fared. `assembly` makes a support of
+the lines; several tables can be asked, and their lines meet in one space (`stacked`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import ibis
+import pyarrow as pa
+
+from recombine.errors import ColumnError, TableError
+from recombine.tables import columns
+from recombine.tables.columns import Key
+from recombine.tables.conditions import filtered
+from recombine.tables.engine import Progress, Source, explained, run, sniffing_again, unreadable
+from recombine.tables.question import Question
+from recombine.tables.sources import opened
+
+MOST_COMBINATIONS = 5 * 10**7
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """What is asked beside the combinations: further keys, and sums over the rows that share all keys."""
+
+    by: Mapping[str, Any] = field(default_factory=dict)
+    sums: Mapping[str, Any] = field(default_factory=dict)
+    context: Any = None
+    """How the question was understood, handed back with the answer."""
+
+
+Asking = Callable[[Any, Any], Aggregate]
+"""From a table and its engine to what is asked of it: some of it (bins, a pilot) takes a small question first."""
+
+
+@dataclass(frozen=True)
+class JoinedTable:
+    """Columns of another table, joined row by row where its column `id` equals this table's `own_id`.
+
+    No column of it may have the name of one of this table's.
+    """
+
+    rows: pa.Table
+    id: str
+    own_id: str
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What the engine counted: a line for each combination (columns f0, f1 …) and each further key, with `rows`."""
+
+    lines: pa.Table
+    keys: tuple[Key, ...]
+    source: str
+    context: Any = None
+
+
+def count_table(
+    source: Any,
+    question: Question,
+    asking: Asking,
+    *,
+    needs: Sequence[str] = (),
+    joined: Sequence[JoinedTable] = (),
+    progress: Progress | None = None,
+) -> Counts:
+    """Open a table, and count it by its combinations and by whatever `asking(table, backend)` adds.
+
+    >>> question = Question(factors=("a", "b"))
+    >>> table = {"a": [0, 0, 1], "b": [0, 0, 1], "y": [1.0, 2.0, 4.0]}
+    >>> found = count_table(table, question, lambda table, _: Aggregate(sums={"total": table.y.sum()}), needs=["y"])
+    >>> sorted(zip(*(found.lines[name].to_pylist() for name in ("f0", "f1", "rows", "total"))))
+    [(0, 0, 2, 3.0), (1, 1, 1, 4.0)]
+    """
+    wanted = None if question.where is not None else list(dict.fromkeys([*question.factors, *needs]))
+
+    def count(sniff_all: bool) -> Counts:
+        with (
+            opened(source, table=question.table, columns=wanted, sniff_all=sniff_all) as opened_source,
+            explained(opened_source),
+        ):
+            table = filtered(opened_source.table, question.where, opened_source.backend)
+            columns.require(table, question.factors, role="a factor")
+            for other in joined:
+                table = _joined(table, other)
+            return count_groups(replace(opened_source, table=table), question, asking, progress=progress)
+
+    return sniffing_again(count)
+
+
+def count_groups(
+    source: Source,
+    question: Question,
+    asking: Asking,
+    *,
+    stand_ins: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> Counts:
+    """Count an open table: the GROUP BY itself. Its `where` was applied, or is none of its business.
+
+    `stand_ins` names, for some of the factors, the column that is asked in their place.
+    """
+    table, backend = source.table, source.backend
+    keys = factor_keys(table, question, backend, stand_ins=stand_ins)
+    asked = asking(table, backend)
+    by = {f"f{place}": key.expression for place, key in enumerate(keys)} | dict(asked.by)
+    sums = {"rows": table.count(), **asked.sums}
+    lines = run(backend, table.group_by(**by).aggregate(**sums).limit(MOST_COMBINATIONS + 1), progress)
+    _check_size(lines, source.name, further=bool(asked.by))
+    return Counts(lines, keys, source.name, asked.context)
+
+
+def factor_keys(
+    table: Any, question: Question, backend: Any, *, stand_ins: Mapping[str, str] | None = None
+) -> tuple[Key, ...]:
+    """How each factor is asked of the engine: as it is, or in its bins."""
+    asked = {name: (stand_ins or {}).get(name, name) for name in question.factors}
+    columns.require(table, tuple(asked.values()), role="a factor")
+    return tuple(
+        replace(
+            columns.key(table, column, bins=question.bins.get(name), declared=name in question.domain, backend=backend),
+            name=name,
+        )
+        for name, column in asked.items()
+    )
+
+
+def _check_size(lines: pa.Table, name: str, *, further: bool) -> None:
+    if len(lines) > MOST_COMBINATIONS:
+        raise TableError(
+            f"'{name}' has more than {MOST_COMBINATIONS:,} distinct combinations{' and answers' if further else ''}",
+            why="a factor is probably an identifier, or a number without bins",
+            instead="leave that factor out, or bin it",
+        )
+
+
+def _joined(table: Any, other: JoinedTable) -> Any:
+    """A table with the other's columns beside its own, missing where the other has no such row."""
+    columns.require(table, [other.own_id], role="the id")
+    rows = ibis.memtable(other.rows)
+    mine, theirs = table[other.own_id], rows[other.id]
+    if mine.type() != theirs.type():
+        mine, theirs = mine.cast("string"), theirs.cast("string")
+    return table.left_join(rows, mine == theirs).drop(other.id)
+
+
+def columns_of(source: Any, names: Sequence[str], *, role: str) -> pa.Table:
+    """Some columns of a table, row by row, for a join."""
+    with opened(source, columns=list(names)) as opened_source:
+        columns.require(opened_source.table, names, role=role)
+        try:
+            return opened_source.backend.to_pyarrow(opened_source.table.select(*dict.fromkeys(names)))
+        except Exception as error:
+            raise unreadable(opened_source.name, error, engine=opened_source.backend.name) from error
+
+
+def stacked(counts: Sequence[Counts], marks: Sequence[Any]) -> pa.Table:
+    """Lines of several tables under one another, `side` telling them apart; what only one was asked is missing.
+
+    A factor that one table writes as a number and another as text is compared as text.
+    """
+    tables = [
+        one.lines.append_column("side", pa.array([mark] * len(one.lines), pa.string()))
+        if mark is not None
+        else one.lines
+        for one, mark in zip(counts, marks, strict=True)
+    ]
+    names = list(dict.fromkeys(name for table in tables for name in table.column_names))
+    for name in names:
+        kinds = {table.schema.field(name).type for table in tables if name in table.column_names}
+        if len(kinds) > 1:
+            common = _common(name, kinds)
+            tables = [_cast(table, name, common) for table in tables]
+    return pa.concat_tables(tables, promote_options="default")
+
+
+def _common(name: str, kinds: set[Any]) -> Any:
+    if all(pa.types.is_integer(kind) for kind in kinds):
+        return pa.int64()
+    numeric = all(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) for kind in kinds
+    )
+    if numeric:
+        return pa.float64()
+    if any(pa.types.is_nested(kind) for kind in kinds):
+        raise ColumnError(
+            f"the column {name!r} is of other types in the two tables",
+            why="one of them holds lists or structs",
+            instead="give both tables the same columns",
+        )
+    return pa.string()
+
+
+def _cast(table: pa.Table, name: str, kind: Any) -> pa.Table:
+    if name not in table.column_names:
+        return table
+    place = table.column_names.index(name)
+    return table.set_column(place, name, table[name].cast(kind, safe=False))

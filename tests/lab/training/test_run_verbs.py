@@ -1,0 +1,174 @@
+"""A run gives what belongs to it: the verbs in its own space, equal to what one gets by hand, and its network."""
+
+import pickle
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import recombine
+from recombine.errors import RecordError, SettingError
+from recombine.lab.runs.layout import folder_of
+from recombine.lab.runs.run import Run
+from recombine.lab.runs.store import Store
+from recombine.lab.tasks.catalogue import TASKS
+from recombine.lab.training.fit import fit
+from tests.lab.training.toys import SPLIT, Net, Sum
+
+ADDITION, MLP = {"name": "addition", "values": 5}, {"name": "mlp", "hidden": [8]}
+RECIPE: dict[str, Any] = {"steps": 12, "lr": 0.01, "samples": "every", "batch": None, "evaluations": 2}
+FACTORS = ["first", "second"]
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return fit(ADDITION, "hold_out_combinations", MLP, RECIPE, progress=False)[0]
+
+
+@pytest.fixture(scope="module")
+def ordering() -> Run:
+    """A task of classes with combinations that cannot occur: nothing is before itself."""
+    return fit("transitive_ordering", "own", MLP, RECIPE, progress=False)[0]
+
+
+def without_provenance(result: Any) -> Any:
+    made = result.record()
+    # As text: what is not a number does not equal itself.
+    tables = {name: str(table.to_pydict()) for name, table in made.tables.items()}
+    return {name: value for name, value in made.to_json().items() if name != "provenance"}, tables
+
+
+def domain(run: Run) -> dict[str, list[Any]]:
+    return {factor.name: list(factor.values) for factor in TASKS.build(run.configuration.task).space.factors}
+
+
+def impossible(run: Run) -> list[dict[str, Any]]:
+    space = TASKS.build(run.configuration.task).space
+    return [
+        {f.name: f.values[code] for f, code in zip(space.factors, row, strict=True) if code >= 0}
+        for row in space.impossible
+    ]
+
+
+def test_an_audit_is_that_of_its_training_examples_in_its_own_space(run, ordering):
+    for one in (run, ordering):
+        by_hand = recombine.read(
+            one.tables["support"], factors=one.factors, weight="count", domain=domain(one), impossible=impossible(one)
+        )
+        assert without_provenance(one.audit()) == without_provenance(recombine.audit(by_hand))
+    space = TASKS.build(ordering.configuration.task).space
+    assert ordering.support().space == space
+    assert len(space.impossible) == 7
+
+
+def test_a_value_that_was_never_shown_belongs_to_the_space(run):
+    support = run.tables["support"]
+    fewer = replace(run, tables={**run.tables, "support": support.slice(0, 2)})
+    assert fewer.support().space.sizes == (5, 5)
+
+
+def test_a_prediction_has_its_targets_its_truth_and_its_loss(run, ordering):
+    for one, kind, loss in ((run, "number", "squared"), (ordering, "label", "margin")):
+        answers = one.tables["predictions"]
+        asked: dict[str, Any] = {
+            "factors": one.factors, "target": "target", "target_kind": kind,
+            "domain": domain(one), "impossible": impossible(one),
+        }  # fmt: skip
+        taught = recombine.read(answers, where="part = 'seen'", **asked)
+        by_hand = recombine.predict(taught, loss=loss, truth=recombine.read(answers, **asked))
+        assert without_provenance(one.predict()) == without_provenance(by_hand)
+    other = run.predict(salience="order:0,1,0")
+    assert without_provenance(other) != without_provenance(run.predict())
+
+
+def test_an_evaluation_is_that_of_its_answers(run, ordering):
+    for one, kind in ((run, "number"), (ordering, "label")):
+        by_hand = recombine.evaluate(
+            one.tables["predictions"], factors=one.factors, target="target", prediction="prediction", target_kind=kind,
+            train=one.tables["support"], domain=domain(one), impossible=impossible(one),
+        )  # fmt: skip
+        assert without_provenance(one.evaluate()) == without_provenance(by_hand)
+    assert run.evaluate(draws=200).record() != run.evaluate().record()
+
+
+def test_answers_that_are_sentences_are_evaluated_by_their_errors():
+    model = {"name": "transformer_seq2seq", "width": 8, "layers": 1, "heads": 1}
+    recipe = {"steps": 1, "batch": 4, "test_samples": 20, "evaluations": 1}
+    (run,) = fit({"name": "scan"}, "own", model, recipe, progress=False)
+    assert run.evaluate(causes=False).record().kind == "evaluation"
+    with pytest.raises(SettingError, match="have no column 'target'") as error:
+        run.predict()
+    assert "run.evaluate()" in error.value.instead
+
+
+def test_a_run_without_answers_says_so():
+    (run,) = fit(ADDITION, SPLIT, MLP, RECIPE | {"lr": 1e30, "optimiser": "sgd"}, progress=False)
+    assert run.status == "diverged"
+    with pytest.raises(SettingError, match="has no answers") as error:
+        run.evaluate()
+    assert error.value.why.startswith("it diverged: ")
+    assert run.audit().record().kind == "audit"
+
+
+def test_all_of_it_comes_back_from_a_store(ordering, tmp_path):
+    store = Store.open(tmp_path / "runs")
+    store.put(ordering)
+    again = store.get(ordering.key)
+    assert again == ordering
+    assert again.domain == ordering.domain
+    assert without_provenance(again.audit()) == without_provenance(ordering.audit())
+    assert Run.load(store.copy(ordering.key, tmp_path / "copy")).support().space == ordering.support().space
+
+
+def test_a_run_of_an_earlier_version_takes_the_values_of_its_tables(run):
+    earlier = replace(run, domain=None)
+    with pytest.warns(UserWarning, match="does not list the values of its factors"):
+        assert earlier.support().space.sizes == (5, 5)
+
+
+# The network
+
+
+@pytest.mark.parametrize("together", ["always", "never"])
+def test_the_network_gives_the_answers_of_the_run(together, tmp_path):
+    store = Store.open(tmp_path / "runs")
+    recipe = RECIPE | {"keep_model": True, "together": together}
+    kept, alone = (fit(ADDITION, SPLIT, MLP, recipe, store=place, progress=False)[0] for place in (store, None))
+    loaded = Run.load(store.copy(kept.key, tmp_path / "copy"))
+    task = TASKS.build(ADDITION)
+    line = kept.tables["predictions"].slice(0, 1).to_pylist()[0]
+    codes = [[factor.code(line[factor.name]) for factor in task.space.factors]]
+    for run in (kept, alone, store.get(kept.key), loaded, pickle.loads(pickle.dumps(kept))):
+        module = run.module()
+        assert not module.training
+        with torch.no_grad():
+            assert module(task.tensors(codes, seed=0).inputs).item() == pytest.approx(line["prediction"], rel=1e-5)
+
+
+def test_weights_that_were_not_kept(run):
+    with pytest.raises(SettingError, match="were not kept") as error:
+        run.module()
+    assert "keep_model=True" in error.value.instead
+
+
+def test_a_model_of_ones_own_is_ones_own_to_build():
+    (run,) = fit(Sum(), SPLIT, Net(), RECIPE | {"keep_model": True}, progress=False)
+    with pytest.raises(SettingError, match="cannot be built from its settings") as error:
+        run.module()
+    assert "run.weights()" in error.value.instead
+
+
+def test_weights_that_were_damaged_are_refused(tmp_path):
+    store = Store.open(tmp_path / "runs")
+    (run,) = fit(ADDITION, SPLIT, MLP, RECIPE | {"keep_model": True}, store=store, progress=False)
+    copy = store.copy(run.key, tmp_path / "copy")
+    for place, load in (
+        (Path(store.place) / folder_of(run.key), lambda: store.get(run.key)),
+        (copy, lambda: Run.load(copy)),
+    ):
+        file = place / "model.safetensors"
+        file.write_bytes(file.read_bytes()[::-1])
+        with pytest.raises(RecordError, match=r"model\.safetensors' is damaged"):
+            load().module()
