@@ -16,7 +16,7 @@ from recombine.algebra.graphs import components
 from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.algebra.modular import PRIMES, Echelon, product
 from recombine.algebra.nullspace import NullSpace, TooSparse, null_space
-from recombine.auditing.determinacy import NOWHERE, Determinacy, determinacy
+from recombine.auditing.determinacy import NO_ISLAND, Determinacy, determinacy
 from recombine.errors import TableError
 from recombine.tables.support import Support
 
@@ -130,7 +130,7 @@ class OpenDirections:
         values = np.zeros((int(self.offsets[-1]), VECTORS), dtype=np.int64) if flat else self.null_vectors(given)
         prime = self.null.prime
         labels = self._labels(lines)
-        seen = labels != NOWHERE
+        seen = labels != NO_ISLAND
         rank = self.today.rank + len(lines)
         floor = (len(self.base) - 1) * (int(labels.max()) + 1)
         cuts = self.offsets[1:-1]
@@ -145,7 +145,7 @@ class OpenDirections:
     def _labels(self, lines: Codes) -> Ints:
         """The island of each value once the lines are added: they link islands, and values never seen."""
         before = np.concatenate(self.today.islands)
-        never = before == NOWHERE
+        never = before == NO_ISLAND
         start = before.copy()
         start[never] = self.today.island_count + np.arange(int(never.sum()))
         links = start[lines.astype(np.int64) + self.offsets[:-1]]
@@ -153,7 +153,7 @@ class OpenDirections:
         touched = np.zeros(len(before), dtype=bool)
         touched[(lines.astype(np.int64) + self.offsets[:-1]).ravel()] = True
         alone = never & ~touched
-        return np.where(alone, NOWHERE, _numbered(joined, ~alone))
+        return np.where(alone, NO_ISLAND, _numbered(joined, ~alone))
 
 
 def _numbered(labels: Ints, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
