@@ -1,16 +1,16 @@
-"""The rows of a user's table: which combination each holds, and which rows each combination has."""
+"""The rows of a user's table: which combination each holds, which rows each combination has, and their targets."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recombine.errors import TableError
+from recombine.errors import ColumnError, TableError
 from recombine.lab.tasks.task import Codes, Part
 from recombine.tables.columns import require
 from recombine.tables.read import read
@@ -19,6 +19,8 @@ from recombine.tables.space import Factor
 from recombine.tables.support import Support
 
 Ints = npt.NDArray[np.int64]
+TargetForm = Literal["auto", "classes", "values"]
+_MOST_CLASSES = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +61,8 @@ class Choice:
 
     def draw(self, places: Ints, *, seed: int) -> Ints:
         """A row of each of these combinations, any of them with equal chance."""
-        chance = np.random.default_rng(seed).random(len(places))
-        within = (chance * self.counts[places]).astype(np.int64)
+        rng = np.random.default_rng(seed).random(len(places))
+        within = (rng * self.counts[places]).astype(np.int64)
         return np.asarray(self._ordered[self._starts[places] + within])
 
     @cached_property
@@ -93,9 +95,9 @@ def choices(table: pa.Table, split: str | None, rows: Rows) -> dict[Part, Choice
 
 def read_table(path: str | Path) -> pa.Table:
     """All rows of a table's file, in their order."""
-    with opened(path, sniff_all=True) as lent:
-        lent.backend.con.execute("SET preserve_insertion_order = true")
-        table: pa.Table = lent.backend.to_pyarrow(lent.table)
+    with opened(path, sniff_all=True) as source:
+        source.backend.con.execute("SET preserve_insertion_order = true")
+        table: pa.Table = source.backend.to_pyarrow(source.table)
     return table
 
 
@@ -125,3 +127,53 @@ def _codes(column: pa.ChunkedArray, factor: Factor) -> npt.NDArray[Any]:
     encoded = pc.dictionary_encode(column).combine_chunks()
     found = np.array([factor.code(value) for value in encoded.dictionary.to_pylist()], dtype=np.int64)
     return np.asarray(found[encoded.indices.to_numpy()])
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """The target of each row: a number, or the place of its class among `classes`."""
+
+    numbers: npt.NDArray[np.float64]
+    classes: tuple[Any, ...] | None
+
+    @classmethod
+    def of(cls, table: pa.Table, name: str, form: TargetForm) -> "Targets":
+        """Read a column, as `recombine.read` does: text, booleans and few whole numbers are classes.
+
+        >>> Targets.of(pa.table({"y": ["b", "a", "b"]}), "y", "auto").numbers
+        array([1., 0., 1.])
+        """
+        require_columns(table, (name,), role="the target")
+        refuse_gaps(table, name)
+        column = table[name]
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if form == "values" or (form == "auto" and _are_numbers(column)):
+            return cls(_numbers(column, name), None)
+        classes = pc.unique(column).sort()
+        places = pc.index_in(column, value_set=classes)
+        return cls(np.asarray(places.to_numpy(), dtype=np.float64), tuple(classes.to_pylist()))
+
+    def by_combination(self, combination: Ints, size: int) -> npt.NDArray[Any]:
+        """The mean of the rows of each of `size` combinations, or their commonest class (of equals the first)."""
+        if self.classes is None:
+            totals = np.bincount(combination, self.numbers, minlength=size)
+            return np.asarray(totals / np.bincount(combination, minlength=size))
+        votes = np.zeros((size, len(self.classes)), dtype=np.int64)
+        np.add.at(votes, (combination, self.numbers.astype(np.int64)), 1)
+        return np.asarray(votes.argmax(axis=1))
+
+
+def _are_numbers(column: pa.ChunkedArray) -> bool:
+    whole = pa.types.is_integer(column.type)
+    return bool(pa.types.is_floating(column.type) or (whole and len(pc.unique(column)) > _MOST_CLASSES))
+
+
+def _numbers(column: pa.ChunkedArray, name: str) -> npt.NDArray[np.float64]:
+    if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)):
+        raise ColumnError(
+            f"the target {name!r} is of type {column.type}",
+            why="form='values' asks for numbers",
+            instead="write form='classes', or name a column of numbers",
+        )
+    return np.asarray(column.to_numpy(), dtype=np.float64)

@@ -2,7 +2,8 @@
 
 A command is a phrase, or two phrases joined by `and` or `after`. A phrase is a verb, a way of turning (none, a plain
 turn, opposite, around) with its direction, and a repetition. `turn` has no action of its own, and always turns. There
-are 34 phrases that are said once, 102 with their repetitions, and 102 + 2 · 102² = 20,910 commands.
+are 34 phrases that are said once, 102 with their repetitions, and 102 + 2 · 102² = 20,910 commands. `encoded` holds
+every one as numbers, made once: rendering is then a look-up.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +11,13 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
 from recombine.errors import SettingError, nearest
+from recombine.lab.tasks.task import Codes
+from recombine.lab.tasks.tokens import Vocabulary
 from recombine.tables.space import Space
 
 NONE, PLAIN, ONCE, TURN, ABSENT = "none", "plain", "once", "turn", "absent"
@@ -23,6 +30,7 @@ DIRECTIONS = (NONE, "left", "right")
 REPETITIONS = (ONCE, "twice", "thrice")
 _PARTS = {"verb": VERBS, "mode": MODES, "dir": DIRECTIONS, "rep": REPETITIONS}
 _WORDS = (*VERBS, *MODES[2:], *DIRECTIONS[1:], *REPETITIONS[1:], *CONJUNCTIONS[1:])
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -176,3 +184,52 @@ def _phrase(text: str, words: list[str]) -> Phrase:
             instead=nearest(said, _by_text()),
         )
     return _by_text()[said]
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """The 20,910 commands: their codes, and both sides as tokens.
+
+    `places` holds the command of each cell of the product of all values, -1 where the grammar rules it out.
+    """
+
+    codes: Codes
+    places: Ints
+    words: Vocabulary
+    actions: Vocabulary
+    inputs: Tensor
+    targets: Tensor
+
+    def rows(self, combinations: Codes) -> Ints:
+        """The command that each combination is."""
+        sizes = np.array(space().sizes)
+        given = combinations[:, : len(sizes)]
+        within = np.all((given >= 0) & (given < sizes), axis=1)
+        rows = np.where(within, self.places[(given * within[:, None]) @ _strides()], -1)
+        if (rows < 0).any():
+            wrong = given[int(np.argmax(rows < 0))].tolist()
+            raise SettingError(
+                f"the combination {wrong} is no command of SCAN",
+                why="the grammar has no words for it",
+                instead="take combinations of task.every(), or task.codes(['jump around left twice'])",
+            )
+        return rows
+
+
+@cache
+def encoded() -> Encoded:
+    """All commands."""
+    cells = np.indices(space().sizes, dtype=np.int64).reshape(len(space().sizes), -1).T
+    possible = ~space().is_impossible(cells.astype(np.int32))
+    # The commands stand in the order of the cells, so that counting the possible ones numbers them.
+    codes, places = np.ascontiguousarray(cells[possible]), np.where(possible, np.cumsum(possible) - 1, -1)
+    texts, said = ([command.text for command in commands()], [command.actions for command in commands()])
+    words, actions = Vocabulary.of(texts), Vocabulary.of(said)
+    inputs, targets = words.encode(texts).long(), actions.encode(said, end=True).long()
+    return Encoded(codes, places, words, actions, inputs, targets)
+
+
+@cache
+def _strides() -> Ints:
+    sizes = space().sizes
+    return np.array([int(np.prod(sizes[k + 1 :])) for k in range(len(sizes))], dtype=np.int64)

@@ -58,7 +58,7 @@ class Rejecting(Points, ABC):
     """Points that are proposed, and kept where they are right."""
 
     @abstractmethod
-    def proposed(self, n: int, chance: torch.Generator) -> Tensor:
+    def proposed(self, n: int, rng: torch.Generator) -> Tensor:
         """n proposals, (n, …)."""
 
     @abstractmethod
@@ -68,14 +68,14 @@ class Rejecting(Points, ABC):
     @final
     def kept(self, n: int, *, seed: int) -> Tensor:
         """Proposals until n are right."""
-        chance = torch.Generator().manual_seed(seed)
+        rng = torch.Generator().manual_seed(seed)
         found: list[Tensor] = []
         missing = n
         while missing > 0:
-            proposals = self.proposed(missing + missing // 4 + 16, chance)
+            proposals = self.proposed(missing + missing // 4 + 16, rng)
             found.append(proposals[self.right(proposals)][:missing])
             missing -= len(found[-1])
-        return torch.cat(found) if found else self.proposed(0, chance)
+        return torch.cat(found) if found else self.proposed(0, rng)
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,10 @@ class Band(Rejecting):
         return self.kept(n * self.entries, seed=seed).reshape(n, self.entries, self.slots).mT.flatten(1)
 
     @final
-    def proposed(self, n: int, chance: torch.Generator) -> Tensor:
+    def proposed(self, n: int, rng: torch.Generator) -> Tensor:
         """A place on the diagonal, and an offset across it: a direction, and a length that fills the ball evenly."""
-        even = torch.rand(n, 2, generator=chance)
-        across = torch.randn(n, self.slots, generator=chance)
+        even = torch.rand(n, 2, generator=rng)
+        across = torch.randn(n, self.slots, generator=rng)
         across = across - across.mean(1, keepdim=True)
         across = across / across.square().sum(1, keepdim=True).sqrt()
         return even[:, :1] + self.delta * even[:, 1:].pow(1 / (self.slots - 1)) * across
@@ -118,9 +118,9 @@ class OutsideBand(Rejecting):
         return self.kept(n, seed=seed)
 
     @final
-    def proposed(self, n: int, chance: torch.Generator) -> Tensor:
+    def proposed(self, n: int, rng: torch.Generator) -> Tensor:
         """Anywhere."""
-        return torch.rand(n, self.band.slots * self.band.entries, generator=chance)
+        return torch.rand(n, self.band.slots * self.band.entries, generator=rng)
 
     @final
     def right(self, points: Tensor) -> Tensor:
@@ -157,8 +157,8 @@ class Planes(Points):
     @final
     def draw(self, n: int, *, seed: int) -> Tensor:
         """n points, each on a plane of its own choice."""
-        chance = torch.Generator().manual_seed(derived(seed, "planes"))
-        fixed = torch.from_numpy(self.fixed).to(torch.float32)[torch.randint(len(self.fixed), (n,), generator=chance)]
+        rng = torch.Generator().manual_seed(derived(seed, "planes"))
+        fixed = torch.from_numpy(self.fixed).to(torch.float32)[torch.randint(len(self.fixed), (n,), generator=rng)]
         return torch.where(fixed.isnan(), self._free(n, derived(seed, "points")), fixed)
 
     def _free(self, n: int, seed: int) -> Tensor:

@@ -13,11 +13,9 @@ import torch
 from torch import Tensor
 
 from recombine.errors import SettingError
-from recombine.lab.tasks.checks import one_of
-from recombine.lab.tasks.digits.images import CLASSES, ImageSet
-from recombine.lab.tasks.digits.pictures import Layout, Pictures
 from recombine.lab.tasks.exposure import Cells, Parts
-from recombine.lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes
+from recombine.lab.tasks.pictures import CLASSES, ImageSet, Layout, Pictures
+from recombine.lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes, one_of
 from recombine.seeds import derived
 from recombine.tables.space import Space
 
