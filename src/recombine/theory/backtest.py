@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from recombine.algebra.groups import Ints, Numbers
 from recombine.checks import check_number, check_whole
-from recombine.errors import SettingError, TableError
+from recombine.errors import TableError
 from recombine.statistics.distributions import normal_quantile
 from recombine.statistics.intervals import Interval, difference_interval, interval
 from recombine.statistics.resampling import FEWEST, IntervalSettings, difference, mean, root_difference
