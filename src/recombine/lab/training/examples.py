@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from recombine.algebra.groups import group
 from recombine.errors import SettingError
 from recombine.lab.tasks.exposure import Source
 from recombine.lab.tasks.task import Batch, Codes, Part, Task
@@ -26,7 +27,6 @@ _MOST_STEPS = 64  # that one round serves
 _MOST_PICKED = 16  # steps whose batches are picked at once
 _MOST_PICKED_NUMBERS = 2**17  # of them
 _MOST_COUNTED = 20_000  # fresh examples that the support is counted from
-_LARGEST = 2**62
 
 
 def rendered(task: Task, latents: Tensor, *, seed: int, part: Part) -> Batch:
@@ -264,14 +264,8 @@ class Cells:
     def of(cls, space: Space, codes: Codes) -> "Cells":
         """The combinations among codes (n, K), in order; -1 stands for a factor that is left out."""
         sizes = tuple(size + 1 for size in space.sizes)
-        if space.product < _LARGEST and np.prod([float(size) for size in sizes]) < _LARGEST:
-            # One number a combination sorts much faster than rows do.
-            numbers = np.ravel_multi_index(tuple((codes + 1).T), sizes)
-            distinct, place = np.unique(numbers, return_inverse=True)
-            found = np.stack(np.unravel_index(distinct, sizes), axis=1) - 1
-        else:
-            found, place = np.unique(codes, axis=0, return_inverse=True)
-        return cls(found.astype(np.int64), place.astype(np.int64).reshape(-1))
+        groups = group(codes + 1, sizes=sizes, factors=tuple(range(len(sizes))))
+        return cls(codes[groups.representatives].astype(np.int64), groups.ids)
 
     @property
     def counts(self) -> npt.NDArray[np.int64]:
