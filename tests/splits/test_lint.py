@@ -24,8 +24,7 @@ from recombine.cli.app import app
 from recombine.errors import ColumnError, SettingError, TableError
 from recombine.splits.linting import balance
 from recombine.splits.linting.claims import CLAIMS
-from recombine.splits.linting.gathering import gathered, parts_of
-from recombine.splits.linting.sided import Asked, Sided, count_sides
+from recombine.splits.linting.sides import Asked, Sided, count_sides, gathered, parts_of
 from recombine.tables.support import LabelTarget
 
 CD = ["colour", "shape"]

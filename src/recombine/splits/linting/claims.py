@@ -21,7 +21,7 @@ import pyarrow as pa
 from recombine.algebra.groups import Ints
 from recombine.errors import SettingError
 from recombine.splits.linting.check import MOST_CULPRITS, Check, culprit_table, few, is_, named, worst_first
-from recombine.splits.linting.sided import TEST, TRAIN, Sided
+from recombine.splits.linting.sides import TEST, TRAIN, Sided
 from recombine.words import amount, count, percent
 
 Claim = Literal["rows", "combinations", "conjunctions", "values"]

@@ -17,9 +17,8 @@ from recombine.splits.assignment import SEEN, digest
 from recombine.splits.linting import balance, claims, identity
 from recombine.splits.linting.check import Check
 from recombine.splits.linting.claims import Claim
-from recombine.splits.linting.gathering import Part, gathered, parts_of
 from recombine.splits.linting.linted import Lint, SideCount
-from recombine.splits.linting.sided import EVERY_SIDE, NO_SIDE, Asked, Sided, count_sides
+from recombine.splits.linting.sides import EVERY_SIDE, NO_SIDE, Asked, Part, Sided, count_sides, gathered, parts_of
 from recombine.splits.linting.wording import grade_of, verdict_of
 from recombine.tables.columns import Bins
 from recombine.tables.engine import Progress, sniffing_again, unreadable
