@@ -30,7 +30,7 @@ from recombine.tables.conditions import filtered
 from recombine.tables.counting import Aggregate, Counts, count_groups
 from recombine.tables.engine import Progress, Source, stream
 from recombine.tables.question import Question, Where
-from recombine.tables.sides import SIDES, Side, sides_of
+from recombine.tables.sides import SIDES, Side, SplitColumn, sides_of
 from recombine.tables.sources import opened
 from recombine.tables.space import Value, text
 from recombine.tables.support import Support
@@ -43,15 +43,19 @@ TRAIN, VALIDATION, TEST = (EVERY_SIDE.index(side) for side in SIDES)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class SplitQuestion:
     """What is asked of a split: the columns, how they become values, and how the sides are named."""
 
     factors: tuple[str, ...]
-    split: str = "split"
+    column: SplitColumn
     target: str | None = None
     bins: Mapping[str, Bins]
     missing: Literal["leave out", "value"] = "leave out"
-    named: Mapping[Side, Sequence[str]]
+
+    @property
+    def split(self) -> str:
+        """The column that tells the side."""
+        return self.column.name
 
     def __post_init__(self) -> None:
         if self.split in self.factors or self.split == self.target:
@@ -113,7 +117,7 @@ class Sided:
         return self.whole.subset(np.flatnonzero(self.on(TRAIN)))
 
 
-def count_sides(source: Source, side: str, asked: Asked, progress: Progress | None) -> Sided:
+def count_sides(source: Source, side: str, asked: SplitQuestion, progress: Progress | None) -> Sided:
     """Count the combinations on each side where the table lies."""
     question = Question(factors=asked.factors, bins=asked.bins)
 
@@ -124,7 +128,7 @@ def count_sides(source: Source, side: str, asked: Asked, progress: Progress | No
     return _assembled(count_groups(source, question, asking, progress=progress), asked)
 
 
-def _assembled(counts: Counts, asked: Asked) -> Sided:
+def _assembled(counts: Counts, asked: SplitQuestion) -> Sided:
     counted, keys = counts.lines, counts.keys
     raw = pc.dictionary_encode(counted["side"], null_encoding="encode").combine_chunks()
     values = raw.dictionary.to_pylist()
@@ -147,23 +151,21 @@ def _assembled(counts: Counts, asked: Asked) -> Sided:
     return Sided(support, words, _rows_of_no_side(counted, keys, words, asked))
 
 
-def _words(asked: Asked, known: Sequence[Value]) -> dict[Value, str]:
+def _words(asked: SplitQuestion, known: Sequence[Value]) -> dict[Value, str]:
     """What each value of the split column stands for; `seen` is our own word, and needs no naming."""
     sides: dict[Value, str] = dict(
         sides_of(
             asked.split,
             known,
-            train=asked.named["train"],
-            validation=asked.named["validation"],
-            test=asked.named["test"],
-            option="sides={{'train': [{!r}]}}",
+            **asked.column.words,
+            option=f"split=SplitColumn({asked.split!r}, train=[{{!r}}])",
         )
     )
     return sides | {value: SEEN for value in known if value not in sides and text(value) == SEEN}
 
 
 def _rows_of_no_side(
-    counted: pa.Table, keys: Sequence[Key], words: Mapping[Value, str], asked: Asked
+    counted: pa.Table, keys: Sequence[Key], words: Mapping[Value, str], asked: SplitQuestion
 ) -> dict[str, int]:
     """Rows of each word that stands for no side; rows that miss a factor are told elsewhere."""
     if asked.missing != "value":
