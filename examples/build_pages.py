@@ -34,17 +34,16 @@ def main() -> int:
     for table in TABLES:
         if asked in (None, table.name):
             build(table, folder)
-    for kind, (made, drawn) in KINDS.items():
+    for kind, made in KINDS.items():
         for name, make in made.items():
             if asked in (None, name):
-                write(f"{name}_{kind}", make(folder), drawn)
+                write(f"{name}_{kind}", make(folder))
     return 0
 
 
-def write(name: str, result: Any, drawn: Callable[[Any], str]) -> None:
-    """The page of a prediction, a plan or an evaluation."""
-    page = PAGES / f"{name}.html"
-    page.write_text(drawn(result.record()), encoding="utf-8")
+def write(name: str, result: recombine.Result) -> None:
+    """The page of a result."""
+    page = result.page(PAGES / f"{name}.html")
     print(f"{name}\n  {result.verdict}\n  {page.name}, {page.stat().st_size / 1e6:.2f} MB\n")
 
 
@@ -115,10 +114,10 @@ def table_of(name: str) -> Table:
     return next(table for table in TABLES if table.name == name)
 
 
-KINDS: dict[str, tuple[dict[str, Callable[[Path], Any]], Callable[[Any], str]]] = {
-    "prediction": ({"mit_states": image_counts, "celeba": attractive}, recombine.prediction_page),
-    "plan": ({"ut_zappos": shoes_to_collect, "mit_states": pairs_to_collect}, recombine.plan_page),
-    "evaluation": ({"waterbirds": leaning_on_the_background, "mit_states": sum_of_means}, recombine.evaluation_page),
+KINDS: dict[str, dict[str, Callable[[Path], recombine.Result]]] = {
+    "prediction": {"mit_states": image_counts, "celeba": attractive},
+    "plan": {"ut_zappos": shoes_to_collect, "mit_states": pairs_to_collect},
+    "evaluation": {"waterbirds": leaning_on_the_background, "mit_states": sum_of_means},
 }
 
 
@@ -130,9 +129,7 @@ def build(table: Table, folder: Path) -> None:
     expected = (table.rows, table.seen, table.space)
     if found != expected:
         sys.exit(f"{table.name}: rows, seen and space are {found}, expected {expected}")
-    page = PAGES / f"{table.name}.html"
-    page.write_text(recombine.audit_page(audit.record()), encoding="utf-8")
-    print(f"{table.title}\n  {audit.verdict}\n  {page.name}, {page.stat().st_size / 1e6:.2f} MB\n")
+    write(table.name, audit)
 
 
 if __name__ == "__main__":

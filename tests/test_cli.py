@@ -16,6 +16,7 @@ import pytest
 import recombine
 from recombine.cli import options
 from recombine.errors import SettingError
+from recombine.report import draw
 
 TEN_LINES = """material,garment,label
 wool,coat,warm
@@ -169,7 +170,7 @@ def test_out_loads_back_into_the_same_audit(folder) -> None:
     again = recombine.audit(recombine.read(folder / "products.csv", factors=["material", "garment"], target="label"))
     assert loaded.counts == again.counts
     assert loaded.support == again.support
-    assert "</html>" in recombine.audit_page(loaded.record())
+    assert "</html>" in draw(loaded.record())
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import recombine
 from recombine.errors import RecombineError
+from recombine.report import draw
 
 CELLS = [(a, b) for a in range(6) for b in range(5)]
 ANSWERS = np.array([1.0 + 0.7 * a - 0.3 * b + 0.05 * ((7 * a + 3 * b) % 5) for a, b in CELLS])
@@ -95,4 +96,4 @@ def test_other_costs_and_budgets_end_in_a_plan(goal: str, cost: float, budget: f
     found = recombine.plan(support, goal=goal, budget=budget, costs=[{"a": v, "cost": cost} for v in "xyz"])
     assert all(math.isfinite(line.cost) and math.isfinite(line.spent) for line in found.lines)
     assert len(found.verdict) < 400
-    recombine.plan_page(found.record())
+    draw(found.record())

@@ -21,7 +21,8 @@ except SystemExit:
 AUDIT = """
 import recombine
 table = {"a": ["x", "x", "y"], "b": ["p", "q", "p"]}
-recombine.audit_page(recombine.audit(recombine.read(table, factors=["a", "b"])).record())
+from recombine.report import draw
+draw(recombine.audit(table, factors=["a", "b"]).record())
 """
 
 

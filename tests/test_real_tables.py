@@ -23,7 +23,7 @@ def test_counts_and_page(table, data, tmp_path) -> None:
     if table.sizes:
         assert support.space.sizes == table.sizes
     page = tmp_path / "page.html"
-    page.write_text(recombine.audit_page(audit.record()), encoding="utf-8")
+    audit.page(page)
     assert page.stat().st_size < 6e6
     assert opened_without_errors(page, tmp_path / "profile")
 

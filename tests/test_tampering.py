@@ -20,6 +20,7 @@ from recombine import records
 from recombine.errors import RecombineError, RecordError, SettingError
 from recombine.lab.runs.run import Run
 from recombine.records import Record
+from recombine.report import draw
 from recombine.splits.linting.linted import Lint
 from recombine.splits.writing import manifest
 from recombine.splits.writing.split import Split
@@ -83,10 +84,10 @@ def a_split(folder: Path) -> Any:
 
 
 KINDS = {
-    "audit": Kind(an_audit, recombine.Audit.load, recombine.audit_page),
-    "prediction": Kind(a_prediction, recombine.Prediction.load, recombine.prediction_page),
-    "plan": Kind(a_plan, recombine.Plan.load, recombine.plan_page),
-    "evaluation": Kind(an_evaluation, recombine.Evaluation.load, recombine.evaluation_page),
+    "audit": Kind(an_audit, recombine.Audit.load, draw),
+    "prediction": Kind(a_prediction, recombine.Prediction.load, draw),
+    "plan": Kind(a_plan, recombine.Plan.load, draw),
+    "evaluation": Kind(an_evaluation, recombine.Evaluation.load, draw),
     "lint": Kind(a_lint, Lint.load),
     "split": Kind(a_split, Split.load),
     "run": Kind(lambda folder: run(0), Run.load),

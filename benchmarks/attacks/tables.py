@@ -66,7 +66,7 @@ def _audit(case: Case, drawn: Drawn) -> None:
     _within(case, support, twin)
     strict_json(case, _dumped(case, found), "audit")
     if case.chance(0.3):
-        recombine.audit_page(found.record())
+        found._repr_html_()
 
 
 def _dumped(case: Case, found: Any) -> str:

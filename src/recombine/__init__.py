@@ -16,12 +16,10 @@ if TYPE_CHECKING:
     from recombine.errors import RecombineError as RecombineError
     from recombine.evaluation.evaluation import Evaluation as Evaluation
     from recombine.evaluation.evaluation import evaluate as evaluate
+    from recombine.loading import load as load
     from recombine.planning.plan import Plan as Plan
     from recombine.planning.plan import plan as plan
-    from recombine.report.audit_page import audit_page as audit_page
-    from recombine.report.evaluation_page import evaluation_page as evaluation_page
-    from recombine.report.plan_page import plan_page as plan_page
-    from recombine.report.prediction_page import prediction_page as prediction_page
+    from recombine.results import Result as Result
     from recombine.splits.checker import check_split as check_split
     from recombine.splits.combinations import CombinationKFold as CombinationKFold
     from recombine.splits.combinations import HoldOutCombinations as HoldOutCombinations
@@ -70,22 +68,20 @@ _HOME = {
     "Plan": "recombine.planning.plan",
     "Prediction": "recombine.theory.prediction",
     "RecombineError": "recombine.errors",
+    "Result": "recombine.results",
     "Salience": "recombine.theory.salience",
     "Space": "recombine.tables.space",
     "Split": "recombine.splits.writing.split",
     "Support": "recombine.tables.support",
     "audit": "recombine.auditing.audit",
-    "audit_page": "recombine.report.audit_page",
     "backtest": "recombine.theory.backtest",
     "check_split": "recombine.splits.checker",
     "compound_divergence": "recombine.splits.divergences.measure",
     "evaluate": "recombine.evaluation.evaluation",
-    "evaluation_page": "recombine.report.evaluation_page",
     "lint": "recombine.splits.linting.lint",
+    "load": "recombine.loading",
     "plan": "recombine.planning.plan",
-    "plan_page": "recombine.report.plan_page",
     "predict": "recombine.theory.prediction",
-    "prediction_page": "recombine.report.prediction_page",
     "read": "recombine.tables.read",
     "train_test_split": "recombine.splits.combinations",
     "write_split": "recombine.splits.writing.write",
@@ -110,6 +106,7 @@ __all__ = [
     "Plan",
     "Prediction",
     "RecombineError",
+    "Result",
     "Salience",
     "Space",
     "Split",
@@ -117,18 +114,15 @@ __all__ = [
     "Support",
     "__version__",
     "audit",
-    "audit_page",
     "backtest",
     "check_split",
     "compound_divergence",
     "evaluate",
-    "evaluation_page",
     "lab",
     "lint",
+    "load",
     "plan",
-    "plan_page",
     "predict",
-    "prediction_page",
     "read",
     "train_test_split",
     "write_split",

@@ -36,7 +36,7 @@ def _lint(table: Any = None, *, allow_thin: bool = False, **asked: Any) -> "Lint
         found = recombine.lint(table, **asked)
     except RecombineError as error:
         pytest.fail(f"the split cannot be looked at: {error}", pytrace=False)
-    accepted = ("pass", "not enough evidence") if allow_thin else ("pass",)
+    accepted = ("sound", "untested") if allow_thin else ("sound",)
     if found.grade not in accepted:
         pytest.fail(_words(found), pytrace=False)
     return found
@@ -46,7 +46,7 @@ def _words(found: "Lint") -> str:
     """The lint as a failure tells it: the grade, the answer, and the lines that it rests on."""
     lines = [check for check in found.checks if check.verdict in ("fail", "not enough evidence", "warning")]
     told = "\n".join(f"  {check.name}: {check.verdict}. {check.sentence}" for check in lines)
-    thin = " (allow_thin=True lets it pass)" if found.grade == "not enough evidence" else ""
+    thin = " (allow_thin=True lets it pass)" if found.grade == "untested" else ""
     return f"{found.grade}{thin}: {found.verdict}\n{told}"
 
 
@@ -94,7 +94,7 @@ class ManifestItem(pytest.Item):
             pytest.fail(f"the split cannot be looked at: {error}", pytrace=False)
         if changed:
             pytest.fail(changed, pytrace=False)
-        if found is not None and found.grade != "pass":
+        if found is not None and found.grade != "sound":
             pytest.fail(_words(found), pytrace=False)
 
     def reportinfo(self) -> tuple[Path, None, str]:

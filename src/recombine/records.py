@@ -1,7 +1,8 @@
 """How a result is saved with its provenance, and loaded again.
 
 A record is a folder: `record.json` (what a person reads) and one Parquet file for each table (what a machine reads).
-Every result of recombine can turn itself into a `Record` and back, so saving, loading and drawing are written once.
+Every result (`recombine.results`) can turn itself into a `Record` and back, so saving, loading and drawing are written
+once.
 `record.json` holds the checksums of the tables and one of itself, so that what was edited since is noticed.
 
 A folder is written beside its final place and moved there whole (`recombine.files`), and takes the place of nothing but
@@ -10,13 +11,12 @@ a result of its own kind that was asked to be replaced (`recombine.overwriting`)
 
 import hashlib
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, final
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,7 +25,7 @@ from recombine._version import __version__
 from recombine.decoding import FileName, MalformedError, beside, decoding, parsed, revive, sealed, shown, unsealed
 from recombine.errors import RecordError
 from recombine.files import explained, place_of, staged
-from recombine.overwriting import RESULT_FILE, check_result_folder
+from recombine.overwriting import KINDS, RESULT_FILE, check_result_folder
 from recombine.redaction import redacted_words
 from recombine.words import json_text, known_numbers
 
@@ -91,40 +91,18 @@ class Record:
         }
 
 
-class Result(ABC):
-    """What every result can do because it can turn itself into a record: be saved, and be compared."""
-
-    @abstractmethod
-    def record(self) -> Record:
-        """The result as plain data, which can be saved, drawn and loaded."""
-
-    @final
-    def save(self, folder: str | Path, *, force: bool = False) -> Path:
-        """Write it as a folder: JSON for people, Parquet for machines.
-
-        `force` replaces a saved result of the same kind; nothing else is ever replaced.
-        """
-        return save(self.record(), folder, force=force)
-
-    @final
-    def __eq__(self, other: object) -> bool:
-        """Same numbers, tables and provenance."""
-        if not isinstance(other, Result) or type(other) is not type(self):
-            return NotImplemented
-        mine, theirs = self.record(), other.record()
-        return mine.to_json() == theirs.to_json() and mine.tables == theirs.tables
-
-    __hash__ = None  # type: ignore[assignment]
-
-
 def save(record: Record, folder: str | Path, *, force: bool = False) -> Path:
     """Write a record as a folder, all of it or nothing; `force` replaces one of the same kind."""
-    source = record.provenance.source
-    # a task or a table of a database may bear a folder's name
-    read = [] if os.path.isdir(source) else [source]  # noqa: PTH112 - it never raises
-    with written_whole(folder, record.kind, force=force, inputs=read) as staging:
+    with written_whole(folder, record.kind, force=force, inputs=sources(record.provenance)) as staging:
         _write(record, staging)
     return Path(folder)
+
+
+def sources(provenance: Provenance) -> list[str]:
+    """The files that a result was made of, which nothing may be written over."""
+    source = provenance.source
+    # a task or a table of a database may bear a folder's name
+    return [] if os.path.isdir(source) else [source]  # noqa: PTH112 - it never raises
 
 
 @contextmanager
@@ -138,6 +116,22 @@ def written_whole(folder: str | Path, kind: str, *, force: bool = False, inputs:
     with staged(target, force=force, check=check) as new, explained(target):
         (new / target.name).mkdir()
         yield new / target.name
+
+
+def kind_of(folder: str | Path) -> str:
+    """Which kind of result a folder holds."""
+    path = Path(folder) / FILE
+    if not path.is_file():
+        raise RecordError(
+            f"no saved result in '{folder}'",
+            why=f"the folder holds no {FILE}",
+            instead="give a folder that was written by .save(folder), or by a command with --out FOLDER",
+        )
+    with decoding(f"'{path}' is damaged", instead=_AGAIN):
+        kind = parsed(path.read_bytes()).get("kind")
+        if kind not in KINDS:
+            raise MalformedError(f"its kind is {shown(kind)}, which recombine {__version__} does not know")
+        return str(kind)
 
 
 def load(folder: str | Path, kind: str) -> Record:

@@ -142,16 +142,16 @@ def test_explain_takes_tuples_mappings_and_tables_and_calls_a_strange_value_nove
 @pytest.mark.parametrize(
     ("support", "grade", "words"),
     [
-        (digits("00 01 10 11"), "complete", "All 4 combinations were seen."),
-        (digits("00 01 10"), "not enough evidence", "Not enough evidence. 3 of 4"),
-        (digits("00 11 22 23"), "broken", "falls into 3 islands that no example connects"),
-        (digits("000 011 111"), "broken", "1 of the other 5 can be worked out from them; 4 cannot"),
+        (digits("00 01 10 11"), "sound", "All 4 combinations were seen."),
+        (digits("00 01 10"), "untested", "Not enough evidence. 3 of 4"),
+        (digits("00 11 22 23"), "failing", "falls into 3 islands that no example connects"),
+        (digits("000 011 111"), "failing", "1 of the other 5 can be worked out from them; 4 cannot"),
         (
             support_of(DIGIT_PAIRS),
             "weak",
             "The other 80 can all be worked out from them, but all of them only weakly",
         ),
-        (digits("000 011 101 110 001 010 100"), "sound", "The other one can be worked out from them."),
+        (digits("000 011 101 110 001 010 100"), "plausible", "The other one can be worked out from them."),
     ],
 )
 def test_the_verdict_in_words(support, grade: str, words: str) -> None:
@@ -248,8 +248,8 @@ def test_a_table_too_loose_to_be_counted_says_so() -> None:
 
 
 @pytest.mark.parametrize("given", ["products.csv", {"a": ["x"]}, None])
-def test_a_table_that_was_not_read_is_refused_in_words(given) -> None:
-    with pytest.raises(recombine.RecombineError, match="read it first"):
+def test_a_table_without_factors_is_refused_in_words(given) -> None:
+    with pytest.raises(recombine.RecombineError, match="without factors"):
         recombine.audit(given)
 
 

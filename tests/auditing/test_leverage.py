@@ -12,6 +12,7 @@ from recombine.algebra import sparse_solver
 from recombine.auditing import leverage as module
 from recombine.auditing.determinacy import determinacy
 from recombine.auditing.leverage import Leverage
+from recombine.report import draw
 from tests.auditing.test_determinacy import DIGIT_PAIRS
 from tests.twins import brute_leverage, digits, doubling, every, one_hot, support_of, supports
 
@@ -243,7 +244,7 @@ def test_what_is_not_known_is_counted_and_never_graded_firm() -> None:
     assert measured.known + measured.unknown == 32
     assert not any(listed.leverage is None or np.isnan(listed.leverage) for listed in measured.weakest)
     assert f"For {measured.unknown} the leverage is not known" in " ".join(audit.reasons)
-    assert f"For {measured.unknown} of those tried the leverage is not known" in recombine.audit_page(audit.record())
+    assert f"For {measured.unknown} of those tried the leverage is not known" in draw(audit.record())
 
 
 def test_nothing_known_is_not_sound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,6 +255,6 @@ def test_nothing_known_is_not_sound(monkeypatch: pytest.MonkeyPatch) -> None:
         assert audit.explain([(2, 2)])["leverage"].to_pylist() == [None]
     assert audit.leverage is not None
     assert (audit.leverage.known, audit.leverage.unknown, audit.leverage.worst) == (0, 1, None)
-    assert audit.grade == "not enough evidence"
+    assert audit.grade == "untested"
     assert audit.verdict.endswith("The other one can be worked out from them, but how firmly is not known.")
-    assert "leverage is not known" in recombine.audit_page(audit.record())
+    assert "leverage is not known" in draw(audit.record())

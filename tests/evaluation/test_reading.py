@@ -211,7 +211,7 @@ def test_an_empty_unseen_set_is_unknown_and_said():
     assert both.side("unseen").score is None
     assert both.side("unseen").low is None
     assert both.gap is None
-    assert both.grade == "not enough evidence"
+    assert both.grade == "untested"
     assert both.verdict.startswith("Nothing is known about unseen combinations")
 
 

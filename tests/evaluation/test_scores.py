@@ -239,8 +239,8 @@ def test_a_model_against_itself_differs_by_nothing():
 
 def test_grades():
     assert found(twins.predictions(1, 3_000, unseen_right=0.3)).grade == "failing"
-    assert found(twins.predictions(1, 20_000, unseen_right=0.95)).grade == "fine"
-    assert found(split=None).grade == "not enough evidence"
+    assert found(twins.predictions(1, 20_000, unseen_right=0.95)).grade == "sound"
+    assert found(split=None).grade == "untested"
 
 
 def test_the_verdict_is_a_sentence_with_the_numbers():

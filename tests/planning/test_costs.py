@@ -109,5 +109,5 @@ def test_only_some_can_be_had() -> None:
     assert [(line.combination["material"], line.cost) for line in plan.lines] == [("wool", 2.0), ("denim", 7.0)]
     assert (plan.needed.cost, plan.needed.exact, plan.reached) == (9.0, True, True)
     part = recombine.plan(support, costs=only, budget=8.5)
-    assert (part.curve[-1].spent, part.grade) == (2.0, "partial")
+    assert (part.curve[-1].spent, part.grade) == (2.0, "weak")
     assert part.verdict.endswith("The goal takes 2 combinations (cost 9).")

@@ -80,7 +80,7 @@ def test_it_stops_where_everything_is_firm() -> None:
     firm = support_of([row for row in every((5, 5)).tolist() if row != [0, 0]])
     done = recombine.plan(firm, goal="leverage")
     assert done.verdict.startswith("Nothing is missing for this goal: the worst leverage of an unseen combination is")
-    assert done.grade == "complete"
+    assert done.grade == "sound"
 
 
 def test_nothing_unseen_is_no_leverage_at_all() -> None:

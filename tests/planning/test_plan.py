@@ -52,7 +52,7 @@ def test_lines_are_possible_unseen_and_different(plan) -> None:
 
 def test_it_can_be_shown(plan) -> None:
     assert repr(plan) == f"Plan({plan.verdict!r})"
-    assert plan._repr_html_().startswith("<p><b>")
+    assert plan._repr_html_().startswith("<div><p><b>")
 
 
 def test_the_same_seed_gives_the_same_plan(plan) -> None:

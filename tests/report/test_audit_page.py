@@ -110,7 +110,7 @@ def describe(factors, maps, state, leverage, rng):
     return {
         "verdict": f"{counts['seen']:,} of {counts['space']:,} combinations were seen. "
         f"The other {counts['determined']:,} can all be worked out from them, but 14 only weakly.",
-        "grade": "weak" if known.size else "complete",
+        "grade": "weak" if known.size else "sound",
         "reasons": [
             "14 worked-out answers hang on one or two examples.",
             "Knowing material tells 38 % of type.",

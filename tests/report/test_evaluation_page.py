@@ -14,7 +14,7 @@ import pytest
 import recombine
 from recombine.errors import RecordError
 from recombine.records import Provenance, Record
-from recombine.report import causes, deviating, evaluation_page, scoremap, scores
+from recombine.report import causes, deviating, draw, evaluation_page, scoremap, scores
 from tests.report.test_audit_page import (
     CREATED,
     MATERIALS,
@@ -266,7 +266,7 @@ def large():
 
 
 def least():
-    data = {"verdict": "Nothing was tested.", "grade": "not enough evidence", "rows": 0, "score": ACCURACY}
+    data = {"verdict": "Nothing was tested.", "grade": "untested", "rows": 0, "score": ACCURACY}
     return Record("evaluation", data, {}, Provenance(source="said.csv", command=COMMAND, created=CREATED, version="0"))
 
 
@@ -543,7 +543,7 @@ def test_a_real_evaluation_can_be_drawn():
     table = {"x": [names[k] for k in first], "y": [names[k] for k in second], "part": part.tolist()}
     table |= {"truth": truth.tolist(), "said": said.tolist()}
     found = recombine.evaluate(table, factors=["x", "y"], target="truth", prediction="said", split="part")
-    page = html.unescape(recombine.evaluation_page(found.record()))
+    page = html.unescape(draw(found.record()))
     assert found.verdict in page
     assert all(reason in page for reason in found.reasons)
     assert all(one.combination["x"] in page for one in found.worst)

@@ -11,7 +11,7 @@ import pytest
 import recombine
 from recombine.errors import RecordError
 from recombine.records import Provenance, Record
-from recombine.report import collection, plan_page
+from recombine.report import collection, draw, plan_page
 from tests.report.test_audit_page import CREATED, MATERIALS, NASTY, TYPES, needs_chromium, opened, payload_of, probed
 
 COMMAND = "recombine plan shoes.csv --factors material,type --goal pairs"
@@ -68,7 +68,7 @@ def make_plan(factors, count, *, cost=1.0, values=None, command=COMMAND, **more)
     columns = {name: [str(one["combination"][name]) for one in lines] for name in names}
     data = {
         "verdict": f"{count:,} more combinations would cover {count:,} pairs.",
-        "grade": "partial" if count else "complete",
+        "grade": "weak" if count else "sound",
         "reasons": ["Every possible combination was a candidate.", replayed()["said"]],
         "goal": "pairs",
         "budget": None,
@@ -122,7 +122,7 @@ def blocked():
         "examples": [{"material": "Silk", "type": one} for one in TYPES],
         "said": "40 combinations stay undetermined because of 'Silk': no combination of it can be collected.",
     }
-    return make_plan({"material": MATERIALS, "type": TYPES}, 3, blocked=found, grade="blocked", goal="determined")
+    return make_plan({"material": MATERIALS, "type": TYPES}, 3, blocked=found, grade="failing", goal="determined")
 
 
 def nasty():
@@ -301,7 +301,7 @@ def test_another_kind_of_record_is_refused():
 def test_a_real_plan_can_be_drawn():
     table = {"material": ["wool", "wool", "silk"], "garment": ["coat", "hat", "scarf"]}
     found = recombine.plan(recombine.read(table, factors=["material", "garment"]))
-    page = html.unescape(recombine.plan_page(found.record()))
+    page = html.unescape(draw(found.record()))
     assert found.verdict in page
     assert all(line["buys"] in page for line in found.record().data["lines"])
 

@@ -167,7 +167,7 @@ def describe(drawn, classes, start, rng, *, truth, backtest, offer_worst):
     return {
         "verdict": "Of 121 unseen combinations, a kernel-like learner would get 73 right; "
         "18 leak and 9 follow a shortcut.",
-        "grade": "doubtful",
+        "grade": "weak",
         "reasons": ["18 predictions shrink by more than half.", "material alone predicts the answer in 61 % of rows."],
         "target": {
             "name": "label" if classes else "price",

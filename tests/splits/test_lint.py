@@ -54,7 +54,7 @@ blue cube test
 
 def test_perfect() -> None:
     found = recombine.lint(table(CLEAN), factors=CD)
-    assert found.grade == "pass"
+    assert found.grade == "sound"
     assert found.verdict == (
         "This split keeps its word on its 1 test row: no test combination is in training, and every test value is."
     )
@@ -68,7 +68,7 @@ def test_perfect() -> None:
 
 def test_empty_test_side_is_not_enough_evidence() -> None:
     found = recombine.lint(table(CLEAN.replace("test", "train")), factors=CD)
-    assert found.grade == "not enough evidence"
+    assert found.grade == "untested"
     assert found.verdict == "There is no test side, so there is nothing to hold the split to."
 
 
@@ -169,12 +169,12 @@ def test_split_names_that_mean_nothing() -> None:
     assert "'combo_seen2', 'simulation'" in caught.value.what
     assert "--train-side" in caught.value.instead
     half = recombine.lint(rows, factors=CD, split=recombine.SplitColumn(train=["simulation"]))
-    assert half.grade == "not enough evidence"
+    assert half.grade == "untested"
     assert half["sides"].sentence == (
         "The test side is empty. Rows of no side: 'combo_seen2' 1. Say which of these is the test side: --test-side."
     )
     whole = recombine.SplitColumn(train=["simulation"], test=["combo_seen2"])
-    assert recombine.lint(rows, factors=CD, split=whole).grade == "pass"
+    assert recombine.lint(rows, factors=CD, split=whole).grade == "sound"
 
 
 def test_a_two_dimensional_split_that_leaks_one_factor() -> None:
@@ -184,7 +184,7 @@ def test_a_two_dimensional_split_that_leaks_one_factor() -> None:
     both = recombine.lint(
         rows, factors=["drug", "protein"], expect=recombine.Expectation("values", cold=["drug", "protein"])
     )
-    assert one.grade == "pass"
+    assert one.grade == "sound"
     assert ends(both) == {"values": "fail"}
     assert both["values"].sentence == (
         "1 of 2 test rows does not hold a new value of drug and of protein: (d3, p1), 1 row. "
@@ -198,7 +198,7 @@ def test_dropped_samples() -> None:
     found = recombine.lint(rows, factors=CD)
     assert ends(found) == {"sides": "fail"}
     assert found["sides"].sentence.startswith("2 rows belong to no side: '(missing)' 1; 'dropped' 1.")
-    assert recombine.lint(rows, factors=CD, where="split IN ('train', 'test')").grade == "pass"
+    assert recombine.lint(rows, factors=CD, where="split IN ('train', 'test')").grade == "sound"
 
 
 # --- the claims, against brute force
@@ -232,7 +232,7 @@ def test_claims_agree_with_brute_force(rows, claim, order) -> None:
     rows = [*rows, ("a", "a", "a", "train"), ("b", "b", "b", "train"), ("c", "a", "b", "test")]
     columns = dict(zip(["f", "g", "h", "split"], map(list, zip(*rows, strict=True)), strict=True))
     found = recombine.lint(columns, factors=["f", "g", "h"], expect=recombine.Expectation(claim, order=order))
-    assert (found.grade == "pass") == twin(rows, claim, order)
+    assert (found.grade == "sound") == twin(rows, claim, order)
 
 
 @settings(max_examples=30)
@@ -281,7 +281,7 @@ def test_exact_duplicates_are_found_without_an_id() -> None:
 
 def test_repeated_ids_within_a_side_are_told() -> None:
     found = recombine.lint(table(CLEAN) | {"id": [1, 1, 2, 3]}, factors=CD, id="id")
-    assert found.grade == "pass"
+    assert found.grade == "sound"
     assert found["ids"].verdict == "warning"
     assert "1 row in training repeat one or have none" in found["ids"].sentence
 
@@ -352,7 +352,7 @@ def test_class_shares_with_few_combinations_are_thin_however_many_rows() -> None
     assert "With 1 combination on the smaller side that may be chance" in found["classes"].sentence
     assert (
         recombine.lint(rows, factors=CD, target="label", expect=recombine.Expectation(class_tolerance=1)).grade
-        == "pass"
+        == "sound"
     )
 
 
@@ -362,7 +362,7 @@ def test_class_shares_with_few_combinations_are_thin_however_many_rows() -> None
 def test_swapped_sides_are_a_warning() -> None:
     lines = "red disc train\nred cube train\nblue disc train\n" + "blue cube test\n" * 30
     found = recombine.lint(table(lines), factors=CD)
-    assert found.grade == "pass"
+    assert found.grade == "sound"
     assert found["sizes"].verdict == "warning"
     assert "swapped" in found["sizes"].sentence
 
@@ -373,7 +373,7 @@ def test_rows_that_miss_a_factor_are_told() -> None:
     found = recombine.lint(rows, factors=CD)
     assert found["missing"].verdict == "warning"
     assert found["missing"].culprits == 1
-    assert found.grade == "pass"
+    assert found.grade == "sound"
 
 
 def test_more_training_tables() -> None:
@@ -383,7 +383,7 @@ def test_more_training_tables() -> None:
 
 def test_seen_rows_must_be_of_training_combinations() -> None:
     kept = recombine.lint(table(CLEAN + "red disc seen"), factors=CD)
-    assert (kept.grade, kept["seen"].verdict) == ("pass", "pass")
+    assert (kept.grade, kept["seen"].verdict) == ("sound", "pass")
     assert kept.digest == recombine.lint(table(CLEAN), factors=CD).digest
     assert recombine.lint(table(CLEAN + "green disc seen"), factors=CD)["seen"].verdict == "fail"
 
@@ -512,7 +512,7 @@ def test_what_it_proposes_can_be_pasted(tmp_path, options_first) -> None:
     assert "--where \"colour <> 'x'\"" in anew
     made = CliRunner().invoke(app, [*words[1:2], str(tmp_path / words[2]), *words[3:-1], str(tmp_path / words[-1])])
     assert made.exit_code == 0, made.exception
-    assert recombine.lint(tmp_path / "anew.parquet", factors=CD, split="held").grade == "pass"
+    assert recombine.lint(tmp_path / "anew.parquet", factors=CD, split="held").grade == "sound"
 
 
 def test_tables_for_the_sides_are_not_split_alone(tmp_path) -> None:
@@ -569,7 +569,7 @@ def test_ten_million_rows_in_seconds(tmp_path) -> None:
     )
     start = time.process_time()
     found = recombine.lint(file, factors=["a", "b"], id="image")
-    assert found.grade == "pass"
+    assert found.grade == "sound"
     assert found.rows == 10**7
     assert time.process_time() - start < 40  # about 5 on two cores
 

@@ -22,7 +22,7 @@ CLEAN = "colour,shape,split\nred,disc,train\nred,cube,train\nblue,disc,train\nbl
 TEST = """
 def test_split(recombine_lint):
     found = recombine_lint("table.csv", factors=["colour", "shape"]{more})
-    assert found.grade in ("pass", "not enough evidence")
+    assert found.grade in ("sound", "untested")
 """
 
 
@@ -50,7 +50,7 @@ def test_a_leak_fails_in_the_lints_words(run) -> None:
     done.assert_outcomes(failed=1)
     done.stdout.fnmatch_lines(
         [
-            "fail: This split does not hold out combinations. All of the 1 test combination is in training*",
+            "failing: This split does not hold out combinations. All of the 1 test combination is in training*",
             "*combinations: fail.*1 of 2 rows of (blue, cube) is in training.",
         ]
     )
@@ -66,7 +66,7 @@ def test_thin_evidence_fails_with_its_own_word_unless_allowed(run) -> None:
     thin = CLEAN.replace("test", "train")
     done = run(thin)
     done.assert_outcomes(failed=1)
-    done.stdout.fnmatch_lines(["not enough evidence (allow_thin=True lets it pass): There is no test side*"])
+    done.stdout.fnmatch_lines(["untested (allow_thin=True lets it pass): There is no test side*"])
     run(thin, ", allow_thin=True").assert_outcomes(passed=1)
     run(CLEAN + "blue,cube,train\n", ", allow_thin=True").assert_outcomes(failed=1)
 

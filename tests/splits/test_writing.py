@@ -89,7 +89,7 @@ def test_a_folder_has_one_part_for_each_side(tmp_path) -> None:
     made = write(products(), tmp_path / "parts")
     assert sorted(part.name for part in (tmp_path / "parts").iterdir()) == ["split=test", "split=train"]
     found = recombine.lint(tmp_path / "parts", factors=CD, id="number")
-    assert (found.grade, found.digest) == ("pass", made.digest)
+    assert (found.grade, found.digest) == ("sound", made.digest)
     assert pq.read_table(tmp_path / "parts" / "split=test").num_rows == made.sides[1].rows
 
 
@@ -153,7 +153,7 @@ def test_csv_stays_as_it_was_written(tmp_path) -> None:
     write(tmp_path / "source.csv", tmp_path / "b.csv", recombine.HoldOutCombinations(["colour", "level"]))
     rows = list(csv.reader((tmp_path / "b.csv").open()))
     assert [row[:-1] for row in rows] == list(csv.reader(lines))
-    assert recombine.lint(tmp_path / "b.csv", factors=["colour", "level"]).grade == "pass"
+    assert recombine.lint(tmp_path / "b.csv", factors=["colour", "level"]).grade == "sound"
 
 
 def test_binned_factors_are_joined_by_their_bins(tmp_path) -> None:
@@ -179,7 +179,7 @@ def test_rows_that_miss_a_factor_get_no_side_or_are_a_value(tmp_path) -> None:
     assert len(back) == 300
     assert back.split.isna().tolist() == frame.colour.isna().tolist()
     assert made.reasons == ("30 rows miss a factor and got no side; missing='value' (--missing value) gives them one.",)
-    assert recombine.lint(tmp_path / "a.parquet", factors=CD).grade == "pass"
+    assert recombine.lint(tmp_path / "a.parquet", factors=CD).grade == "sound"
     valued = write(frame, tmp_path / "b.parquet", recombine.HoldOutCombinations(CD, missing="value"))
     assert valued.reasons == ()
     assert not pd.read_parquet(tmp_path / "b.parquet").split.isna().any()
@@ -223,7 +223,7 @@ def test_seen_rows_are_of_training_combinations(tmp_path) -> None:
     sides = back.groupby(CD).split.unique().map(set)
     assert all(found in ({"test"}, {"train", "seen"}) for found in sides)
     found = recombine.lint(tmp_path / "a.parquet", factors=CD, id="number")
-    assert (found.grade, found["seen"].verdict, found.digest) == ("pass", "pass", made.digest)
+    assert (found.grade, found["seen"].verdict, found.digest) == ("sound", "pass", made.digest)
     again = write(frame.iloc[::-1], tmp_path / "b.parquet", seen_share=0.1)
     assert pd.read_parquet(tmp_path / "b.parquet").sort_values("number").split.tolist() == back.split.tolist()
     assert write(frame, tmp_path / "c.parquet", seen_share=0.1, seed=1).sides != again.sides
@@ -490,7 +490,7 @@ def test_by(folder, words, held) -> None:
     done = CliRunner().invoke(app, ["split", str(folder / "grid.csv"), "--factors", "x,y", "--out", out, *words])
     assert done.exit_code == 0, done.output
     assert (pd.read_csv(out).split == "test").sum() == held
-    assert recombine.lint(out, factors=["x", "y"]).grade == "pass"
+    assert recombine.lint(out, factors=["x", "y"]).grade == "sound"
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ import recombine
 from recombine import Prediction, Salience
 from recombine.cli.app import app
 from recombine.errors import RecombineError, SettingError, TableError
+from recombine.report import draw
 from recombine.tables.support import NumberTarget, Support
 from recombine.theory import backtest as backtesting
 from recombine.theory import baselines
@@ -92,7 +93,7 @@ def test_fine_without_a_truth() -> None:
     assert (row["verdict"], row["rung"], row["seen"], row["truth"]) == ("fine", "determined", False, None)
     assert row["prediction"] == pytest.approx(8)
     assert found.counts == dict.fromkeys(VERDICTS[:-1], 0) | {"seen": 8, "fine": 1}
-    assert found.grade == "fine"
+    assert found.grade == "plausible"
 
 
 def test_fine_with_a_truth() -> None:
@@ -199,7 +200,7 @@ def test_not_determined() -> None:
         row = row_of(found, *combination)
         assert (row["verdict"], row["rung"]) == ("not determined", "undetermined")
     assert found.worst[0].why == "Nothing seen links its values, so any answer would be as good."
-    assert found.grade == "not enough evidence"
+    assert found.grade == "untested"
 
 
 def test_unsure() -> None:
@@ -412,7 +413,7 @@ def test_the_page_says_against_what_the_slope_is() -> None:
     seen = cells[np.arange(16) % 5 != 4]
     found = recombine.predict(numbers(seen, seen.sum(axis=1), sizes=(4, 4)), truth=numbers(cells, cells.sum(axis=1)))
     assert found.slope is not None
-    assert "Against the truth, unseen predictions" in recombine.prediction_page(found.record())
+    assert "Against the truth, unseen predictions" in draw(found.record())
 
 
 def test_accuracy_agrees_with_what_is_wrong() -> None:
@@ -478,7 +479,7 @@ def test_a_truth_that_says_nothing_is_not_right() -> None:
 
 def test_nothing_unseen_is_nothing_wrong() -> None:
     found = recombine.predict(prices(THREE_CORNERS + "\nwool coat 4"))
-    assert found.grade == "fine"
+    assert found.grade == "plausible"
     assert found.share("fine") == 1
 
 
@@ -962,7 +963,7 @@ def test_a_vast_space_is_told_by_the_command(folder: Path, monkeypatch: pytest.M
 def test_a_look_up_table_knows_nothing_of_the_unseen() -> None:
     found = recombine.predict(prices(THREE_CORNERS), salience="order:0,0,1")
     assert found.counts["unsure"] == 1
-    assert found.grade == "not enough evidence"
+    assert found.grade == "untested"
 
 
 def test_rows_without_an_answer_are_told() -> None:

@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from html import escape
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Unpack
 
 import pyarrow as pa
 
 from recombine import records
+from recombine.algebra.groups import Codes
 from recombine.auditing import saved
 from recombine.auditing.counts import Counts, counts
 from recombine.auditing.coverage import FactorCoverage, OrderCoverage, factor_coverage, order_coverage
@@ -24,29 +23,35 @@ from recombine.auditing.unseen import LeverageSummary, Listed, unseen
 from recombine.auditing.verdict import Evidence, grade, reasons, verdict
 from recombine.decoding import revive_all
 from recombine.errors import SettingError
-from recombine.records import Provenance, Record, Result
+from recombine.grades import Grade
+from recombine.records import Provenance, Record
+from recombine.results import Result
 from recombine.tables import stored
+from recombine.tables.engine import Progress
+from recombine.tables.question import ReadOptions
+from recombine.tables.read import support_of
 from recombine.tables.space import rows_of
 from recombine.tables.support import Support
 
 Combinations = Sequence[Mapping[str, Any] | Sequence[Any]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Audit(Result):
     """A verdict on a table's combinations, the reasons for it, and the means to ask about any one of them.
 
     >>> import recombine
     >>> table = {"colour": ["red", "red", "blue"], "shape": ["circle", "square", "circle"]}
-    >>> audit = recombine.audit(recombine.read(table, factors=["colour", "shape"]))
+    >>> audit = recombine.audit(table, factors=["colour", "shape"])
     >>> audit.counts.space, audit.counts.seen, audit.counts.determined
     (4, 3, 1)
     >>> audit.explain([("blue", "square")])["leverage"].to_pylist()
     [3.0]
     """
 
+    kind: ClassVar[str] = "audit"
     verdict: str
-    grade: str
+    grade: Grade
     reasons: tuple[str, ...]
     counts: Counts
     rank: int
@@ -61,14 +66,6 @@ class Audit(Result):
     maps: tuple[PairMap, ...]
     support: Support
     determinacy: Determinacy
-
-    def __repr__(self) -> str:
-        return f"Audit({self.verdict!r})"
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the sentence and the numbers behind it."""
-        cells = "".join(f"<td>{name}<br><b>{count:,}</b></td>" for name, count in vars(self.counts).items())
-        return f"<p><b>{escape(self.verdict)}</b></p><table><tr>{cells}</tr></table>"
 
     @property
     def provenance(self) -> Provenance:
@@ -85,10 +82,21 @@ class Audit(Result):
         codes = self.support.space.encode(rows)
         names = self.support.space.names
         given = [[row[name] if isinstance(row, Mapping) else row[k] for row in rows] for k, name in enumerate(names)]
+        return self._ladder(codes, {name: pa.array(list(map(str, given[k]))) for k, name in enumerate(names)})
+
+    def _ladder(self, codes: Codes, values: Mapping[str, pa.Array]) -> pa.Table:
         table = ladder(self.support, self._leverage, codes)
-        for k, name in enumerate(names):
-            table = table.add_column(k, name, pa.array(list(map(str, given[k]))))
+        for place, (name, column) in enumerate(values.items()):
+            table = table.add_column(place, name, column)
         return table
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """What `explain` tells, for every combination of a space of up to 100,000; beyond that for the seen ones."""
+        space = self.support.space
+        codes = space.every() if space.product <= _MOST_LISTED else self.support.codes
+        columns = {f.name: pa.array(f.labels, pa.string()).take(codes[:, k]) for k, f in enumerate(space.factors)}
+        return self._ladder(codes, columns)
 
     def share(self, name: str) -> float:
         """A share that a gate can be held against: `determined` and `seen` of the space, `values`, `pairs` or
@@ -107,11 +115,6 @@ class Audit(Result):
     def record(self) -> Record:
         """The audit as plain data, which can be saved, drawn and loaded."""
         return Record("audit", self._data(), saved.tables(self.support, self.determinacy, self.maps), self.provenance)
-
-    @classmethod
-    def load(cls, folder: str | Path) -> "Audit":
-        """Read an audit back: the same audit."""
-        return records.loaded(folder, "audit", cls.from_record)
 
     @classmethod
     def from_record(cls, record: Record) -> "Audit":
@@ -134,22 +137,22 @@ class Audit(Result):
         )
 
 
+_MOST_LISTED = 100_000
 _APART = ("maps", "support", "determinacy")
 _RESULTS = tuple(field.name for field in fields(Audit) if field.name not in _APART)
 
 
-def audit(support: Support, *, seed: int = 0) -> Audit:
+def audit(source: Any, *, seed: int = 0, progress: Progress | None = None, **reading: Unpack[ReadOptions]) -> Audit:
     """Say what the data alone tell about unseen combinations.
 
-    `seed` decides which random vectors certify what is determined (any seed gives the same answer) and, in spaces too
-    large to list, which combinations are drawn as examples.
+    `source` is anything that `recombine.read` takes, with `factors` and the other settings of `read` beside it; or a
+    `Support`, which was read already. `seed` decides which random vectors certify what is determined (any seed gives
+    the same answer) and, in spaces too large to list, which combinations are drawn as examples.
+
+    >>> audit({"colour": ["red", "red", "blue"], "shape": ["disc", "bar", "disc"]}, factors=["colour", "shape"]).rank
+    3
     """
-    if not isinstance(support, Support):
-        raise SettingError(
-            f"recombine.audit was given a {type(support).__name__}",
-            why="it takes the support of a table",
-            instead="read it first: recombine.audit(recombine.read(table, factors=['material', 'garment']))",
-        )
+    support = support_of(source, "audit", progress=progress, **reading)
     return _assemble(support, determinacy(support, seed=seed), pair_maps(support), seed=seed)
 
 

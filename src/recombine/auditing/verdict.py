@@ -1,10 +1,10 @@
 """What the audit says in words: one sentence first, then the reasons.
 
-Grades: *complete* (nothing is unseen), *sound* (all unseen combinations are determined, each at least as firmly as by
-one example), *weak* (all are determined, some only weakly), *broken* (some are not determined, or hold a value that
-was declared and never seen), *not enough evidence* (all are determined, but just so: no seen combination is to spare,
-so nothing in the table could show the additive rule wrong; or how firmly they are determined is not known, and none is
-known to be weak).
+The grade is never above *plausible* while anything is unseen: that the factors add up is assumed, not tested.
+*Sound*: nothing is unseen. *Plausible*: all unseen combinations are determined, each at least as firmly as by one
+example. *Weak*: all are determined, some only weakly. *Failing*: some are not determined, or hold a value that was
+declared and never seen. *Untested*: all are determined, but just so: no seen combination is to spare, so nothing in the
+table could show the additive rule wrong; or how firmly they are determined is not known, and none is known to be weak.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,8 @@ from recombine.auditing.dependence import Dependence
 from recombine.auditing.islands import Island
 from recombine.auditing.redundancy import Redundancy
 from recombine.auditing.unseen import LeverageSummary
+from recombine.grades import Grade
 from recombine.words import listing, measure, percent
-
-GRADES = ("complete", "sound", "weak", "broken", "not enough evidence")
 
 
 @dataclass(frozen=True)
@@ -39,37 +38,37 @@ class Evidence:
     weightless: str | None = None
 
 
-def grade(evidence: Evidence) -> str:
-    """One of the five grades, over all combinations that could occur: of a value never seen nothing is fixed."""
-    return "broken" if evidence.counts.novel else _grade_of_seen_values(evidence)
+def grade(evidence: Evidence) -> Grade:
+    """Over all combinations that could occur: of a value never seen nothing is fixed."""
+    return "failing" if evidence.counts.novel else _grade_of_seen_values(evidence)
 
 
-def _grade_of_seen_values(evidence: Evidence) -> str:
+def _grade_of_seen_values(evidence: Evidence) -> Grade:
     counts = evidence.counts
     if counts.undetermined:
-        return "broken"
+        return "failing"
     if not counts.determined:
-        return "complete"
+        return "sound"
     if counts.seen <= evidence.rank:
-        return "not enough evidence"
+        return "untested"
     if evidence.leverage is not None and evidence.leverage.weak:
         return "weak"
-    return "not enough evidence" if _firmness_unknown(evidence) else "sound"
+    return "untested" if _firmness_unknown(evidence) else "plausible"
 
 
 def _firmness_unknown(evidence: Evidence) -> bool:
-    """Whether a leverage that would decide between sound and weak is missing."""
+    """Whether a leverage that would decide between plausible and weak is missing."""
     return evidence.leverage is None or evidence.leverage.unknown > 0
 
 
 def verdict(evidence: Evidence) -> str:
     """The answer in a sentence that a person would say."""
     sentence = {
-        "complete": _complete,
-        "sound": _sound,
+        "sound": _complete,
+        "plausible": _sound,
         "weak": _weak,
-        "broken": _broken,
-        "not enough evidence": _not_enough,
+        "failing": _broken,
+        "untested": _not_enough,
     }[_grade_of_seen_values(evidence)](evidence)
     novel = evidence.counts.novel
     if novel:

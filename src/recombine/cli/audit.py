@@ -8,7 +8,6 @@ import typer
 import recombine
 from recombine.cli import gates, options, outputs, reading
 from recombine.cli.show import Watch, page_written, say, summary
-from recombine.files import write_text
 from recombine.words import json_text
 
 
@@ -62,7 +61,7 @@ def audit(
         checked = gates.check(found.share, asked, thin=lambda name: _on_paper(found, name))
         if report is not None:
             watch.now("drawing the page")
-            write_text(report, recombine.audit_page(found.record()))
+            found.page(report, force=force)
         if out is not None:
             found.save(out, force=force)
     if as_json:
@@ -74,7 +73,7 @@ def audit(
 
 
 def _on_paper(found: Any, name: str) -> bool:
-    return name == "determined" and found.grade == "not enough evidence"
+    return name == "determined" and found.grade == "untested"
 
 
 def _for_machines(found: Any, checked: gates.Gates) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import recombine
 from recombine.cli import gates, options, outputs, reading
 from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_evaluation import summary
-from recombine.files import write_text
 from recombine.words import json_text
 
 
@@ -123,7 +122,7 @@ def evaluate(
         checked = gates.check(found.share, asked, thin=found.thin)
         if report is not None:
             watch.now("drawing the page")
-            write_text(report, recombine.evaluation_page(found.record()))
+            found.page(report, force=force)
         if out is not None:
             found.save(out, force=force)
     if as_json:

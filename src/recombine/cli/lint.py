@@ -9,10 +9,9 @@ import recombine
 from recombine.cli import options, outputs, reading
 from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_lint import summary
+from recombine.grades import EXIT_CODES
 from recombine.redaction import redacted
 from recombine.words import json_text
-
-EXIT_CODES = {"pass": 0, "fail": 3, "not enough evidence": 4}
 
 
 def lint(
@@ -51,11 +50,12 @@ def lint(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Save the manifest and all culprits as a folder.")
     ] = None,
+    report: reading.Report = None,
     force: reading.Force = False,
     as_json: reading.AsJson = False,
 ) -> None:
     """Does a split hold out what it claims to? Leaks, lost values, rows on both sides, validation equal to test."""
-    outputs.check("lint", out=out, force=force, inputs=[source, train, validation, test, *against])
+    outputs.check("lint", out=out, force=force, inputs=[source, train, validation, test, *against], report=report)
     with Watch("counting the sides") as watch:
         found = recombine.lint(
             source,
@@ -80,6 +80,9 @@ def lint(
             command=options.command_line(),
             progress=watch.tell,
         )
+        if report is not None:
+            watch.now("drawing the page")
+            found.page(report, force=force)
         if out is not None:
             found.save(out, force=force)
     if as_json:
@@ -87,7 +90,7 @@ def lint(
     else:
         alone = source if source is not None and not against else None
         summary(found, again=_read_again(alone, where=where, bins=bins, missing=missing, table=table))
-        page_written(None, out)
+        page_written(report, out)
     raise typer.Exit(EXIT_CODES[found.grade])
 
 

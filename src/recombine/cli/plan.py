@@ -9,7 +9,6 @@ import recombine
 from recombine.cli import gates, options, outputs, reading
 from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_plan import summary
-from recombine.files import write_text
 from recombine.planning.settings import check_settings
 from recombine.words import json_text
 
@@ -104,7 +103,7 @@ def plan(
         checked = gates.check(found.share, asked, thin=lambda _: False)
         if report is not None:
             watch.now("drawing the page")
-            write_text(report, recombine.plan_page(found.record()))
+            found.page(report, force=force)
         if out is not None:
             found.save(out, force=force)
     if as_json:

@@ -10,7 +10,6 @@ from recombine.cli import gates, options, outputs, reading
 from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_prediction import summary
 from recombine.errors import SpaceError
-from recombine.files import write_text
 from recombine.tables.locations import names_a_table
 from recombine.words import json_text
 
@@ -89,10 +88,10 @@ def predict(
             seed=seed,
             progress=watch.step,
         )
-        checked = gates.check(found.share, asked, thin=lambda _: found.grade == "not enough evidence")
+        checked = gates.check(found.share, asked, thin=lambda _: found.grade == "untested")
         if report is not None:
             watch.now("drawing the page")
-            write_text(report, recombine.prediction_page(found.record()))
+            found.page(report, force=force)
         if out is not None:
             found.save(out, force=force)
     if as_json:

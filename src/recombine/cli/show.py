@@ -36,13 +36,7 @@ _READING = (
 )
 _UNKNOWN_TO_SPLIT = ("--domain", "--impossible", "--weight")
 _FLAGS = ("--json", "--")
-_SIGN = {
-    "complete": "green",
-    "sound": "green",
-    "weak": "yellow",
-    "broken": "red",
-    "not enough evidence": "yellow",
-}
+GRADE_COLOURS = {"sound": "green", "plausible": "green", "weak": "yellow", "failing": "red", "untested": "yellow"}
 
 
 def console_for(*, stderr: bool = False) -> Console:
@@ -131,7 +125,7 @@ def summary(audit: Any, gates: dict[str, dict[str, Any]]) -> None:
     """The audit on one screen."""
     console = console_for()
     console.print()
-    sentence = f"[bold {_SIGN[audit.grade]}]{escape(audit.verdict)}[/]"
+    sentence = f"[bold {GRADE_COLOURS[audit.grade]}]{escape(audit.verdict)}[/]"
     console.print(Padding(sentence, (0, 2)), width=min(console.width, 100))
     console.print()
     console.print(_facts(audit))

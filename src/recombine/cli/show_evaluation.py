@@ -8,10 +8,9 @@ from rich.padding import Padding
 from rich.table import Table
 
 from recombine.cli.gates import lines as gate_lines
-from recombine.cli.show import console_for, next_commands, short
+from recombine.cli.show import GRADE_COLOURS, console_for, next_commands, short
 from recombine.words import measure, percent
 
-_SIGN = {"fine": "green", "doubtful": "yellow", "failing": "red", "not enough evidence": "yellow"}
 _SHOWN = 5
 
 
@@ -20,7 +19,7 @@ def summary(found: Any, gates: dict[str, dict[str, Any]], *, split: str | None =
     console = console_for()
     width = min(console.width, 100)
     console.print()
-    console.print(Padding(f"[bold {_SIGN[found.grade]}]{escape(found.verdict)}[/]", (0, 2)), width=width)
+    console.print(Padding(f"[bold {GRADE_COLOURS[found.grade]}]{escape(found.verdict)}[/]", (0, 2)), width=width)
     console.print()
     console.print(_sides(found))
     console.print()

@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from recombine.cli.options import pasted
-from recombine.cli.show import console_for, next_commands
+from recombine.cli.show import GRADE_COLOURS, console_for, next_commands
 
 _SIGN = {
     "pass": "green",
@@ -27,7 +27,7 @@ def summary(lint: Any, *, again: list[str] | None) -> None:
     console = console_for()
     width = min(console.width, 100)
     console.print()
-    console.print(Padding(f"[bold {_SIGN[lint.grade]}]{escape(lint.verdict)}[/]", (0, 2)), width=width)
+    console.print(Padding(f"[bold {GRADE_COLOURS[lint.grade]}]{escape(lint.verdict)}[/]", (0, 2)), width=width)
     console.print()
     console.print(_checks(lint), width=max(width, 60))
     next_commands(console, _next(lint, again))
@@ -54,7 +54,7 @@ def _next(lint: Any, again: list[str] | None) -> list[tuple[str, str]]:
         lines.append((f"{command} --out lint", "save the manifest and all culprits"))
     if lint.expect == "combinations" and not {"--expect", "-e"} & words and lint["combinations"].verdict == "fail":
         lines.append((f"{command} --expect rows", "if it was never meant to hold out combinations"))
-    if lint.grade == "fail" and again is not None:
+    if lint.grade == "failing" and again is not None:
         column = next(name for name in ("held", "held2") if name != lint.provenance.settings["split"])
         anew = ["recombine", "split", *again, "--factors", ",".join(lint.factors), "--column", column]
         lines.append((pasted([*anew, "--out", "anew.parquet"]), "hold out anew"))

@@ -9,10 +9,9 @@ from rich.table import Table
 
 from recombine.cli import options
 from recombine.cli.gates import lines as gate_lines
-from recombine.cli.show import console_for, next_commands, short
+from recombine.cli.show import GRADE_COLOURS, console_for, next_commands, short
 from recombine.words import count, measure
 
-_SIGN = {"complete": "green", "reached": "green", "partial": "yellow", "blocked": "red"}
 _SHOWN = 10
 
 
@@ -21,7 +20,7 @@ def summary(plan: Any, gates: dict[str, dict[str, Any]]) -> None:
     console = console_for()
     width = min(console.width, 100)
     console.print()
-    console.print(Padding(f"[bold {_SIGN[plan.grade]}]{escape(plan.verdict)}[/]", (0, 2)), width=width)
+    console.print(Padding(f"[bold {GRADE_COLOURS[plan.grade]}]{escape(plan.verdict)}[/]", (0, 2)), width=width)
     if plan.table.num_rows:
         console.print()
         console.print(_lines(plan), width=console.width)

@@ -8,10 +8,9 @@ from rich.padding import Padding
 from rich.table import Table
 
 from recombine.cli.gates import lines as gate_lines
-from recombine.cli.show import console_for, next_commands, short
+from recombine.cli.show import GRADE_COLOURS, console_for, next_commands, short
 from recombine.words import measure, percent
 
-_SIGN = {"fine": "green", "doubtful": "yellow", "failing": "red", "not enough evidence": "yellow"}
 _SHOWN_BAD = 5
 
 
@@ -20,7 +19,7 @@ def summary(prediction: Any, gates: dict[str, dict[str, Any]]) -> None:
     console = console_for()
     width = min(console.width, 100)
     console.print()
-    sentence = f"[bold {_SIGN[prediction.grade]}]{escape(prediction.verdict)}[/]"
+    sentence = f"[bold {GRADE_COLOURS[prediction.grade]}]{escape(prediction.verdict)}[/]"
     console.print(Padding(sentence, (0, 2)), width=width)
     console.print()
     console.print(_facts(prediction))

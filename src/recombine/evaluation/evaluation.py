@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from html import escape
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
@@ -29,7 +28,9 @@ from recombine.evaluation.reading import Reading, outcomes_of
 from recombine.evaluation.scores import Gap, Side, scores
 from recombine.evaluation.shrinkage import shrunk
 from recombine.evaluation.untested import Untested, untested
-from recombine.records import Provenance, Record, Result
+from recombine.grades import Grade
+from recombine.records import Provenance, Record
+from recombine.results import Result
 from recombine.statistics.resampling import IntervalSettings
 from recombine.tables.columns import Bins
 from recombine.tables.engine import Steps, silent
@@ -51,7 +52,7 @@ class Deviating:
     listed: tuple[Listed, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Result):
     """A verdict on a model's predictions, and the numbers behind it.
 
@@ -60,11 +61,12 @@ class Evaluation(Result):
     ...          "split": ["train", "train", "train", "test"], "y": ["a", "b", "a", "b"], "said": ["a", "b", "a", "a"]}
     >>> found = recombine.evaluate(table, factors=["colour", "shape"], target="y", prediction="said", split="split")
     >>> found.side("unseen").score, found.side("unseen").low, found.grade
-    (0.0, None, 'not enough evidence')
+    (0.0, None, 'untested')
     """
 
+    kind: ClassVar[str] = "evaluation"
     verdict: str
-    grade: str
+    grade: Grade
     reasons: tuple[str, ...]
     score: Score
     confidence: float
@@ -85,19 +87,6 @@ class Evaluation(Result):
     by_value: pa.Table
     by_pair: pa.Table
     outcomes: Outcomes
-
-    def __repr__(self) -> str:
-        return f"Evaluation({self.verdict!r})"
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the sentence and the scores of the sides."""
-        shown = [side for side in self.sides if side.score is not None]
-        cells = "".join(
-            f"<td>{escape(side.name)}<br><b>{wording.amount(self.score, side.score or 0.0)}</b><br>"
-            f"{side.combinations:,} combinations</td>"
-            for side in shown
-        )
-        return f"<p><b>{escape(self.verdict)}</b></p><table><tr>{cells}</tr></table>"
 
     @property
     def provenance(self) -> Provenance:
@@ -151,11 +140,6 @@ class Evaluation(Result):
             saved.tables(self.outcomes) | tables,
             self.provenance,
         )
-
-    @classmethod
-    def load(cls, folder: str | Path) -> "Evaluation":
-        """Read an evaluation back: the same evaluation."""
-        return records.loaded(folder, "evaluation", cls.from_record)
 
     @classmethod
     def from_record(cls, record: Record) -> "Evaluation":

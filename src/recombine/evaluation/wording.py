@@ -1,7 +1,6 @@
 """The evaluation in sentences: the verdict, its grade, and the reasons for it."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -10,11 +9,10 @@ from recombine.evaluation.deviations import Deviations
 from recombine.evaluation.outcomes import Outcomes, Score
 from recombine.evaluation.scores import Gap, Side
 from recombine.evaluation.untested import Untested
+from recombine.grades import Grade
 from recombine.statistics.resampling import FEWEST, IntervalSettings
 from recombine.tables.space import text
 from recombine.words import count, measure, percent
-
-Grade = Literal["fine", "doubtful", "failing", "not enough evidence"]
 
 _SMALL, _LARGE = 0.05, 0.10  # of a share or of R²; in units of the seen score for anything else a fourth and one
 _SMALL_RATIO, _LARGE_RATIO = 0.25, 1.0
@@ -62,16 +60,16 @@ def verdict(found: Findings) -> str:
 
 
 def grade(found: Findings) -> Grade:
-    """Fine where the unseen combinations fare about as well, failing where they clearly and largely do not."""
+    """Sound where the unseen combinations fare about as well, failing where they clearly and largely do not."""
     gap, unseen = found.gap, found.sides["unseen"]
     if gap is None or gap.low is None or gap.high is None or unseen.score is None:
-        return "not enough evidence"
+        return "untested"
     small, large = _thresholds(found)
     if gap.low > 0 and gap.value >= large:
         return "failing"
     if gap.value <= small and gap.high <= large:
-        return "fine"
-    return "doubtful"
+        return "sound"
+    return "weak"
 
 
 def reasons(found: Findings) -> tuple[str, ...]:

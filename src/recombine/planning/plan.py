@@ -4,16 +4,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from html import escape
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import pyarrow as pa
 
-from recombine import records
 from recombine.decoding import revive_all
 from recombine.errors import SettingError
+from recombine.grades import Grade
 from recombine.planning import wording
 from recombine.planning.choice import Blocked, Choice, Measure, Needed
 from recombine.planning.collectable import Collectable
@@ -25,9 +23,12 @@ from recombine.planning.lines import COLUMNS, Line, Point, curve, table
 from recombine.planning.replay import Learning, Replay
 from recombine.planning.replay import replay as replayed
 from recombine.planning.settings import Goal, check_settings
-from recombine.records import Provenance, Record, Result
+from recombine.records import Provenance, Record
+from recombine.results import Result
 from recombine.tables import stored
 from recombine.tables.engine import Steps, silent
+from recombine.tables.question import ReadOptions
+from recombine.tables.read import support_of
 from recombine.tables.support import Support
 from recombine.theory.salience import Salience
 
@@ -37,21 +38,22 @@ _SALIENCE = "relu:3"
 _RIDGE = 0.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan(Result):
     """What to collect next for a goal, within a budget, in order.
 
     >>> import recombine
     >>> table = {"colour": ["red", "red", "blue"], "shape": ["disc", "cube", "ball"]}
-    >>> plan = recombine.plan(recombine.read(table, factors=["colour", "shape"]))
+    >>> plan = recombine.plan(table, factors=["colour", "shape"])
     >>> plan.verdict
     "1 more combination would let all 3 undetermined ones be worked out; the first joins 'blue' and 'ball' to the rest."
     >>> plan.table.select(["colour", "shape", "cost", "gain"]).to_pylist()
     [{'colour': 'red', 'shape': 'ball', 'cost': 1.0, 'gain': 3.0}]
     """
 
+    kind: ClassVar[str] = "plan"
     verdict: str
-    grade: str
+    grade: Grade
     reasons: tuple[str, ...]
     goal: str
     budget: float | None
@@ -65,17 +67,6 @@ class Plan(Result):
     settings: Mapping[str, Any]
     table: pa.Table
     support: Support
-
-    def __repr__(self) -> str:
-        return f"Plan({self.verdict!r})"
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the sentence and the first lines."""
-        rows = "".join(
-            f"<tr><td>{escape(', '.join(line.combination.values()))}</td><td>{escape(line.buys)}</td></tr>"
-            for line in self.first(10)
-        )
-        return f"<p><b>{escape(self.verdict)}</b></p><table>{rows}</table>"
 
     @property
     def provenance(self) -> Provenance:
@@ -120,11 +111,6 @@ class Plan(Result):
         return Record("plan", self._data(), tables, self.provenance)
 
     @classmethod
-    def load(cls, folder: str | Path) -> "Plan":
-        """Read a plan back: the same plan."""
-        return records.loaded(folder, "plan", cls.from_record)
-
-    @classmethod
     def from_record(cls, record: Record) -> "Plan":
         """Back from plain data."""
         return cls(
@@ -160,7 +146,7 @@ _PLAIN = ("verdict", "grade", "reasons", "goal", "budget", "reached", "shares", 
 
 
 def plan(
-    support: Support,
+    source: Any,
     *,
     goal: Goal = "determined",
     budget: float | None = None,
@@ -170,8 +156,12 @@ def plan(
     replay: bool = False,
     seed: int = 0,
     progress: Steps | None = None,
+    **reading: Unpack[ReadOptions],
 ) -> Plan:
     """Say which combinations to collect next, in which order, and what each of them buys.
+
+    `source` is anything that `recombine.read` takes, with `factors` and the other settings of `read` beside it; or a
+    `Support`, which was read already.
 
     `goal` is "determined" (the fewest after which everything can be worked out), "pairs" or "triples" (every pair or
     triple of values seen together), "leverage" (what hangs on least evidence hangs on more) or "variance" (what tells
@@ -180,10 +170,10 @@ def plan(
     units of cost: what is needed unless given, at most 50 for leverage and variance. `replay` compares the plan's order
     with random ones on the table's own past.
     """
-    _check_support(support)
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge)
     learning = Learning(_SALIENCE if salience is None else salience, _RIDGE if ridge is None else ridge)
     tell: Steps = progress or silent
+    support = support_of(source, "plan", progress=lambda share: tell("counting combinations", share), **reading)
     collectable = Collectable(support, Costs.of(costs, support.space))
     choice = _choose(collectable, goal, budget, learning, seed, tell)
     past = replayed(support, goal, learning=learning, seed=seed, tell=tell) if replay else None
@@ -217,15 +207,6 @@ def _choose(
     return information(collectable, belief, budget=budget, seed=seed, tell=tell)
 
 
-def _check_support(support: Any) -> None:
-    if not isinstance(support, Support):
-        raise SettingError(
-            f"recombine.plan was given a {type(support).__name__}",
-            why="it takes the support of a table",
-            instead="read it first: recombine.plan(recombine.read(table, factors=['material', 'garment']))",
-        )
-
-
 def _assembled(
     support: Support, goal: str, budget: float | None, choice: Choice, past: Replay | None, settings: dict[str, Any]
 ) -> Plan:
@@ -249,12 +230,13 @@ def _assembled(
     )
 
 
-def _grade(choice: Choice) -> str:
+def _grade(choice: Choice) -> Grade:
+    """How far the goal is reached once the plan is carried out; without anything to collect, it is reached already."""
     if choice.blocked is not None:
-        return "blocked"
+        return "failing"
     if not choice.reached:
-        return "partial"
-    return "reached" if len(choice.codes) else "complete"
+        return "weak"
+    return "plausible" if len(choice.codes) else "sound"
 
 
 def _share(goal: str, choice: Choice) -> float | None:

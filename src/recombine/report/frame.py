@@ -18,6 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template, Undefi
 
 from recombine.decoding import MalformedError, decoding
 from recombine.errors import RecordError
+from recombine.grades import MEANING
 from recombine.records import Record
 from recombine.report import wording
 
@@ -77,6 +78,7 @@ def render(
             payload=safe_json({**payload, "lists": [_csv(one) for one in lists]}),
             style="".join(_asset(name) for name in styles),
             script=script,
+            grades=MEANING,
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             **shown,
         )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from recombine.checks import check_choice
 from recombine.errors import SettingError, nearest
@@ -14,6 +14,22 @@ TargetKind = Literal["label", "number"]
 MOST_VALUES = 10**6
 """The most values that a factor may have, seen or declared."""
 Where = str | Callable[[Any], Any]
+
+
+class ReadOptions(TypedDict, total=False):
+    """What a verb may be told beside a table: the settings of `recombine.read`, by the same names."""
+
+    factors: Sequence[str]
+    target: str | None
+    target_kind: TargetKind | None
+    where: Where | None
+    bins: Mapping[str, Bins] | None
+    domain: Mapping[str, Sequence[Value]] | None
+    impossible: Iterable[Mapping[str, Value]]
+    weight: str | None
+    missing: Literal["leave out", "value"]
+    table: str | None
+    command: str | None
 
 
 @dataclass(frozen=True, kw_only=True)

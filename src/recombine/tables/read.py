@@ -6,7 +6,7 @@ target still shows its combination.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from recombine.checks import check_choice
 from recombine.errors import ColumnError, SettingError
@@ -16,7 +16,7 @@ from recombine.tables.columns import Bins
 from recombine.tables.counting import Aggregate, Counts, count_table
 from recombine.tables.engine import Progress
 from recombine.tables.pilot import Centres, Sums, about, pilots, settled
-from recombine.tables.question import Question, TargetKind, Where, conjunctions, declared_values
+from recombine.tables.question import Question, ReadOptions, TargetKind, Where, conjunctions, declared_values
 from recombine.tables.space import Value
 from recombine.tables.support import Support
 
@@ -76,6 +76,25 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
         _number_sums,
     )
     return assemble(counts, question, target=counts.context, command=command)
+
+
+def support_of(source: Any, verb: str, *, progress: Progress | None = None, **reading: Unpack[ReadOptions]) -> Support:
+    """The support that a verb works on: the one that it was given, or that of a table with `factors` beside it."""
+    if isinstance(source, Support):
+        if reading:
+            raise SettingError(
+                f"recombine.{verb} was given a Support and {', '.join(reading)}",
+                why="a Support was read already, and these say how to read a table",
+                instead=f"leave them out, or give recombine.{verb} the table itself",
+            )
+        return source
+    if "factors" not in reading:
+        raise SettingError(
+            f"recombine.{verb} was given a {type(source).__name__} without factors",
+            why="it must know which columns make a combination",
+            instead=f"write recombine.{verb}(table, factors=['material', 'garment'])",
+        )
+    return read(source, progress=progress, **reading)
 
 
 def _number_sums(counts: Counts) -> dict[str, Sums]:

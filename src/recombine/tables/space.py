@@ -180,6 +180,13 @@ class Space:
         rows = [self._row(combination) for combination in combinations]
         return np.array(rows, dtype=np.int32).reshape(len(rows), len(self.factors))
 
+    def every(self) -> Codes:
+        """Every combination that could occur, the last factor fastest; for spaces that are small enough to list."""
+        grids = np.meshgrid(*(np.arange(size, dtype=np.int32) for size in self.sizes), indexing="ij")
+        codes: Codes = np.asfortranarray(np.stack([grid.ravel() for grid in grids], axis=1))
+        possible: Codes = codes[~self.is_impossible(codes)]
+        return possible
+
     @cached_property
     def impossible_cells(self) -> tuple[tuple[int, ...], Codes]:
         """The impossible conjunctions written out over the factors that they speak of, each once."""

@@ -3,28 +3,29 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from html import escape
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from recombine import records
 from recombine.algebra.groups import Codes, Ints
 from recombine.decoding import revive_all
 from recombine.errors import SettingError
+from recombine.grades import Grade
 from recombine.records import Provenance, Record
+from recombine.results import Result
 from recombine.tables import stored
 from recombine.tables.engine import Steps, silent
+from recombine.tables.question import ReadOptions
+from recombine.tables.read import support_of
 from recombine.tables.support import Support
 from recombine.theory import saved, wording
 from recombine.theory import slope as slopes
 from recombine.theory.answers import answers, class_names
 from recombine.theory.backtest import Backtest
 from recombine.theory.backtest import backtest as back_tested
-from recombine.theory.cube import Cube, product
+from recombine.theory.cube import Cube
 from recombine.theory.diagnosis import CANNOT, IMPOSSIBLE, LEAK, NOT_DETERMINED, SHORTCUT, UNSURE, VERDICTS, Diagnosis
 from recombine.theory.learner import Learner, Loss, learn, trained
 from recombine.theory.lines import lines, read_combinations
@@ -47,20 +48,20 @@ _PLAIN = ("verdict", "grade", "reasons", "counts", "space", "sampled", "scale", 
 Combinations = Sequence[Mapping[str, Any] | Sequence[Any]]
 
 
-@dataclass(frozen=True, eq=False)
-class Prediction:
+@dataclass(frozen=True, eq=False, repr=False)
+class Prediction(Result):
     """A verdict on every combination, and what it rests on.
 
     >>> import recombine
     >>> table = {"colour": ["red", "red", "blue"], "shape": ["disc", "cube", "disc"], "size": [1.5, 2.5, 3.0]}
-    >>> support = recombine.read(table, factors=["colour", "shape"], target="size")
-    >>> found = recombine.predict(support, salience="order:0,0.4,0.2")
+    >>> found = recombine.predict(table, factors=["colour", "shape"], target="size", salience="order:0,0.4,0.2")
     >>> found.table.select(["colour", "shape", "seen", "verdict"]).to_pylist()[0]
     {'colour': 'blue', 'shape': 'cube', 'seen': False, 'verdict': 'leak'}
     """
 
+    kind: ClassVar[str] = "prediction"
     verdict: str
-    grade: str
+    grade: Grade
     reasons: tuple[str, ...]
     counts: dict[str, int]
     space: int
@@ -74,23 +75,6 @@ class Prediction:
     learner: Learner
     support: Support
     truth: Truth | None
-
-    def __repr__(self) -> str:
-        return f"Prediction({self.verdict!r})"
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the sentence and the numbers behind it."""
-        cells = "".join(f"<td>{escape(name)}<br><b>{count:,}</b></td>" for name, count in self.counts.items())
-        return f"<p><b>{escape(self.verdict)}</b></p><table><tr>{cells}</tr></table>"
-
-    def __eq__(self, other: object) -> bool:
-        """Same numbers, rows and provenance."""
-        if not isinstance(other, Prediction):
-            return NotImplemented
-        mine, theirs = (asdict(one.provenance) | one._data() for one in (self, other))
-        return mine == theirs and bool(self.table.equals(other.table))
-
-    __hash__ = None  # type: ignore[assignment]
 
     @property
     def salience(self) -> Salience:
@@ -125,14 +109,25 @@ class Prediction:
         """The prediction as plain data, which can be saved, drawn and loaded."""
         return Record("prediction", self._data(), self._tables(), self.provenance)
 
-    def save(self, folder: str | Path, *, force: bool = False) -> Path:
-        """Write it as a folder: JSON for people, Parquet for machines; `force` replaces a saved prediction."""
-        return records.save(self.record(), folder, force=force)
-
     @classmethod
-    def load(cls, folder: str | Path) -> "Prediction":
-        """Read a prediction back; what it rests on is fitted again only when it is asked for."""
-        return records.loaded(folder, "prediction", _loaded, again=lambda found: found._undrawn())
+    def from_record(cls, record: Record) -> "Prediction":
+        """Back from plain data; what it rests on is fitted again only when it is asked for."""
+        data = record.data
+        support = stored.load_support(
+            Record(record.kind, {**data, "target": data["read_target"]}, record.tables, record.provenance)
+        )
+        salience = saved.revive_salience(data["salience"])
+        own = answers(support)
+        return cls(
+            **revive_all(cls, _PLAIN, data),
+            known=saved.revive_known(data["truth"]),
+            slope=saved.revive_slope(data["slope"]),
+            backtest=saved.revive_backtest(data["backtest"]),
+            table=record.tables["table"],
+            learner=learn(support, own, salience, **revive_all(Learner, ("loss", "ridge", "seed"), data)),
+            support=support,
+            truth=saved.revive_truth(record),
+        )
 
     @cached_property
     def cube(self) -> Cube:
@@ -142,9 +137,11 @@ class Prediction:
     def _diagnosed(self, codes: Codes) -> Diagnosis:
         return _diagnosis(self.learner, codes, self.truth)
 
-    def _undrawn(self) -> Record:
+    def checked_record(self) -> Record:
         """The record without what is drawn, which is fitted again only when it is asked for."""
-        return Record("prediction", self._described(), stored.tables(self.support), self.provenance)
+        return Record(
+            "prediction", self._described(), stored.tables(self.support) | {"table": self.table}, self.provenance
+        )
 
     def _data(self) -> dict[str, Any]:
         return self._described() | {"grid": self.cube.describe(self.learner)}
@@ -195,27 +192,32 @@ class Prediction:
 
 
 def predict(
-    support: Support,
+    source: Any,
     *,
     salience: Salience | str = "relu:3",
     loss: Loss = "squared",
     ridge: float = 0.0,
-    truth: Support | None = None,
+    truth: Any = None,
     combinations: Combinations | pa.Table | None = None,
     backtest: bool = False,
     seed: int = 0,
     progress: Steps | None = None,
+    **reading: Unpack[ReadOptions],
 ) -> Prediction:
     """Say what a learner that weighs conjunctions of factors would answer on every combination, and why.
 
+    `source` is anything that `recombine.read` takes, with `factors`, `target` and the other settings of `read` beside
+    it; or a `Support`, which was read already.
+
     `salience` says how much each set of factors counts: a network and its depth ("relu:3"), weights by order
-    ("order:0,0.3,0.4"), "fit" (estimated from the data), or a `Salience`. `truth` is another table's support with the
-    true answers. A row is given for every combination of the space up to a million, else for `combinations`.
+    ("order:0,0.3,0.4"), "fit" (estimated from the data), or a `Salience`. `truth` is another table with the true
+    answers, read with the same settings, or its `Support`. A row is given for every combination of the space up to a
+    million, else for `combinations`.
     """
-    _refuse_other(support)
     tell: Steps = progress or silent
+    support = support_of(source, "predict", progress=lambda share: tell("counting combinations", share), **reading)
     own = answers(support)
-    known = truth_of(truth, support, own) if truth is not None else None
+    known = None if truth is None else truth_of(_read_alike(truth, reading), support, own)
     tell("weighing conjunctions", None)
     weights = resolve(salience, trained(support, own), seed=seed)
     learner = learn(support, own, weights, loss=loss, ridge=ridge, seed=seed)
@@ -243,13 +245,12 @@ def _diagnosis(learner: Learner, codes: Codes, truth: Truth | None) -> Diagnosis
     return Diagnosis(learner, codes, truth.on(codes), truth.doubt(codes, learner.answers.within))
 
 
-def _refuse_other(support: Any) -> None:
-    if not isinstance(support, Support):
-        raise SettingError(
-            f"recombine.predict was given a {type(support).__name__}",
-            why="it takes the support of a table",
-            instead="read it first: recombine.predict(recombine.read(table, factors=['a', 'b'], target='y'))",
-        )
+def _read_alike(truth: Any, reading: ReadOptions) -> Support:
+    """The support of the true answers: a table is read with the same settings, but for `where` and `table`."""
+    if isinstance(truth, Support) or not reading:
+        return cast("Support", truth)
+    alike = {name: given for name, given in reading.items() if name not in ("where", "table")}
+    return support_of(truth, "predict", **cast("ReadOptions", alike))
 
 
 def _listed(learner: Learner, asked: Any, truth: Truth | None, seed: int) -> tuple[Codes, bool]:
@@ -258,8 +259,7 @@ def _listed(learner: Learner, asked: Any, truth: Truth | None, seed: int) -> tup
     if asked is not None:
         return read_combinations(support.space, asked), False
     if support.space.product <= MOST_LISTED:
-        every = product(tuple(np.arange(size) for size in support.space.sizes))
-        return every[~support.space.is_impossible(every)], False
+        return support.space.every(), False
     if truth is not None and len(truth.codes):
         return np.asfortranarray(truth.codes.astype(np.int32)), False
     return _drawn(support, seed), True
@@ -394,23 +394,4 @@ def _bad(diagnosis: Diagnosis, row: int) -> Bad:
         prediction=said,
         truth=true,
         why=wording.why(diagnosis, row, code),
-    )
-
-
-def _loaded(record: Record) -> Prediction:
-    data = record.data
-    support = stored.load_support(
-        Record(record.kind, {**data, "target": data["read_target"]}, record.tables, record.provenance)
-    )
-    salience = saved.revive_salience(data["salience"])
-    own = answers(support)
-    return Prediction(
-        **revive_all(Prediction, _PLAIN, data),
-        known=saved.revive_known(data["truth"]),
-        slope=saved.revive_slope(data["slope"]),
-        backtest=saved.revive_backtest(data["backtest"]),
-        table=record.tables["table"],
-        learner=learn(support, own, salience, **revive_all(Learner, ("loss", "ridge", "seed"), data)),
-        support=support,
-        truth=saved.revive_truth(record),
     )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from recombine.algebra.groups import Numbers
+from recombine.grades import Grade
 from recombine.tables.space import text
 from recombine.theory.answers import Answers
 from recombine.theory.backtest import KERNEL, Backtest
@@ -12,7 +13,6 @@ from recombine.theory.salience import Salience, members
 from recombine.theory.slope import Slope
 from recombine.words import listing, measure, percent
 
-GRADES = ("fine", "doubtful", "failing", "not enough evidence")
 SCOPE = "This speaks of kernel-like learners; a network that learns features can do better."
 _MOSTLY_FINE = 0.95
 _HALF = 0.5
@@ -44,19 +44,26 @@ class Findings:
         return sum(self.counts[name] for name in ("fine", "leak", "shortcut", "can't", "not determined", "unsure"))
 
 
-def grade(found: Findings) -> str:
-    """One of the four grades, over the unseen combinations."""
+def grade(found: Findings) -> Grade:
+    """Over the unseen combinations. A forecast is sound only where a back-test beat the simple rules."""
     if not found.varies:
-        return "not enough evidence"
+        return "untested"
     if not found.asked:
-        return "fine" if not found.counts["novel"] else "not enough evidence"
+        return "untested" if found.counts["novel"] else "sound"
     share = found.counts["fine"] / found.asked
-    if share >= _MOSTLY_FINE:  # whatever it thinks of itself, a forecast that loses to a simple rule is not fine
-        return "doubtful" if found.backtest is not None and found.backtest.loses_to else "fine"
+    if share >= _MOSTLY_FINE:
+        return _tested(found.backtest)
     open_ = (found.counts["not determined"] + found.counts["unsure"]) / found.asked
     if open_ > _HALF:
-        return "not enough evidence"
-    return "failing" if share < _HALF else "doubtful"
+        return "untested"
+    return "failing" if share < _HALF else "weak"
+
+
+def _tested(backtest: Backtest | None) -> Grade:
+    """Whatever it thinks of itself, a forecast that loses to a simple rule is weak, and an untested one plausible."""
+    if backtest is None:
+        return "plausible"
+    return "weak" if backtest.loses_to or not backtest.beats else "sound"
 
 
 def verdict(found: Findings) -> str:

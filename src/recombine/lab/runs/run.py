@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +21,9 @@ from recombine.catalogue import Spec, plain
 from recombine.decoding import MalformedError, decoding, parsed, revive, revive_all
 from recombine.errors import SettingError
 from recombine.extras import loaded
-from recombine.records import FILE, Provenance, Record, Result
+from recombine.grades import Grade
+from recombine.records import FILE, Provenance, Record
+from recombine.results import Result
 
 if TYPE_CHECKING:
     from torch import nn
@@ -151,6 +153,7 @@ class Run(RunSummary, Result):
     Run(87bef679 addition · mlp · seed 0: finished, unseen.score 0.75)
     """
 
+    kind: ClassVar[str] = "run"
     tables: Mapping[str, pa.Table]
     weights: Callable[[], bytes] | None = field(default=None, repr=False)
 
@@ -161,6 +164,24 @@ class Run(RunSummary, Result):
         name = "unseen.score" if "unseen.score" in scores else next(iter(scores), None)
         score = "" if name is None else f", {name} {scores[name]:.3g}"
         return f"Run({self.key[:8]} {names} · seed {made.seed}: {self.status}{score})"
+
+    @property
+    def verdict(self) -> str:
+        """How it ended, and its scores."""
+        names = f"{self.configuration.model.get('name')} on {self.configuration.task.get('name')}"
+        scores = [f"{name} {value:.3g}" for name, value in self.metrics.items() if name.endswith("score") and value]
+        told = f": {', '.join(scores)}" if scores else ""
+        return f"{names} {self.status} after {self.steps:,} steps{told}."
+
+    @property
+    def grade(self) -> Grade:
+        """A score alone earns none: `evaluate` has the intervals and the comparison that do."""
+        return "untested" if self.status == "finished" else "failing"
+
+    @property
+    def table(self) -> pa.Table:
+        """The answers of the last step, a row each; the curve where there are none."""
+        return self.tables.get("predictions", self.tables.get("curve", pa.table({})))
 
     @property
     def factors(self) -> tuple[str, ...]:

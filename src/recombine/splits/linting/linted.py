@@ -1,13 +1,16 @@
 """What a lint found: the answer, a line for each check, and how it is saved and read back."""
 
 from dataclasses import dataclass, fields, replace
-from html import escape
-from pathlib import Path
+from functools import cached_property
+from typing import ClassVar
 
-from recombine import records
+import pyarrow as pa
+
 from recombine.decoding import revive_all
 from recombine.errors import SettingError
-from recombine.records import Provenance, Record, Result
+from recombine.grades import Grade
+from recombine.records import Provenance, Record
+from recombine.results import Result
 from recombine.splits.linting.check import Check, Verdict
 from recombine.splits.linting.claims import Claim
 
@@ -24,7 +27,7 @@ class SideCount:
     combinations: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Lint(Result):
     """What was found about a split: the answer, a line for each check, and the culprits of each.
 
@@ -36,11 +39,12 @@ class Lint(Result):
     ... }
     >>> found = recombine.lint(table, factors=["colour", "shape"])
     >>> found.grade, found["combinations"].culprits
-    ('fail', 1)
+    ('failing', 1)
     """
 
+    kind: ClassVar[str] = "lint"
     verdict: str
-    grade: str
+    grade: Grade
     expect: Claim
     order: int
     factors: tuple[str, ...]
@@ -51,17 +55,6 @@ class Lint(Result):
     digest: str
     provenance: Provenance
 
-    def __repr__(self) -> str:
-        return f"Lint({self.verdict!r})"
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the sentence and a line for each check."""
-        lines = "".join(
-            f"<tr><td>{escape(check.name)}</td><td><b>{check.verdict}</b></td><td>{escape(check.sentence)}</td></tr>"
-            for check in self.checks
-        )
-        return f"<p><b>{escape(self.verdict)}</b></p><table>{lines}</table>"
-
     def __getitem__(self, name: str) -> Check:
         """One check by its name."""
         for check in self.checks:
@@ -69,6 +62,12 @@ class Lint(Result):
                 return check
         known = ", ".join(check.name for check in self.checks)
         raise SettingError(f"no check {name!r}", why="a lint does not look at it", instead=f"write one of {known}")
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """A row for each check; the culprits of one are `lint[name].table`."""
+        columns = ("name", "verdict", "sentence", "culprits")
+        return pa.table({column: [getattr(check, column) for check in self.checks] for column in columns})
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -96,11 +95,6 @@ class Lint(Result):
         }
         tables = {f"culprits_{c.name}": c.table for c in self.checks if c.table is not None}
         return Record("lint", data, tables, self.provenance)
-
-    @classmethod
-    def load(cls, folder: str | Path) -> "Lint":
-        """Read a lint back: the same lint."""
-        return records.loaded(folder, "lint", cls.from_record)
 
     @classmethod
     def from_record(cls, record: Record) -> "Lint":

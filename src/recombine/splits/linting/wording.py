@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from recombine.grades import Grade
 from recombine.splits.linting.check import Check
 from recombine.splits.linting.claims import Claim
 from recombine.splits.linting.sides import TEST, Sided
@@ -31,10 +32,10 @@ _FAULT = {
 }
 
 
-def grade_of(checks: Sequence[Check]) -> str:
-    """The worst of what was found: fail, else not enough evidence, else pass. A warning changes nothing."""
+def grade_of(checks: Sequence[Check]) -> Grade:
+    """The worst of what was found; a warning changes nothing."""
     ends = {check.verdict for check in checks}
-    return "fail" if "fail" in ends else "not enough evidence" if "not enough evidence" in ends else "pass"
+    return "failing" if "fail" in ends else "untested" if "not enough evidence" in ends else "sound"
 
 
 def verdict_of(sided: Sided, checks: Sequence[Check], expect: Claim, order: int) -> str:
@@ -47,10 +48,10 @@ def verdict_of(sided: Sided, checks: Sequence[Check], expect: Claim, order: int)
         return f"This split does not hold out {expect}. {found[broken[0]].sentence.split('. ')[0].rstrip('.')}."
     grade = grade_of(checks)
     faults = [_fault(check.name, expect) for check in checks if check.verdict == "fail"]
-    if grade == "fail":
+    if grade == "failing":
         return f"This split has {amount(len(faults), 'fault')}: {listing(faults)}."
-    if grade == "not enough evidence":
-        thin = [check.sentence for check in checks if check.verdict == grade]
+    if grade == "untested":
+        thin = [check.sentence for check in checks if check.verdict == "not enough evidence"]
         return f"There is not enough evidence to pass this split. {thin[0]}"
     rows = f"{count(sided.rows(TEST))} test {'row' if sided.rows(TEST) == 1 else 'rows'}"
     return f"This split keeps its word on its {rows}: {_HELD[expect].format(order=order)}."

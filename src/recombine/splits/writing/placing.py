@@ -122,7 +122,7 @@ def summed_up(
     assignment = pa.table({**labels, SIDE_COLUMN: words, "rows_" if "rows" in labels else "rows": rows})
     return Split(
         verdict=_verdict(sides, decided, column),
-        grade="pass",
+        grade="sound",
         reasons=(*_values_at_risk(assignment, splitter, decided), *_reasons(support, decided, provenance)),
         splitter=repr(splitter),
         factors=support.space.names,

@@ -3,17 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from html import escape
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recombine import records
 from recombine.decoding import FileName, revive_all
 from recombine.errors import SettingError
-from recombine.records import Provenance, Record, Result
+from recombine.grades import Grade
+from recombine.records import Provenance, Record
+from recombine.results import Result
 from recombine.splits.assignment import TRAIN
 from recombine.splits.invariants import Invariant
 from recombine.tables.space import MISSING, text
@@ -28,7 +27,7 @@ class SplitSide:
     combinations: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Split(Result):
     """Which combination is on which side, with what was promised of it.
 
@@ -44,8 +43,9 @@ class Split(Result):
     ('test', 'train')
     """
 
+    kind: ClassVar[str] = "split"
     verdict: str
-    grade: str
+    grade: Grade
     reasons: tuple[str, ...]
     splitter: str
     factors: tuple[str, ...]
@@ -59,13 +59,10 @@ class Split(Result):
     assignment: pa.Table
     provenance: Provenance
 
-    def __repr__(self) -> str:
-        return f"Split({self.verdict!r})"
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the sentence and the sides."""
-        cells = "".join(f"<td>{escape(side.name)}<br><b>{side.rows:,}</b></td>" for side in self.sides)
-        return f"<p><b>{escape(self.verdict)}</b></p><table><tr>{cells}</tr></table>"
+    @property
+    def table(self) -> pa.Table:
+        """A row for each combination: its values, its side and its rows."""
+        return self.assignment
 
     def side(self, combination: Mapping[str, Any] | Sequence[Any]) -> str | None:
         """The side of a combination: a tuple in the order of the factors, or a mapping; None where it has none."""
@@ -105,11 +102,6 @@ class Split(Result):
             "digest": self.digest,
         }
         return Record("split", data, {"assignment": self.assignment}, self.provenance)
-
-    @classmethod
-    def load(cls, folder: str | Path) -> "Split":
-        """Read a split back: the same split."""
-        return records.loaded(folder, "split", cls.from_record)
 
     @classmethod
     def from_record(cls, record: Record) -> "Split":

@@ -1,0 +1,23 @@
+"""The one scale of grades: how far a verdict can be trusted, in the same five words for every verb.
+
+A grade is earned by evidence and lost by it. Words for single combinations (seen, determined, leak, …) are another
+matter: they say why, the grade says how far to trust it. To add a grade: a word and its meaning here, its colour in
+`cli/show.py` and `report/assets/page.css`; every page then explains it, and a test holds all verbs to this list.
+"""
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+Grade = Literal["sound", "plausible", "weak", "failing", "untested"]
+
+MEANING: Mapping[Grade, str] = {
+    "sound": "looked at, and it holds; nothing rests on an assumption alone",
+    "plausible": "follows if an assumption holds that was not tested here, such as that the factors add up",
+    "weak": "not reliably better than a simple rule, or hanging on one or two examples",
+    "failing": "worse than asked or than a simple rule, or not to be had from what was seen",
+    "untested": "not enough evidence to say",
+}
+GRADES: tuple[Grade, ...] = get_args(Grade)
+
+EXIT_CODES: Mapping[Grade, int] = {"sound": 0, "plausible": 0, "weak": 3, "failing": 3, "untested": 4}
+"""How a command ends that is held to its grade: 0 pass, 3 fail, 4 not enough evidence."""
