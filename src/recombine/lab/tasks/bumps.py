@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from recombine.errors import SettingError, TableError, nearest
-from recombine.lab.tasks.exposure import Cells, Exposure, Parts, Source, as_exposure
+from recombine.lab.tasks.exposure import Exposure, FiniteSource, Parts, Source, as_exposure
 from recombine.lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes, Task
 from recombine.seeds import derived
 from recombine.tables.space import Factor, Space
@@ -202,7 +202,7 @@ class Stripes(Exposure):
                 instead="use them with Bumps(…), or give the base split by itself",
             )
         base = as_exposure(self.base).parts(task, seed=seed)
-        return Parts(Mixed(base.train, Cells(stripes(task)), self.share), base.tests)
+        return Parts(Mixed(base.train, FiniteSource(stripes(task)), self.share), base.tests)
 
 
 @dataclass(frozen=True)
