@@ -23,7 +23,7 @@ import recombine
 from recombine.cli.app import app
 from recombine.errors import ColumnError, SettingError, TableError
 from recombine.splits.linting import balance
-from recombine.splits.linting.claims import CLAIMS
+from recombine.splits.linting.linted import CLAIMS
 from recombine.splits.linting.sides import Sided, SplitQuestion, count_sides, gathered, parts_of
 from recombine.tables.support import LabelTarget
 

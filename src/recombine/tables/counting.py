@@ -15,9 +15,8 @@ import pyarrow as pa
 from recombine.errors import ColumnError, TableError
 from recombine.tables import columns
 from recombine.tables.columns import Key
-from recombine.tables.conditions import filtered
 from recombine.tables.engine import Progress, Source, explained, run, sniffing_again, unreadable
-from recombine.tables.question import Question
+from recombine.tables.question import Question, filtered
 from recombine.tables.sources import opened
 
 MOST_COMBINATIONS = 5 * 10**7

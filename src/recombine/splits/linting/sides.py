@@ -26,10 +26,9 @@ from recombine.splits.assignment import SEEN
 from recombine.tables import columns
 from recombine.tables.assembly import TargetAsked, assemble
 from recombine.tables.columns import Bins, Key
-from recombine.tables.conditions import filtered
 from recombine.tables.counting import Aggregate, Counts, count_groups
 from recombine.tables.engine import Progress, Source, stream
-from recombine.tables.question import Question, Where
+from recombine.tables.question import Question, Where, filtered
 from recombine.tables.sides import SIDES, Side, SplitColumn, sides_of
 from recombine.tables.sources import opened
 from recombine.tables.space import Value, text

@@ -20,9 +20,8 @@ import pyarrow.parquet as pq
 from recombine.errors import ColumnError
 from recombine.splits.writing import destination
 from recombine.tables import columns
-from recombine.tables.conditions import filtered
 from recombine.tables.engine import Source, stream, unreadable
-from recombine.tables.question import Question
+from recombine.tables.question import Question, filtered
 from recombine.tables.sources import opened
 
 _HASHES = 1_000_000
