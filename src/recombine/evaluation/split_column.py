@@ -19,10 +19,10 @@ def split_column(source: Any, *, table: str | None = None) -> str | None:
     >>> split_column({"a": [1, 2], "split": ["x", "y"]}) is None
     True
     """
-    with opened(source, table=table) as lent:
-        usual = [name for name in lent.table.columns if name.lower() in _USUAL]
+    with opened(source, table=table) as open_table:
+        usual = [name for name in open_table.table.columns if name.lower() in _USUAL]
         try:
-            return next((name for name in usual if _tells(lent.table, name, lent.backend)), None)
+            return next((name for name in usual if _tells(open_table.table, name, open_table.backend)), None)
         except Exception:  # noqa: BLE001 - any engine's: an offer is not worth an evaluation that is made already
             return None
 

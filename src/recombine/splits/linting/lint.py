@@ -179,15 +179,15 @@ def _look_once(
         where=question.where,
         table=question.table,
         sniff_all=sniff_all,
-    ) as (lent, side):
+    ) as (open_table, side):
         try:
-            sided = count_sides(lent, side, asked, progress)
-            rows = identity.identify(lent, side, sided, identity=id_, target=asked.target, progress=progress)
+            sided = count_sides(open_table, side, asked, progress)
+            rows = identity.identify(open_table, side, sided, identity=id_, target=asked.target, progress=progress)
         except (RecombineError, duckdb.ConversionException):
             raise
         except Exception as error:
-            raise unreadable(lent.name, error, engine=lent.backend.name) from error
-        return _Looked(sided, rows, lent.name)
+            raise unreadable(open_table.name, error, engine=open_table.backend.name) from error
+        return _Looked(sided, rows, open_table.name)
 
 
 def _checks(looked: _Looked, held_to: Expectation, *, id_: str | None) -> tuple[Check, ...]:
