@@ -21,7 +21,8 @@ from sqlglot.errors import SqlglotError
 from recombine.checks import check_choice
 from recombine.errors import SettingError, nearest
 from recombine.tables.columns import Bins
-from recombine.tables.space import Value, text
+from recombine.tables.space import Value
+from recombine.words import plain_setting
 
 TargetKind = Literal["label", "number"]
 MOST_VALUES = 10**6
@@ -121,7 +122,7 @@ class Question:
         given = {name: value for name, value in asdict(self).items() if value}
         if not isinstance(self.where, str | None):
             given["where"] = repr(self.where)
-        return {name: _plain(value) for name, value in given.items()}
+        return {name: plain_setting(value) for name, value in given.items()}
 
 
 def declared_values(domain: Any) -> dict[str, list[Value]]:
@@ -201,15 +202,6 @@ def _check_factor_names(names: tuple[str, ...]) -> None:
         raise SettingError(
             f"the factor {twice[0]!r} is named twice", why="a factor is named once", instead="remove one"
         )
-
-
-def _plain(value: Any) -> Any:
-    """Settings as JSON can hold them."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value if isinstance(value, str | int | float | bool | None) else text(value)
 
 
 def filtered(table: Any, where: Where | None, backend: Any) -> Any:
