@@ -62,10 +62,10 @@ def test_variance_is_judged_on_what_no_order_may_collect() -> None:
 
 
 def test_an_order_that_is_worse_is_called_worse() -> None:
-    from recombine.planning.replay import Learning, _past, _Replayer, _summary  # noqa: PLC0415
+    from recombine.planning.replay import LearnerSettings, _past, _Replayer, _summary  # noqa: PLC0415
 
     past = _past(support_of(islands()), "determined", np.random.default_rng(0))
-    replayed = _Replayer("determined", Learning("relu:3", 0.0), 0)
+    replayed = _Replayer("determined", LearnerSettings("relu:3", 0.0), 0)
     draws = np.full((20, 3), 0.9) + np.linspace(0, 0.01, 20)[:, None]
     found = _summary(replayed, past, [0, 1, 2], np.full(3, 0.2), draws, thinned=True)
     assert found.said.startswith(

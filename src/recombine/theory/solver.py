@@ -157,7 +157,7 @@ def _representatives(support: Support, layer: Layer) -> Ints:
 class Penalty:
     """What a combination's answer may keep for itself: the full set's weight, and the ridge over its examples.
 
-    Held as one typical number and, where combinations differ, how much more than that each of them counts (its `precision`).
+    Held as one typical number and, where combinations differ, its `precision`: how much more than that each counts.
     """
 
     typical: float

@@ -12,7 +12,7 @@ from recombine.lab.sweeps import trial
 from recombine.lab.sweeps.grid import variants
 from recombine.lab.sweeps.plan import read_plan, store_place
 from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.training.plan import seeds_of
+from recombine.lab.training.configurations import seeds_of
 
 GRID = {
     "tasks": ["addition"],

@@ -26,7 +26,7 @@ from recombine.lab.models.transformer import Transformer, TransformerSeq2Seq
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.from_table import FromTable
 from recombine.lab.tasks.task import Shapes
-from recombine.lab.training.catalogue import SPLITS, split_of
+from recombine.lab.training.configurations import SPLITS, split_of
 from recombine.lab.training.fit import fit
 from recombine.lab.training.recipe import TRAINING_NUMERICS
 from tests.lab.models import cases

@@ -21,7 +21,7 @@ from recombine.lab.sweeps.grid import how_many, variants
 from recombine.lab.sweeps.settings_file import parsed
 from recombine.lab.sweeps.trial import try_all
 from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.training.plan import MOST_RUNS, configurations
+from recombine.lab.training.configurations import MOST_RUNS, configurations
 
 _PARTS = ("task", "split", "model", "recipe", "seed")
 

@@ -12,7 +12,7 @@ from recombine.lab.models.catalogue import MODELS
 from recombine.lab.runs.run import Configuration
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.exposure import Parts
-from recombine.lab.training.catalogue import split_of
+from recombine.lab.training.configurations import split_of
 
 _T = TypeVar("_T")
 Where = Callable[[str, Any], str]

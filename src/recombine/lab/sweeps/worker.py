@@ -15,8 +15,8 @@ from recombine.lab.runs.run import Configuration, Run
 from recombine.lab.runs.store import Store
 from recombine.lab.sweeps.behind import WrittenBehind
 from recombine.lab.sweeps.crew import Outcome, Report, Trouble
+from recombine.lab.training.configurations import numerics
 from recombine.lab.training.pack import train
-from recombine.lab.training.plan import numerics
 from recombine.redaction import guarded, redacted_words
 
 _LONGEST_REASON = 2000

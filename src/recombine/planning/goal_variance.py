@@ -17,8 +17,7 @@ import numpy as np
 from recombine.algebra.groups import Codes, Numbers
 from recombine.errors import SettingError
 from recombine.planning.choice import NOTHING_LEFT, Choice, Measure, Needed, first_best
-from recombine.planning.collectable import Collectable
-from recombine.planning.unseen import unseen
+from recombine.planning.collectable import Collectable, unseen
 from recombine.tables.engine import Steps
 from recombine.tables.support import Support
 from recombine.theory.salience import Salience
@@ -33,7 +32,7 @@ _DENSE = 1_500
 
 
 @dataclass(frozen=True, eq=False)
-class Belief:
+class Posterior:
     """What a learner knows after a support was seen. Legend: n seen combinations."""
 
     support: Support
@@ -105,9 +104,9 @@ class Belief:
         return Fitted.of(self.support, bounded, duals), float(duals.weights.sum())
 
 
-def information(
+def plan_variance(
     collectable: Collectable,
-    belief: Belief,
+    posterior: Posterior,
     *,
     budget: float | None,
     seed: int,
@@ -118,16 +117,16 @@ def information(
     tell("working out variances", None)
     asked, sampled = (pool, False) if pool is not None else unseen(collectable, listed=LISTED, drawn=LISTED, seed=seed)
     prices = collectable.price(asked)
-    variance, error = belief.uncertainty.of(asked)
+    variance, error = posterior.uncertainty.of(asked)
     limit = DEFAULT_BUDGET if budget is None else budget
-    lines = _greedy(belief, asked, prices, variance, limit, tell)
-    single = _best_single(belief, prices, variance, limit)
+    lines = _greedy(posterior, asked, prices, variance, limit, tell)
+    single = _best_single(posterior, prices, variance, limit)
     if single is not None and single[1] > sum(line.told for line in lines) + 1e-9:
         only = np.flatnonzero(np.arange(len(asked)) == single[0])
         lines = _greedy(
-            belief, asked, np.where(np.isin(np.arange(len(asked)), only), prices, np.inf), variance, limit, tell
+            posterior, asked, np.where(np.isin(np.arange(len(asked)), only), prices, np.inf), variance, limit, tell
         )
-    return _choice(belief, lines, asked, prices, variance, error, sampled=sampled)
+    return _choice(posterior, lines, asked, prices, variance, error, sampled=sampled)
 
 
 @dataclass(frozen=True)
@@ -138,7 +137,9 @@ class _Line:
     worst: float
 
 
-def _greedy(belief: Belief, asked: Codes, prices: Numbers, variance: Numbers, left: float, tell: Steps) -> list[_Line]:
+def _greedy(
+    posterior: Posterior, asked: Codes, prices: Numbers, variance: Numbers, left: float, tell: Steps
+) -> list[_Line]:
     variance = variance.copy()
     open_ = np.ones(len(asked), dtype=bool)
     columns: list[tuple[Numbers, float]] = []
@@ -148,12 +149,12 @@ def _greedy(belief: Belief, asked: Codes, prices: Numbers, variance: Numbers, le
         usable = open_ & (prices <= left * (1 + 1e-12))
         if not usable.any():
             return lines
-        gain = belief.gain(variance)
+        gain = posterior.gain(variance)
         best = first_best(np.where(usable, gain / np.maximum(prices, 1e-9), -np.inf))
-        column = belief.covariance(asked, asked[best])
+        column = posterior.covariance(asked, asked[best])
         for other, scale in columns:
             column = column - other * (other[best] / scale)
-        scale = float(variance[best]) + belief.noise
+        scale = float(variance[best]) + posterior.noise
         columns.append((column, scale))
         open_[best] = False
         left -= float(prices[best])
@@ -167,16 +168,16 @@ def _mean_worst(variance: Numbers) -> tuple[float, float]:
     return (float(variance.mean()), float(variance.max())) if len(variance) else (np.nan, np.nan)
 
 
-def _best_single(belief: Belief, prices: Numbers, variance: Numbers, limit: float) -> tuple[int, float] | None:
+def _best_single(posterior: Posterior, prices: Numbers, variance: Numbers, limit: float) -> tuple[int, float] | None:
     usable = prices <= limit
     if not usable.any():
         return None
-    gain = np.where(usable, belief.gain(variance), -np.inf)
+    gain = np.where(usable, posterior.gain(variance), -np.inf)
     return first_best(gain), float(gain.max())
 
 
 def _choice(
-    belief: Belief,
+    posterior: Posterior,
     lines: list[_Line],
     asked: Codes,
     prices: Numbers,
@@ -187,7 +188,7 @@ def _choice(
 ) -> Choice:
     places = [line.place for line in lines]
     notes = ["Each line tells most for its price; no set of that size tells more than 1.6 times as much."]
-    if belief.noise == 0:
+    if posterior.noise == 0:
         notes.append("The learner allows for no noise, so the weight of the full combination plays its part.")
     if sampled:
         notes.append(
@@ -215,7 +216,7 @@ def _choice(
             "information": np.array([line.told for line in lines]),
             "worst_variance": np.array([line.worst for line in lines]),
         },
-        share=_explained(belief, lines, variance),
+        share=_explained(posterior, lines, variance),
     )
 
 
@@ -225,7 +226,7 @@ def _said(line: _Line) -> str:
     return f"information {measure(line.told)}; mean variance {measure(line.mean)}, worst {measure(line.worst)}"
 
 
-def _explained(belief: Belief, lines: list[_Line], variance: Numbers) -> float | None:
+def _explained(posterior: Posterior, lines: list[_Line], variance: Numbers) -> float | None:
     """Of the variance before anything was seen, the share that is gone on average over what is unseen then."""
     left = lines[-1].mean if lines else float(variance.mean()) if len(variance) else np.nan
-    return 1 - left / belief.uncertainty.prior if np.isfinite(left) else None
+    return 1 - left / posterior.uncertainty.prior if np.isfinite(left) else None

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import recombine
 from recombine.errors import SettingError
 from recombine.planning.choice import first_best
-from recombine.planning.information import Belief
+from recombine.planning.goal_variance import Posterior
 from recombine.theory.salience import Salience
-from tests.planning.test_determined import chosen
+from tests.planning.test_goal_determined import chosen
 from tests.planning.twins import conditioned
 from tests.twins import digits, every, numbers, support_of, supports
 
@@ -107,19 +107,19 @@ def test_covariances_with_a_free_intercept(support) -> None:
     if not len(codes):
         return
     one = codes[-1]
-    exact = Belief(support, free, 0.0, 0).covariance(codes, one)
-    np.testing.assert_allclose(exact, Belief(support, near, 0.0, 0).covariance(codes, one), atol=1e-3)
+    exact = Posterior(support, free, 0.0, 0).covariance(codes, one)
+    np.testing.assert_allclose(exact, Posterior(support, near, 0.0, 0).covariance(codes, one), atol=1e-3)
 
 
 def test_many_seen_combinations_are_solved_alike() -> None:
     rng = np.random.default_rng(0)
     support = support_of(rng.integers(0, 60, size=(2500, 2)), sizes=(60, 60))
-    belief = Belief(support, salience(2, 0.3), 0.0, 0)
+    posterior = Posterior(support, salience(2, 0.3), 0.0, 0)
     assert len(support) > 1_500
     asked = unseen_of(support)[:50]
     codes = np.concatenate([support.codes, asked])
     dense = conditioned(codes, list(range(len(support))), WEIGHTS[2], 0.3 / support.counts)[len(support) :, -1]
-    found = belief.covariance(asked, asked[-1])
+    found = posterior.covariance(asked, asked[-1])
     np.testing.assert_allclose(found[:-1], dense[:-1], atol=1e-8)
 
 

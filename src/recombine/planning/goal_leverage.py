@@ -1,8 +1,8 @@
 """The goal "leverage": make the unseen combinations that hang on least evidence hang on more.
 
 What is not determined at all comes first. After that, each line is the combination after which the worst leverage,
-then the mean, is lowest for its price. One matrix over all values, inverted once, tells every leverage; a new row
-changes it by a rank-one update (Sherman–Morrison), and the leverage of x becomes h(x) - c(x, z)² / (1 + h(z)).
+then the mean, is lowest for its price. Leverages are kept up to date by `algebra.additive.LeverageUpdates`: one matrix
+over all values, inverted once, and a rank-one update for each line.
 """
 
 from dataclasses import dataclass
@@ -15,21 +15,20 @@ from recombine.auditing.determinacy import Determinacy, determinacy
 from recombine.auditing.leverage import WEAK
 from recombine.errors import TableError
 from recombine.planning.choice import NOTHING_LEFT, Choice, Measure, Needed, first_best
-from recombine.planning.collectable import Collectable, merged
-from recombine.planning.coverage import Flags
-from recombine.planning.determined import determined
-from recombine.planning.unseen import unseen
+from recombine.planning.collectable import Collectable, merged, unseen
+from recombine.planning.goal_covering import Flags
+from recombine.planning.goal_determined import plan_determined
 from recombine.tables.engine import Steps
 from recombine.tables.support import Support
 from recombine.words import measure
 
 LISTED = 3 * 10**5
 DEFAULT_BUDGET = 50.0
-_DRAWN = 20_000
-_LARGEST_INVERSE = 3_000
+_DRAWN = 20_000  # combinations that stand for a space too large to list
+_LARGEST_INVERSE = 3_000  # values of all factors: the matrix takes 72 MB, and each line touches all of it
 _WORST_CONDITION = 1e11  # of 16 digits five are left, and a rank-one update loses a little more each time
-_TRIED = 12
-_NOISE = 1e-9  # what lies below is the arithmetic's
+_TRIED = 12  # candidates whose effect on every leverage is worked out, of the most promising of each kind
+_NOISE = 1e-9  # a worst leverage is known to so many digits; what lies below is the arithmetic's
 
 
 def leverage_updates(support: Support, found: Determinacy, codes: Codes) -> LeverageUpdates:
@@ -49,11 +48,11 @@ def leverage_updates(support: Support, found: Determinacy, codes: Codes) -> Leve
     shifts[0, 0] = factors - 1
     inverse = inverse_on_range(seen.gram(), islands, factor, shifts, rank=found.rank if found.deficit else None)
     if not inverse.condition <= _WORST_CONDITION:
-        raise _uneven()
+        raise _ill_conditioned()
     return LeverageUpdates.of(seen, codes, inverse.matrix)
 
 
-def _uneven() -> TableError:
+def _ill_conditioned() -> TableError:
     return TableError(
         "the leverages of this table cannot be computed to their last digits",
         why="some differences between values are fixed by the seen combinations only through very long detours",
@@ -61,11 +60,11 @@ def _uneven() -> TableError:
     )
 
 
-def firmness(
+def plan_leverage(
     collectable: Collectable, *, budget: float | None, seed: int, tell: Steps, pool: Codes | None = None
 ) -> Choice:
     """Choose what lowers the worst leverage most."""
-    first = determined(collectable, budget=budget, seed=seed, tell=tell, pool=pool)
+    first = plan_determined(collectable, budget=budget, seed=seed, tell=tell, pool=pool)
     support = merged(collectable.support, first.codes)
     whole = Collectable(support, collectable.costs)
     found = determinacy(support, seed=seed)
@@ -73,12 +72,12 @@ def firmness(
     asked = asked[found.determined(asked)]
     spent = float(first.prices.sum())
     left = max((DEFAULT_BUDGET if budget is None else budget) - spent, 0.0)
-    firm = leverage_updates(support, found, asked) if len(asked) else None
-    start = float(firm.leverage.max()) if firm else None
+    leverages = leverage_updates(support, found, asked) if len(asked) else None
+    start = float(leverages.leverage.max()) if leverages else None
     lines = _Lines()
-    if firm and (first.reached or first.blocked is not None or pool is not None):
+    if leverages and (first.reached or first.blocked is not None or pool is not None):
         prices = whole.price(asked) if pool is None else _in_pool(whole, asked, pool)
-        lines = _greedy(firm, prices, left, stop=budget is None, tell=tell)
+        lines = _greedy(leverages, prices, left, stop=budget is None, tell=tell)
     today = None if len(first.codes) or first.blocked is not None else start
     return _choice(first, lines, asked, today=today, start=start, sampled=sampled)
 
@@ -98,46 +97,46 @@ def _in_pool(collectable: Collectable, asked: Codes, pool: Codes) -> Numbers:
     return np.where(there >= 0, collectable.price(asked), np.inf)
 
 
-def _greedy(firm: LeverageUpdates, prices: Numbers, left: float, *, stop: bool, tell: Steps) -> _Lines:
+def _greedy(leverages: LeverageUpdates, prices: Numbers, left: float, *, stop: bool, tell: Steps) -> _Lines:
     open_ = np.ones(len(prices), dtype=bool)
     rows: list[tuple[int, float, float, float]] = []
     budget = max(left, 1e-9)
     while open_.any():
-        if stop and firm.leverage[open_].max() <= WEAK:
+        if stop and leverages.leverage[open_].max() <= WEAK:
             break
         usable = open_ & (prices <= left * (1 + 1e-12))
-        best = _best(firm, prices, open_, usable)
+        best = _best(leverages, prices, open_, usable)
         if best is None:
             break
-        firm.add(best)
+        leverages.add(best)
         open_[best] = False
         left -= float(prices[best])
-        rest = firm.leverage[open_]
+        rest = leverages.leverage[open_]
         worst, mean = (float(rest.max()), float(rest.mean())) if len(rest) else (np.nan, np.nan)
         rows.append((best, float(prices[best]), worst, mean))
         tell("lowering the worst leverage", 1 - left / budget)
-    share = float((firm.leverage[open_] <= WEAK).mean()) if open_.any() else 1.0
+    share = float((leverages.leverage[open_] <= WEAK).mean()) if open_.any() else 1.0
     if not rows:
         return _Lines(firm=share)
     chosen, paid, worsts, means = zip(*rows, strict=True)
     return _Lines(chosen, paid, worsts, means, share)
 
 
-def _best(firm: LeverageUpdates, prices: Numbers, open_: Flags, usable: Flags) -> int | None:
+def _best(leverages: LeverageUpdates, prices: Numbers, open_: Flags, usable: Flags) -> int | None:
     """Of the worst ones, and of those that help the very worst, the one that lowers the worst most for its price."""
     if not usable.any():
         return None
-    level = np.where(open_, firm.leverage, -np.inf)
+    level = np.where(open_, leverages.leverage, -np.inf)
     worst = first_best(level)
     cost = np.maximum(prices, 1e-9)
-    helps = np.where(usable, firm.between(worst) ** 2 / (1 + firm.leverage) / cost, -np.inf)
-    weak = np.where(usable, firm.leverage / cost, -np.inf)
+    helps = np.where(usable, leverages.between(worst) ** 2 / (1 + leverages.leverage) / cost, -np.inf)
+    weak = np.where(usable, leverages.leverage / cost, -np.inf)
     tried = np.unique(np.concatenate([_top(helps), _top(weak)]))
     tried = tried[usable[tried]]
-    now, mean = float(level[worst]), float(firm.leverage[open_].mean())
+    now, mean = float(level[worst]), float(leverages.leverage[open_].mean())
     scores = []
     for line in tried:
-        after = firm.after(int(line))
+        after = leverages.after(int(line))
         rest = open_.copy()
         rest[line] = False
         left = after[rest] if rest.any() else np.zeros(1)

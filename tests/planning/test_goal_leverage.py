@@ -8,8 +8,8 @@ import recombine
 from recombine.auditing.determinacy import determinacy
 from recombine.errors import TableError
 from recombine.planning.collectable import merged
-from recombine.planning.firmness import leverage_updates
-from tests.planning.test_determined import chosen
+from recombine.planning.goal_leverage import leverage_updates
+from tests.planning.test_goal_determined import chosen
 from tests.planning.twins import possible, tables
 from tests.twins import brute_leverage, digits, doubling, every, support_of
 

@@ -12,9 +12,8 @@ import recombine
 from recombine.errors import SettingError
 from recombine.planning.collectable import Collectable
 from recombine.planning.costs import Costs
-from recombine.planning.coverage import Conjunctions
-from recombine.planning.rows import Builder, needed_rows
-from tests.planning.test_determined import chosen
+from recombine.planning.goal_covering import Conjunctions, RowBuilder, without_redundant
+from tests.planning.test_goal_determined import chosen
 from tests.planning.twins import brute_price, conjunctions, possible, priced, tables
 from tests.twins import every, support_of
 
@@ -122,9 +121,9 @@ def test_a_row_that_covers_nothing_new_is_dropped() -> None:
     support = support_of([[0, 0, 0]], sizes=(2, 2, 2))
     pairs = Conjunctions.of(support.space, 2)
     open_ = ~pairs.covered(support.codes)
-    rows = list(Builder(Collectable(support, Costs.of(None, support.space)), pairs, open_, 0).rows(lambda *_: None))
+    rows = list(RowBuilder(Collectable(support, Costs.of(None, support.space)), pairs, open_, 0).rows(lambda *_: None))
     twice = np.stack([*rows, rows[0]])
-    assert len(needed_rows(twice, np.ones(len(twice)), pairs, open_)) <= len(rows)
+    assert len(without_redundant(twice, np.ones(len(twice)), pairs, open_)) <= len(rows)
 
 
 @given(tables(most_factors=4))

@@ -12,7 +12,7 @@ from recombine.algebra.modular import PRIMES, Echelon
 from recombine.algebra.nullspace import null_space
 from recombine.auditing.determinacy import determinacy
 from recombine.planning.collectable import merged
-from recombine.planning.loose import Loose
+from recombine.planning.open_directions import OpenDirections
 from recombine.report import draw
 from recombine.tables.space import Factor, Space
 from recombine.tables.support import Support
@@ -110,10 +110,10 @@ def test_an_echelon_names_the_rows_that_were_new() -> None:
 
 
 @given(supports())
-def test_star_rows_close_one_coordinate_each(support) -> None:
-    loose = Loose.of(support, seed=0)
-    every_one = np.arange(len(loose.nodes))
-    images = loose.images(loose.star, loose.forms(every_one))
+def test_a_changed_value_closes_itself_alone(support) -> None:
+    directions = OpenDirections.of(support, seed=0)
+    every_one = np.arange(len(directions.open_values))
+    images = directions.images(directions.one_change, directions.forms(every_one))
     np.testing.assert_array_equal(images, np.eye(len(every_one)))
 
 
@@ -200,7 +200,7 @@ def test_forty_binary_factors() -> None:
 def test_many_factors_with_obstacles() -> None:
     codes = np.random.default_rng(0).integers(0, 2, size=(12, 26))
     support = support_of(codes, sizes=(2,) * 26)
-    base = Loose.of(support, seed=0).base
+    base = OpenDirections.of(support, seed=0).base
     barred = [{f"f{k}": int(base[k]), f"f{k + 1}": int(base[k + 1]), "cost": ""} for k in range(3)]
     plan = recombine.plan(support, costs=[{f"f{k}": line.get(f"f{k}") for k in range(26)} | line for line in barred])
     assert plan.reached

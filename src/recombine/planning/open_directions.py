@@ -1,8 +1,8 @@
 """What the seen combinations leave open under an additive rule, and how rows that are added close it again.
 
-The open directions are written in *loose* coordinates: a value v of factor k, against the value that one seen
-combination, the base, has there. Collecting the base with v in place of its own value closes that coordinate and no
-other, so without obstacles the plan can be read off. Any other row closes a mixture of them, which is solved for
+The open directions are written in coordinates that are *open values*: a value v of factor k, against the value that one
+seen combination, the base, has there. Collecting the base with v in place of its own value closes that coordinate and
+no other, so without obstacles the plan can be read off. Any other row closes a mixture of them, which is solved for
 exactly, modulo a prime. Our own: a matroid basis over rows of a space that cannot be listed is in no library.
 """
 
@@ -11,11 +11,12 @@ from functools import cached_property
 
 import numpy as np
 
+from recombine.algebra.additive import AdditiveDesign, offsets
 from recombine.algebra.graphs import components
 from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.algebra.modular import PRIMES, Echelon, product
 from recombine.algebra.nullspace import NullSpace, TooSparse, null_space
-from recombine.auditing.determinacy import NOWHERE, Determinacy, determinacy
+from recombine.auditing.determinacy import NO_ISLAND, Determinacy, determinacy
 from recombine.errors import TableError
 from recombine.tables.support import Support
 
@@ -25,8 +26,8 @@ _MOST_FORM_ENTRIES = 3 * 10**8
 
 
 @dataclass(frozen=True, eq=False)
-class Loose:
-    """The open directions of a support. Legend: d loose coordinates, v values of all factors together."""
+class OpenDirections:
+    """The open directions of a support. Legend: d open values, v values of all factors together."""
 
     support: Support
     today: Determinacy
@@ -35,13 +36,12 @@ class Loose:
     seed: int
 
     @classmethod
-    def of(cls, support: Support, *, seed: int) -> "Loose":
+    def of(cls, support: Support, *, seed: int) -> "OpenDirections":
         """Find the open directions, from the best connected combination of the largest island."""
         today = determinacy(support, seed=seed)
         anchor = _best_connected(support, today)
-        offsets = _offsets(support)
-        rows = support.codes.astype(np.int64) + offsets[:-1]
-        nodes = int(offsets[-1])
+        design = AdditiveDesign(support.codes, support.space.sizes)
+        rows, nodes = design.columns, design.width
         for prime in PRIMES:
             try:
                 null = null_space(rows, nodes, anchor=anchor, prime=prime, seed=seed)
@@ -58,36 +58,39 @@ class Loose:
     @cached_property
     def offsets(self) -> Ints:
         """Where each factor's values start among all."""
-        return _offsets(self.support)
+        return offsets(self.support.space.sizes)
 
     @property
-    def nodes(self) -> Ints:
-        """The values that are loose, a coordinate each: (d,)."""
+    def open_values(self) -> Ints:
+        """The values that are open, a coordinate each: (d,)."""
         return self.null.coordinates[len(self.base) - 1 :]
 
     @cached_property
     def factor(self) -> Ints:
-        """The factor of each loose value."""
-        return np.asarray(np.searchsorted(self.offsets, self.nodes, side="right") - 1)
+        """The factor of each open value."""
+        return np.asarray(np.searchsorted(self.offsets, self.open_values, side="right") - 1)
 
     @cached_property
-    def star(self) -> Codes:
-        """For each loose value the base with that value in it: collecting it closes that coordinate alone."""
-        rows = np.repeat(self.base[None], len(self.nodes), axis=0).astype(np.int32)
-        rows[np.arange(len(rows)), self.factor] = self.nodes - self.offsets[self.factor]
+    def one_change(self) -> Codes:
+        """For each open value the base with that value in it: collecting it closes that coordinate alone."""
+        rows = np.repeat(self.base[None], len(self.open_values), axis=0).astype(np.int32)
+        rows[np.arange(len(rows)), self.factor] = self.open_values - self.offsets[self.factor]
         return rows
 
-    def at(self, loose: Ints) -> Ints:
-        """Null vectors with the given values at the loose coordinates, against the base: (v, vectors)."""
+    def null_vectors(self, given: Ints) -> Ints:
+        """Null vectors with the given numbers at the open values, against the base: (v, vectors).
+
+        A shift of whole factors that adds up to zero changes no combination, so each vector gets a random one.
+        """
         rng = np.random.default_rng(self.seed)
-        width, vectors = len(self.base), loose.shape[1]
+        width, vectors = len(self.base), given.shape[1]
         shift = rng.integers(0, self.null.prime, size=(width, vectors))
         shift[-1] = -shift[:-1].sum(axis=0)
-        given = np.concatenate([shift[:-1], loose + shift[self.factor]])
-        return self.null.at(np.mod(given, self.null.prime))
+        everywhere = np.concatenate([shift[:-1], given + shift[self.factor]])
+        return self.null.at(np.mod(everywhere, self.null.prime))
 
     def forms(self, chosen: Ints) -> Numbers:
-        """Every value in some of the loose coordinates, all others being closed: (v, chosen)."""
+        """Every value as a linear form in some of the open ones, all others being closed: (v, chosen)."""
         if int(self.offsets[-1]) * len(chosen) > _MOST_FORM_ENTRIES:
             raise TooSparse
         given = np.zeros((len(self.null.coordinates), len(chosen)), dtype=np.int64)
@@ -119,13 +122,15 @@ class Loose:
             taken += batch[echelon.take(self.images(codes[batch], forms))].tolist()
         return np.array(taken, dtype=np.int64), echelon
 
-    def determinacy(self, lines: Codes, loose: Ints) -> Determinacy:
-        """What is determined with some lines added, given random null vectors that they leave open."""
+    def determinacy(self, lines: Codes, given: Ints) -> Determinacy:
+        """What is determined with some lines added; `given` are random null vectors that they leave open, at the open
+        values.
+        """
         flat = len(self.base) == 2  # islands are all there is: every signature would be the same
-        values = np.zeros((int(self.offsets[-1]), VECTORS), dtype=np.int64) if flat else self.at(loose)
+        values = np.zeros((int(self.offsets[-1]), VECTORS), dtype=np.int64) if flat else self.null_vectors(given)
         prime = self.null.prime
         labels = self._labels(lines)
-        seen = labels != NOWHERE
+        seen = labels != NO_ISLAND
         rank = self.today.rank + len(lines)
         floor = (len(self.base) - 1) * (int(labels.max()) + 1)
         cuts = self.offsets[1:-1]
@@ -140,7 +145,7 @@ class Loose:
     def _labels(self, lines: Codes) -> Ints:
         """The island of each value once the lines are added: they link islands, and values never seen."""
         before = np.concatenate(self.today.islands)
-        never = before == NOWHERE
+        never = before == NO_ISLAND
         start = before.copy()
         start[never] = self.today.island_count + np.arange(int(never.sum()))
         links = start[lines.astype(np.int64) + self.offsets[:-1]]
@@ -148,7 +153,7 @@ class Loose:
         touched = np.zeros(len(before), dtype=bool)
         touched[(lines.astype(np.int64) + self.offsets[:-1]).ravel()] = True
         alone = never & ~touched
-        return np.where(alone, NOWHERE, _numbered(joined, ~alone))
+        return np.where(alone, NO_ISLAND, _numbered(joined, ~alone))
 
 
 def _numbered(labels: Ints, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
@@ -156,10 +161,6 @@ def _numbered(labels: Ints, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) ->
     used = np.zeros(int(labels.max()) + 1, dtype=bool)
     used[labels[kept]] = True
     return (np.cumsum(used) - 1)[labels]
-
-
-def _offsets(support: Support) -> Ints:
-    return np.concatenate([[0], np.cumsum(support.space.sizes)])
 
 
 def _best_connected(support: Support, found: Determinacy) -> int:
