@@ -21,8 +21,7 @@ from torch import Tensor
 from recombine.lab.models.catalogue import MODELS
 from recombine.lab.models.model import Model
 from recombine.lab.models.odd_one_out import OddOneOut
-from recombine.lab.models.recurrent import LSTMSeq2Seq
-from recombine.lab.models.transformer import Transformer, TransformerSeq2Seq
+from recombine.lab.models.sequences import LSTMSeq2Seq, Transformer, TransformerSeq2Seq
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.from_table import FromTable
 from recombine.lab.tasks.task import Shapes
