@@ -4,7 +4,10 @@ Simulated models whose score differs from combination to combination. Truth is t
 have been drawn. Beside the intervals of `recombine.evaluate` (combinations resampled, studentised) stands what one
 would use instead: a bootstrap of the rows, and the quantiles of a bootstrap of combinations.
 
-    python benchmarks/coverage.py
+With `--rooms`, the intervals of the other rooms instead: a back-test, the swap test, theory beside measurement and the
+replay of a plan, each beside the plain quantiles of draws that stood there before.
+
+    python benchmarks/coverage.py [--rooms]
 """
 
 import math
@@ -12,12 +15,23 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import rankdata, spearmanr
 
 from measure import options, table, write
-from recombine.statistics.intervals import difference_interval, gap_interval, interval
-from recombine.statistics.resampling import IntervalSettings, difference, mean
+from recombine.evaluation.causes import swap as swapping
+from recombine.evaluation.causes.swap import swap_test
+from recombine.evaluation.outcomes import Outcomes, Score
+from recombine.planning import replay as replaying
+from recombine.statistics.correlation import spearman
+from recombine.statistics.intervals import difference_interval, gap_interval, interval, prediction_interval
+from recombine.statistics.resampling import IntervalSettings, difference, mean, times_drawn
+from recombine.tables.space import Space
+from recombine.tables.support import LabelTarget, NumberTarget, Support
+from recombine.theory import backtest as record
+from recombine.theory.answers import answers
 
 ROWS = 20
+Ends = tuple[float, float] | None
 SKEW = 1.2  # of the combinations' share of right answers, in logits
 SIZES = 0.6  # of the combinations' squared errors, in logarithms
 
@@ -118,8 +132,23 @@ LEVELS = {"accuracy": (2.5, 0.6), "mse": (0.0, 0.7)}
 
 
 def main() -> None:
-    given = options(__doc__).parse_args()
+    asked = options(__doc__)
+    asked.add_argument("--rooms", action="store_true", help="the intervals of the other rooms")
+    given = asked.parse_args()
     repeats = 100 if given.smoke else 1_000
+    if given.rooms:
+        lines = [line for room in ROOMS for line in room(repeats)]
+        print(f"\n{repeats:,} planted worlds each, nominal 95 %; in brackets the mean width")
+        table(
+            ("", "recombine", "plain quantiles"),
+            [(n, f"{a:.3f} ({b:.2g})", f"{c:.3f} ({d:.2g})") for n, a, b, c, d in lines],
+        )
+        write(
+            "coverage_rooms",
+            given,
+            [dict(zip(("of", "ours", "width", "plain", "plain_width"), line, strict=True)) for line in lines],
+        )
+        return
     lines, figures = [], []
     for name, levels in LEVELS.items():
         truth = truths({"accuracy": accuracy, "mse": squared}[name], levels)
@@ -136,6 +165,192 @@ def main() -> None:
     table(("", "recombine", "combinations, plain quantiles", "rows"), lines)
     write("coverage", given, figures)
 
+
+Line = tuple[str, float, float, float, float]
+"""What, then coverage and mean width of our interval, and of the plain one."""
+
+
+def judged(name: str, ends: list[tuple[Ends, Ends]], truth: np.ndarray | float) -> Line:
+    """Coverage and width over many worlds, where both kinds of interval exist."""
+    truths_ = np.broadcast_to(truth, len(ends))
+    both = [(new, old, t) for (new, old), t in zip(ends, truths_, strict=True) if new is not None and old is not None]
+    sides = [np.array([pair[side] for pair in both], dtype=float) for side in (0, 1)]
+    values = np.array([t for *_, t in both])
+    found = [
+        (float(((one[:, 0] <= values) & (values <= one[:, 1])).mean()), float(np.ptp(one, axis=1).mean()))
+        for one in sides
+    ]
+    return (name, *found[0], *found[1])
+
+
+def back_tests(repeats: int) -> list[Line]:
+    """A 7 x 6 table, 36 cells seen: fixed effects, and in every cell an interaction, drawn anew each time."""
+    effects = np.random.default_rng(9)
+    first, second = effects.normal(size=7), effects.normal(size=6)
+    cells = np.array([(a, b) for a in range(7) for b in range(6)])[effects.permutation(42)[:36]]
+    space = Space.of({"a": range(7), "b": range(6)})
+    found: list[Line] = []
+    for kind in ("number", "label"):
+        losses = [
+            back_tested(kind, space, cells, first, second, np.random.default_rng([repeat, 5]))
+            for repeat in range(repeats)
+        ]
+        kernel, additive = (np.stack([one[name] for one in losses]) for name in ("kernel", "additive"))
+        root = np.sqrt if kind == "number" else np.asarray
+        score = "root mean squared error" if kind == "number" else "accuracy"
+        truth = float(root(kernel.mean())), float(root(kernel.mean()) - root(additive.mean()))
+        own, apart = [], []
+        for repeat, one in enumerate(losses):
+            settings = IntervalSettings(draws=300, seed=repeat)
+            method = record._method("additive", one, settings, number=kind == "number")
+            mine = record._method("kernel", one, settings, number=kind == "number")
+            draws = np.random.default_rng(repeat).integers(0, 36, (300, 36))
+            plain = {name: root(loss[draws].mean(axis=1)) for name, loss in one.items()}
+            own.append(((mine.low, mine.high), quantiles(plain["kernel"])))
+            apart.append((method.difference[::2], quantiles(plain["kernel"] - plain["additive"])))
+        found += [
+            judged(f"back-test, {score}", own, truth[0]),
+            judged(f"back-test, kernel less additive, {score}", apart, truth[1]),
+        ]
+    return found
+
+
+def back_tested(
+    kind: str, space: Space, cells: np.ndarray, first: np.ndarray, second: np.ndarray, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """The loss of each held-out cell, for the kernel and for the additive rule."""
+    values = first[cells[:, 0]] + second[cells[:, 1]] + np.exp(SIZES / 2 * rng.normal(size=36)) * rng.normal(size=36)
+    codes = np.asfortranarray(cells, dtype=np.int32)
+    order = np.lexsort(codes.T[::-1])
+    codes, values, ones = np.asfortranarray(codes[order]), values[order], np.ones(36)
+    target = (
+        NumberTarget("y", ones, values, values**2)
+        if kind == "number"
+        else LabelTarget("y", ("no", "yes"), np.arange(36), (values > 0).astype(np.int64), ones)
+    )
+    support = Support(space, codes, ones, target, rows=36)
+    own = answers(support)
+    tried = record._joined(
+        [
+            record._fold(support, own, train, test, "relu:1", "squared", 0.0, 0)
+            for train, test in record._splits(36, 0.2, 5, 0)
+        ]
+    )
+    return {name: record._losses(own, tried, tried.said[name]) for name in ("kernel", "additive")}
+
+
+def swaps(repeats: int) -> list[Line]:
+    """A 5 x 8 grid, three rows a cell; how surely a cell is answered as the second factor says is its own luck."""
+    lines = []
+    for often, level in (("often", -1.5), ("seldom", -4.0)):
+        found: dict[str, list[tuple[Ends, Ends]]] = {"changed": [], "excess": []}
+        values: dict[str, list[float]] = {"changed": [], "excess": []}
+        for repeat in range(repeats):
+            outcomes = followed(level, np.random.default_rng([repeat, 6]))
+            one, old = swap_test(outcomes, draws=200, seed=repeat).factors[1], plain_swap(outcomes, repeat)
+            for place, name in ((0, "changed"), (2, "excess")):
+                rate = getattr(one, name)
+                found[name].append((None if rate.low is None else (rate.low, rate.high), quantiles(old[:, place])))
+                values[name].append(rate.share)
+        lines += [judged(f"swap test, {often} {name}", found[name], float(np.mean(values[name]))) for name in found]
+    return lines
+
+
+def followed(level: float, rng: np.random.Generator) -> Outcomes:
+    """Answers that say what the second factor says, more or less often, and otherwise the truth."""
+    cells = np.array([(a, b) for a in range(5) for b in range(8)], dtype=np.int32)
+    combination = np.repeat(np.arange(40), 3)
+    follows = 1 / (1 + np.exp(-(level + 2 * rng.normal(size=40))))
+    truth, other = (cells[combination, k].astype(np.int64) % 2 for k in (0, 1))
+    said = np.where(rng.random(120) < follows[combination], other, truth)
+    right = np.bincount(combination, weights=said == truth)
+    return Outcomes(
+        tested=Support(Space.of({"a": range(5), "b": range(8)}), np.asfortranarray(cells), np.full(40, 3.0)),
+        training=None,
+        kind="label",
+        classes=("x", "y"),
+        combination=combination,
+        truth=truth,
+        said=said,
+        count=np.ones(120),
+        total=right,
+        squares=right,
+        prediction_total=None,
+        score=Score("accuracy", "higher"),
+    )
+
+
+def plain_swap(outcomes: Outcomes, seed: int) -> np.ndarray:
+    """The rates of resampled combinations."""
+    swap = swapping._swaps(outcomes)[1]
+    return np.array(
+        [swap.rates(times)[0] for times in times_drawn(np.random.default_rng([seed, 2]), 200, len(outcomes))]
+    )
+
+
+def ranks(repeats: int) -> list[Line]:
+    """What a theory expects, and a share of right answers that goes with it; or a number whose spread grows."""
+    found: list[Line] = []
+    for world, size in (
+        ("share of five answers", 12),
+        ("share of five answers", 40),
+        ("uneven spread", 12),
+        ("uneven spread", 40),
+    ):
+
+        def drawn(rng: np.random.Generator, size: int, world: str = world) -> tuple[np.ndarray, np.ndarray]:
+            x, noise = rng.normal(size=(2, size))
+            if world == "uneven spread":
+                return x, 0.5 * x + np.abs(x) * noise
+            return x, rng.binomial(5, 1 / (1 + np.exp(-2 * (0.5 * x + noise)))) / 5
+
+        truth = spearmanr(*drawn(np.random.default_rng(1), 10**6)).statistic
+        ends = []
+        for repeat in range(repeats):
+            rng = np.random.default_rng([repeat, 7])
+            x, y = drawn(rng, size)
+            one = spearman(x, y)
+            places = rng.integers(0, size, (300, size))
+            a, b = (
+                ranked - ranked.mean(axis=1, keepdims=True) for ranked in (rankdata(v[places], axis=1) for v in (x, y))
+            )
+            with np.errstate(invalid="ignore"):
+                plain = (a * b).sum(axis=1) / np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1))
+            ends.append((None if one.low is None else (one.low, one.high), quantiles(plain)))
+        found.append(judged(f"rank correlation with the theory, {world}, {size} combinations", ends, truth))
+    return found
+
+
+def replays(repeats: int) -> list[Line]:
+    """One past of each goal; random orders are drawn by twenties, and the twenty-first is the next one."""
+    grid = np.array([(a, b, c) for a in range(4) for b in range(4) for c in range(4)], dtype=np.int32)
+    space = Space.of({"a": range(4), "b": range(4), "c": range(4)})
+    support = Support(space, np.asfortranarray(grid), np.ones(64))
+    found: list[Line] = []
+    for goal in ("pairs", "determined"):
+        rng = np.random.default_rng(8)
+        past = replaying._past(support, goal, rng)
+        replayer = replaying._Replayer(goal, replaying.Learning("relu:3", 0.0), 0)
+        steps = replaying._grid(len(past.pool), 8)
+        curves = np.stack([replayer.along(past, rng.permutation(len(past.pool)), steps) for _ in range(2_000)])
+        means = curves.mean(axis=1)
+        for name, figures in (("along the curve", means), ("half way", curves[:, len(steps) // 2])):
+            ends, following = [], []
+            for repeat in range(repeats):
+                drawn = np.random.default_rng([repeat, 8]).choice(figures, 21, replace=False)
+                low, high = prediction_interval(drawn[:20], IntervalSettings(), least=0.0, most=1.0)
+                ends.append(((float(low), float(high)), quantiles(drawn[:20])))
+                following.append(drawn[20])
+            found.append(judged(f"replay, share {goal}, {name}", ends, np.array(following)))
+    return found
+
+
+def quantiles(drawn: np.ndarray) -> Ends:
+    low, high = np.nanquantile(drawn, [0.025, 0.975])
+    return float(low), float(high)
+
+
+ROOMS = (back_tests, swaps, ranks, replays)
 
 if __name__ == "__main__":
     main()

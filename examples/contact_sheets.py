@@ -17,20 +17,23 @@ import torch
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 
-from recombine.lab.tasks.bumps.stripes import Stripes
-from recombine.lab.tasks.bumps.task import Bumps
-from recombine.lab.tasks.conjunctions.addition import Addition
-from recombine.lab.tasks.conjunctions.context import ContextDependence
-from recombine.lab.tasks.conjunctions.corners import Invariance, PartialExposure
-from recombine.lab.tasks.conjunctions.task import ConjunctionTask
-from recombine.lab.tasks.conjunctions.transitive import TransitiveEquivalence, TransitiveOrdering
-from recombine.lab.tasks.digits.pairs import DigitPairs
+from recombine.lab.tasks.bumps import Bumps, Stripes
+from recombine.lab.tasks.compositions import COMPOSITIONS
+from recombine.lab.tasks.conjunctions import (
+    Addition,
+    ConjunctionTask,
+    ContextDependence,
+    Invariance,
+    PartialExposure,
+    TransitiveEquivalence,
+    TransitiveOrdering,
+)
+from recombine.lab.tasks.digit_pairs import DigitPairs
 from recombine.lab.tasks.exposure import Exposure, Source, as_exposure
 from recombine.lab.tasks.odd_one_out import BROKEN, ProblemSet
-from recombine.lab.tasks.relations.task import Relations, Rule
-from recombine.lab.tasks.sprites.compositions import COMPOSITIONS
-from recombine.lab.tasks.sprites.supports import DiagonalBand, Orthogonal, Random
-from recombine.lab.tasks.sprites.task import Sprites
+from recombine.lab.tasks.relations import Relations, Rule
+from recombine.lab.tasks.sprites import Sprites
+from recombine.lab.tasks.supports import DiagonalBand, Orthogonal, Random
 from recombine.lab.tasks.toy import Toy
 from recombine.splits.geometric import Corner, Donut
 

@@ -13,7 +13,7 @@ PIL = pytest.importorskip("PIL.Image")
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 import contact_sheets  # noqa: E402
-from recombine.lab.tasks.bumps.task import Bumps  # noqa: E402
+from recombine.lab.tasks.bumps import Bumps  # noqa: E402
 from recombine.lab.tasks.exposure import Cells  # noqa: E402
 from recombine.lab.tasks.odd_one_out import ProblemSet  # noqa: E402
 

@@ -32,11 +32,13 @@ if TYPE_CHECKING:
     from recombine.splits.geometric import Diagonal as Diagonal
     from recombine.splits.geometric import Donut as Donut
     from recombine.splits.geometric import OrthogonalPlanes as OrthogonalPlanes
+    from recombine.splits.linting.claims import Expectation as Expectation
     from recombine.splits.linting.lint import lint as lint
     from recombine.splits.linting.linted import Lint as Lint
     from recombine.splits.writing.split import Split as Split
     from recombine.splits.writing.write import write_split as write_split
     from recombine.tables.read import read as read
+    from recombine.tables.sides import SplitColumn as SplitColumn
     from recombine.tables.space import Factor as Factor
     from recombine.tables.space import Space as Space
     from recombine.tables.support import Support as Support
@@ -59,7 +61,9 @@ _HOME = {
     "Factor": "recombine.tables.space",
     "HoldOutCombinations": "recombine.splits.combinations",
     "HoldOutConjunctions": "recombine.splits.conjunctions",
+    "Expectation": "recombine.splits.linting.claims",
     "Lint": "recombine.splits.linting.linted",
+    "SplitColumn": "recombine.tables.sides",
     "OrthogonalPlanes": "recombine.splits.geometric",
     "Plan": "recombine.planning.plan",
     "Prediction": "recombine.theory.prediction",
@@ -93,6 +97,7 @@ __all__ = [
     "Diagonal",
     "Donut",
     "Evaluation",
+    "Expectation",
     "Factor",
     "HoldOutCombinations",
     "HoldOutConjunctions",
@@ -105,6 +110,7 @@ __all__ = [
     "Salience",
     "Space",
     "Split",
+    "SplitColumn",
     "Support",
     "__version__",
     "audit",

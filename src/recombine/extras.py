@@ -7,6 +7,7 @@ from typing import Any
 _PACKAGES = {
     "PIL": "Pillow",
     "fsspec": "fsspec",
+    "pooch": "pooch",
     "pydantic": "pydantic",
     "ray": "Ray",
     "safetensors": "safetensors",

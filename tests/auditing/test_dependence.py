@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recombine
-from recombine.auditing.dependence import dependence
-from recombine.auditing.redundancy import redundancy
+from recombine.auditing.dependence import dependence, redundancy
 from tests.auditing.test_determinacy import DIGIT_PAIRS
 from tests.twins import support_of
 

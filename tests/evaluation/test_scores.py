@@ -234,7 +234,8 @@ def test_two_models_are_compared_on_the_same_rows(score):
 def test_a_model_against_itself_differs_by_nothing():
     twice = found(FRAME.assign(again=FRAME.said), against="again")
     unseen = twice.against.sides[2]
-    assert (unseen.difference, unseen.low, unseen.better) == (0.0, None, "cannot tell")
+    assert (unseen.difference, unseen.low, unseen.better) == (0.0, -unseen.high, "cannot tell")
+    assert 0 < unseen.high < 0.5
 
 
 def test_grades():

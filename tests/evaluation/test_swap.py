@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recombine.decoding import revive
+from recombine.evaluation.causes import swap as module
 from recombine.evaluation.causes.swap import SwapTest, swap_test
+from recombine.statistics.resampling import times_drawn
 from tests.evaluation.test_additivity import number_outcomes
 from tests.evaluation.test_anatomy import label_outcomes
 from tests.twins import every, support_of
@@ -173,3 +175,39 @@ def test_noise_seldom_passes_for_reliance(knows):
         found = swap_test(label_outcomes(support_of(CELLS), codes, truth, said, classes=3), draws=60, seed=draw)
         alarms += of(found, "f1").excess.low > 0
     assert alarms <= 4
+
+
+def test_intervals_keep_their_promise():
+    """Most combinations are right, a few follow the wrong factor. Quantiles of draws cover too little near 0."""
+    cells = every((3, 5))
+    found = []
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        follows = np.repeat(1 / (1 + np.exp(-(2 * rng.normal(size=15) - 4))), 3)
+        codes = np.repeat(cells, 3, axis=0)
+        said = np.where(rng.random(45) < follows, codes[:, 1] % 2, codes[:, 0] % 2)
+        outcomes = label_outcomes(support_of(cells), codes, codes[:, 0] % 2, said)
+        one = of(swap_test(outcomes, draws=100, seed=seed), "f1")
+        swap = module._swaps(outcomes)[1]
+        drawn = [swap.rates(times)[0][0] for times in times_drawn(rng, 100, 15)]
+        found.append((one.changed.share, one.changed.low, one.changed.high, *np.nanquantile(drawn, [0.025, 0.975])))
+    share, low, high, plain_low, plain_high = np.array(found).T
+    truth = share.mean()
+    ours, plain = np.mean((low <= truth) & (truth <= high)), np.mean((plain_low <= truth) & (truth <= plain_high))
+    assert 0.92 <= ours <= 1.0
+    assert plain < 0.92
+
+
+def test_the_slopes_are_derivatives():
+    rng = np.random.default_rng(0)
+    codes = np.repeat(every((3, 4)), 4, axis=0)
+    outcomes = label_outcomes(support_of(every((3, 4))), codes, codes[:, 0] % 2, rng.integers(0, 2, len(codes)))
+    swap, times = module._swaps(outcomes)[1], 1 + rng.random(12)
+    for pairs in (swap.any, swap.truth, swap.both):
+        value, slope = pairs.total(times)
+        step = np.eye(12)[5] * 1e-6
+        assert slope[5] == pytest.approx((pairs.total(times + step)[0] - value) / 1e-6, rel=1e-4)
+    value, slope = swap.repeated_truth.average(times, swap.differ)
+    assert slope[5] == pytest.approx(
+        (swap.repeated_truth.average(times + step, swap.differ)[0] - value) / 1e-6, rel=1e-4
+    )

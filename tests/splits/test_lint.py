@@ -24,8 +24,7 @@ from recombine.cli.app import app
 from recombine.errors import ColumnError, SettingError, TableError
 from recombine.splits.linting import balance
 from recombine.splits.linting.claims import CLAIMS
-from recombine.splits.linting.gathering import gathered, parts_of
-from recombine.splits.linting.sided import Asked, Sided, count_sides
+from recombine.splits.linting.sides import Sided, SplitQuestion, count_sides, gathered, parts_of
 from recombine.tables.support import LabelTarget
 
 CD = ["colour", "shape"]
@@ -131,7 +130,7 @@ def test_only_part_of_each_unseen_cell_held_out() -> None:
         held = (drug, cell) in {("A", "3"), ("B", "1")} and i >= 12
         for name, value in zip(rows, (drug, cell, "ood" if held else "train"), strict=True):
             rows[name].append(value)
-    found = recombine.lint(rows, factors=["drug", "cell"], sides={"train": ["train"], "test": ["ood"]})
+    found = recombine.lint(rows, factors=["drug", "cell"], split=recombine.SplitColumn(train=["train"], test=["ood"]))
     assert found["combinations"].culprits == 2
     assert "12 of 40 rows of (A, 3) are in training" in found["combinations"].sentence
     assert found["combinations"].table.to_pylist()[0] == {
@@ -169,19 +168,22 @@ def test_split_names_that_mean_nothing() -> None:
         recombine.lint(rows, factors=CD)
     assert "'combo_seen2', 'simulation'" in caught.value.what
     assert "--train-side" in caught.value.instead
-    half = recombine.lint(rows, factors=CD, sides={"train": ["simulation"]})
+    half = recombine.lint(rows, factors=CD, split=recombine.SplitColumn(train=["simulation"]))
     assert half.grade == "untested"
     assert half["sides"].sentence == (
         "The test side is empty. Rows of no side: 'combo_seen2' 1. Say which of these is the test side: --test-side."
     )
-    assert recombine.lint(rows, factors=CD, sides={"train": ["simulation"], "test": ["combo_seen2"]}).grade == "sound"
+    whole = recombine.SplitColumn(train=["simulation"], test=["combo_seen2"])
+    assert recombine.lint(rows, factors=CD, split=whole).grade == "sound"
 
 
 def test_a_two_dimensional_split_that_leaks_one_factor() -> None:
     """Drugs are apart, proteins are not: a cold start in one factor is not one in both."""
     rows = table("d1 p1 train\nd1 p2 train\nd2 p1 train\nd3 p1 test\nd3 p3 test", "drug protein split")
     one = recombine.lint(rows, factors=["drug", "protein"], expect="values")
-    both = recombine.lint(rows, factors=["drug", "protein"], expect="values", cold=["drug", "protein"])
+    both = recombine.lint(
+        rows, factors=["drug", "protein"], expect=recombine.Expectation("values", cold=["drug", "protein"])
+    )
     assert one.grade == "sound"
     assert ends(both) == {"values": "fail"}
     assert both["values"].sentence == (
@@ -229,7 +231,7 @@ ROWS = st.lists(
 def test_claims_agree_with_brute_force(rows, claim, order) -> None:
     rows = [*rows, ("a", "a", "a", "train"), ("b", "b", "b", "train"), ("c", "a", "b", "test")]
     columns = dict(zip(["f", "g", "h", "split"], map(list, zip(*rows, strict=True)), strict=True))
-    found = recombine.lint(columns, factors=["f", "g", "h"], expect=claim, order=order)
+    found = recombine.lint(columns, factors=["f", "g", "h"], expect=recombine.Expectation(claim, order=order))
     assert (found.grade == "sound") == twin(rows, claim, order)
 
 
@@ -301,7 +303,7 @@ def classed(rng: np.random.Generator, groups: int, shift: float) -> dict[str, li
 
 
 def sided_of(rows: dict[str, list]) -> Sided:
-    asked = Asked(factors=("a", "b"), target="label", bins={}, named={"train": (), "validation": (), "test": ()})
+    asked = SplitQuestion(factors=("a", "b"), column=recombine.SplitColumn(), target="label", bins={})
     parts = parts_of(rows, {"train": None, "validation": None, "test": None}, ())
     with gathered(parts, split="split", needed=[], identity=None, where=None, table=None) as (lent, side):
         return count_sides(lent, side, asked, None)
@@ -348,7 +350,10 @@ def test_class_shares_with_few_combinations_are_thin_however_many_rows() -> None
     found = recombine.lint(rows, factors=CD, target="label")
     assert ends(found) == {"classes": "not enough evidence"}
     assert "With 1 combination on the smaller side that may be chance" in found["classes"].sentence
-    assert recombine.lint(rows, factors=CD, target="label", class_tolerance=1).grade == "sound"
+    assert (
+        recombine.lint(rows, factors=CD, target="label", expect=recombine.Expectation(class_tolerance=1)).grade
+        == "sound"
+    )
 
 
 # --- other checks
@@ -424,11 +429,13 @@ def test_saved_and_loaded(tmp_path) -> None:
         ({"id": "image"}, ColumnError, "no column 'image' (given as the id)"),
         ({"target": "label"}, ColumnError, "no column 'label' (given as the target)"),
         ({"expect": "everything"}, SettingError, "rows, combinations, conjunctions, values"),
-        ({"expect": "conjunctions", "order": 3}, SettingError, "order=3"),
-        ({"cold": ["colour"]}, SettingError, "expect='values'"),
-        ({"class_tolerance": 3}, SettingError, "between 0 and 1"),
-        ({"sides": {"test": ["tset"]}}, SettingError, "did you mean 'test'?"),
+        ({"expect": recombine.Expectation("conjunctions", order=3)}, SettingError, "order=3"),
+        ({"expect": recombine.Expectation(cold=["colour"])}, SettingError, "expect='values'"),
+        ({"expect": recombine.Expectation(class_tolerance=3)}, SettingError, "between 0 and 1"),
+        ({"split": recombine.SplitColumn(test=["tset"])}, SettingError, "did you mean 'test'?"),
         ({"train": {}}, SettingError, "told twice"),
+        ({"wher": "true"}, SettingError, "did you mean 'where'?"),
+        ({"order": 3}, SettingError, "a lint has no such setting"),
         ({"factors": ["colour"]}, SettingError, "at least two factors"),
     ],
 )
@@ -632,6 +639,8 @@ def test_scan_rows_of_no_side_are_told_where_they_are_left_in(data) -> None:
 
 
 NATURAL = {"train": ["train"], "validation": ["val_unseen"], "test": ["test_unseen"]}
+BY_IMAGE = recombine.SplitColumn("natural_pair_group", **NATURAL)
+BY_PAIR = recombine.SplitColumn("std_pair_group", **NATURAL)
 UNSEEN = "split = 'train' OR NOT seen_in_train"
 
 
@@ -641,8 +650,8 @@ UNSEEN = "split = 'train' OR NOT seen_in_train"
     [
         ("mit_states_images.parquet", {"id": "image"}),
         ("mit_states_images.parquet", {}),
-        ("mit_states_images.parquet", {"id": "image", "split": "natural_pair_group", "sides": NATURAL}),
-        ("cgqa_images.parquet", {"id": "image", "split": "std_pair_group", "sides": NATURAL}),
+        ("mit_states_images.parquet", {"id": "image", "split": BY_IMAGE}),
+        ("cgqa_images.parquet", {"id": "image", "split": BY_PAIR}),
         ("cgqa_pairs.csv", {"where": UNSEEN}),
         ("ut_zappos_pairs.csv", {"where": UNSEEN}),
     ],
@@ -693,7 +702,8 @@ def test_ordinary_splits_raise_no_alarm(data) -> None:
 @pytest.mark.data
 def test_clevr_cogent(data) -> None:
     """Spheres come in every colour under both conditions: seen on purpose. Cubes and cylinders swap their colours."""
-    asked = {"factors": ["shape", "color", "material", "size"], "sides": {"train": ["A"], "test": ["B"]}}
+    sides = recombine.SplitColumn(train=["A"], test=["B"])
+    asked = {"factors": ["shape", "color", "material", "size"], "split": sides}
     file = data / "factors" / "clevr_cogent_conditions.csv"
     found = recombine.lint(file, **asked)
     assert ends(found) == {"combinations": "fail"}

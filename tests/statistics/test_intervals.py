@@ -183,8 +183,24 @@ def test_an_interval_that_rules_nothing_out_is_none():
     assert low < -1
     assert high > 1
     assert gap_interval(one, other, SETTINGS, "x", share=True) is None
+
+
+@pytest.mark.parametrize(("gained", "lost"), [(0.05, 0.0), (0.03, 0.02)])
+def test_two_models_that_hardly_ever_differ(gained, lost):
+    """Where no combination differs, that is not certain; quantiles of draws would be a single point."""
     rows = np.full(6, 9.0)
-    assert difference_interval(difference(rows, rows, rows), SETTINGS, "x", share=True) is None
+    low, high = difference_interval(difference(rows, rows, rows), SETTINGS, "x", share=True)
+    assert -low == high == pytest.approx(float(wilson(np.zeros(1), np.full(1, 6.0), np.full(1, 5.0), SETTINGS)[1][0]))
+    rng, ours, plain = np.random.default_rng(0), [], []
+    for seed in range(150):
+        apart = rng.choice([1.0, -1.0, 0.0], p=[gained, lost, 1 - gained - lost], size=30)
+        few = IntervalSettings(draws=200, seed=seed)
+        low, high = difference_interval(mean(np.ones(30), apart), few, "x", share=True)
+        ours.append(low <= gained - lost <= high)
+        low, high = np.quantile(apart[rng.integers(0, 30, (200, 30))].mean(axis=1), [0.025, 0.975])
+        plain.append(low <= gained - lost <= high)
+    assert np.mean(ours) > 0.92
+    assert np.mean(plain) < 0.85
 
 
 def test_a_difference_of_roots():

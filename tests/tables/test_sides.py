@@ -35,9 +35,10 @@ def test_names_that_mean_nothing_are_asked_about() -> None:
 
 def test_the_likeliest_name_is_offered_as_the_caller_writes_it() -> None:
     with pytest.raises(ColumnError) as caught:
-        sides_of("split", ["Hold-Out!", "Training Set"], option="sides={{'train': [{!r}]}}")
+        sides_of("split", ["Hold-Out!", "Training Set"], option="split=SplitColumn('split', train=[{!r}])")
     assert caught.value.instead == (
-        "say which value it is, such as sides={'train': ['Training Set']} (--train-side 'Training Set')"
+        "say which value it is, such as split=SplitColumn('split', train=['Training Set']) "
+        "(--train-side 'Training Set')"
     )
 
 

@@ -19,6 +19,7 @@ from recombine import Prediction, Salience
 from recombine.cli.app import app
 from recombine.errors import RecombineError, SettingError, TableError
 from recombine.report import draw
+from recombine.statistics.resampling import IntervalSettings
 from recombine.tables.support import NumberTarget, Support
 from recombine.theory import backtest as backtesting
 from recombine.theory import baselines
@@ -593,6 +594,32 @@ def test_intervals_allow_for_the_noise_of_what_is_held_out() -> None:
     reach = NormalDist().inv_cdf(0.975)
     expected = np.sqrt((widths[0] / 2 / reach) ** 2 + within / 2)
     assert widths[1] / 2 / reach == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_track_record_s_intervals_keep_their_promise() -> None:
+    """Planted squared errors, skewed as squared errors are: quantiles of draws hold the truth less often."""
+    rng, ours, plain = np.random.default_rng(0), [], []
+    truth, apart = math.sqrt(2.0), math.sqrt(2.0) - math.sqrt(3.0)
+    for seed in range(200):
+        kernel = np.square(rng.normal(scale=truth, size=15))
+        losses = {"kernel": kernel, "additive": kernel + rng.exponential(size=15)}
+        own, other = (
+            backtesting._method(name, losses, IntervalSettings(draws=200, seed=seed), number=True) for name in losses
+        )
+        assert other.difference[1] == pytest.approx(own.score - other.score)
+        ours.append([own.low <= truth <= own.high, other.difference[0] <= apart <= other.difference[2]])
+        places = rng.integers(0, 15, (200, 15))
+        roots = {name: np.sqrt(loss[places].mean(axis=1)) for name, loss in losses.items()}
+        ends = [np.quantile(one, [0.025, 0.975]) for one in (roots["kernel"], roots["kernel"] - roots["additive"])]
+        plain.append([low <= value <= high for (low, high), value in zip(ends, (truth, apart), strict=True)])
+    assert (np.mean(ours, axis=0) >= 0.9).all()
+    assert (np.mean(plain, axis=0) < 0.9).all()
+
+
+def test_a_track_record_of_few_has_no_intervals() -> None:
+    losses = {"kernel": np.array([1.0, 2.0, 3.0]), "mean": np.ones(3)}
+    found = [backtesting._method(name, losses, IntervalSettings(), number=True) for name in losses]
+    assert [(one.low, one.high, one.difference) for one in found] == [(None, None, None)] * 2
 
 
 def test_a_random_target_is_not_beaten_by_luck() -> None:

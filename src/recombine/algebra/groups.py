@@ -78,7 +78,9 @@ def totals(groups: npt.NDArray[Any], values: npt.NDArray[Any] | None, size: int)
     return np.bincount(groups, weights=values, minlength=size).astype(np.float64, copy=False)
 
 
-def group(codes: Codes, *, sizes: tuple[int, ...], factors: tuple[int, ...], parent: Groups | None = None) -> Groups:
+def group(
+    codes: Codes | Ints, *, sizes: tuple[int, ...], factors: tuple[int, ...], parent: Groups | None = None
+) -> Groups:
     """Number the groups of some factors; `parent` holds the groups of all of them but the last, if known."""
     if len(factors) > 1 and parent is None:
         parent = group(codes, sizes=sizes, factors=factors[:-1])

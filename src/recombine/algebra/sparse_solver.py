@@ -44,7 +44,7 @@ _COPIED = 10  # so many copies of the matrix may be made while eliminating
 _NOTHING = 1e-11  # a pivot below this share of its diagonal is rounding: an open direction
 _SHIFT = 1e-12  # closes the open directions of the core; refining takes its effect out again
 _REFINEMENTS = 8
-_COLUMNS = 8  # solved together: more would not fit into the processor's cache
+_COLUMNS = 8  # combinations that are solved in one go, and share the work that one go may take
 
 
 def solved(gram: "csr_array", right: Numbers) -> tuple[Numbers, Flags]:
@@ -149,8 +149,8 @@ class _Rest:
     def diagonal(self) -> Numbers:
         return np.asarray(self.inner.diagonal() - self.beside.multiply(self.beside) @ self.inverse)
 
-    def __matmul__(self, columns: Numbers) -> Numbers:
-        return np.asarray(self.inner @ columns - self.beside @ (self.inverse[:, None] * (self.above @ columns)))
+    def __matmul__(self, column: Numbers) -> Numbers:
+        return np.asarray(self.inner @ column - self.beside @ (self.inverse * (self.above @ column)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,24 +249,18 @@ def _meeting_few(gram: "csr_array", most: int, rng: np.random.Generator) -> Ints
 
 
 def _descended(gram: "csr_array | _Rest", right: Numbers, goal: Numbers, iterations: int) -> Numbers:
-    """Conjugate gradients, scaled by the diagonal, for many right-hand sides at once."""
-    scale = _reciprocal(np.maximum(gram.diagonal(), 0.0))[:, None]
-    found, residual = np.zeros_like(right), right.copy()
-    direction = scale * residual
-    slope = _inner(residual, direction)
-    for _ in range(iterations):
-        image = gram @ direction
-        step = slope * _reciprocal(_inner(direction, image))
-        found += step * direction
-        image *= step
-        residual -= image
-        if (_inner(residual, residual) <= goal**2).all():
-            break
-        scaled = scale * residual
-        slope, before = _inner(residual, scaled), slope
-        direction *= slope * _reciprocal(before)
-        direction += scaled
-    return found
+    """SciPy's conjugate gradients, scaled by the diagonal, down to a residual of `goal` for each column."""
+    from scipy.sparse.linalg import LinearOperator, cg  # noqa: PLC0415 - SciPy is loaded where it is needed
+
+    scale = _reciprocal(np.maximum(gram.diagonal(), 0.0))
+    shape = (len(scale), len(scale))
+    matrix = LinearOperator(shape, matvec=lambda column: gram @ column, dtype=np.float64)
+    scaling = LinearOperator(shape, matvec=lambda column: scale * column, dtype=np.float64)
+    columns = [
+        cg(matrix, column, rtol=0.0, atol=enough, maxiter=iterations, M=scaling)[0]
+        for column, enough in zip(right.T, goal, strict=True)
+    ]
+    return np.stack(columns, axis=1)
 
 
 def _reciprocal(numbers: Numbers) -> Numbers:

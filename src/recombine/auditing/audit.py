@@ -10,15 +10,12 @@ import pyarrow as pa
 from recombine import records
 from recombine.algebra.groups import Codes
 from recombine.auditing import saved
-from recombine.auditing.counts import Counts, counts
 from recombine.auditing.coverage import FactorCoverage, OrderCoverage, factor_coverage, order_coverage
-from recombine.auditing.dependence import Dependence, dependence
-from recombine.auditing.determinacy import Determinacy, determinacy
-from recombine.auditing.islands import Island, islands
-from recombine.auditing.ladder import ladder
+from recombine.auditing.dependence import Dependence, Redundancy, dependence, redundancy
+from recombine.auditing.determinacy import Determinacy, Island, determinacy, islands
+from recombine.auditing.ladder import Counts, counts, ladder
 from recombine.auditing.leverage import Leverage
 from recombine.auditing.maps import PairMap, pair_maps
-from recombine.auditing.redundancy import Redundancy, redundancy
 from recombine.auditing.unseen import LeverageSummary, Listed, unseen
 from recombine.auditing.verdict import Evidence, grade, reasons, verdict
 from recombine.decoding import revive_all

@@ -6,7 +6,7 @@ from math import comb, exp
 
 import numpy as np
 
-from recombine.auditing.entropy import entropy
+from recombine.auditing.dependence import entropy
 from recombine.tables.support import Support
 
 _MOST_WORK = 5 * 10**8

@@ -10,7 +10,7 @@ it is enough to count, for each island, the sums of signatures that vanish.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,12 +25,14 @@ from recombine.algebra.nullspace import TooSparse, null_vectors
 from recombine.errors import TableError
 from recombine.tables.support import Support
 
-NOWHERE = -1
-_MOST_SUMS = 2 * 10**9
+NO_ISLAND = -1
+_MOST_SUMS = 2 * 10**9  # some minutes of counting
 _MOST_HELD = 3 * 10**7  # of them in memory at once
-_CHUNK = 1 << 21
+_CHUNK = 1 << 21  # sums looked up at a time
 _INT64_MAX = np.iinfo(np.int64).max
 _MOST_PARTED = 12  # lists for which every way to part them in two is tried
+_LISTED = 20  # values of each factor that an island is described by
+_MOST_ISLANDS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +61,12 @@ class Determinacy:
 
     def novel(self, codes: Codes) -> npt.NDArray[np.bool_]:
         """Which of these combinations hold a value that was never seen."""
-        return np.asarray((_island_of(self.islands, codes) == NOWHERE).any(axis=1))
+        return np.asarray((_island_of(self.islands, codes) == NO_ISLAND).any(axis=1))
 
     def one_island(self, codes: Codes) -> npt.NDArray[np.bool_]:
         """Which of these combinations lie wholly within one island."""
         island = _island_of(self.islands, codes)
-        return np.asarray((island[:, 0] != NOWHERE) & (island == island[:, :1]).all(axis=1))
+        return np.asarray((island[:, 0] != NO_ISLAND) & (island == island[:, :1]).all(axis=1))
 
     def determined(self, codes: Codes) -> npt.NDArray[np.bool_]:
         """Which of these combinations, seen ones included, are fixed by the seen ones."""
@@ -103,7 +105,7 @@ class Determinacy:
         rest = [k for k in range(len(self.islands)) if k not in spoken]
         seen_rest = math.prod(int((self.islands[k] >= 0).sum()) for k in rest)
         all_rest = math.prod(len(self.islands[k]) for k in rest)
-        stray = np.stack([self.islands[k][cells[:, c]] == NOWHERE for c, k in enumerate(spoken)]).any(axis=0)
+        stray = np.stack([self.islands[k][cells[:, c]] == NO_ISLAND for c, k in enumerate(spoken)]).any(axis=0)
         novel = int(stray.sum()) * all_rest + int((~stray).sum()) * (all_rest - seen_rest)
         return self._impossible_determined(spoken, cells[~stray], rest), novel
 
@@ -139,7 +141,7 @@ def determinacy(support: Support, *, seed: int = 0) -> Determinacy:
     signatures, dimension = _signatures(rows, len(nodes), floor, seed)
     moduli = np.repeat(np.array(PRIMES[:2]), signatures.shape[1] // 2)
     return Determinacy(
-        islands=_by_factor(labels, nodes, design.offsets, fill=NOWHERE),
+        islands=_by_factor(labels, nodes, design.offsets, fill=NO_ISLAND),
         signatures=_by_factor(signatures, nodes, design.offsets, fill=0),
         moduli=moduli,
         rank=len(nodes) - dimension,
@@ -180,14 +182,14 @@ def _by_factor(values: Ints, nodes: Ints, offsets: Ints, *, fill: int) -> tuple[
 def _island_of(islands: tuple[Ints, ...], codes: Codes) -> Ints:
     """The island of each value of each combination; a code of -1 stands for a value outside the space."""
     return np.stack(
-        [np.where(codes[:, k] >= 0, island[np.maximum(codes[:, k], 0)], NOWHERE) for k, island in enumerate(islands)],
+        [np.where(codes[:, k] >= 0, island[np.maximum(codes[:, k], 0)], NO_ISLAND) for k, island in enumerate(islands)],
         axis=1,
     )
 
 
 def _block_numbers(island: Ints, signature: Ints) -> Ints:
     blocks = np.unique(np.column_stack([island, signature]), axis=0, return_inverse=True)[1].ravel()
-    return np.where(island == NOWHERE, NOWHERE, blocks)
+    return np.where(island == NO_ISLAND, NO_ISLAND, blocks)
 
 
 def _products(sizes: Ints) -> int:
@@ -306,3 +308,39 @@ def _packed(values: Ints, moduli: Ints) -> tuple[Ints, Ints]:
         first = first * int(moduli[0]) + values[:, column]
         second = second * int(moduli[-1]) + values[:, half + column]
     return first, second
+
+
+@dataclass(frozen=True)
+class Island:
+    """Values that chains of seen combinations link, the commonest first.
+
+    `groups` counts, for each factor, the groups of its values that cannot be compared with each other. One each means
+    that everything within the island is determined; more can only happen with three factors and above.
+    """
+
+    sizes: Mapping[str, int]
+    values: Mapping[str, tuple[str, ...]]
+    groups: Mapping[str, int]
+    combinations: int
+    rows: float
+
+
+def islands(support: Support, found: Determinacy) -> tuple[Island, ...]:
+    """The islands, the one with most combinations first; beyond a hundred only the largest are described."""
+    home = found.islands[0][support.codes[:, 0]]
+    count = found.island_count
+    combinations = np.bincount(home, minlength=count)
+    rows = np.bincount(home, weights=support.counts, minlength=count)
+    order = np.argsort(-combinations, kind="stable")[:_MOST_ISLANDS]
+    return tuple(_island(support, found, int(i), int(combinations[i]), float(rows[i])) for i in order)
+
+
+def _island(support: Support, found: Determinacy, label: int, combinations: int, rows: float) -> Island:
+    sizes, values, groups = {}, {}, {}
+    for k, factor in enumerate(support.space.factors):
+        members = np.flatnonzero(found.islands[k] == label)
+        common = members[np.argsort(-support.value_counts[k][members], kind="stable")]
+        sizes[factor.name] = len(members)
+        values[factor.name] = tuple(factor.labels[v] for v in common[:_LISTED])
+        groups[factor.name] = len(np.unique(found.blocks[k][members]))
+    return Island(sizes, values, groups, combinations, rows)

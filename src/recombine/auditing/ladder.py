@@ -1,9 +1,11 @@
-"""The ladder of unseen-ness: for any combinations, how far they are from what was seen.
+"""Where combinations stand: the ladder of unseen-ness for any of them, and the whole space counted by rung.
 
 From the safest rung to the last: *seen*; *determined* (fixed by the seen ones under an additive rule; the leverage
 says how firmly); *undetermined*; *novel* (it holds a value never seen); *impossible* (declared so).
 """
 
+import math
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -68,3 +70,46 @@ def _neighbours(support: Support, codes: Codes, seen: npt.NDArray[np.bool_]) -> 
         place = rest.lookup(codes)
         total += np.where(place >= 0, rest.combinations[np.maximum(place, 0)] - seen, 0)
     return total
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The space divided: seen + determined + undetermined + novel = space. Impossible combinations are outside it.
+
+    >>> Counts(space=4, impossible=0, seen=3, determined=1, undetermined=0, novel=0).determined_share
+    1.0
+    """
+
+    space: int
+    impossible: int
+    seen: int
+    determined: int
+    undetermined: int
+    novel: int
+
+    @property
+    def determined_share(self) -> float:
+        """The share of the space that is seen or determined."""
+        return (self.seen + self.determined) / self.space
+
+    @property
+    def seen_share(self) -> float:
+        """The share of the space that is seen."""
+        return self.seen / self.space
+
+
+def counts(support: Support, determinacy: Determinacy) -> Counts:
+    """Divide the space without listing it."""
+    space = support.space
+    of_seen_values = math.prod(int((island >= 0).sum()) for island in determinacy.islands)
+    determined_impossible, novel_impossible = determinacy.count_impossible(support)
+    novel = space.product - of_seen_values - novel_impossible
+    determined = determinacy.count() - determined_impossible - len(support)
+    return Counts(
+        space=space.size,
+        impossible=space.impossible_count,
+        seen=len(support),
+        determined=determined,
+        undetermined=space.size - novel - determined - len(support),
+        novel=novel,
+    )

@@ -1,12 +1,17 @@
-"""How much the noise in the seen answers is amplified in the answer that is worked out for a combination.
+"""Leverage: how much the noise in the seen answers is amplified in the answer that is worked out for a combination.
 
-With the seen combinations' one-hot design A, the leverage of a combination with row a is a (A'A)+ a': the variance of
-its worked-out answer in units of one seen answer's. At 1 the worked-out answer is as uncertain as one single example.
-For two factors it is the effective resistance between the two values in the graph of seen pairs.
+At 1 the worked-out answer is as uncertain as one single example; without a bound it is undetermined. This file is the
+door for whoever holds a `Support`; the formula, its derivation and the matrices are in `algebra.additive`, and
+`algebra.sparse_solver` for tables that are too large for them.
 
-One factor is eliminated exactly (its block of A'A is diagonal). What is left is inverted once if it is small enough and
-the inverse keeps its digits; otherwise each combination that is asked for is solved sparsely, and its solution tested
-(`sparse_solver`). Where the test fails the leverage is not known: NaN, which is neither firm nor weak.
+Who asks here: the audit's summary and its weakest combinations (`unseen`), the ladder behind `Audit.explain`
+(`ladder`) and the map (`maps`). Plans for the goal "leverage", and their replay, keep leverages up to date while rows
+are added (`planning.goal_leverage`), and evaluations leave one combination out (`evaluation.deviations`): both stand on
+`algebra.additive` itself.
+
+One factor is eliminated exactly. What is left is inverted once if it is small enough and the inverse keeps its digits;
+otherwise each combination that is asked for is solved sparsely, and its solution tested. Where the test fails the
+leverage is not known: NaN, which is neither firm nor weak.
 """
 
 from dataclasses import dataclass
@@ -23,11 +28,11 @@ from recombine.tables.support import Support
 WEAK = 1.0
 """Above this, a worked-out answer is less certain than one single example would be."""
 
-_LARGEST_INVERSE = 1_500
-_LARGEST_EIGENPROBLEM = 1_000
-_MOST_ENTRIES = 5 * 10**7
-_CHUNK = 1 << 18
-_WORST_CONDITION = 1e10  # an inverse loses that factor of its 16 digits; two factors stay below values^3
+_LARGEST_INVERSE = 1_500  # values that are left after elimination: 0.3 s to invert
+_LARGEST_EIGENPROBLEM = 1_000  # the same where eigenvalues are needed, which take longer
+_MOST_ENTRIES = 5 * 10**7  # of the table of left and eliminated values: 400 MB, and as much again on the way
+_CHUNK = 1 << 18  # combinations at a time, so that memory does not grow with what is asked
+_WORST_CONDITION = 1e10  # an inverse loses so many of its 16 digits; two factors stay below values³
 
 
 @dataclass(frozen=True, eq=False)

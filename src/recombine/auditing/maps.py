@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.algebra.groups import Ints, Numbers
-from recombine.auditing.determinacy import NOWHERE, Determinacy, determinacy
+from recombine.auditing.determinacy import NO_ISLAND, Determinacy, determinacy
 from recombine.auditing.ladder import rungs
 from recombine.auditing.leverage import Leverage
 from recombine.tables.support import Support
@@ -81,7 +81,7 @@ def _axes(pair: Support, found: Determinacy, cells: int) -> tuple[Ints, Ints]:
 
 def _axis(pair: Support, found: Determinacy, k: int, rank: Ints, length: int) -> Ints:
     counts = pair.value_counts[k]
-    island = np.where(found.islands[k] == NOWHERE, len(rank), rank[found.islands[k]])
+    island = np.where(found.islands[k] == NO_ISLAND, len(rank), rank[found.islands[k]])
     commonest = np.argsort(-counts, kind="stable")[:length]
     return commonest[np.lexsort((-counts[commonest], island[commonest]))]
 

@@ -10,11 +10,10 @@ table could show the additive rule wrong; or how firmly they are determined is n
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from recombine.auditing.counts import Counts
 from recombine.auditing.coverage import FactorCoverage, OrderCoverage
-from recombine.auditing.dependence import Dependence
-from recombine.auditing.islands import Island
-from recombine.auditing.redundancy import Redundancy
+from recombine.auditing.dependence import Dependence, Redundancy
+from recombine.auditing.determinacy import Island
+from recombine.auditing.ladder import Counts
 from recombine.auditing.unseen import LeverageSummary
 from recombine.grades import Grade
 from recombine.words import listing, measure, percent

@@ -1,7 +1,7 @@
 """`recombine lint`: a split that somebody already has, held to its claim."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -60,18 +60,19 @@ def lint(
         found = recombine.lint(
             source,
             factors=options.names(factors),
-            split=split,
+            split=_split_column(split, train=train_side, validation=validation_side, test=test_side),
             train=train,
             test=test,
             validation=validation,
             against=against,
             id=identity,
             target=target,
-            expect=expect,  # type: ignore[arg-type]
-            order=order,
-            cold=options.names(cold),
-            class_tolerance=class_tolerance,
-            sides=_sides(train=train_side, validation=validation_side, test=test_side),
+            expect=recombine.Expectation(
+                expect,  # type: ignore[arg-type]
+                order=order,
+                cold=options.names(cold),
+                class_tolerance=class_tolerance,
+            ),
             where=where,
             bins=options.bins(bins),
             missing=missing,  # type: ignore[arg-type]
@@ -93,8 +94,8 @@ def lint(
     raise typer.Exit(EXIT_CODES[found.grade])
 
 
-def _sides(**words: list[str]) -> Any:
-    return {side: options.names(given) for side, given in words.items() if given}
+def _split_column(name: str, **words: list[str]) -> recombine.SplitColumn:
+    return recombine.SplitColumn(name, **{side: options.names(given) for side, given in words.items() if given})
 
 
 def _read_again(

@@ -13,14 +13,13 @@ from recombine.decoding import revive_all
 from recombine.errors import SettingError
 from recombine.grades import Grade
 from recombine.planning import wording
-from recombine.planning.choice import Blocked, Choice, Measure, Needed
+from recombine.planning.choice import COLUMNS, Blocked, Choice, Line, Measure, Needed, Point, curve, table
 from recombine.planning.collectable import Collectable
 from recombine.planning.costs import Costs
-from recombine.planning.covering import covering
-from recombine.planning.determined import determined
-from recombine.planning.firmness import firmness
-from recombine.planning.lines import COLUMNS, Line, Point, curve, table
-from recombine.planning.replay import Learning, Replay
+from recombine.planning.goal_covering import plan_covering
+from recombine.planning.goal_determined import plan_determined
+from recombine.planning.goal_leverage import plan_leverage
+from recombine.planning.replay import LearnerSettings, Replay
 from recombine.planning.replay import replay as replayed
 from recombine.planning.settings import Goal, check_settings
 from recombine.records import Provenance, Record
@@ -171,7 +170,7 @@ def plan(
     with random ones on the table's own past.
     """
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge)
-    learning = Learning(_SALIENCE if salience is None else salience, _RIDGE if ridge is None else ridge)
+    learning = LearnerSettings(_SALIENCE if salience is None else salience, _RIDGE if ridge is None else ridge)
     tell: Steps = progress or silent
     support = support_of(source, "plan", progress=lambda share: tell("counting combinations", share), **reading)
     collectable = Collectable(support, Costs.of(costs, support.space))
@@ -184,15 +183,15 @@ def plan(
 
 
 def _choose(
-    collectable: Collectable, goal: str, budget: float | None, learning: Learning, seed: int, tell: Steps
+    collectable: Collectable, goal: str, budget: float | None, learning: LearnerSettings, seed: int, tell: Steps
 ) -> Choice:
     if goal == "determined":
-        return determined(collectable, budget=budget, seed=seed, tell=tell)
+        return plan_determined(collectable, budget=budget, seed=seed, tell=tell)
     if goal == "leverage":
-        return firmness(collectable, budget=budget, seed=seed, tell=tell)
+        return plan_leverage(collectable, budget=budget, seed=seed, tell=tell)
     if goal != "variance":
-        return covering(collectable, goal, budget=budget, seed=seed, tell=tell)
-    from recombine.planning.information import Belief, information  # noqa: PLC0415
+        return plan_covering(collectable, goal, budget=budget, seed=seed, tell=tell)
+    from recombine.planning.goal_variance import Posterior, plan_variance  # noqa: PLC0415
     from recombine.theory.resolve import resolve  # noqa: PLC0415
 
     if learning.salience == "fit" and collectable.support.target is None:
@@ -201,10 +200,10 @@ def _choose(
             why="weights are fitted to the answers of the seen combinations",
             instead="name the column to predict (--target COLUMN), or a network: salience='relu:3'",
         )
-    belief = Belief(
+    posterior = Posterior(
         collectable.support, resolve(learning.salience, collectable.support, seed=seed), learning.ridge, seed
     )
-    return information(collectable, belief, budget=budget, seed=seed, tell=tell)
+    return plan_variance(collectable, posterior, budget=budget, seed=seed, tell=tell)
 
 
 def _assembled(

@@ -12,16 +12,13 @@ import numpy as np
 from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.auditing.determinacy import determinacy
 from recombine.errors import SettingError
-from recombine.planning.collectable import Collectable
+from recombine.planning.collectable import Collectable, unseen
 from recombine.planning.costs import Costs
-from recombine.planning.coverage import Conjunctions
-from recombine.planning.covering import ORDERS
-from recombine.planning.determined import determined
-from recombine.planning.firmness import LISTED, firmness, leverage_updates
-from recombine.planning.information import Belief, information
-from recombine.planning.loose import Loose
-from recombine.planning.rows import most_first
-from recombine.planning.unseen import unseen
+from recombine.planning.goal_covering import ORDERS, Conjunctions, order_by_gain
+from recombine.planning.goal_determined import plan_determined
+from recombine.planning.goal_leverage import LISTED, leverage_updates, plan_leverage
+from recombine.planning.goal_variance import Posterior, plan_variance
+from recombine.planning.open_directions import OpenDirections
 from recombine.statistics.intervals import prediction_interval
 from recombine.statistics.resampling import IntervalSettings
 from recombine.tables.engine import Steps, silent
@@ -84,14 +81,14 @@ Along = Callable[[_Past, Ints, list[int]], Numbers]
 
 
 @dataclass(frozen=True)
-class Learning:
+class LearnerSettings:
     """What the goal "variance" needs to know of the learner."""
 
     salience: Salience | str
     ridge: float
 
 
-def replay(support: Support, goal: str, *, learning: Learning, seed: int, tell: Steps) -> Replay:
+def replay(support: Support, goal: str, *, learning: LearnerSettings, seed: int, tell: Steps) -> Replay:
     """Replay a table's past in the plan's order and in random ones."""
     if len(support) < _LEAST_REPLAYED:
         raise SettingError(
@@ -124,9 +121,9 @@ def _past(support: Support, goal: str, rng: np.random.Generator) -> _Past:
     start = shuffled[: max(1, round(_SHARE[goal] * len(support)))]
     if goal == "leverage":
         one = support.subset(start[:1])
-        loose = Loose.of(one, seed=0)
+        directions = OpenDirections.of(one, seed=0)
         codes = support.codes[shuffled]
-        basis = loose.independent(codes, loose.forms(np.arange(len(loose.nodes))))[0]
+        basis = directions.independent(codes, directions.forms(np.arange(len(directions.open_values))))[0]
         start = np.unique(np.concatenate([start, shuffled[basis]]))
     rest = rng.permutation(np.setdiff1d(np.arange(len(support)), start))
     aside = len(rest) // 3 if goal == "variance" else 0  # judged on what is left over, an order could drop what is hard
@@ -142,7 +139,7 @@ def _grid(pool: int, useful: int) -> list[int]:
 class _Replayer:
     """One goal's order, and its figure along any order."""
 
-    def __init__(self, goal: str, learning: Learning, seed: int) -> None:
+    def __init__(self, goal: str, learning: LearnerSettings, seed: int) -> None:
         self.goal, self.learning, self.seed = goal, learning, seed
         self.higher = goal in ("determined", "pairs", "triples")
 
@@ -168,19 +165,21 @@ class _Replayer:
         if self.goal in ORDERS:
             conjunctions = Conjunctions.of(plain.space, ORDERS[self.goal])
             open_ = ~conjunctions.covered(plain.support.codes)
-            order = most_first(pool, np.ones(len(pool)), conjunctions, open_)
+            order = order_by_gain(pool, np.ones(len(pool)), conjunctions, open_)
             gained = np.asarray(open_[conjunctions.numbers(pool)].any(axis=1))
             return pool[order[gained[order]]]
         if self.goal == "determined":
-            return determined(plain, budget=None, seed=self.seed, tell=silent, pool=pool).codes
+            return plan_determined(plain, budget=None, seed=self.seed, tell=silent, pool=pool).codes
         budget = float(min(len(pool), 50))
         if self.goal == "leverage":
-            return firmness(plain, budget=budget, seed=self.seed, tell=silent, pool=pool).codes
-        belief = self._belief(plain.support)
-        return information(plain, belief, budget=budget, seed=self.seed, tell=silent, pool=pool).codes
+            return plan_leverage(plain, budget=budget, seed=self.seed, tell=silent, pool=pool).codes
+        posterior = self._posterior(plain.support)
+        return plan_variance(plain, posterior, budget=budget, seed=self.seed, tell=silent, pool=pool).codes
 
-    def _belief(self, support: Support) -> Belief:
-        return Belief(support, resolve(self.learning.salience, support, seed=self.seed), self.learning.ridge, self.seed)
+    def _posterior(self, support: Support) -> Posterior:
+        return Posterior(
+            support, resolve(self.learning.salience, support, seed=self.seed), self.learning.ridge, self.seed
+        )
 
     def along(self, past: _Past, order: Ints, grid: list[int]) -> Numbers:
         ways: Mapping[str, Along] = {
@@ -229,8 +228,8 @@ class _Replayer:
             if past.support.target is not None:
                 found.append(self._error(past, known, salience))
                 continue
-            belief = Belief(known, salience, self.learning.ridge, self.seed)
-            found.append(float(belief.uncertainty.of(asked)[0].mean()))
+            posterior = Posterior(known, salience, self.learning.ridge, self.seed)
+            found.append(float(posterior.uncertainty.of(asked)[0].mean()))
         return np.array(found)
 
     def _error(self, past: _Past, known: Support, salience: Salience) -> float:

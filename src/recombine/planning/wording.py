@@ -9,7 +9,7 @@ from recombine.algebra.groups import Codes
 from recombine.auditing.determinacy import Determinacy
 from recombine.planning.choice import NOTHING_LEFT, Blocked, Choice
 from recombine.planning.collectable import Collectable
-from recombine.planning.loose import Loose
+from recombine.planning.open_directions import OpenDirections
 from recombine.tables.space import Space
 from recombine.tables.support import Support
 from recombine.words import count, listing, measure
@@ -20,23 +20,23 @@ _EXAMPLES = 10
 Flags = npt.NDArray[np.bool_]
 
 
-def outside(loose: Loose, found: Determinacy) -> list[Flags]:
+def values_apart(directions: OpenDirections, found: Determinacy) -> list[Flags]:
     """For each factor, the values whose difference to the base's value is not fixed."""
     apart = []
-    for k, code in enumerate(loose.base):
+    for k, code in enumerate(directions.base):
         island, signature = found.islands[k], found.signatures[k]
         apart.append((island != island[code]) | (signature != signature[code]).any(axis=1))
     return apart
 
 
-def joins(loose: Loose, before: Determinacy, found: Determinacy, gain: int, single: bool) -> str:
+def joins(directions: OpenDirections, before: Determinacy, found: Determinacy, gain: int, single: bool) -> str:
     """What a line, or the lines since the last figure, tie to the rest."""
-    then, now = outside(loose, before), outside(loose, found)
+    then, now = values_apart(directions, before), values_apart(directions, found)
     joined = [was & ~is_ for was, is_ in zip(then, now, strict=True)]
     subject = "" if single else "with the lines before it, "
     if not any(part.any() for part in joined):
         return f"{subject}{more_determined(gain)}" if gain else f"{subject}a step that the lines after it complete"
-    return f"{subject}joins {_values(loose.support.space, joined)} to the rest; {more_determined(gain)}"
+    return f"{subject}joins {_values(directions.support.space, joined)} to the rest; {more_determined(gain)}"
 
 
 def more_determined(gain: int) -> str:

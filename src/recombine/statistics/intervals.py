@@ -46,10 +46,7 @@ def interval(
     >>> [round(end, 2) for end in interval(mean(rows, right), IntervalSettings(), "unseen", share=True)]
     [0.78, 0.87]
     """
-    if drawn is None:
-        varies = statistic.combinations >= FEWEST and statistic.error > _NO_SPREAD * abs(statistic.of_all)
-        drawn = resampled([statistic], settings, name)[0] if varies else Resampled.undrawn(statistic)
-    return resampled_interval(drawn, settings, share=share, least=least)
+    return resampled_interval(drawn or _drawn(statistic, settings, name), settings, share=share, least=least)
 
 
 def resampled_interval(
@@ -110,18 +107,26 @@ def difference_interval(
 ) -> Interval | None:
     """An interval for the mean difference of two scores of the same rows.
 
-    Of two shares it is a share itself, stretched from 0 to 1 over -1 to 1.
+    Of two shares it is a share itself, stretched from 0 to 1 over -1 to 1; where the two hardly ever differ, what is
+    gained and what is lost each get an interval, and these are put together.
 
     >>> from recombine.statistics.resampling import difference
     >>> apart = difference(np.full(5, 10.0), np.array([0.0, 0, 10, 10, 10]), np.full(5, 10.0))
     >>> [round(end, 2) for end in difference_interval(apart, IntervalSettings(), "x", share=True)]
-    [-0.31, 0.82]
+    [-0.29, 0.87]
     """
-    if not share or statistic.combinations < FEWEST or statistic.error <= _NO_SPREAD:
+    if not share:
         return interval(statistic, settings, name)
+    if statistic.combinations < FEWEST or not math.isfinite(statistic.of_all):
+        return None
     rows, apart = statistic.parts.T
-    halved = interval(mean(rows, (rows + apart) / 2), settings, name, share=True)
-    return None if halved is None else _stretched(halved)
+    if statistic.error > _NO_SPREAD:
+        halved = resampled([mean(rows, (rows + apart) / 2)], settings, name)[0]
+        if not _degenerate(halved):
+            found = resampled_interval(halved, settings, share=True)
+            return None if found is None else _stretched(found)
+    gained, lost = (mean(rows, np.maximum(sign * apart, 0.0)) for sign in (1, -1))
+    return _square_and_add(_drawn(gained, settings, f"{name} +"), _drawn(lost, settings, f"{name} -"), settings)
 
 
 def resampled_difference_interval(drawn: Resampled, settings: IntervalSettings) -> Interval | None:
@@ -210,6 +215,12 @@ def _wilson_of(value: float, combinations: int, error: float | None, settings: I
     worth = float(combinations) if error is None else value * (1 - value) / error**2
     low, high = wilson(np.array(value), np.array(worth), np.array(combinations - 1), settings)
     return float(low), float(high)
+
+
+def _drawn(statistic: Statistic, settings: IntervalSettings, name: str) -> Resampled:
+    """Draws of a statistic, where there is anything to draw."""
+    varies = statistic.combinations >= FEWEST and statistic.error > _NO_SPREAD * abs(statistic.of_all)
+    return resampled([statistic], settings, name)[0] if varies else Resampled.undrawn(statistic)
 
 
 def _degenerate(drawn: Resampled) -> bool:

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from recombine.errors import ColumnError, SettingError, nearest
@@ -28,6 +29,25 @@ _WORDS: dict[str, Side] = {
     "held-out": "test",
     "holdout": "test",
 }
+
+
+@dataclass(frozen=True)
+class SplitColumn:
+    """The column that tells the side of each row, and its own words for the sides where these are not the usual ones.
+
+    >>> SplitColumn("fold", train=["0", "1"], test=["2"]).words
+    {'train': ('0', '1'), 'validation': (), 'test': ('2',)}
+    """
+
+    name: str = "split"
+    train: Sequence[str] = ()
+    validation: Sequence[str] = ()
+    test: Sequence[str] = ()
+
+    @property
+    def words(self) -> dict[Side, tuple[str, ...]]:
+        """What each side is called."""
+        return {side: tuple(getattr(self, side)) for side in SIDES}
 
 
 def sides_of(

@@ -6,7 +6,7 @@ import torch
 from recombine.errors import SettingError
 from recombine.lab.models.compositional import Compositional, Monolithic, parameters
 from recombine.lab.models.model import count_parameters
-from recombine.lab.tasks.sprites.compositions import COMPOSITIONS, compose
+from recombine.lab.tasks.compositions import COMPOSITIONS, compose
 from recombine.lab.tasks.task import Shapes
 from tests.lab.models.cases import SPRITES, SUMS, inputs
 

@@ -10,8 +10,8 @@ from torch.nn.functional import cross_entropy
 from recombine.errors import SettingError
 from recombine.lab.models.catalogue import MODELS
 from recombine.lab.models.odd_one_out import OddOneOut
-from recombine.lab.tasks.agreement.task import Agreement
-from recombine.lab.tasks.relations.task import Relations
+from recombine.lab.tasks.agreement import Agreement
+from recombine.lab.tasks.relations import Relations
 from recombine.lab.tasks.task import Shapes
 
 POINTS = Shapes(inputs=(4, 5), outputs=(4,), kind="classes")
@@ -42,8 +42,8 @@ def test_scores_are_those_of_the_formula() -> None:
 
 @pytest.mark.parametrize("odd", range(4))
 def test_three_the_same_and_one_other(odd: int) -> None:
-    chance = torch.Generator().manual_seed(odd)
-    same, other = torch.randn(2, 20, 1, 5, generator=chance)
+    rng = torch.Generator().manual_seed(odd)
+    same, other = torch.randn(2, 20, 1, 5, generator=rng)
     items = same.repeat(1, 4, 1)
     items[:, odd] = other[:, 0]
     scores = module()(items)

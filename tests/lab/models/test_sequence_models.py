@@ -12,7 +12,7 @@ from recombine.lab.models.model import Model, count_parameters
 from recombine.lab.models.recurrent import LSTMSeq2Seq, _Reader
 from recombine.lab.models.sequences import greedy, in_pieces
 from recombine.lab.models.transformer import Transformer, TransformerSeq2Seq
-from recombine.lab.tasks.scan.task import Scan
+from recombine.lab.tasks.scan import Scan
 from recombine.lab.tasks.task import Batch, Shapes
 from recombine.lab.tasks.tokens import END, PADDING
 
@@ -129,8 +129,8 @@ def test_the_recurrent_network_has_the_sizes_of_document_4() -> None:
 
 
 def test_the_reader_is_a_bidirectional_lstm_over_packed_rows() -> None:
-    chance = torch.Generator().manual_seed(0)
-    words, sizes = torch.randn(5, 6, 4, generator=chance), torch.tensor([6, 1, 3, 5, 2])
+    rng = torch.Generator().manual_seed(0)
+    words, sizes = torch.randn(5, 6, 4, generator=rng), torch.tensor([6, 1, 3, 5, 2])
     reader, twin = _Reader(4, 3), torch.nn.LSTM(4, 3, batch_first=True, bidirectional=True)
     for name, weight in (*reader.onwards.named_parameters(), *reader.backwards.named_parameters("x", recurse=False)):
         backwards = name.startswith("x.")
@@ -142,8 +142,8 @@ def test_the_reader_is_a_bidirectional_lstm_over_packed_rows() -> None:
 
 
 def test_pieces_come_back_in_order() -> None:
-    chance = torch.Generator().manual_seed(0)
-    sizes = torch.randint(0, 7, (70, 1), generator=chance)
+    rng = torch.Generator().manual_seed(0)
+    sizes = torch.randint(0, 7, (70, 1), generator=rng)
     targets = torch.where(torch.arange(6) < sizes, 5, PADDING)
     called = []
 
@@ -182,8 +182,8 @@ def test_rows_without_a_word_give_numbers() -> None:
 
 
 def test_the_encoder_serves_tokens_vectors_and_slots() -> None:
-    chance = torch.Generator().manual_seed(0)
-    tokens = torch.randint(1, 30, (5, 7), generator=chance)
+    rng = torch.Generator().manual_seed(0)
+    tokens = torch.randint(1, 30, (5, 7), generator=rng)
     module = _ENCODER.start(_CLASSES, seed=0).eval()
     assert module(tokens).shape == (5, 4)
     for shapes, answer in (
@@ -191,7 +191,7 @@ def test_the_encoder_serves_tokens_vectors_and_slots() -> None:
         (Shapes(inputs=(8,), outputs=(10,), kind="classes", slots=2), (10,)),
         (replace(_CLASSES, kind="values", outputs=(3, 2)), (3, 2)),
     ):
-        inputs = tokens if shapes.vocabularies else torch.randn(5, *shapes.inputs, generator=chance)
+        inputs = tokens if shapes.vocabularies else torch.randn(5, *shapes.inputs, generator=rng)
         built = _ENCODER.start(shapes, seed=0)
         given = built(inputs)
         assert given.shape == (5, *answer)

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recombine.errors import SettingError
-from recombine.lab.tasks.agreement.task import Agreement
-from recombine.lab.tasks.agreement.templates import FORMS, TEMPLATES, Pair, frames, longest, sentences, vocabulary
+from recombine.lab.tasks.agreement import FORMS, TEMPLATES, Agreement, Pair, frames, longest, sentences, vocabulary
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.exposure import HeldOut
 from recombine.splits.combinations import HoldOutCombinations

@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 import recombine
 from recombine import Corner, Donut, HoldOutCombinations
 from recombine.errors import SettingError, TableError
-from recombine.lab.tasks.bumps.codes import CODES
-from recombine.lab.tasks.bumps.coverage import output_coverage
-from recombine.lab.tasks.bumps.stripes import Stripes, stripes
-from recombine.lab.tasks.bumps.task import Bumps
+from recombine.lab.tasks.bumps import CODES, Bumps, Stripes, output_coverage, stripes
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.exposure import Everything, HeldOut, Parts
 from recombine.lab.tasks.toy import Toy
@@ -209,8 +206,8 @@ def test_output_coverage(case: str, unlit: float, dark: float, spanned: float, w
 
 
 def test_output_coverage_is_measured_from_blank() -> None:
-    chance = torch.Generator().manual_seed(0)
-    seen, unseen = (torch.rand(4, 12, generator=chance) * (torch.arange(12) < lit) for lit in (6, 9))
+    rng = torch.Generator().manual_seed(0)
+    seen, unseen = (torch.rand(4, 12, generator=rng) * (torch.arange(12) < lit) for lit in (6, 9))
     found = output_coverage(seen, unseen)
     dark = output_coverage(1 - seen, 1 - unseen, blank=1.0)
     assert (dark.unlit, dark.dark, dark.spanned) == pytest.approx((found.unlit, found.dark, found.spanned), abs=1e-6)
@@ -222,8 +219,8 @@ def test_output_coverage_is_measured_from_blank() -> None:
 
 
 def test_coverage_of_what_was_seen_and_of_nothing_seen() -> None:
-    chance = torch.Generator().manual_seed(0)
-    some = torch.rand(5, 30, generator=chance)
+    rng = torch.Generator().manual_seed(0)
+    some = torch.rand(5, 30, generator=rng)
     whole = output_coverage(some, some)
     assert (whole.unlit, whole.dark, whole.spanned) == pytest.approx((0, 0, 1))
     blank = output_coverage(torch.zeros(3, 4), torch.ones(1, 4))

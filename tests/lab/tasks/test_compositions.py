@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from recombine.errors import SettingError
-from recombine.lab.tasks.sprites.compositions import COMPOSITIONS, compose, composed_channels, jacobian
+from recombine.lab.tasks.compositions import COMPOSITIONS, compose, composed_channels, jacobian
 
 NAMES = sorted(COMPOSITIONS)
 
 
 def images(*, slots: int = 2, channels: int = 3, n: int = 2, side: int = 2, seed: int = 0) -> Tensor:
-    chance = torch.Generator().manual_seed(seed)
-    return torch.rand(n, slots, channels, side, side, generator=chance, dtype=torch.float64)
+    rng = torch.Generator().manual_seed(seed)
+    return torch.rand(n, slots, channels, side, side, generator=rng, dtype=torch.float64)
 
 
 def channels_of(name: str) -> int:
@@ -131,10 +131,10 @@ def test_empty_front_pixels_by_what_is_behind(back: tuple[float, ...], det: floa
 
 @pytest.mark.parametrize(("alpha", "single", "stacked"), [(0.0, 1, 1), (0.5, 3, 4), (1.0, 3, 4)])
 def test_alpha_has_too_few_ranks_in_a_sum_and_enough_in_a_stack(alpha: float, single: int, stacked: int) -> None:
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     blocks = []
     for _ in range(5):
-        partner = [*chance.random(3), 1.0]
+        partner = [*rng.random(3), 1.0]
         blocks.append(block("alpha", pixel([0.3, 0.6, 0.9, alpha], partner), 0))
     assert {np.linalg.matrix_rank(one) for one in blocks} == {single}
     assert np.linalg.matrix_rank(sum(blocks)) == single

@@ -9,12 +9,16 @@ import torch
 import recombine
 from recombine.errors import RecombineError, SettingError
 from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.tasks.conjunctions.addition import Addition
-from recombine.lab.tasks.conjunctions.context import ContextDependence
-from recombine.lab.tasks.conjunctions.corners import Invariance, PartialExposure
-from recombine.lab.tasks.conjunctions.task import ConjunctionTask
-from recombine.lab.tasks.conjunctions.transitive import TransitiveEquivalence, TransitiveOrdering
-from recombine.lab.tasks.digits.pairs import DigitPairs
+from recombine.lab.tasks.conjunctions import (
+    Addition,
+    ConjunctionTask,
+    ContextDependence,
+    Invariance,
+    PartialExposure,
+    TransitiveEquivalence,
+    TransitiveOrdering,
+)
+from recombine.lab.tasks.digit_pairs import DigitPairs
 from recombine.lab.tasks.exposure import HeldOut, Own
 from recombine.lab.tasks.from_table import FromTable
 from recombine.lab.tasks.task import Task

@@ -12,11 +12,9 @@ import recombine
 from recombine import Salience
 from recombine.errors import SettingError
 from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.tasks.digits.images import Pool, pool
-from recombine.lab.tasks.digits.pairs import DigitPairs
-from recombine.lab.tasks.digits.pictures import Pictures, augmented
-from recombine.lab.tasks.digits.synthetic import glyphs
+from recombine.lab.tasks.digit_pairs import DigitPairs
 from recombine.lab.tasks.exposure import Own
+from recombine.lab.tasks.pictures import Pictures, Pool, augmented, glyphs, pool
 
 FACTORS = ["first", "second"]
 
@@ -223,11 +221,11 @@ def test_each_image_is_of_its_class_and_all_of_them_are_drawn() -> None:
     labels = np.array([2, 0, 1, 0, 2, 2, 9])
     images = np.arange(7, dtype=np.uint8).reshape(7, 1, 1, 1)
     made = Pool.of(images, labels)
-    chance = torch.Generator().manual_seed(0)
-    drawn = made.draw(torch.tensor([0, 1, 2] * 200), chance=chance).reshape(-1, 3)
+    rng = torch.Generator().manual_seed(0)
+    drawn = made.draw(torch.tensor([0, 1, 2] * 200), rng=rng).reshape(-1, 3)
     assert [set(column.tolist()) for column in drawn.T] == [{1, 3}, {2}, {0, 4, 5}]
     few = made.first(1)
-    drawn = few.draw(torch.tensor([0, 1, 2] * 50), chance=chance).reshape(-1, 3)
+    drawn = few.draw(torch.tensor([0, 1, 2] * 50), rng=rng).reshape(-1, 3)
     assert [set(column.tolist()) for column in drawn.T] == [{1}, {2}, {0}]
 
 
@@ -253,7 +251,7 @@ def test_the_ten_glyphs_can_be_told_apart() -> None:
 def test_augmented_images_are_shifted_or_mirrored_ones() -> None:
     images = torch.zeros(500, 1, 9, 11)
     images[:, 0, 4, 4] = 1.0
-    moved = augmented(images, chance=torch.Generator().manual_seed(0))
+    moved = augmented(images, rng=torch.Generator().manual_seed(0))
     places = moved.flatten(1).argmax(1)
     assert torch.equal(moved.sum((1, 2, 3)), torch.ones(500))
     assert (places // 11).unique().tolist() == list(range(9))

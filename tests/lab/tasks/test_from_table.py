@@ -21,7 +21,7 @@ from recombine.lab.runs.run import Configuration
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.exposure import HeldOut, Own
 from recombine.lab.tasks.from_table import FromTable
-from recombine.lab.tasks.own.rows import read_table
+from recombine.lab.tasks.table_rows import read_table
 from recombine.splits.combinations import HoldOutCombinations
 
 COLOURS, SHAPES = ["red", "red", "blue", "red", "green"], ["disc", "bar", "disc", "disc", "bar"]

@@ -16,9 +16,8 @@ from recombine.errors import SettingError
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.exposure import HeldOut
 from recombine.lab.tasks.odd_one_out import BROKEN
-from recombine.lab.tasks.relations.drawing import lines
-from recombine.lab.tasks.relations.scenes import MOST, Proportions, Scenes
-from recombine.lab.tasks.relations.task import Relations, Rule
+from recombine.lab.tasks.outlines import lines
+from recombine.lab.tasks.relations import MOST, Proportions, Relations, Rule, Scenes
 from recombine.splits.combinations import HoldOutCombinations
 
 RULES: tuple[Rule, ...] = ("inside_contact", "inside_number", "contact_number")
@@ -145,9 +144,9 @@ def each(scenes: Scenes) -> Iterator[list[Polygon]]:
 
 
 def drawn(task: Relations, n: int, seed: int) -> tuple[torch.Tensor, torch.Tensor, Scenes]:
-    chance = torch.Generator().manual_seed(seed)
-    kept = torch.rand(n, 4, 2, generator=chance) < 0.5
-    number = torch.randint(2, (n, len(task.further)), generator=chance)
+    rng = torch.Generator().manual_seed(seed)
+    kept = torch.rand(n, 4, 2, generator=rng) < 0.5
+    number = torch.randint(2, (n, len(task.further)), generator=rng)
     return kept, number, task.scenes(kept, number, seed=seed)
 
 

@@ -13,12 +13,11 @@ import torch
 
 import recombine
 from recombine.errors import SettingError
+from recombine.lab.tasks import scan as splits
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.exposure import HeldOut, Own
-from recombine.lab.tasks.scan import splits
-from recombine.lab.tasks.scan.encoded import encoded
-from recombine.lab.tasks.scan.grammar import ABSENT, ACTION_WORDS, Command, commands, parse, phrases, space
-from recombine.lab.tasks.scan.task import Scan, replaced_weights
+from recombine.lab.tasks.scan import Scan, replaced_weights
+from recombine.lab.tasks.scan_grammar import ABSENT, ACTION_WORDS, Command, commands, encoded, parse, phrases, space
 from recombine.splits.combinations import HoldOutCombinations
 from recombine.splits.conjunctions import HoldOutConjunctions
 

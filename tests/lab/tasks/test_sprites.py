@@ -12,13 +12,11 @@ from torch import Tensor
 
 from recombine import CombinationKFold, Corner, HoldOutCombinations
 from recombine.errors import SettingError
+from recombine.lab.tasks import sprites as renderer_module
 from recombine.lab.tasks.catalogue import TASKS
+from recombine.lab.tasks.compositions import COMPOSITIONS, compose
 from recombine.lab.tasks.exposure import HeldOut
-from recombine.lab.tasks.sprites import renderer as renderer_module
-from recombine.lab.tasks.sprites.compositions import COMPOSITIONS, compose
-from recombine.lab.tasks.sprites.renderer import Renderer
-from recombine.lab.tasks.sprites.shapes import SHAPES, Outlines, colours
-from recombine.lab.tasks.sprites.task import Sprites
+from recombine.lab.tasks.sprites import SHAPES, Outlines, Renderer, Sprites, colours
 from recombine.lab.tasks.task import Batch
 
 NAMES = sorted(COMPOSITIONS)
@@ -30,8 +28,8 @@ def sprite(shape: int, *, x: float = 0.5, y: float = 0.5, scale: float = 0.22, h
 
 def sprites(n: int, slots: int, *, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tensor:
     task = Sprites(slots=slots)
-    chance = torch.Generator().manual_seed(seed)
-    return task.values(torch.rand(n, 5 * slots, generator=chance)).to(dtype)
+    rng = torch.Generator().manual_seed(seed)
+    return task.values(torch.rand(n, 5 * slots, generator=rng)).to(dtype)
 
 
 def drawn(task: Sprites, points: Tensor) -> Batch:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from recombine.errors import SettingError
-from recombine.lab.tasks.bumps.task import Bumps
+from recombine.lab.tasks.bumps import Bumps
 from recombine.lab.tasks.exposure import Exposure, Parts
-from recombine.lab.tasks.sprites.supports import GAP, Band, DiagonalBand, Orthogonal, Random, Uniform
-from recombine.lab.tasks.sprites.task import Sprites
+from recombine.lab.tasks.sprites import Sprites
+from recombine.lab.tasks.supports import GAP, Band, DiagonalBand, Orthogonal, Random, Uniform
 from recombine.lab.tasks.task import Batch, ContinuousTask, Range, Shapes
 from recombine.lab.tasks.toy import Toy
 from recombine.lab.training.catalogue import SPLITS

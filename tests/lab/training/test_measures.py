@@ -23,9 +23,9 @@ from tests.lab.training.toys import Echo, Sum
 
 @given(st.integers(1, 6), st.integers(2, 5), st.integers(0, 10**6))
 def test_hinge_is_the_best_rivals(n: int, classes: int, seed: int) -> None:
-    chance = torch.Generator().manual_seed(seed)
-    scores = torch.randn(n, classes, generator=chance)
-    targets = torch.randint(classes, (n,), generator=chance)
+    rng = torch.Generator().manual_seed(seed)
+    scores = torch.randn(n, classes, generator=rng)
+    targets = torch.randint(classes, (n,), generator=rng)
     by_hand = [
         max(0.0, 1 - row[own] + max(row[k] for k in range(classes) if k != own))
         for row, own in zip(scores.tolist(), targets.tolist(), strict=True)
@@ -35,9 +35,9 @@ def test_hinge_is_the_best_rivals(n: int, classes: int, seed: int) -> None:
 
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 10**6))
 def test_padding_counts_for_nothing_in_the_loss_of_tokens(n: int, length: int, seed: int) -> None:
-    chance = torch.Generator().manual_seed(seed)
-    scores = torch.randn(n, length, 4, generator=chance)
-    targets = torch.randint(4, (n, length), generator=chance)
+    rng = torch.Generator().manual_seed(seed)
+    scores = torch.randn(n, length, 4, generator=rng)
+    targets = torch.randint(4, (n, length), generator=rng)
     targets[0, 0] = 1
     surprise = [
         -math.log(math.exp(s[y]) / sum(map(math.exp, s)))

@@ -35,9 +35,9 @@ class Sum(DiscreteTask):
         return Shapes(inputs=(2 * self.values,), outputs=(1,), kind="values")
 
     def render(self, latents: Tensor, *, seed: int, part: str) -> Batch:
-        chance = torch.Generator().manual_seed(seed)
+        rng = torch.Generator().manual_seed(seed)
         clean = torch.cat([nn.functional.one_hot(latents[:, k], self.values) for k in range(2)], dim=1).float()
-        inputs = clean + self.noise * torch.randn(clean.shape, generator=chance)
+        inputs = clean + self.noise * torch.randn(clean.shape, generator=rng)
         total = latents.sum(1)
         return Batch(inputs, total if self.classes else total[:, None].float() / self.values)
 

@@ -20,7 +20,7 @@ from recombine.lab.models.mlp import MLP
 from recombine.lab.models.model import Model, count_parameters
 from recombine.lab.models.needs import Shaped, answer_shape, check_positive, refusal
 from recombine.lab.models.slot_decoder import SlotDecoder
-from recombine.lab.tasks.sprites.compositions import compose, composed_channels, composition
+from recombine.lab.tasks.compositions import compose, composed_channels, composition
 from recombine.lab.tasks.task import Shapes
 
 DecoderName = Literal["slot", "broadcast", "cnn", "mlp"]

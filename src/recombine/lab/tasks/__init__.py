@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 from recombine.extras import loaded
 
 if TYPE_CHECKING:
-    from recombine.lab.tasks.agreement.task import Agreement as Agreement
-    from recombine.lab.tasks.bumps.stripes import Stripes as Stripes
-    from recombine.lab.tasks.bumps.task import Bumps as Bumps
+    from recombine.lab.tasks.agreement import Agreement as Agreement
+    from recombine.lab.tasks.bumps import Bumps as Bumps
+    from recombine.lab.tasks.bumps import Stripes as Stripes
     from recombine.lab.tasks.cogs import Cogs as Cogs
-    from recombine.lab.tasks.conjunctions.addition import Addition as Addition
-    from recombine.lab.tasks.conjunctions.context import ContextDependence as ContextDependence
-    from recombine.lab.tasks.conjunctions.corners import Invariance as Invariance
-    from recombine.lab.tasks.conjunctions.corners import PartialExposure as PartialExposure
-    from recombine.lab.tasks.conjunctions.transitive import TransitiveEquivalence as TransitiveEquivalence
-    from recombine.lab.tasks.conjunctions.transitive import TransitiveOrdering as TransitiveOrdering
-    from recombine.lab.tasks.digits.pairs import DigitPairs as DigitPairs
+    from recombine.lab.tasks.conjunctions import Addition as Addition
+    from recombine.lab.tasks.conjunctions import ContextDependence as ContextDependence
+    from recombine.lab.tasks.conjunctions import Invariance as Invariance
+    from recombine.lab.tasks.conjunctions import PartialExposure as PartialExposure
+    from recombine.lab.tasks.conjunctions import TransitiveEquivalence as TransitiveEquivalence
+    from recombine.lab.tasks.conjunctions import TransitiveOrdering as TransitiveOrdering
+    from recombine.lab.tasks.digit_pairs import DigitPairs as DigitPairs
     from recombine.lab.tasks.exposure import Everything as Everything
     from recombine.lab.tasks.exposure import Exposure as Exposure
     from recombine.lab.tasks.exposure import HeldOut as HeldOut
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from recombine.lab.tasks.exposure import Parts as Parts
     from recombine.lab.tasks.exposure import Source as Source
     from recombine.lab.tasks.from_table import FromTable as FromTable
-    from recombine.lab.tasks.relations.task import Relations as Relations
-    from recombine.lab.tasks.scan.task import Scan as Scan
-    from recombine.lab.tasks.sprites.supports import DiagonalBand as DiagonalBand
-    from recombine.lab.tasks.sprites.supports import Orthogonal as Orthogonal
-    from recombine.lab.tasks.sprites.supports import Random as Random
-    from recombine.lab.tasks.sprites.task import Sprites as Sprites
+    from recombine.lab.tasks.relations import Relations as Relations
+    from recombine.lab.tasks.scan import Scan as Scan
+    from recombine.lab.tasks.sprites import Sprites as Sprites
+    from recombine.lab.tasks.supports import DiagonalBand as DiagonalBand
+    from recombine.lab.tasks.supports import Orthogonal as Orthogonal
+    from recombine.lab.tasks.supports import Random as Random
     from recombine.lab.tasks.task import Batch as Batch
     from recombine.lab.tasks.task import ContinuousTask as ContinuousTask
     from recombine.lab.tasks.task import DiscreteTask as DiscreteTask
@@ -41,37 +41,37 @@ if TYPE_CHECKING:
     from recombine.lab.tasks.toy import Toy as Toy
 
 _HOME = {
-    "Addition": "recombine.lab.tasks.conjunctions.addition",
-    "Agreement": "recombine.lab.tasks.agreement.task",
+    "Addition": "recombine.lab.tasks.conjunctions",
+    "Agreement": "recombine.lab.tasks.agreement",
     "Batch": "recombine.lab.tasks.task",
-    "Bumps": "recombine.lab.tasks.bumps.task",
+    "Bumps": "recombine.lab.tasks.bumps",
     "Cogs": "recombine.lab.tasks.cogs",
-    "ContextDependence": "recombine.lab.tasks.conjunctions.context",
+    "ContextDependence": "recombine.lab.tasks.conjunctions",
     "ContinuousTask": "recombine.lab.tasks.task",
-    "DiagonalBand": "recombine.lab.tasks.sprites.supports",
-    "DigitPairs": "recombine.lab.tasks.digits.pairs",
+    "DiagonalBand": "recombine.lab.tasks.supports",
+    "DigitPairs": "recombine.lab.tasks.digit_pairs",
     "DiscreteTask": "recombine.lab.tasks.task",
     "Everything": "recombine.lab.tasks.exposure",
     "Exposure": "recombine.lab.tasks.exposure",
     "FromTable": "recombine.lab.tasks.from_table",
     "HeldOut": "recombine.lab.tasks.exposure",
-    "Invariance": "recombine.lab.tasks.conjunctions.corners",
-    "Orthogonal": "recombine.lab.tasks.sprites.supports",
+    "Invariance": "recombine.lab.tasks.conjunctions",
+    "Orthogonal": "recombine.lab.tasks.supports",
     "Own": "recombine.lab.tasks.exposure",
-    "PartialExposure": "recombine.lab.tasks.conjunctions.corners",
+    "PartialExposure": "recombine.lab.tasks.conjunctions",
     "Parts": "recombine.lab.tasks.exposure",
-    "Random": "recombine.lab.tasks.sprites.supports",
+    "Random": "recombine.lab.tasks.supports",
     "Range": "recombine.lab.tasks.task",
-    "Relations": "recombine.lab.tasks.relations.task",
-    "Scan": "recombine.lab.tasks.scan.task",
+    "Relations": "recombine.lab.tasks.relations",
+    "Scan": "recombine.lab.tasks.scan",
     "Shapes": "recombine.lab.tasks.task",
     "Source": "recombine.lab.tasks.exposure",
-    "Sprites": "recombine.lab.tasks.sprites.task",
-    "Stripes": "recombine.lab.tasks.bumps.stripes",
+    "Sprites": "recombine.lab.tasks.sprites",
+    "Stripes": "recombine.lab.tasks.bumps",
     "Task": "recombine.lab.tasks.task",
     "Toy": "recombine.lab.tasks.toy",
-    "TransitiveEquivalence": "recombine.lab.tasks.conjunctions.transitive",
-    "TransitiveOrdering": "recombine.lab.tasks.conjunctions.transitive",
+    "TransitiveEquivalence": "recombine.lab.tasks.conjunctions",
+    "TransitiveOrdering": "recombine.lab.tasks.conjunctions",
 }
 
 __all__ = [

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from recombine.errors import SettingError
-from recombine.lab.tasks.data.texts import open_text
+from recombine.lab.tasks.data.files import open_text
 from recombine.lab.tasks.exposure import Cells, Parts
 from recombine.lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes
 from recombine.lab.tasks.tokens import Vocabulary
@@ -121,7 +121,7 @@ class _Sentences:
         k = self.space.position(name)
         return np.array(self.space.factors[k].labels)[self.codes[:, k]]
 
-    def drawn(self, combinations: Codes, chance: np.random.Generator) -> npt.NDArray[np.int64]:
+    def drawn(self, combinations: Codes, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """A sentence of each combination."""
         cells, order = self._ordered
         wanted = np.ravel_multi_index(tuple(combinations.T), self.space.sizes)
@@ -132,7 +132,7 @@ class _Sentences:
                 why="no sentence has these values together",
                 instead="take combinations of task.every()",
             )
-        return np.asarray(order[chance.integers(first, beyond)])
+        return np.asarray(order[rng.integers(first, beyond)])
 
     @cached_property
     def _ordered(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

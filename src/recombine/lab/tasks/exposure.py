@@ -49,11 +49,11 @@ class Cells(Source):
     @final
     def draw(self, n: int, *, seed: int) -> Tensor:
         """n of them, with replacement."""
-        chance = torch.Generator().manual_seed(seed)
+        rng = torch.Generator().manual_seed(seed)
         if self.weights is None:
-            rows = torch.randint(len(self.latents), (n,), generator=chance)
+            rows = torch.randint(len(self.latents), (n,), generator=rng)
         else:
-            rows = torch.multinomial(torch.from_numpy(self.weights), n, replacement=True, generator=chance)
+            rows = torch.multinomial(torch.from_numpy(self.weights), n, replacement=True, generator=rng)
         return self.latents[rows]
 
     @final
@@ -72,8 +72,8 @@ class Binned(Source):
     @final
     def draw(self, n: int, *, seed: int) -> Tensor:
         """n points."""
-        chance = torch.Generator().manual_seed(derived(seed, "cells"))
-        rows = torch.randint(len(self.codes), (n,), generator=chance).numpy()
+        rng = torch.Generator().manual_seed(derived(seed, "cells"))
+        rows = torch.randint(len(self.codes), (n,), generator=rng).numpy()
         return self.task.latents(self.codes[rows], seed=derived(seed, "points"))
 
     @final

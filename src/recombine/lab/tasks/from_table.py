@@ -24,13 +24,11 @@ import torch
 from torch import Tensor
 
 from recombine.errors import SettingError, SourceError, TableError
-from recombine.lab.tasks.checks import one_of
+from recombine.lab.tasks import table_inputs as fingerprints
 from recombine.lab.tasks.exposure import Cells, Parts
-from recombine.lab.tasks.own import fingerprints
-from recombine.lab.tasks.own.inputs import ARRAYS, ArrayInputs, ImageFiles, Inputs, checked, column_inputs, read_array
-from recombine.lab.tasks.own.rows import Choice, Ints, Rows, choices, read_table, require_columns
-from recombine.lab.tasks.own.targets import TargetForm, Targets
-from recombine.lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes
+from recombine.lab.tasks.table_inputs import ARRAYS, ArrayInputs, ImageFiles, Inputs, checked, column_inputs, read_array
+from recombine.lab.tasks.table_rows import Choice, Ints, Rows, TargetForm, Targets, choices, read_table, require_columns
+from recombine.lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes, one_of
 from recombine.seeds import derived
 from recombine.tables.sources import as_arrow
 from recombine.tables.space import Space

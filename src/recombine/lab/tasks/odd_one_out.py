@@ -168,8 +168,8 @@ class OddOneOutTask(DiscreteTask):
 
 def _kept(broken: Tensor, odd: Tensor, by_chance: Tensor, *, seed: int) -> Tensor:
     """Which components each item keeps (n, 4, 2)."""
-    chance = torch.Generator().manual_seed(seed)
-    coins = torch.rand(len(broken), ITEMS, generator=chance) < 0.5
+    rng = torch.Generator().manual_seed(seed)
+    coins = torch.rand(len(broken), ITEMS, generator=rng) < 0.5
     free = by_chance[:, None] == torch.arange(2)
     kept = torch.where(free[:, None, :], coins[:, :, None], torch.ones(1, dtype=torch.bool))
     is_odd = odd[:, None] == torch.arange(ITEMS)

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol, final, runtime_checkable
+from typing import Any, Literal, Protocol, final, get_args, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
+from recombine.checks import check_choice, check_number
 from recombine.errors import SettingError
 from recombine.seeds import derived
 from recombine.tables.space import Factor, Space, Value
@@ -201,12 +202,12 @@ class ContinuousTask(Task):
     @final
     def latents(self, combinations: Codes, *, seed: int) -> Tensor:
         """A point drawn evenly within each combination's bins."""
-        chance = torch.Generator().manual_seed(seed)
+        rng = torch.Generator().manual_seed(seed)
         codes = np.asarray(combinations, dtype=np.int64)
         columns = [(latent.limits, codes[:, k]) for k, latent in enumerate(self.ranges)]
         low = torch.from_numpy(np.stack([limits[code] for limits, code in columns], axis=1))
         high = torch.from_numpy(np.stack([limits[code + 1] for limits, code in columns], axis=1))
-        points = low + (high - low) * torch.rand(low.shape, generator=chance)
+        points = low + (high - low) * torch.rand(low.shape, generator=rng)
         return torch.minimum(points, torch.nextafter(high, low))  # rounding must not carry a point into the next bin
 
     @final
@@ -224,3 +225,22 @@ def factor_columns(space: Space, codes: Codes) -> dict[str, pa.Array]:
         factor.name: pa.array(list(factor.values)).take(pa.array(codes[:, k], mask=codes[:, k] < 0))
         for k, factor in enumerate(space.factors)
     }
+
+
+def one_of(setting: str, given: object, kind: object) -> None:
+    """Refuse what is none of the words of a `Literal`.
+
+    >>> from typing import Literal
+    >>> one_of("rule", "summ", Literal["first", "sum"])
+    Traceback (most recent call last):
+    ...
+    recombine.errors.SettingError: rule='summ'
+      why      rule has no such value
+      instead  did you mean 'sum'?
+    """
+    check_choice(setting, given, get_args(kind), why=f"{setting} has no such value")
+
+
+def at_least(setting: str, given: int, least: int) -> None:
+    """Refuse a number that is too small."""
+    check_number(setting, given, least=least, why=f"it is below {least}", instead=f"write {setting}={least} or more")

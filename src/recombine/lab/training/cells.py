@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.groups import group
 from recombine.lab.tasks.task import Codes
 from recombine.tables.space import Space
-
-_LARGEST = 2**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,14 +27,8 @@ class Cells:
     def of(cls, space: Space, codes: Codes) -> "Cells":
         """The combinations among codes (n, K), in order; -1 stands for a factor that is left out."""
         sizes = tuple(size + 1 for size in space.sizes)
-        if space.product < _LARGEST and np.prod([float(size) for size in sizes]) < _LARGEST:
-            # One number a combination sorts much faster than rows do.
-            numbers = np.ravel_multi_index(tuple((codes + 1).T), sizes)
-            distinct, place = np.unique(numbers, return_inverse=True)
-            found = np.stack(np.unravel_index(distinct, sizes), axis=1) - 1
-        else:
-            found, place = np.unique(codes, axis=0, return_inverse=True)
-        return cls(found.astype(np.int64), place.astype(np.int64).reshape(-1))
+        groups = group(codes + 1, sizes=sizes, factors=tuple(range(len(sizes))))
+        return cls(codes[groups.representatives].astype(np.int64), groups.ids)
 
     @property
     def counts(self) -> npt.NDArray[np.int64]:

@@ -14,7 +14,7 @@ import torch
 
 from recombine.errors import OutputError
 from recombine.files import write_text
-from recombine.lab.tasks.data.places import cache_folder
+from recombine.lab.tasks.data.files import cache_folder
 
 _WARM, _MEASURED = 3, 7
 _HOPELESS, _MOST_SECONDS = 2.0, 1.0

@@ -80,8 +80,8 @@ class Fixed(Examples):
     @final
     def order(self, epoch: int) -> Tensor:
         """The order in which the set is gone over for the nth time."""
-        chance = torch.Generator().manual_seed(derived(self.seed, "order", epoch))
-        return torch.randperm(len(self.latents), generator=chance)
+        rng = torch.Generator().manual_seed(derived(self.seed, "order", epoch))
+        return torch.randperm(len(self.latents), generator=rng)
 
 
 @dataclass(eq=False)

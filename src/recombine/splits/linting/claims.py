@@ -11,6 +11,7 @@ From the weakest claim to the strongest:
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
@@ -19,40 +20,61 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from recombine.algebra.groups import Ints
+from recombine.checks import check_choice, check_number, check_whole
 from recombine.errors import SettingError
 from recombine.splits.linting.check import MOST_CULPRITS, Check, culprit_table, few, is_, named, worst_first
-from recombine.splits.linting.sided import TEST, TRAIN, Sided
+from recombine.splits.linting.sides import TEST, TRAIN, Sided
 from recombine.words import amount, count, percent
 
 Claim = Literal["rows", "combinations", "conjunctions", "values"]
 CLAIMS: tuple[Claim, ...] = ("rows", "combinations", "conjunctions", "values")
 
 
-def check_claim(expect: str, order: int, factors: Sequence[str], cold: Sequence[str]) -> None:
-    """Refuse a claim that means nothing."""
-    if expect not in CLAIMS:
-        raise SettingError(
-            f"expect={expect!r}",
-            why="it is not among the claims that a split can be held to",
-            instead=f"write one of {', '.join(CLAIMS)}",
+@dataclass(frozen=True)
+class Expectation:
+    """What a split is held to: its claim, and how strictly.
+
+    `order` says how many values a conjunction holds, with the claim `"conjunctions"`. With `"values"`, `cold` names
+    factors that must each be new. The share of a class in test may be off by `class_tolerance`.
+
+    >>> Expectation("conjunctions", order=3)
+    Expectation(claim='conjunctions', order=3, cold=(), class_tolerance=0.1)
+    """
+
+    claim: Claim = "combinations"
+    order: int = 2
+    cold: Sequence[str] = ()
+    class_tolerance: float = 0.1
+
+    def check(self, factors: Sequence[str]) -> None:
+        """Refuse what means nothing, or nothing for these factors."""
+        why = "it is not among the claims that a split can be held to"
+        check_choice("expect", self.claim, CLAIMS, why=why, instead=f"write one of {', '.join(CLAIMS)}")
+        why = f"a conjunction holds values of 2 to {len(factors)} of the factors here"
+        most = max(len(factors), 2)
+        check_whole("order", self.order, least=2, most=most, why=why, instead="write order=2 (--order 2)")
+        check_number(
+            "class_tolerance",
+            self.class_tolerance,
+            least=0,
+            most=1,
+            why="it is a difference of two shares, which lies between 0 and 1",
+            instead="write for example class_tolerance=0.1 (--class-tolerance 0.1)",
         )
-    if not 2 <= order <= max(len(factors), 2):
-        raise SettingError(
-            f"order={order}",
-            why=f"a conjunction holds values of 2 to {len(factors)} of the factors here",
-            instead="write order=2 (--order 2)",
-        )
-    if cold and expect != "values":
-        raise SettingError(
-            f"cold={list(cold)} with expect={expect!r}",
-            why="only a cold start says which factors must be new",
-            instead="write expect='values' (--expect values), or leave cold out",
-        )
-    for name in cold:
-        if name not in factors:
+        self._check_cold(factors)
+
+    def _check_cold(self, factors: Sequence[str]) -> None:
+        if self.cold and self.claim != "values":
             raise SettingError(
-                f"cold: there is no factor {name!r}", why="it is not among the factors", instead="name one of them"
+                f"cold={list(self.cold)} with expect={self.claim!r}",
+                why="only a cold start says which factors must be new",
+                instead="write expect='values' (--expect values), or leave cold out",
             )
+        for name in self.cold:
+            if name not in factors:
+                raise SettingError(
+                    f"cold: there is no factor {name!r}", why="it is not among the factors", instead="name one of them"
+                )
 
 
 def in_training(sided: Sided, expect: Claim) -> Check:

@@ -17,8 +17,7 @@ import pyarrow as pa
 from recombine.splits.assignment import SEEN
 from recombine.splits.linting.check import MOST_CULPRITS, Check, few, is_
 from recombine.splits.linting.claims import Claim
-from recombine.splits.linting.gathering import compared_columns
-from recombine.splits.linting.sided import EVERY_SIDE, NO_SIDE, TEST, TRAIN, VALIDATION, Sided
+from recombine.splits.linting.sides import EVERY_SIDE, NO_SIDE, TEST, TRAIN, VALIDATION, Sided, compared_columns
 from recombine.tables import columns
 from recombine.tables.engine import Progress, Source, run
 from recombine.words import amount, count, listing, percent

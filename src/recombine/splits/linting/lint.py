@@ -5,57 +5,69 @@ Everything comes from one GROUP BY, in which the side is one more factor; rows o
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import duckdb
 import numpy as np
 
-from recombine.checks import check_number
-from recombine.errors import RecombineError
+from recombine.errors import RecombineError, SettingError, nearest
 from recombine.records import Provenance
 from recombine.splits.assignment import SEEN, digest
 from recombine.splits.linting import balance, claims, identity
 from recombine.splits.linting.check import Check
-from recombine.splits.linting.claims import Claim
-from recombine.splits.linting.gathering import Part, gathered, parts_of
+from recombine.splits.linting.claims import Claim, Expectation
 from recombine.splits.linting.linted import Lint, SideCount
-from recombine.splits.linting.sided import EVERY_SIDE, NO_SIDE, Asked, Sided, count_sides
+from recombine.splits.linting.sides import (
+    EVERY_SIDE,
+    NO_SIDE,
+    Part,
+    Sided,
+    SplitQuestion,
+    count_sides,
+    gathered,
+    parts_of,
+)
 from recombine.splits.linting.wording import grade_of, verdict_of
 from recombine.tables.columns import Bins
 from recombine.tables.engine import Progress, sniffing_again, unreadable
 from recombine.tables.question import Question, Where
-from recombine.tables.sides import SIDES, Side
+from recombine.tables.sides import SIDES, SplitColumn
+
+_SETTINGS = ["factors", "split", "train", "test", "validation", "against", "id", "target", "expect"]
+
+
+class LintReading(TypedDict, total=False):
+    """How the tables of a split are read: these settings of `recombine.read`, by the same names."""
+
+    where: Where | None
+    bins: Mapping[str, Bins] | None
+    missing: Literal["leave out", "value"]
+    table: str | None
 
 
 def lint(  # noqa: PLR0913 - each is one plain question, and all but two have an answer already
     source: Any = None,
     *,
     factors: Sequence[str],
-    split: str = "split",
+    split: str | SplitColumn = "split",
     train: Any = None,
     test: Any = None,
     validation: Any = None,
     against: Sequence[Any] = (),
     id: str | None = None,  # noqa: A002 - what everybody calls it
     target: str | None = None,
-    expect: Claim = "combinations",
-    order: int = 2,
-    cold: Sequence[str] = (),
-    class_tolerance: float = 0.1,
-    sides: Mapping[Side, Sequence[str]] | None = None,
-    where: Where | None = None,
-    bins: Mapping[str, Bins] | None = None,
-    missing: Literal["leave out", "value"] = "leave out",
-    table: str | None = None,
+    expect: Claim | Expectation = "combinations",
     command: str | None = None,
     progress: Progress | None = None,
+    **reading: Unpack[LintReading],
 ) -> Lint:
     """Hold a split to the claim `expect`: what is new in each test row.
 
     The split is a column of `source`, or lies in several tables: `train`, `test` and perhaps `validation`. `against`
-    lists more tables that were trained on. `sides` says what the column's words mean where they are not the usual
-    ones: `{"test": ["unseen"]}`. `id` names what tells rows apart. With `expect="values"`, `cold` names factors that
-    must each be new. `target` adds the shares of the classes, which may differ by `class_tolerance`.
+    lists more tables that were trained on. Where the column's words are not the usual ones, `split` says what they
+    mean: `SplitColumn("split", test=["unseen"])`. `id` names what tells rows apart. `target` adds the shares of the
+    classes. An `Expectation` says more of the claim: of which order, how strictly. `where`, `bins`, `missing` and
+    `table` are those of `recombine.read`.
 
     >>> before = {"drug": ["a", "a", "b"], "cell": ["k", "l", "k"]}
     >>> found = lint(train=before, test={"drug": ["b", "b"], "cell": ["l", "k"]}, factors=["drug", "cell"])
@@ -63,29 +75,48 @@ def lint(  # noqa: PLR0913 - each is one plain question, and all but two have an
     '1 of 2 test combinations is in training too, with 1 of 2 test rows'
     """
     names = (factors,) if isinstance(factors, str) else tuple(factors)
-    asked = Asked(
+    _check_names(reading)
+    held_to = expect if isinstance(expect, Expectation) else Expectation(expect)
+    question = Question(
         factors=names,
-        split=split,
         target=target,
-        bins=dict(bins or {}),
-        missing=missing,
-        named={side: tuple((sides or {}).get(side, ())) for side in SIDES},
+        where=reading.get("where"),
+        bins=dict(reading.get("bins") or {}),
+        missing=reading.get("missing", "leave out"),
+        table=reading.get("table"),
     )
-    question = Question(factors=names, target=target, where=where, bins=asked.bins, missing=missing, table=table)
-    claims.check_claim(expect, order, names, cold)
-    _check_tolerance(class_tolerance)
+    asked = SplitQuestion(
+        factors=names,
+        column=split if isinstance(split, SplitColumn) else SplitColumn(split),
+        target=target,
+        bins=question.bins,
+        missing=question.missing,
+    )
+    held_to.check(names)
     parts = parts_of(source, {"train": train, "validation": validation, "test": test}, against)
     looked = _look(parts, asked, question, id, progress)
+    provenance = Provenance(source=looked.name, settings=_settings(question, asked, held_to, id), command=command)
+    checks = _checks(looked, held_to, id_=id)
+    return _assembled(looked.sided, checks, held_to.claim, held_to.order, provenance)
+
+
+def _check_names(reading: Mapping[str, Any]) -> None:
+    """A setting that a lint does not have is refused, never ignored."""
+    known = list(LintReading.__annotations__)
+    for name in reading:
+        if name not in known:
+            raise SettingError(f"{name}=…", why="a lint has no such setting", instead=nearest(name, _SETTINGS + known))
+
+
+def _settings(question: Question, asked: SplitQuestion, held_to: Expectation, id_: str | None) -> dict[str, Any]:
+    """What was asked, as it is saved with the result."""
     settings = question.settings() | {
-        "split": split,
-        "expect": expect,
-        "order": order,
-        "class_tolerance": class_tolerance,
+        "split": asked.split,
+        "expect": held_to.claim,
+        "order": held_to.order,
+        "class_tolerance": held_to.class_tolerance,
     }
-    settings |= {name: value for name, value in (("id", id), ("cold", list(cold))) if value}
-    provenance = Provenance(source=looked.name, settings=settings, command=command)
-    checks = _checks(looked, expect=expect, order=order, cold=tuple(cold), id_=id, tolerance=class_tolerance)
-    return _assembled(looked.sided, checks, expect, order, provenance)
+    return settings | {name: value for name, value in (("id", id_), ("cold", list(held_to.cold))) if value}
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +129,7 @@ class _Looked:
 
 
 def _look(
-    parts: Sequence[Part], asked: Asked, question: Question, id_: str | None, progress: Progress | None
+    parts: Sequence[Part], asked: SplitQuestion, question: Question, id_: str | None, progress: Progress | None
 ) -> _Looked:
     try:
         return sniffing_again(lambda sniff_all: _look_once(parts, asked, question, id_, progress, sniff_all=sniff_all))
@@ -108,7 +139,7 @@ def _look(
 
 def _look_once(
     parts: Sequence[Part],
-    asked: Asked,
+    asked: SplitQuestion,
     question: Question,
     id_: str | None,
     progress: Progress | None,
@@ -135,18 +166,16 @@ def _look_once(
         return _Looked(sided, rows, lent.name)
 
 
-def _checks(
-    looked: _Looked, *, expect: Claim, order: int, cold: tuple[str, ...], id_: str | None, tolerance: float
-) -> tuple[Check, ...]:
+def _checks(looked: _Looked, held_to: Expectation, *, id_: str | None) -> tuple[Check, ...]:
     sided = looked.sided
     return (
-        claims.in_training(sided, expect),
-        claims.in_conjunctions(sided, expect, order),
-        claims.new_values(sided, expect, cold),
-        identity.on_both_sides(looked.rows, expect),
+        claims.in_training(sided, held_to.claim),
+        claims.in_conjunctions(sided, held_to.claim, held_to.order),
+        claims.new_values(sided, held_to.claim, tuple(held_to.cold)),
+        identity.on_both_sides(looked.rows, held_to.claim),
         identity.repeated_ids(looked.rows, sided, id_),
         identity.validation_is_test(sided, looked.rows),
-        balance.classes(sided, tolerance),
+        balance.classes(sided, held_to.class_tolerance),
         balance.sides(sided),
         balance.seen_side(sided),
         balance.sizes(sided),
@@ -186,14 +215,3 @@ def _digest(sided: Sided) -> str:
     counts[:, [EVERY_SIDE.index(SEEN), EVERY_SIDE.index(NO_SIDE)]] = 0
     places, side = np.nonzero(counts)
     return digest(sided.whole, side, EVERY_SIDE, places)
-
-
-def _check_tolerance(tolerance: float) -> None:
-    check_number(
-        "class_tolerance",
-        tolerance,
-        least=0,
-        most=1,
-        why="it is a difference of two shares, which lies between 0 and 1",
-        instead="write for example class_tolerance=0.1 (--class-tolerance 0.1)",
-    )

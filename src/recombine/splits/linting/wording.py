@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from recombine.grades import Grade
 from recombine.splits.linting.check import Check
 from recombine.splits.linting.claims import Claim
-from recombine.splits.linting.sided import TEST, Sided
+from recombine.splits.linting.sides import TEST, Sided
 from recombine.words import amount, count, listing
 
 _HELD = {

@@ -1,27 +1,46 @@
-"""The rows that will be written: in a DuckDB of our own, wherever they came from."""
+"""The rows that will be written: in a DuckDB of our own, wherever they came from, and as they were written.
+
+What an engine takes for a number must not come out as another text: `007` is a number to it, and would be written as
+`7`. So where a CSV is split into a CSV, its columns are read and written as text, and factors that are numbers are
+understood beside it.
+"""
 
 import errno
-from collections.abc import Iterator
+import glob
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import ibis
 import pyarrow.parquet as pq
 
 from recombine.errors import ColumnError
 from recombine.splits.writing import destination
-from recombine.splits.writing.streaming import stream
-from recombine.splits.writing.verbatim import Rows, verbatim
 from recombine.tables import columns
 from recombine.tables.conditions import filtered
-from recombine.tables.engine import Source, unreadable
+from recombine.tables.engine import Source, stream, unreadable
 from recombine.tables.question import Question
 from recombine.tables.sources import opened
 
 _HASHES = 1_000_000
 _FETCHED = "fetched.parquet"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_ENDINGS = (".csv", ".tsv", ".txt")
+
+
+@dataclass(frozen=True, eq=False)
+class OutgoingRows:
+    """The rows as they will be written, and under which further names some columns are understood as numbers."""
+
+    table: Any
+    understood: Mapping[str, str]
+
+    def understood_as(self, name: str) -> str:
+        """The column that tells a factor's values."""
+        return self.understood.get(name, name)
 
 
 @contextmanager
@@ -58,12 +77,12 @@ def _fetch(lent: Source, rows: Any, path: Path) -> None:
         raise unreadable(lent.name, error, engine=lent.backend.name) from error
 
 
-def rows_to_write(lent: Source, question: Question, staging: Path, column: str) -> Rows:
+def rows_to_write(lent: Source, question: Question, staging: Path, column: str) -> OutgoingRows:
     """The rows as they will be written."""
     fetched = _fetched(staging).exists()
     as_text = destination.ending(staging).startswith((".csv", ".tsv")) and question.where is None and not fetched
     kept = lent.table if fetched else filtered(lent.table, question.where, lent.backend)
-    rows = verbatim(lent, question) if as_text else Rows(kept, {})
+    rows = verbatim(lent, question) if as_text else OutgoingRows(kept, {})
     taken = [name for name in rows.table.columns if name.lower() == column.lower()]
     if taken:
         raise ColumnError(
@@ -74,7 +93,7 @@ def rows_to_write(lent: Source, question: Question, staging: Path, column: str) 
     return rows
 
 
-def rows_drawn(rows: Rows, id_: str | None, *, share: float, seed: int) -> Any:
+def rows_drawn(rows: OutgoingRows, id_: str | None, *, share: float, seed: int) -> Any:
     """Which rows a draw would keep apart: by a hash of the row, or of its id, so that twins stay together."""
     table = rows.table
     if id_ is not None:
@@ -85,3 +104,30 @@ def rows_drawn(rows: Rows, id_: str | None, *, share: float, seed: int) -> Any:
     whole = ibis.struct({"recombine_seed": ibis.literal(seed), **{name: table[name] for name in known}})
     # an engine's hash may be negative, and so may then be its remainder
     return (whole.hash() % _HASHES + _HASHES) % _HASHES < round(share * _HASHES)
+
+
+def verbatim(lent: Source, question: Question) -> OutgoingRows:
+    """The rows of a CSV file with all columns as text; any other table as it is."""
+    path = Path(lent.name).expanduser()
+    schema = lent.table.schema()
+    needed = [name for name in (*question.factors, question.target) if name is not None]
+    if not _is_csv(path) or not all(_plainly_written(schema[name]) for name in needed):
+        return OutgoingRows(lent.table, {})
+    try:
+        text = lent.backend.read_csv(glob.escape(str(path)), all_varchar=True, header=True)
+    except (duckdb.Error, ibis.common.exceptions.IbisError):
+        return OutgoingRows(lent.table, {})
+    if list(text.columns) != list(lent.table.columns):
+        return OutgoingRows(lent.table, {})
+    numbers = {name: f"recombine_typed{k}" for k, name in enumerate(needed) if not schema[name].is_string()}
+    typed = {shadow: text[name].cast(schema[name]) for name, shadow in numbers.items()}
+    return OutgoingRows(text.mutate(**typed) if typed else text, numbers)
+
+
+def _is_csv(path: Path) -> bool:
+    return path.name.lower().removesuffix(".gz").endswith(_ENDINGS) and path.is_file()
+
+
+def _plainly_written(kind: Any) -> bool:
+    """Whether text can be understood as this kind in one way only, as a date cannot."""
+    return bool(kind.is_string() or kind.is_boolean() or kind.is_numeric())

@@ -1,7 +1,7 @@
 """Write a table with a column that tells the side, out of core: any size, any engine.
 
 The combinations are counted with one GROUP BY, a splitter decides over them in memory, and one streaming join in
-DuckDB writes every row with its side. Rows of other engines are fetched once, into a file that goes away.
+DuckDB writes every row with its side. OutgoingRows of other engines are fetched once, into a file that goes away.
 """
 
 import errno
@@ -22,11 +22,9 @@ from recombine.records import Provenance
 from recombine.splits.assignment import SEEN
 from recombine.splits.splitter import Splitter
 from recombine.splits.writing import destination, manifest
-from recombine.splits.writing.making import summed_up
-from recombine.splits.writing.outgoing import local, rows_drawn, rows_to_write
-from recombine.splits.writing.placing import Counted, Decided, count_combinations, decide, join_table
+from recombine.splits.writing.outgoing import OutgoingRows, local, rows_drawn, rows_to_write
+from recombine.splits.writing.placing import Counted, Decided, count_combinations, decide, join_table, summed_up
 from recombine.splits.writing.split import Split
-from recombine.splits.writing.verbatim import Rows
 from recombine.tables.engine import Progress, Source, run, sniffing_again, unreadable
 from recombine.tables.question import Question, Where
 
@@ -210,7 +208,7 @@ def _question(splitter: Splitter, where: Where | None) -> Question:
 
 def _copy(
     lent: Source,
-    rows: Rows,
+    rows: OutgoingRows,
     drawn: Any,
     counted: Counted,
     decided: Decided,

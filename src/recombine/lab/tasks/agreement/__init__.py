@@ -1,1 +1,0 @@
-"""Sentences in which two words agree in number, or do not."""

@@ -1,1 +1,0 @@
-"""Bumps: a blob at a place in an image, and stripes that show one coordinate alone."""

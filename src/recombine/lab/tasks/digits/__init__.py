@@ -1,1 +1,0 @@
-"""Pairs of digits, and images as a code for any values."""

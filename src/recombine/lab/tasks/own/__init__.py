@@ -1,1 +1,0 @@
-"""The parts of the task that is made of a user's own table."""

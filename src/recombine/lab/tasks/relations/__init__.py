@@ -1,1 +1,0 @@
-"""Scenes of random outlines: what lies inside what, what touches what, and how many there are."""

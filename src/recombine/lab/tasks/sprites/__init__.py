@@ -1,1 +1,0 @@
-"""Sprites: images of a few shapes, put together by a known function."""

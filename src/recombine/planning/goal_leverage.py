@@ -1,0 +1,201 @@
+"""The goal "leverage": make the unseen combinations that hang on least evidence hang on more.
+
+What is not determined at all comes first. After that, each line is the combination after which the worst leverage,
+then the mean, is lowest for its price. Leverages are kept up to date by `algebra.additive.LeverageUpdates`: one matrix
+over all values, inverted once, and a rank-one update for each line.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from recombine.algebra.additive import AdditiveDesign, LeverageUpdates, inverse_on_range
+from recombine.algebra.groups import Codes, Ints, Numbers
+from recombine.auditing.determinacy import Determinacy, determinacy
+from recombine.auditing.leverage import WEAK
+from recombine.errors import TableError
+from recombine.planning.choice import NOTHING_LEFT, Choice, Measure, Needed, first_best
+from recombine.planning.collectable import Collectable, merged, unseen
+from recombine.planning.goal_covering import Flags
+from recombine.planning.goal_determined import plan_determined
+from recombine.tables.engine import Steps
+from recombine.tables.support import Support
+from recombine.words import measure
+
+LISTED = 3 * 10**5
+DEFAULT_BUDGET = 50.0
+_DRAWN = 20_000  # combinations that stand for a space too large to list
+_LARGEST_INVERSE = 3_000  # values of all factors: the matrix takes 72 MB, and each line touches all of it
+_WORST_CONDITION = 1e11  # of 16 digits five are left, and a rank-one update loses a little more each time
+_TRIED = 12  # candidates whose effect on every leverage is worked out, of the most promising of each kind
+_NOISE = 1e-9  # a worst leverage is known to so many digits; what lies below is the arithmetic's
+
+
+def leverage_updates(support: Support, found: Determinacy, codes: Codes) -> LeverageUpdates:
+    """Leverages of determined combinations that rows can be added to, from one inverse over all values."""
+    seen = AdditiveDesign(support.codes, support.space.sizes)
+    if seen.width > _LARGEST_INVERSE:
+        raise TableError(
+            f"the factors have {seen.width:,} values together",
+            why=f"every leverage is kept up to date in one matrix of all values, {_LARGEST_INVERSE:,} at most",
+            instead="group rare values, plan for fewer factors, or take goal='determined'",
+        )
+    islands, factors = np.concatenate(found.islands), len(found.islands)
+    factor = np.repeat(np.arange(factors), [len(island) for island in found.islands])
+    # a constant may be added to one factor and taken from the first: Σ (e_k - e_0)(e_k - e_0)' over the factors k
+    shifts = np.eye(factors)
+    shifts[0], shifts[:, 0] = -1.0, -1.0
+    shifts[0, 0] = factors - 1
+    inverse = inverse_on_range(seen.gram(), islands, factor, shifts, rank=found.rank if found.deficit else None)
+    if not inverse.condition <= _WORST_CONDITION:
+        raise _ill_conditioned()
+    return LeverageUpdates.of(seen, codes, inverse.matrix)
+
+
+def _ill_conditioned() -> TableError:
+    return TableError(
+        "the leverages of this table cannot be computed to their last digits",
+        why="some differences between values are fixed by the seen combinations only through very long detours",
+        instead="take goal='determined' or 'pairs', plan for fewer factors, or leave out values that hardly occur",
+    )
+
+
+def plan_leverage(
+    collectable: Collectable, *, budget: float | None, seed: int, tell: Steps, pool: Codes | None = None
+) -> Choice:
+    """Choose what lowers the worst leverage most."""
+    first = plan_determined(collectable, budget=budget, seed=seed, tell=tell, pool=pool)
+    support = merged(collectable.support, first.codes)
+    whole = Collectable(support, collectable.costs)
+    found = determinacy(support, seed=seed)
+    asked, sampled = unseen(whole, listed=LISTED, drawn=_DRAWN, seed=seed)
+    asked = asked[found.determined(asked)]
+    spent = float(first.prices.sum())
+    left = max((DEFAULT_BUDGET if budget is None else budget) - spent, 0.0)
+    leverages = leverage_updates(support, found, asked) if len(asked) else None
+    start = float(leverages.leverage.max()) if leverages else None
+    lines = _Lines()
+    if leverages and (first.reached or first.blocked is not None or pool is not None):
+        prices = whole.price(asked) if pool is None else _in_pool(whole, asked, pool)
+        lines = _greedy(leverages, prices, left, stop=budget is None, tell=tell)
+    today = None if len(first.codes) or first.blocked is not None else start
+    return _choice(first, lines, asked, today=today, start=start, sampled=sampled)
+
+
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    chosen: tuple[int, ...] = ()
+    prices: tuple[float, ...] = ()
+    worst: tuple[float, ...] = ()
+    mean: tuple[float, ...] = ()
+    firm: float | None = None  # the share of what is unseen then that is at most WEAK
+
+
+def _in_pool(collectable: Collectable, asked: Codes, pool: Codes) -> Numbers:
+    """Prices of what is in the pool; the rest cannot be had."""
+    there = merged(Support(collectable.space, pool[:0], np.zeros(0)), pool).groups(range(pool.shape[1])).lookup(asked)
+    return np.where(there >= 0, collectable.price(asked), np.inf)
+
+
+def _greedy(leverages: LeverageUpdates, prices: Numbers, left: float, *, stop: bool, tell: Steps) -> _Lines:
+    open_ = np.ones(len(prices), dtype=bool)
+    rows: list[tuple[int, float, float, float]] = []
+    budget = max(left, 1e-9)
+    while open_.any():
+        if stop and leverages.leverage[open_].max() <= WEAK:
+            break
+        usable = open_ & (prices <= left * (1 + 1e-12))
+        best = _best(leverages, prices, open_, usable)
+        if best is None:
+            break
+        leverages.add(best)
+        open_[best] = False
+        left -= float(prices[best])
+        rest = leverages.leverage[open_]
+        worst, mean = (float(rest.max()), float(rest.mean())) if len(rest) else (np.nan, np.nan)
+        rows.append((best, float(prices[best]), worst, mean))
+        tell("lowering the worst leverage", 1 - left / budget)
+    share = float((leverages.leverage[open_] <= WEAK).mean()) if open_.any() else 1.0
+    if not rows:
+        return _Lines(firm=share)
+    chosen, paid, worsts, means = zip(*rows, strict=True)
+    return _Lines(chosen, paid, worsts, means, share)
+
+
+def _best(leverages: LeverageUpdates, prices: Numbers, open_: Flags, usable: Flags) -> int | None:
+    """Of the worst ones, and of those that help the very worst, the one that lowers the worst most for its price."""
+    if not usable.any():
+        return None
+    level = np.where(open_, leverages.leverage, -np.inf)
+    worst = first_best(level)
+    cost = np.maximum(prices, 1e-9)
+    helps = np.where(usable, leverages.between(worst) ** 2 / (1 + leverages.leverage) / cost, -np.inf)
+    weak = np.where(usable, leverages.leverage / cost, -np.inf)
+    tried = np.unique(np.concatenate([_top(helps), _top(weak)]))
+    tried = tried[usable[tried]]
+    now, mean = float(level[worst]), float(leverages.leverage[open_].mean())
+    scores = []
+    for line in tried:
+        after = leverages.after(int(line))
+        rest = open_.copy()
+        rest[line] = False
+        left = after[rest] if rest.any() else np.zeros(1)
+        scores.append(((now - float(left.max())) / cost[line], (mean - float(left.mean())) / cost[line]))
+    best = max(range(len(tried)), key=lambda i: (round(scores[i][0] / _NOISE), scores[i][1]))
+    return int(tried[best])
+
+
+def _top(score: Numbers) -> Ints:
+    return np.argpartition(-score, min(_TRIED, len(score) - 1))[:_TRIED]
+
+
+def _said(worst: float, mean: float) -> str:
+    return f"worst leverage {measure(worst)}, mean {measure(mean)}" if np.isfinite(worst) else NOTHING_LEFT
+
+
+def _choice(
+    first: Choice, lines: _Lines, asked: Codes, *, today: float | None, start: float | None, sampled: bool
+) -> Choice:
+    before = len(first.codes)
+    undetermined = np.full(before, np.nan)
+    if before and first.reached and start is not None:
+        undetermined[-1] = start
+    after = np.concatenate([undetermined, lines.worst])
+    codes = np.concatenate([first.codes, asked[list(lines.chosen)]])
+    words = [*first.words, *(_said(w, m) for w, m in zip(lines.worst, lines.mean, strict=True))]
+    level = float(after[-1]) if len(after) else start
+    reached = first.reached and (level is None or level <= WEAK or (len(words) > 0 and words[-1] == NOTHING_LEFT))
+    prices = np.concatenate([first.prices, lines.prices])
+    enough = np.flatnonzero(after <= WEAK)[0] + 1 if (after <= WEAK).any() else len(codes)
+    needed = (
+        Needed(
+            int(enough),
+            float(prices[:enough].sum()),
+            False,
+            "The worst leverage is at most 1 then; fewer may do, as each line was chosen on its own.",
+        )
+        if reached
+        else Needed(None, None, False, "More than these are needed to bring every leverage down to 1.")
+    )
+    if not first.reached and first.blocked is None:
+        needed = Needed(
+            first.needed.combinations, first.needed.cost, False, "So many are needed before leverage has any bound."
+        )
+    notes = [*first.notes]
+    if sampled:
+        notes.append(
+            f"The space is too large to list: the worst is that of {len(asked):,} unseen combinations drawn at random."
+        )
+    return Choice(
+        codes=codes,
+        prices=prices,
+        after=after,
+        words=tuple(words),
+        measure=Measure("worst leverage", today, "lower", WEAK),
+        needed=needed,
+        reached=reached,
+        blocked=first.blocked,
+        notes=tuple(notes),
+        extra={"mean_leverage": np.concatenate([np.full(before, np.nan), lines.mean])},
+        share=lines.firm,
+    )
