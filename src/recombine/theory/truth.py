@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Unpack, cast
 
 import numpy as np
 
 from recombine.algebra.groups import Codes, Groups, Numbers, group
-from recombine.errors import SettingError
+from recombine.errors import SettingError, SpaceError
+from recombine.tables.question import ReadOptions
+from recombine.tables.read import support_of
 from recombine.tables.space import text
-from recombine.tables.support import Support
+from recombine.tables.support import NumberTarget, Support
 from recombine.theory.answers import Answers, answers
 
 
@@ -40,6 +43,21 @@ class Truth:
     @cached_property
     def _groups(self) -> Groups:
         return group(self.codes, sizes=self.sizes, factors=tuple(range(len(self.sizes))))
+
+
+def read_truth(given: Any, support: Support, **reading: Unpack[ReadOptions]) -> Support:
+    """The support of a table of true answers, which is read as the table itself was.
+
+    But for what speaks of the table's own rows (`where`, `table`, `weight`). One value of a factor is enough there, if
+    the table has more.
+    """
+    alike = {name: value for name, value in reading.items() if name not in ("where", "table", "weight")}
+    alike["target_kind"] = "number" if isinstance(support.target, NumberTarget) else "label"
+    try:
+        return support_of(given, "predict", **cast("ReadOptions", alike))
+    except SpaceError:
+        values = {factor.name: list(factor.values) for factor in support.space.factors}
+        return support_of(given, "predict", **cast("ReadOptions", alike | {"domain": values}))
 
 
 def truth_of(given: Support, support: Support, own: Answers) -> Truth:
