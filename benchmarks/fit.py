@@ -73,8 +73,8 @@ def by_fit(
 
     warm, marks = max(3, steps // 5), []
 
-    def watch(moment: Any) -> None:
-        if moment.step in (warm, steps - 1):
+    def watch(event: Any) -> None:
+        if event.step in (warm, steps - 1):
             marks.append(time.process_time())
 
     recipe = {"steps": steps, "batch": BATCH, "samples": SAMPLES, "evaluations": 1, "test_samples": 2} | more

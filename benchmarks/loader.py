@@ -21,8 +21,8 @@ import measure
 
 def member_of(task: Any, model: Any, **recipe: Any) -> Any:
     """A run that is ready to be trained."""
+    from recombine.lab.training.configurations import jobs
     from recombine.lab.training.member import Member
-    from recombine.lab.training.plan import jobs
 
     common = {"batch": by.BATCH, "samples": by.SAMPLES, "evaluations": 1, "test_samples": 2}
     member = Member(jobs(task, "everything", model, common | recipe, (0,), named=False)[0])
@@ -34,8 +34,8 @@ def bare(task: Any, model: Any, steps: int) -> float:
     """Seconds a step, with batches at hand."""
     import torch
 
-    from recombine.lab.training.alone import Alone
     from recombine.lab.training.examples import feed_of
+    from recombine.lab.training.learner import Alone
 
     member = member_of(task, model, steps=steps)
     feed = feed_of([member.examples], stacked=False)
@@ -51,11 +51,11 @@ def bare(task: Any, model: Any, steps: int) -> float:
     return (time.process_time() - begin) / (steps - 1 - warm)
 
 
-def around(task: Any, model: Any, steps: int, **recipe: Any) -> float:
+def loop_seconds(task: Any, model: Any, steps: int, **recipe: Any) -> float:
     """Seconds a step of the loop whose update does nothing."""
     from recombine.lab.training.examples import feed_of
     from recombine.lab.training.learner import Learner
-    from recombine.lab.training.loop import Loop, Surroundings
+    from recombine.lab.training.loop import Loop, TrainingContext
 
     member = member_of(task, model, steps=steps, **recipe)
     module = member.start()
@@ -75,12 +75,12 @@ def around(task: Any, model: Any, steps: int, **recipe: Any) -> float:
 
     marks = []
 
-    def watch(moment: Any) -> None:
-        if moment.step in (1, steps - 1):
+    def watch(event: Any) -> None:
+        if event.step in (1, steps - 1):
             marks.append(time.process_time())
 
     feed = feed_of([member.examples], stacked=False)
-    Loop([member], Idle(), feed, way="alone", around=Surroundings(callbacks=[watch])).run(0)
+    Loop([member], Idle(), feed, way="alone", context=TrainingContext(callbacks=[watch])).run(0)
     return (marks[1] - marks[0]) / (steps - 2)
 
 
@@ -97,9 +97,9 @@ def main() -> None:
         found = [
             (
                 bare(task, model, steps),
-                around(task, model, idle),
+                loop_seconds(task, model, idle),
                 by.by_fit(task, model, steps),
-                around(task, model, idle // 4, samples=None),
+                loop_seconds(task, model, idle // 4, samples=None),
             )
             for _ in range(rounds)
         ]

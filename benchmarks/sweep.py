@@ -47,7 +47,7 @@ def one(sent: str, place: str | None) -> str:
 
 def bare(ray: Any, runs: int, place: str | None) -> float:
     """Seconds that bare tasks take."""
-    from recombine.lab.sweeps.plan import read_plan
+    from recombine.lab.sweeps.grid import read_plan
 
     task = ray.remote(num_cpus=1)(one)
     sent = [json.dumps(run.plain()) for run in read_plan(grid(runs, "never")).runs]
@@ -107,18 +107,18 @@ def main() -> None:
     runs, times = (40, 1) if given.smoke else (1000, 3)
     import ray
 
-    from recombine.lab.sweeps.cluster import OnRay
+    from recombine.lab.sweeps.ray_pool import RayPool
 
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         # The sweep's own Ray: the same guard, the same settings; sweeps find it there and leave it.
-        crew = OnRay(scratch, workers=WORKERS)
+        pool = RayPool(scratch, workers=WORKERS)
         try:
             rounds(ray, 2 * WORKERS, folder / "warm", 1)  # every worker has loaded torch and recombine
             found = rounds(ray, runs, folder, times)
             sizes = bytes_for_each(folder / "sweep-0", runs)
         finally:
-            crew.stop()
+            pool.stop()
     medians = {name: statistics.median(seconds) for name, seconds in found.items()}
     silent, written = medians["bare tasks, nothing written"], medians["bare tasks, runs written"]
     measure.table(

@@ -399,7 +399,7 @@ def test_a_tracker_that_fails_is_told_of_without_its_password(monkeypatch) -> No
 
 
 def test_an_address_of_ray_says_no_token() -> None:
-    cluster = pytest.importorskip("recombine.lab.sweeps.cluster")
+    cluster = pytest.importorskip("recombine.lab.sweeps.ray_pool")
     with pytest.raises(SourceError) as caught:
         cluster._knock(f"ray://{SECRET}@{CLOSED}")
     assert SECRET not in "".join(traceback.format_exception(caught.value))

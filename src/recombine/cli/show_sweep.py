@@ -11,7 +11,7 @@ from rich.table import Table
 
 from recombine.cli import options
 from recombine.cli.show import console_for, next_commands
-from recombine.lab.sweeps.live import span
+from recombine.lab.sweeps.progress import span
 from recombine.words import amount, count
 
 _SHOWN_FAILURES = 5
@@ -109,7 +109,7 @@ def interrupted(result: Any) -> None:
     console_for(stderr=True).print(f"  Resume with  {escape(options.command_line())}", soft_wrap=True)
 
 
-def outlook(found: Any) -> None:
+def dry_run(found: Any) -> None:
     """What a sweep would do."""
     console = console_for()
     console.print()

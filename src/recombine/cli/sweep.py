@@ -43,13 +43,13 @@ def sweep(
     as_json: reading.AsJson = False,
 ) -> None:
     """Train every run of a grid that is not in the store yet; stop and resume at any time."""
-    room, ahead = _loaded()
+    room = _loaded()
     from recombine.cli import show_sweep  # noqa: PLC0415 - it loads the room too
 
     if dry_run:
         with warnings_as_notes():
-            found = ahead.outlook(file, store=store, workers=workers, pack=pack)
-        say(json_text(asdict(found))) if as_json else show_sweep.outlook(found)
+            found = room.dry_run(file, store=store, workers=workers, pack=pack)
+        say(json_text(asdict(found))) if as_json else show_sweep.dry_run(found)
         return
     try:
         with _second_interrupt_ends(), warnings_as_notes():
@@ -96,14 +96,14 @@ def _second_interrupt_ends() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _loaded() -> tuple[Any, Any]:
+def _loaded() -> Any:
     """The room behind the command, where everything that it needs is installed."""
     try:
-        from recombine.lab.sweeps import outlook, sweep  # noqa: PLC0415 - they load torch
+        from recombine.lab.sweeps import sweep as room  # noqa: PLC0415 - it loads torch
     except ImportError as error:
         raise SettingError(
             "this installation cannot train",
             why=str(error),
             instead="pip install 'recombine[sweep]'",
         ) from error
-    return sweep, outlook
+    return room

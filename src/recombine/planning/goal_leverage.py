@@ -15,7 +15,7 @@ from recombine.auditing.determinacy import Determinacy, determinacy
 from recombine.auditing.leverage import WEAK
 from recombine.errors import TableError
 from recombine.planning.choice import NOTHING_LEFT, Choice, Measure, Needed, first_best
-from recombine.planning.collectable import Collectable, merged, unseen
+from recombine.planning.collectable import Collectable, merged
 from recombine.planning.goal_covering import Flags
 from recombine.planning.goal_determined import plan_determined
 from recombine.tables.engine import Steps
@@ -68,7 +68,7 @@ def plan_leverage(
     support = merged(collectable.support, first.codes)
     whole = Collectable(support, collectable.costs)
     found = determinacy(support, seed=seed)
-    asked, sampled = unseen(whole, listed=LISTED, drawn=_DRAWN, seed=seed)
+    asked, sampled = whole.unseen(listed=LISTED, drawn=_DRAWN, seed=seed)
     asked = asked[found.determined(asked)]
     spent = float(first.prices.sum())
     left = max((DEFAULT_BUDGET if budget is None else budget) - spent, 0.0)

@@ -17,7 +17,7 @@ import numpy as np
 from recombine.algebra.groups import Codes, Numbers
 from recombine.errors import SettingError
 from recombine.planning.choice import NOTHING_LEFT, Choice, Measure, Needed, first_best
-from recombine.planning.collectable import Collectable, unseen
+from recombine.planning.collectable import Collectable
 from recombine.tables.engine import Steps
 from recombine.tables.support import Support
 from recombine.theory.fitted import Fitted
@@ -117,7 +117,7 @@ def plan_variance(
 ) -> Choice:
     """Choose what tells most about the answers for its price."""
     tell("working out variances", None)
-    asked, sampled = (pool, False) if pool is not None else unseen(collectable, listed=LISTED, drawn=LISTED, seed=seed)
+    asked, sampled = (pool, False) if pool is not None else collectable.unseen(listed=LISTED, drawn=LISTED, seed=seed)
     prices = collectable.price(asked)
     variance, error = posterior.uncertainty.of(asked)
     limit = DEFAULT_BUDGET if budget is None else budget

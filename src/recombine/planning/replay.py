@@ -12,7 +12,7 @@ import numpy as np
 from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.auditing.determinacy import determinacy
 from recombine.errors import SettingError
-from recombine.planning.collectable import Collectable, unseen
+from recombine.planning.collectable import Collectable
 from recombine.planning.costs import Costs
 from recombine.planning.goal_covering import ORDERS, Conjunctions, order_by_gain
 from recombine.planning.goal_determined import plan_determined
@@ -204,7 +204,7 @@ class _Replayer:
         first = past.first()
         found = determinacy(first, seed=self.seed)
         plain = Collectable(first, Costs.of(None, first.space))
-        rest, _ = unseen(plain, listed=LISTED, drawn=20_000, seed=self.seed)
+        rest, _ = plain.unseen(listed=LISTED, drawn=20_000, seed=self.seed)
         pool = past.support.codes[past.pool]
         asked = np.concatenate([pool, rest[found.determined(rest)]])
         asked = asked[np.sort(np.unique(asked, axis=0, return_index=True)[1])]  # the pool first, each once

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from recombine.algebra.groups import Codes, Ints
+from recombine.auditing.unseen import draw_unseen
 from recombine.decoding import revive_all
 from recombine.errors import SettingError
 from recombine.grades import Grade
@@ -256,18 +257,8 @@ def _listed(learner: Learner, asked: Any, truth: Truth | None, seed: int) -> tup
         return support.space.every(), False
     if truth is not None and len(truth.codes):
         return np.asfortranarray(truth.codes.astype(np.int32)), False
-    return _drawn(support, seed), True
-
-
-def _drawn(support: Support, seed: int) -> Codes:
-    """Unseen combinations drawn at random from the values that were seen."""
-    rng = np.random.default_rng(seed)
-    columns = [rng.choice(np.flatnonzero(counts), size=2 * _DRAWN) for counts in support.value_counts]
-    codes = np.unique(np.stack(columns, axis=1).astype(np.int32), axis=0)
-    unseen = (support.groups(range(codes.shape[1])).lookup(codes) < 0) & ~support.space.is_impossible(codes)
-    codes = codes[unseen]
-    kept = np.sort(rng.permutation(len(codes))[:_DRAWN])
-    return np.asfortranarray(codes[kept])
+    seen_values = [np.flatnonzero(counts) for counts in support.value_counts]
+    return draw_unseen(support, seen_values, _DRAWN, seed=seed), True
 
 
 def _assemble(

@@ -66,28 +66,47 @@ class SeenParts:
     def closest(self, target: Numbers, among: Flags | None = None) -> Numbers:
         """The rule's answers that come closest to the target, in squares, among some of the combinations.
 
-        Conjugate gradients on the normal equations; started from zero, it finds the smallest such rule. Where it does
-        not settle, the normal equations are eliminated; NaN where they are too many, or not solved even so.
+        Where conjugate gradients do not settle, the normal equations are eliminated; NaN where they are too many, or
+        not solved even so.
         """
         chosen = np.ones(self.rows) if among is None else among.astype(np.float64)
-        fit = np.zeros(self.rows)
-        left = chosen * target
-        gradient = self.sums(left)
-        direction, slope = gradient, _square(gradient)
-        first, goal = slope, _TOLERANCE**2 * slope
-        for _ in range(_ITERATIONS):
-            if slope <= goal:
-                break
-            image = self.spread(direction)
-            step = slope / float((chosen * image) @ image)
-            fit += step * image
-            left -= step * chosen * image
-            gradient = self.sums(left)
-            slope, before = _square(gradient), slope
-            direction = [g + slope / before * d for g, d in zip(gradient, direction, strict=True)]
-        if _square(self.sums(chosen * (target - fit))) <= _SETTLED**2 * first:
+        fit = self.projected(target, chosen, tolerance=_TOLERANCE, iterations=_ITERATIONS).fit
+        left, first = (self._flat_sums(chosen * missed) for missed in (target - fit, target))
+        if left @ left <= _SETTLED**2 * (first @ first):
             return fit
         return self._eliminated(target, chosen > 0)
+
+    def projected(
+        self, target: Numbers, chosen: Numbers, *, tolerance: float, iterations: int, scale: Numbers | None = None
+    ) -> "Projected":
+        """The same by SciPy's conjugate gradients on the normal equations, which are never written out.
+
+        Started from zero they find the smallest such rule. `scale` multiplies each column: with one over the root of
+        its combinations all columns are of one length, and rare ones do not hold up the others. They settle when what
+        is left of the gradient is `tolerance` of the first one.
+        """
+        from scipy.sparse.linalg import LinearOperator, cg  # noqa: PLC0415 - SciPy is loaded where it is needed
+
+        width = sum(self.sizes)
+        scales = np.ones(width) if scale is None else scale
+        cuts = np.cumsum(self.sizes)[:-1]
+
+        def spread(coefficients: Numbers) -> Numbers:
+            return self.spread(np.split(scales * coefficients, cuts))
+
+        right = scales * self._flat_sums(chosen * target)
+        if not right.any():
+            return Projected(np.zeros(self.rows), settled=True)
+        normal = LinearOperator(
+            (width, width),
+            matvec=lambda column: scales * self._flat_sums(chosen * spread(column)),
+            dtype=np.float64,
+        )
+        found, left_open = cg(normal, right, rtol=tolerance, atol=0.0, maxiter=iterations)
+        return Projected(spread(found), settled=not left_open)
+
+    def _flat_sums(self, values: Numbers) -> Numbers:
+        return np.concatenate([np.zeros(0), *self.sums(values)])
 
     def _eliminated(self, target: Numbers, chosen: Flags) -> Numbers:
         if int(chosen.sum()) * len(self.places) ** 2 > _MOST_PRODUCTS:
@@ -108,8 +127,12 @@ class SeenParts:
         return hstack(blocks, format="csr")
 
 
-def _square(parts: list[Numbers]) -> float:
-    return float(sum(part @ part for part in parts))
+@dataclass(frozen=True, eq=False)
+class Projected:
+    """The answers of the rule that comes closest, and whether the search for it came to its end."""
+
+    fit: Numbers
+    settled: bool
 
 
 def shortfall(parts: SeenParts, target: Numbers) -> Numbers:

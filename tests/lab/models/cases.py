@@ -3,14 +3,11 @@
 import torch
 from torch import Tensor
 
-from recombine.lab.models.cnn import CNN
 from recombine.lab.models.compositional import Compositional, Monolithic
-from recombine.lab.models.decoders import CNNDecoder, SpatialBroadcast
-from recombine.lab.models.filters import LowRankFilters
+from recombine.lab.models.decoders import CNNDecoder, LowRankFilters, SpatialBroadcast
 from recombine.lab.models.mlp import MLP
 from recombine.lab.models.model import Model
-from recombine.lab.models.resnet import ResNet
-from recombine.lab.models.vit import ViT
+from recombine.lab.models.vision import CNN, ResNet, ViT
 from recombine.lab.tasks.task import Shapes
 
 SPRITES = Shapes(inputs=(10,), outputs=(3, 16, 16), kind="values", slots=2)

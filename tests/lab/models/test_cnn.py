@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from recombine.errors import SettingError
-from recombine.lab.models.cnn import CNN
 from recombine.lab.models.model import count_parameters
+from recombine.lab.models.vision import CNN
 from recombine.lab.tasks.task import Shapes
 
 PAIRS = Shapes(inputs=(1, 28, 56), outputs=(10,), kind="classes")

@@ -7,8 +7,8 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 
 from recombine.errors import SettingError
 from recombine.lab.models.catalogue import MODELS
+from recombine.lab.models.decoders import SlotDecoder
 from recombine.lab.models.model import Model
-from recombine.lab.models.slot_decoder import SlotDecoder
 from recombine.lab.tasks.task import Shapes
 from tests.lab.models.cases import ALL, TOGETHER, WORDS, Case, inputs
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from recombine.errors import SettingError
-from recombine.lab.models.filters import Filters, LowRankFilters
+from recombine.lab.models.decoders import Filters, LowRankFilters
 from recombine.lab.models.model import count_parameters
 from recombine.lab.tasks.task import Shapes
 

@@ -10,8 +10,7 @@ from torch import nn
 
 from recombine.errors import SettingError
 from recombine.lab.models.model import Model, count_parameters
-from recombine.lab.models.resnet import ResNet
-from recombine.lab.models.vit import ViT
+from recombine.lab.models.vision import ResNet, ViT
 from recombine.lab.tasks.task import Shapes
 
 CIFAR = Shapes(inputs=(3, 32, 32), outputs=(10,), kind="classes")

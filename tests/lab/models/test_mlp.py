@@ -8,10 +8,9 @@ import torch
 from torch import nn
 
 from recombine.errors import SettingError
-from recombine.lab.models.cnn import CNN
 from recombine.lab.models.mlp import MLP
 from recombine.lab.models.model import count_parameters
-from recombine.lab.models.resnet import ResNet
+from recombine.lab.models.vision import CNN, ResNet
 from recombine.lab.tasks.task import Shapes
 from tests.lab.models.cases import DIGITS, inputs
 

@@ -9,9 +9,7 @@ from torch.nn.functional import cross_entropy
 from recombine.errors import SettingError
 from recombine.lab.models.catalogue import MODELS
 from recombine.lab.models.model import Model, count_parameters
-from recombine.lab.models.recurrent import LSTMSeq2Seq, _Reader
-from recombine.lab.models.sequences import greedy, in_pieces
-from recombine.lab.models.transformer import Transformer, TransformerSeq2Seq
+from recombine.lab.models.sequences import LSTMSeq2Seq, Transformer, TransformerSeq2Seq, _Reader, greedy, in_pieces
 from recombine.lab.tasks.scan import Scan
 from recombine.lab.tasks.task import Batch, Shapes
 from recombine.lab.tasks.tokens import END, PADDING

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from recombine.errors import SettingError
+from recombine.lab.models.decoders import Doubling, SlotDecoder, spreading
 from recombine.lab.models.model import count_parameters
-from recombine.lab.models.slot_decoder import Doubling, SlotDecoder, spreading
 from recombine.lab.tasks.task import Shapes
 
 

@@ -15,8 +15,8 @@ from recombine.cli.app import app
 from recombine.errors import RecombineError
 from recombine.lab.runs.store import Store
 from recombine.lab.sweeps import sweep as room
-from recombine.lab.sweeps.crew import Report
-from recombine.lab.sweeps.plan import read_plan
+from recombine.lab.sweeps.grid import read_plan
+from recombine.lab.sweeps.pool import Report
 from tests.lab.sweeps.test_sweep import Scripted
 
 FILE = """
@@ -69,8 +69,8 @@ def test_json_is_all_that_is_printed(here):
 
 
 def test_failures_are_shown_and_the_exit_code_says_so(here, monkeypatch):
-    crew = Scripted(Store.open(here / "runs"), lambda pack, times: Report(trouble="program", reason="ValueError: no"))
-    monkeypatch.setattr(room, "hired", lambda place, **_: crew)
+    pool = Scripted(Store.open(here / "runs"), lambda pack, times: Report(fault="program", reason="ValueError: no"))
+    monkeypatch.setattr(room, "start_pool", lambda place, **_: pool)
     done = ran()
     assert done.exit_code == 1
     assert "6 of 6 runs failed" in done.stdout
@@ -82,8 +82,8 @@ def test_an_interrupt_ends_with_130_and_the_command_to_go_on(here, monkeypatch):
     def script(pack, times):
         raise KeyboardInterrupt
 
-    crew = Scripted(Store.open(here / "runs"), script)
-    monkeypatch.setattr(room, "hired", lambda place, **_: crew)
+    pool = Scripted(Store.open(here / "runs"), script)
+    monkeypatch.setattr(room, "start_pool", lambda place, **_: pool)
     monkeypatch.setattr(sys, "argv", ["recombine", "sweep", "sweep.yaml"])
     done = ran()
     assert done.exit_code == 130
@@ -105,8 +105,8 @@ class Torn(Scripted):
         finally:
             os._exit(1)  # as Ray's library does when its servers are gone
 
-crew = Torn(Store.open("runs"), lambda pack, times: os.kill(os.getpid(), signal.SIGINT))
-room.hired = lambda place, **_: crew
+pool = Torn(Store.open("runs"), lambda pack, times: os.kill(os.getpid(), signal.SIGINT))
+room.start_pool = lambda place, **_: pool
 sys.argv = ["recombine", "sweep", "sweep.yaml"]
 main()
 """

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from recombine.errors import SettingError
 from recombine.lab.runs.run import Configuration
-from recombine.lab.sweeps.groups import groups
-from recombine.lab.sweeps.packs import Pack, packs
+from recombine.lab.sweeps.pool import Pack, packs
+from recombine.lab.sweeps.progress import groups
 
 
 def run(model, seed, **recipe):

@@ -14,8 +14,8 @@ from recombine.lab.runs.layout import folder_of
 from recombine.lab.runs.run import Run
 from recombine.lab.runs.store import Store
 from recombine.lab.sweeps import sweep as room
-from recombine.lab.sweeps.crew import Crew, Report
-from recombine.lab.sweeps.plan import read_plan
+from recombine.lab.sweeps.grid import read_plan
+from recombine.lab.sweeps.pool import Report, WorkerPool
 from recombine.lab.sweeps.sweep import InterruptedSweep, StoppedSweepError, sweep
 from recombine.lab.sweeps.worker import outcome, work
 from recombine.lab.training.fit import fit
@@ -45,7 +45,7 @@ def made(configuration, status="finished"):
     )
 
 
-class Scripted(Crew):
+class Scripted(WorkerPool):
     """Workers that do what a test says: a function of (pack, how often its first run was tried) gives the report."""
 
     def __init__(self, store, script):
@@ -78,15 +78,15 @@ class Scripted(Crew):
 
 
 @pytest.fixture
-def crew(tmp_path, monkeypatch):
+def pool(tmp_path, monkeypatch):
     """A sweep by scripted workers."""
 
-    def hire(script):
+    def start(script):
         workers = Scripted(Store.open(tmp_path / "store"), script)
-        monkeypatch.setattr(room, "hired", lambda place, **_: workers)
+        monkeypatch.setattr(room, "start_pool", lambda place, **_: workers)
         return workers
 
-    return hire
+    return start
 
 
 def swept(tmp_path, plan=SMALL, **options):
@@ -112,10 +112,10 @@ def test_runs_of_a_sweep_are_those_of_fit(tmp_path):
     assert swept(tmp_path, workers=0).skipped == 4
 
 
-def test_nothing_is_hired_where_nothing_is_left(tmp_path, crew, monkeypatch):
-    crew(lambda pack, times: None)
+def test_nothing_is_hired_where_nothing_is_left(tmp_path, pool, monkeypatch):
+    pool(lambda pack, times: None)
     swept(tmp_path)
-    monkeypatch.setattr(room, "hired", None)
+    monkeypatch.setattr(room, "start_pool", None)
     assert swept(tmp_path).skipped == 4
 
 
@@ -132,8 +132,8 @@ def damage(store, keys):
             (folder / "curve.parquet").unlink()
 
 
-def test_damaged_runs_are_not_skipped_but_trained_again(tmp_path, crew):
-    workers = crew(lambda pack, times: None)
+def test_damaged_runs_are_not_skipped_but_trained_again(tmp_path, pool):
+    workers = pool(lambda pack, times: None)
     keys = swept(tmp_path).keys
     damage(workers.store, keys[:3])
     again = swept(tmp_path)
@@ -145,23 +145,23 @@ def test_damaged_runs_are_not_skipped_but_trained_again(tmp_path, crew):
     assert (last.skipped, last.damaged) == (4, {})
 
 
-def test_a_damaged_run_goes_only_when_it_is_trained_again(tmp_path, crew):
-    workers = crew(lambda pack, times: None)
+def test_a_damaged_run_goes_only_when_it_is_trained_again(tmp_path, pool):
+    workers = pool(lambda pack, times: None)
     keys = swept(tmp_path).keys
     damage(workers.store, keys[:1])
 
     def interrupted(pack, times):
         raise KeyboardInterrupt
 
-    crew(interrupted)
+    pool(interrupted)
     (tmp_path / "store" / folder_of(keys[1]) / "curve.parquet").write_bytes(b"")
     with pytest.raises(InterruptedSweep) as stopped:
         swept(tmp_path, pack=1)
     assert (stopped.value.result.skipped, stopped.value.result.left) == (2, 2)
 
 
-def test_a_run_that_another_sweep_has_just_mended_stays(tmp_path, crew, monkeypatch):
-    workers = crew(lambda pack, times: None)
+def test_a_run_that_another_sweep_has_just_mended_stays(tmp_path, pool, monkeypatch):
+    workers = pool(lambda pack, times: None)
     (key, *_) = swept(tmp_path).keys
     looks = iter([{key: "cut off"}, {}])  # damaged at the first look, whole again when it is handed out
     monkeypatch.setattr(room, "damaged", lambda store, keys: next(looks))
@@ -170,8 +170,8 @@ def test_a_run_that_another_sweep_has_just_mended_stays(tmp_path, crew, monkeypa
     assert workers.store.faults(key) == []
 
 
-def test_a_run_of_a_later_version_is_not_taken_for_damaged(tmp_path, crew):
-    workers = crew(lambda pack, times: None)
+def test_a_run_of_a_later_version_is_not_taken_for_damaged(tmp_path, pool):
+    workers = pool(lambda pack, times: None)
     keys = swept(tmp_path).keys
     mark = Path(workers.store.place) / folder_of(keys[0]) / "record.json"
     mark.write_text(mark.read_text().replace('"format": 2', '"format": 3'))
@@ -180,11 +180,11 @@ def test_a_run_of_a_later_version_is_not_taken_for_damaged(tmp_path, crew):
     assert workers.store.has(keys[0])
 
 
-def test_a_bad_run_does_not_take_the_others_with_it(tmp_path, crew):
+def test_a_bad_run_does_not_take_the_others_with_it(tmp_path, pool):
     bad = read_plan(SMALL).runs[1].key
-    workers = crew(
+    workers = pool(
         lambda pack, times: (
-            Report(trouble="program", reason="ValueError: unlucky") if bad in [one.key for one in pack.runs] else None
+            Report(fault="program", reason="ValueError: unlucky") if bad in [one.key for one in pack.runs] else None
         )
     )
     result = swept(tmp_path, retries=2)
@@ -194,45 +194,45 @@ def test_a_bad_run_does_not_take_the_others_with_it(tmp_path, crew):
     assert (failure.key, failure.reason, failure.attempt) == (bad, "ValueError: unlucky", 3)
     assert workers.tried[bad] == 3  # by itself; before that with its pack
     assert workers.stopped
-    crew(lambda pack, times: None)
+    pool(lambda pack, times: None)
     assert swept(tmp_path).complete
     assert workers.store.failures() == ()
 
 
-def test_a_lost_worker_costs_nothing_but_time(tmp_path, crew):
-    crew(lambda pack, times: Report(trouble="worker", reason="gone") if times == 1 else None)
+def test_a_lost_worker_costs_nothing_but_time(tmp_path, pool):
+    pool(lambda pack, times: Report(fault="worker", reason="gone") if times == 1 else None)
     result = swept(tmp_path)
     assert (result.finished, result.failed) == (4, 0)
 
 
-def test_diverged_runs_are_results(tmp_path, crew):
+def test_diverged_runs_are_results(tmp_path, pool):
     def script(pack, times):
         runs = [made(one, "diverged") for one in pack.runs]
         for one in runs:
             workers.store.put(one)
         return Report(outcomes=tuple(map(outcome, runs)), host="here")
 
-    workers = crew(script)
+    workers = pool(script)
     assert (swept(tmp_path).diverged, swept(tmp_path).skipped) == (4, 4)
 
 
-def test_an_interrupt_says_what_is_safe(tmp_path, crew):
+def test_an_interrupt_says_what_is_safe(tmp_path, pool):
     def script(pack, times):
         workers.done(pack)  # finished, but not told
         raise KeyboardInterrupt
 
-    workers = crew(script)
+    workers = pool(script)
     with pytest.raises(InterruptedSweep) as stopped:
         swept(tmp_path)
     result = stopped.value.result
     assert (result.finished, result.left) == (2, 2)
     assert workers.stopped
-    crew(lambda pack, times: None)
+    pool(lambda pack, times: None)
     assert (swept(tmp_path).finished, len(workers.store.keys())) == (2, 4)
 
 
-def test_a_full_store_stops_the_sweep_with_words(tmp_path, crew):
-    workers = crew(lambda pack, times: Report(trouble="store", reason="No space left on device"))
+def test_a_full_store_stops_the_sweep_with_words(tmp_path, pool):
+    workers = pool(lambda pack, times: Report(fault="store", reason="No space left on device"))
     with pytest.raises(StoppedSweepError, match="No space left on device") as stopped:
         swept(tmp_path)
     assert stopped.value.result.left == 4
@@ -240,11 +240,11 @@ def test_a_full_store_stops_the_sweep_with_words(tmp_path, crew):
     assert isinstance(stopped.value, OutputError)
 
 
-def test_a_store_that_is_elsewhere_on_a_machine_is_noticed(tmp_path, crew):
+def test_a_store_that_is_elsewhere_on_a_machine_is_noticed(tmp_path, pool):
     def script(pack, times):
         return Report(outcomes=tuple(outcome(made(one)) for one in pack.runs), host="far")
 
-    crew(script)
+    pool(script)
     with pytest.raises(Exception, match="far says that its runs are finished, but they are not in"):
         swept(tmp_path)
 
@@ -256,14 +256,14 @@ def test_what_a_worker_says_of_trouble(tmp_path):
     def told(place, **changes):
         return Report.from_text(work(json.dumps([run.plain() | changes]), str(place)))
 
-    assert told(tmp_path / "none").trouble == "store"
+    assert told(tmp_path / "none").fault == "store"
     assert "no run store" in told(tmp_path / "none").reason
     other = told(tmp_path / "store", code="0.0.0+other")
-    assert (other.trouble, "the sweep was started with 0.0.0+other" in other.reason) == ("store", True)
+    assert (other.fault, "the sweep was started with 0.0.0+other" in other.reason) == ("store", True)
     wrong = told(tmp_path / "store", model={"name": "mpl"})
-    assert (wrong.trouble, "did you mean 'mlp'?" in wrong.reason) == ("mistake", True)
+    assert (wrong.fault, "did you mean 'mlp'?" in wrong.reason) == ("mistake", True)
     well = told(tmp_path / "store")
-    assert (well.trouble, well.outcomes[0].status, well.outcomes[0].part) == (None, "finished", "unseen")
+    assert (well.fault, well.outcomes[0].status, well.outcomes[0].part) == (None, "finished", "unseen")
 
 
 def test_a_model_that_raises_is_the_programs_fault(tmp_path, monkeypatch):
@@ -273,7 +273,7 @@ def test_a_model_that_raises_is_the_programs_fault(tmp_path, monkeypatch):
     monkeypatch.setattr("recombine.lab.sweeps.worker.train", unlucky)
     Store.open(tmp_path / "store")
     report = Report.from_text(work(json.dumps([read_plan(SMALL).runs[0].plain()]), str(tmp_path / "store")))
-    assert report.trouble == "program"
+    assert report.fault == "program"
     assert report.reason.startswith("ValueError: unlucky (test_sweep.py, line ")
 
 

@@ -16,7 +16,7 @@ from recombine.lab.tasks.sprites import Sprites
 from recombine.lab.tasks.supports import GAP, Band, DiagonalBand, Orthogonal, Random, Uniform
 from recombine.lab.tasks.task import Batch, ContinuousTask, Range, Shapes
 from recombine.lab.tasks.toy import Toy
-from recombine.lab.training.catalogue import SPLITS
+from recombine.lab.training.configurations import SPLITS
 
 MANY = 30_000
 EVERY = [

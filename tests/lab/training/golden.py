@@ -21,12 +21,11 @@ from torch import Tensor
 from recombine.lab.models.catalogue import MODELS
 from recombine.lab.models.model import Model
 from recombine.lab.models.odd_one_out import OddOneOut
-from recombine.lab.models.recurrent import LSTMSeq2Seq
-from recombine.lab.models.transformer import Transformer, TransformerSeq2Seq
+from recombine.lab.models.sequences import LSTMSeq2Seq, Transformer, TransformerSeq2Seq
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.from_table import FromTable
 from recombine.lab.tasks.task import Shapes
-from recombine.lab.training.catalogue import SPLITS, split_of
+from recombine.lab.training.configurations import SPLITS, split_of
 from recombine.lab.training.fit import fit
 from recombine.lab.training.recipe import TRAINING_NUMERICS
 from tests.lab.models import cases

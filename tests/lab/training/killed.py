@@ -13,13 +13,13 @@ import torch._dynamo  # loaded once, here, rather than by each process
 
 from recombine.lab.runs.run import Configuration
 from recombine.lab.runs.store import Store
-from recombine.lab.training.loop import Moment
+from recombine.lab.training.loop import StepEvent
 from recombine.lab.training.pack import train
 
 
 def _killed_at(step: int | None) -> list[object]:
-    def callback(moment: Moment) -> None:
-        if moment.step == step:
+    def callback(event: StepEvent) -> None:
+        if event.step == step:
             os.kill(os.getpid(), signal.SIGKILL)
 
     return [callback]

@@ -20,11 +20,10 @@ from recombine.lab.runs.store import Store
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.exposure import Everything, Exposure, HeldOut, Parts
 from recombine.lab.tasks.task import Batch, Shapes
-from recombine.lab.training.catalogue import split_of, split_spec
+from recombine.lab.training.configurations import configurations, split_of, split_spec
 from recombine.lab.training.fit import fit
-from recombine.lab.training.loop import Moment
+from recombine.lab.training.loop import StepEvent
 from recombine.lab.training.pack import signature, train
-from recombine.lab.training.plan import configurations
 from recombine.lab.training.recipe import Recipe
 from tests.lab.training.toys import SPLIT, Broken, Echo, Memory, Net, Sum, same
 
@@ -239,11 +238,11 @@ def test_early_stop_never_looks_at_what_is_unseen() -> None:
 
 
 def test_callbacks_are_told_of_every_step() -> None:
-    moments: list[Moment] = []
+    moments: list[StepEvent] = []
     runs = fit(Sum(), SPLIT, Net(), RECIPE | {"together": "always"}, seeds=(0, 1), callbacks=[moments.append])
-    assert [moment.step for moment in moments] == list(range(13))
-    assert all(len(moment.losses) == 2 for moment in moments[1:])
-    asked = [moment.step for moment in moments if moment.evaluations]
+    assert [event.step for event in moments] == list(range(13))
+    assert all(len(event.losses) == 2 for event in moments[1:])
+    asked = [event.step for event in moments if event.evaluations]
     assert asked == [0, 1, 3, 12]
     assert moments[-1].evaluations[1][1].score == runs[1].metrics["unseen.score"]
 
@@ -286,11 +285,11 @@ def test_compiling_changes_nothing_but_the_way(monkeypatch: pytest.MonkeyPatch) 
 def test_finished_runs_are_not_trained_again() -> None:
     store = Memory()
     first = fit(ADDITION, SPLIT, MLP, RECIPE, seeds=(0,), store=store)
-    told: list[Moment] = []
+    told: list[StepEvent] = []
     again = fit(ADDITION, SPLIT, MLP, RECIPE, seeds=(0, 1), store=store, callbacks=[told.append])
     assert again[0] is first[0]
     assert len(store.runs) == 2
-    assert max(len(moment.losses) for moment in told) == 1
+    assert max(len(event.losses) for event in told) == 1
     assert store.states == {}
 
 
@@ -313,8 +312,8 @@ def test_a_state_of_another_model_is_refused_in_words() -> None:
     (small,) = configurations(ADDITION, SPLIT, MLP, RECIPE, seeds=(0,))
     (large,) = configurations(ADDITION, SPLIT, {"name": "mlp", "hidden": [9]}, RECIPE, seeds=(0,))
 
-    def stop(moment: Moment) -> None:
-        if moment.step == 5:
+    def stop(event: StepEvent) -> None:
+        if event.step == 5:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from recombine.errors import SettingError
 from recombine.lab.tasks.task import Shapes
-from recombine.lab.training.cells import Cells
+from recombine.lab.training.examples import Cells
 from recombine.lab.training.fit import fit
 from recombine.lab.training.losses import hinge, loss_of, token_cross_entropy
 from recombine.lab.training.questions import Question, ask

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from recombine.lab.models.cnn import CNN
+from recombine.lab.models.vision import CNN
 from recombine.lab.tasks.task import Batch, DiscreteTask, Shapes
 from recombine.lab.training.fit import fit
 from recombine.tables.space import Space

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.errors import SettingError
-from recombine.lab.training.recipe import Recipe, recipe_of
-from recombine.lab.training.schedule import evaluation_steps, is_constant, rate
+from recombine.lab.training.recipe import Recipe, evaluation_steps, is_constant, rate, recipe_of
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from recombine.lab.runs.run import Configuration
 from recombine.lab.runs.store import Store
 from recombine.lab.training import loop
+from recombine.lab.training.configurations import configurations, jobs
 from recombine.lab.training.fit import fit
-from recombine.lab.training.interrupting import held_back
 from recombine.lab.training.learner import Optimiser
-from recombine.lab.training.loop import Moment, Surroundings
+from recombine.lab.training.loop import StepEvent, TrainingContext, held_back
 from recombine.lab.training.pack import train, train_jobs
-from recombine.lab.training.plan import configurations, jobs
 from tests.lab.training.toys import SPLIT, Memory, Net, Sum, same
 
 ROOT = Path(__file__).parents[3]
@@ -73,8 +72,8 @@ class Stop(Exception):  # noqa: N818
 
 
 def _stopping(at: int) -> Any:
-    def callback(moment: Moment) -> None:
-        if moment.step == at:
+    def callback(event: StepEvent) -> None:
+        if event.step == at:
             raise Stop
 
     return callback
@@ -102,8 +101,8 @@ def test_ctrl_c_loses_nothing(together: str, by_signal: bool, monkeypatch: pytes
     asked = configurations("addition", SPLIT, {"name": "mlp", "hidden": [6]}, recipe, seeds=range(2))
     store, told = Memory(), []
 
-    def stop(moment: Moment) -> None:
-        if moment.step == 5 and not by_signal:
+    def stop(event: StepEvent) -> None:
+        if event.step == 5 and not by_signal:
             raise KeyboardInterrupt
 
     def update(optimiser: Optimiser, step: int) -> None:
@@ -118,7 +117,7 @@ def test_ctrl_c_loses_nothing(together: str, by_signal: bool, monkeypatch: pytes
     monkeypatch.undo()
     assert {meta["step"] for _, meta in store.states.values()} == {5}
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    found = train(asked, store=store, callbacks=[lambda moment: told.append(moment.step)])
+    found = train(asked, store=store, callbacks=[lambda event: told.append(event.step)])
     assert told[0] == 6
     assert all(same(run, other) for run, other in zip(found, train(asked, store=None), strict=True))
 
@@ -169,10 +168,10 @@ def test_a_run_goes_on_in_the_way_in_which_it_began() -> None:
 def test_dropout_and_running_statistics_are_taken_up_too(model: Net, stop: int) -> None:
     asked = jobs(Sum(), SPLIT, model, {"steps": STEPS, "batch": 8}, (0, 1), named=False)
     store = Memory()
-    whole = train_jobs(asked, Surroundings())
+    whole = train_jobs(asked, TrainingContext())
     with pytest.raises(Stop):
-        train_jobs(asked, Surroundings(store=store, callbacks=[_stopping(stop)], checkpoint_every=1))
-    for run, other in zip(train_jobs(asked, Surroundings(store=store)), whole, strict=True):
+        train_jobs(asked, TrainingContext(store=store, callbacks=[_stopping(stop)], checkpoint_every=1))
+    for run, other in zip(train_jobs(asked, TrainingContext(store=store)), whole, strict=True):
         assert same(run, other)
 
 
@@ -182,7 +181,7 @@ def test_runs_that_ended_early_are_in_the_store_before_the_others_end() -> None:
     ]
     store, told = Memory(), []
 
-    def look(moment: Moment) -> None:
+    def look(event: StepEvent) -> None:
         told.append(len(store.runs))
 
     fit("addition", SPLIT, {"name": "mlp", "hidden": [6]}, recipes, store=store, callbacks=[look])
@@ -215,7 +214,7 @@ def test_saving_now_and_then_costs_a_fiftieth(monkeypatch: pytest.MonkeyPatch) -
             clock[0] += 2
             super().save_state(*given)
 
-    def tick(moment: Moment) -> None:
+    def tick(event: StepEvent) -> None:
         clock[0] += 1
 
     store = Slow()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from recombine.lab.training import watching
+from recombine.lab.training import loop as watching
 from recombine.lab.training.fit import fit
 from tests.lab.training.toys import SPLIT, Net, Sum
 

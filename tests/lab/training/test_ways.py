@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recombine.errors import SettingError
-from recombine.lab.training import choosing, pack
-from recombine.lab.training.choosing import notes
+from recombine.lab.training import pack
+from recombine.lab.training.batched import LANES
+from recombine.lab.training.configurations import described
 from recombine.lab.training.fit import fit
-from recombine.lab.training.plan import described
-from recombine.lab.training.traced import LANES
+from recombine.lab.training.pack import notes
 from tests.lab.training.toys import SPLIT, Net, Sum, errors, same
 
 STEPS = 25
@@ -110,7 +110,7 @@ def test_functions_that_round_by_place_are_given_full_vectors(monkeypatch: pytes
         return any(not same(run, whole[place]) for place, run in enumerate(_fit(recipe, seeds=(0, 1), model=model)))
 
     assert not differs()
-    monkeypatch.setattr("recombine.lab.training.traced._is_even", lambda graph: True)
+    monkeypatch.setattr("recombine.lab.training.batched._is_even", lambda graph: True)
     if torch.backends.cpu.get_cpu_capability() == "AVX512":
         assert differs()
     assert LANES == 32
@@ -170,13 +170,13 @@ def test_what_is_far_slower_than_its_rival_is_not_measured_to_the_end(monkeypatc
     """By a clock of our own."""
     steps: list[int] = []
     second = 1.0
-    monkeypatch.setattr(choosing, "time", SimpleNamespace(process_time=lambda: second * len(steps)))
-    assert choosing.seconds_of(steps.append, rival=0.4) == 1.0
+    monkeypatch.setattr(pack, "time", SimpleNamespace(process_time=lambda: second * len(steps)))
+    assert pack.seconds_of(steps.append, rival=0.4) == 1.0
     assert len(steps) == 2
-    assert choosing.seconds_of(steps.append, rival=0.6) == 1.0
+    assert pack.seconds_of(steps.append, rival=0.6) == 1.0
     assert len(steps) == 2 + 4
     second = 1 / 16
-    assert choosing.seconds_of(steps.append, rival=0.6) == second
+    assert pack.seconds_of(steps.append, rival=0.6) == second
     assert len(steps) == 2 + 4 + 10
 
 

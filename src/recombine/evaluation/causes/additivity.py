@@ -170,44 +170,17 @@ def _by_conjunctions(columns: Ints, answers: Numbers) -> _Fit:
 def _by_sums(parts: SeenParts, answers: Numbers, seed: int) -> _Fit | None:
     """The same by group sums: one solve for each column of answers, and for each of some random signs."""
     signs = np.random.default_rng([seed, 3]).choice([-1.0, 1.0], size=(_PROBES, parts.rows))
-    sizes = [np.maximum(size, 1.0) for size in parts.sums(np.ones(parts.rows))]
+    sizes = np.concatenate(parts.sums(np.ones(parts.rows)))
+    scale, everywhere = 1 / np.sqrt(np.maximum(sizes, 1.0)), np.ones(parts.rows)
     solved = []
     for given in [*signs, *answers.T]:
-        fit = _projected(parts, sizes, given)
-        if fit is None:
+        found = parts.projected(given, everywhere, tolerance=_CLOSE, iterations=_ITERATIONS, scale=scale)
+        if not found.settled:  # with nearly as many columns as combinations there are all but free directions
             return None
-        solved.append(fit)
+        solved.append(found.fit)
     traces = np.array([float(sign @ image) for sign, image in zip(signs, solved, strict=False)])
     error = float(traces.std(ddof=1) / np.sqrt(_PROBES))
     return _Fit(answers - np.stack(solved[_PROBES:], axis=1), float(traces.mean()), error, None)
-
-
-def _projected(parts: SeenParts, sizes: list[Numbers], given: Numbers) -> Numbers | None:
-    """The sum over columns that comes closest: conjugate gradients, each column scaled by its combinations.
-
-    None where it does not settle: with nearly as many columns as combinations there are all but free directions.
-    """
-    fit, left = np.zeros(parts.rows), given.copy()
-    gradient = parts.sums(left)
-    direction = scaled = [g / size for g, size in zip(gradient, sizes, strict=True)]
-    slope = _product(gradient, scaled)
-    goal = _CLOSE**2 * slope
-    for _ in range(_ITERATIONS):
-        if slope <= goal:
-            return fit
-        image = parts.spread(direction)
-        step = slope / float(np.square(image).sum())
-        fit += step * image
-        left -= step * image
-        gradient = parts.sums(left)
-        scaled = [g / size for g, size in zip(gradient, sizes, strict=True)]
-        slope, before = _product(gradient, scaled), slope
-        direction = [z + slope / before * d for z, d in zip(scaled, direction, strict=True)]
-    return None
-
-
-def _product(one: list[Numbers], other: list[Numbers]) -> float:
-    return float(sum((a * b).sum() for a, b in zip(one, other, strict=True)))
 
 
 def _told(answers: Numbers, fit: _Fit) -> Additivity:

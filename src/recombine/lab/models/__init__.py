@@ -8,37 +8,37 @@ from typing import TYPE_CHECKING, Any
 from recombine.extras import loaded
 
 if TYPE_CHECKING:
-    from recombine.lab.models.cnn import CNN as CNN
     from recombine.lab.models.compositional import Compositional as Compositional
     from recombine.lab.models.compositional import Monolithic as Monolithic
     from recombine.lab.models.decoders import CNNDecoder as CNNDecoder
+    from recombine.lab.models.decoders import LowRankFilters as LowRankFilters
     from recombine.lab.models.decoders import SpatialBroadcast as SpatialBroadcast
-    from recombine.lab.models.filters import LowRankFilters as LowRankFilters
     from recombine.lab.models.mlp import MLP as MLP
     from recombine.lab.models.model import Model as Model
     from recombine.lab.models.model import count_parameters as count_parameters
     from recombine.lab.models.odd_one_out import OddOneOut as OddOneOut
-    from recombine.lab.models.recurrent import LSTMSeq2Seq as LSTMSeq2Seq
-    from recombine.lab.models.resnet import ResNet as ResNet
-    from recombine.lab.models.transformer import Transformer as Transformer
-    from recombine.lab.models.transformer import TransformerSeq2Seq as TransformerSeq2Seq
-    from recombine.lab.models.vit import ViT as ViT
+    from recombine.lab.models.sequences import LSTMSeq2Seq as LSTMSeq2Seq
+    from recombine.lab.models.sequences import Transformer as Transformer
+    from recombine.lab.models.sequences import TransformerSeq2Seq as TransformerSeq2Seq
+    from recombine.lab.models.vision import CNN as CNN
+    from recombine.lab.models.vision import ResNet as ResNet
+    from recombine.lab.models.vision import ViT as ViT
 
 _HOME = {
-    "CNN": "recombine.lab.models.cnn",
+    "CNN": "recombine.lab.models.vision",
     "CNNDecoder": "recombine.lab.models.decoders",
     "Compositional": "recombine.lab.models.compositional",
-    "LSTMSeq2Seq": "recombine.lab.models.recurrent",
-    "LowRankFilters": "recombine.lab.models.filters",
+    "LSTMSeq2Seq": "recombine.lab.models.sequences",
+    "LowRankFilters": "recombine.lab.models.decoders",
     "MLP": "recombine.lab.models.mlp",
     "Model": "recombine.lab.models.model",
     "Monolithic": "recombine.lab.models.compositional",
     "OddOneOut": "recombine.lab.models.odd_one_out",
-    "ResNet": "recombine.lab.models.resnet",
+    "ResNet": "recombine.lab.models.vision",
     "SpatialBroadcast": "recombine.lab.models.decoders",
-    "Transformer": "recombine.lab.models.transformer",
-    "TransformerSeq2Seq": "recombine.lab.models.transformer",
-    "ViT": "recombine.lab.models.vit",
+    "Transformer": "recombine.lab.models.sequences",
+    "TransformerSeq2Seq": "recombine.lab.models.sequences",
+    "ViT": "recombine.lab.models.vision",
     "count_parameters": "recombine.lab.models.model",
 }
 

@@ -15,11 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from recombine.errors import SettingError
-from recombine.lab.models.decoders import CNNDecoder, SpatialBroadcast
+from recombine.lab.models.decoders import CNNDecoder, SlotDecoder, SpatialBroadcast
 from recombine.lab.models.mlp import MLP
-from recombine.lab.models.model import Model, count_parameters
-from recombine.lab.models.needs import Shaped, answer_shape, check_positive, refusal
-from recombine.lab.models.slot_decoder import SlotDecoder
+from recombine.lab.models.model import Model, Shaped, answer_shape, check_positive, count_parameters, refusal
 from recombine.lab.tasks.compositions import compose, composed_channels, composition
 from recombine.lab.tasks.task import Shapes
 

@@ -10,8 +10,7 @@ import torch
 from torch import nn
 from torch.nn import init
 
-from recombine.lab.models.model import Model
-from recombine.lab.models.needs import Shaped, answer_shape, as_tuples, check_positive
+from recombine.lab.models.model import Model, Shaped, answer_shape, as_tuples, check_positive
 from recombine.lab.tasks.task import Shapes
 
 Activation = Literal["relu", "leaky_relu", "elu", "gelu", "tanh", "identity"]

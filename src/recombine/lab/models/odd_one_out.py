@@ -8,8 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from recombine.lab.models.catalogue import MODELS
-from recombine.lab.models.model import Model
-from recombine.lab.models.needs import check_positive, refusal
+from recombine.lab.models.model import Model, check_positive, refusal
 from recombine.lab.tasks.task import Shapes
 
 

@@ -236,7 +236,7 @@ class Run(RunSummary, Result):
     def module(self) -> "nn.Module":
         """The trained network, ready to be asked; it needs PyTorch, and weights that were kept."""
         # By name, as the public names are: training stands above this room, and this room loads no torch.
-        made: nn.Module = loaded("recombine.lab", "module_of", "recombine.lab.training.states")(self)
+        made: nn.Module = loaded("recombine.lab", "module_of", "recombine.lab.training.checkpoints")(self)
         return made
 
     def _answers(self, *, needs: str = "part") -> pa.Table:

@@ -1,25 +1,33 @@
-"""A sweep: the runs of a grid that are not in the store yet, trained by many hands, and written into it."""
+"""A sweep: the runs of a grid that are not in the store yet, trained by several workers and written into it.
+
+`dry_run` tells what a sweep would do, without doing it.
+"""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from rich.console import Console
 
-from recombine.errors import OutputError, SettingError, SourceError
+from recombine.errors import OutputError, RecordError, SettingError, SourceError
 from recombine.lab.runs.listing import damaged
 from recombine.lab.runs.run import Configuration
 from recombine.lab.runs.store import Store
-from recombine.lab.sweeps.crew import Crew, Outcome, Report
-from recombine.lab.sweeps.ledger import Job, Ledger
-from recombine.lab.sweeps.live import Board
-from recombine.lab.sweeps.packs import MOST, packs
-from recombine.lab.sweeps.plan import SweepPlan, read_plan, store_place
-from recombine.lab.sweeps.worker import outcome as told_of
+from recombine.lab.sweeps.grid import SweepPlan, read_plan, store_place
+from recombine.lab.sweeps.pool import MOST, Outcome, Report, WorkerPool, packs
+from recombine.lab.sweeps.progress import Board, groups
+from recombine.lab.sweeps.queue import Job, RunQueue
+from recombine.lab.sweeps.ray_pool import RayPool, processors
+from recombine.lab.sweeps.worker import InProcessPool
+from recombine.lab.sweeps.worker import outcome as outcome_of
 from recombine.lab.training.pack import signature
+from recombine.redaction import redacted
 from recombine.words import amount
+
+_LOOKED_AT = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,21 +89,17 @@ def sweep(
     _check(workers=workers, retries=retries, address=address)
     read = read_plan(plan)
     opened = Store.open(store_place(read, store))
-    with _Sweeping(read, opened, retries=retries, progress=progress) as sweeping:
-        if sweeping.todo:
-            sweeping.work(lambda: hired(opened.address, address=address, workers=workers), most=pack)
-        return sweeping.result()
+    with _Driver(read, opened, retries=retries, progress=progress) as driver:
+        if driver.todo:
+            driver.work(lambda: start_pool(opened.address, address=address, workers=workers), most=pack)
+        return driver.result()
 
 
-def hired(place: str, *, address: str | None, workers: int | None) -> Crew:
-    """Whoever does the work. What is not needed is not loaded."""
+def start_pool(place: str, *, address: str | None, workers: int | None) -> WorkerPool:
+    """Whoever does the work; Ray is loaded only where it is asked for."""
     if workers == 0:
-        from recombine.lab.sweeps.local import Alone  # noqa: PLC0415
-
-        return Alone(place)
-    from recombine.lab.sweeps.cluster import OnRay  # noqa: PLC0415
-
-    return OnRay(place, address=address, workers=workers)
+        return InProcessPool(place)
+    return RayPool(place, address=address, workers=workers)
 
 
 def _check(*, workers: int | None, retries: int, address: str | None) -> None:
@@ -111,13 +115,13 @@ def _check(*, workers: int | None, retries: int, address: str | None) -> None:
         )
 
 
-class _Sweeping:
+class _Driver:
     """One sweep at work."""
 
     def __init__(self, plan: SweepPlan, store: Store, *, retries: int, progress: bool) -> None:
         self._began = time.monotonic()
         self._plan, self._store = plan, store
-        self._ledger = Ledger(retries)
+        self._queue = RunQueue(retries)
         self._board = Board(plan.runs, Console(stderr=True, highlight=False), shown=progress)
         self._ended: dict[str, Outcome] = {}
         self._hosts: set[str] = set()
@@ -130,7 +134,7 @@ class _Sweeping:
         self._noted = {failure.key for failure in store.failures()} if self.todo else set()
         self._board.there(self._skipped)
 
-    def __enter__(self) -> "_Sweeping":
+    def __enter__(self) -> "_Driver":
         self._board.__enter__()
         return self
 
@@ -143,25 +147,25 @@ class _Sweeping:
             self._look_again()
             raise StoppedSweepError(error, self.result()) from error
 
-    def work(self, hire: Callable[[], Crew], *, most: int) -> None:
+    def work(self, start: Callable[[], WorkerPool], *, most: int) -> None:
         """Until nothing is left."""
-        crew = hire()
+        pool = start()
         try:
-            self._board.workers = crew.size()
-            self._ledger.add(packs(self.todo, alike=signature, workers=crew.size(), most=most))
-            while self._ledger.open:
-                self._hand_out(crew)
+            self._board.workers = pool.size()
+            self._queue.add(packs(self.todo, alike=signature, workers=pool.size(), most=most))
+            while self._queue.open:
+                self._hand_out(pool)
                 self._board.refresh()
-                for number, report in crew.ended().items():
+                for number, report in pool.ended().items():
                     self._hear(number, report)
         finally:
-            crew.stop()
+            pool.stop()
 
-    def _hand_out(self, crew: Crew) -> None:
-        for _ in range(min(crew.free(), len(self._ledger.waiting))):
-            number, pack = self._ledger.take()
+    def _hand_out(self, pool: WorkerPool) -> None:
+        for _ in range(min(pool.free(), len(self._queue.waiting))):
+            number, pack = self._queue.take()
             self._make_way(run.key for run in pack.runs)
-            crew.start(number, pack)
+            pool.start(number, pack)
             self._board.handed_out(run.key for run in pack.runs)
 
     def _make_way(self, keys: Iterable[str]) -> None:
@@ -172,14 +176,14 @@ class _Sweeping:
         self._in_the_way -= chosen
 
     def _hear(self, number: int, report: Report) -> None:
-        runs = self._ledger.running[number].pack.runs
+        runs = self._queue.running[number].pack.runs
         self._board.handed_out((run.key for run in runs), by=-1)
-        if report.trouble is None:
+        if report.fault is None:
             self._check_there(runs, report)
             self._end(report.outcomes, report.seconds)
         else:
             self._board.say(f"  trouble with {_named(runs)}: {report.reason}")
-        given_up = self._ledger.settle(number, report)
+        given_up = self._queue.settle(number, report)
         if given_up is not None:
             self._give_up(given_up, report)
 
@@ -212,7 +216,7 @@ class _Sweeping:
         """Workers that were stopped may have finished runs of which they had no time to tell."""
         unheard = {run.key for run in self.todo} - self._ended.keys() - self._in_the_way
         for key in self._store.keys() & unheard:
-            self._ended[key] = told_of(self._store.get(key))
+            self._ended[key] = outcome_of(self._store.get(key))
 
     def result(self) -> SweepResult:
         """What it came to so far."""
@@ -236,3 +240,77 @@ class _Sweeping:
 def _named(runs: Sequence[Configuration]) -> str:
     first = f"{runs[0].key[:8]} ({runs[0].model.get('name')}, seed {runs[0].seed})"
     return first if len(runs) == 1 else f"{first} and {amount(len(runs) - 1, 'other')} of its pack"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DryRun:
+    """The size of a sweep. `damaged` runs of the store would be trained again; `seconds` is an estimate from `measured`
+    finished runs, where there are any.
+    """
+
+    runs: int
+    groups: int
+    finished: int
+    damaged: int
+    packs: int
+    workers: int
+    seconds: float | None
+    measured: int
+    store: str
+
+
+def dry_run(
+    plan: str | Path | Mapping[str, Any] | SweepPlan,
+    *,
+    store: str | Path | None = None,
+    workers: int | None = None,
+    pack: int = MOST,
+) -> DryRun:
+    """What a sweep would do; a store that is not there yet holds nothing, and is not made."""
+    read = read_plan(plan)
+    place = store_place(read, store)
+    there = _existing(place)
+    present = there.keys() & {run.key for run in read.runs} if there is not None else set()
+    broken = damaged(there, present) if there is not None else {}
+    present -= set(broken)
+    todo = [run for run in read.runs if run.key not in present]
+    processes = max(1, processors() if workers is None else workers)
+    times = _times(there, todo, [run for run in read.runs if run.key in present]) if there is not None else []
+    return DryRun(
+        runs=len(read),
+        groups=len(groups(read.runs)),
+        finished=len(read) - len(todo),
+        damaged=len(broken),
+        packs=len(packs(todo, alike=signature, workers=processes, most=pack)) if todo else 0,
+        workers=processes,
+        seconds=len(todo) * fmean(times) / processes if times and todo else None,
+        measured=len(times),
+        store=redacted(place),
+    )
+
+
+def _existing(place: str) -> Store | None:
+    try:
+        return Store.open(place, create=False)
+    except RecordError as error:
+        if error.what.startswith("no run store"):
+            return None
+        raise
+
+
+def _times(store: Store, todo: Sequence[Configuration], finished: Sequence[Configuration]) -> list[float]:
+    """How long finished runs of the same model on the same task took, some of them, evenly chosen."""
+    wanted = {_kind(run) for run in todo}
+    alike = [run for run in finished if _kind(run) in wanted]
+    chosen = alike[:: max(1, len(alike) // _LOOKED_AT)]
+    found = []
+    for run in chosen:
+        try:
+            found.append(store.get(run.key).seconds)
+        except RecordError:  # a damaged run tells nothing of time, and is told of elsewhere
+            continue
+    return found
+
+
+def _kind(run: Configuration) -> tuple[str, str, int]:
+    return str(run.task["name"]), str(run.model["name"]), int(run.recipe.get("steps", 0))

@@ -1,25 +1,36 @@
-"""What a worker does with a pack: train it, write its runs into the store, and say how it went."""
+"""What a worker does with a pack: train it, write its runs into the store, and say how it went.
+
+A run is brought to the disk for certain before it counts, and a disk takes its time. So one thread writes, in order,
+while the next run is trained (`BackgroundWriter`); `flush` waits for it, and only then is anybody told that runs are
+finished. A worker that dies loses the few that were not written yet, as it loses the one that it is training.
+
+`InProcessPool` works in this process, one pack after another: for debugging, and where Ray is not installed.
+"""
 
 import json
 import socket
 import time
 import traceback
 import warnings
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, final
 
 from recombine._version import __version__
 from recombine.errors import OutputError, RecombineError, RecordError, SourceError
 from recombine.lab.runs.layout import EarlierStoreWarning
 from recombine.lab.runs.run import Configuration, Run
 from recombine.lab.runs.store import Store
-from recombine.lab.sweeps.behind import WrittenBehind
-from recombine.lab.sweeps.crew import Outcome, Report, Trouble
+from recombine.lab.sweeps.pool import FaultKind, Outcome, Pack, Report, WorkerPool
+from recombine.lab.training.configurations import numerics
 from recombine.lab.training.pack import train
-from recombine.lab.training.plan import numerics
 from recombine.redaction import guarded, redacted_words
 
 _LONGEST_REASON = 2000
+_MOST_WAITING = 4
 
 
 def work(sent: str, place: str) -> str:
@@ -30,7 +41,7 @@ def work(sent: str, place: str) -> str:
         report = _report(configurations, place)
     return Report(
         outcomes=report.outcomes,
-        trouble=report.trouble,
+        fault=report.fault,
         reason=report.reason,
         host=socket.gethostname(),
         seconds=time.monotonic() - began,
@@ -42,12 +53,12 @@ def _report(configurations: list[Configuration], place: str) -> Report:
         _check_code(configurations)
         store = _opened(place)
     except RecombineError as error:
-        return Report(trouble="store", reason=_words(error))
+        return Report(fault="store", reason=_words(error))
     try:
-        with WrittenBehind(store) as behind:
-            runs = train(configurations, store=behind)
+        with BackgroundWriter(store) as writer:
+            runs = train(configurations, store=writer)
     except Exception as error:  # noqa: BLE001 - whatever a model raises is that run's fate, not the sweep's
-        return Report(trouble=_fault(error), reason=_words(error))
+        return Report(fault=_fault(error), reason=_words(error))
     return Report(outcomes=tuple(map(outcome, runs)))
 
 
@@ -59,7 +70,7 @@ def _opened(place: str) -> Store:
         return Store.open(place, create=False)
 
 
-def _fault(error: Exception) -> Trouble:
+def _fault(error: Exception) -> FaultKind:
     """A store that is full or gone is no run's fault; what recombine refuses, it refuses
     again, but for files that another machine may have."""
     if isinstance(error, OutputError | RecordError):
@@ -102,3 +113,119 @@ def _words(error: Exception) -> str:
     where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     said = redacted_words(str(error)) or "no words"
     return f"{type(error).__name__}: {said}{where}"[:_LONGEST_REASON]
+
+
+@final
+class BackgroundWriter:
+    """A store whose writing is done by a thread of its own."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._pool = ThreadPoolExecutor(max_workers=1)
+        self._waiting: list[Future[None]] = []
+        self._broken = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """What was handed over is written, whatever ended the training; then what went wrong is told."""
+        self._pool.shutdown(wait=True)
+        if error is None:
+            self.flush()
+
+    def has(self, key: str) -> bool:
+        """Whether a run is written."""
+        return self._store.has(key)
+
+    def get(self, key: str) -> Run:
+        """A run that is written."""
+        return self._store.get(key)
+
+    def file(self, key: str, name: str) -> bytes:
+        """A file of a run; what was handed over is written first."""
+        self.flush()
+        return self._store.file(key, name)
+
+    def load_state(self, name: str) -> tuple[bytes, dict[str, Any]] | None:
+        """Unfinished work."""
+        return self._store.load_state(name)
+
+    def put(self, run: Run, *, files: Mapping[str, bytes] = {}) -> bool:
+        """Hand a run over to be written; whether it was there before is not known yet."""
+        self._later(lambda: self._store.put(run, files=files))
+        return True
+
+    def save_state(self, name: str, state: bytes, meta: Mapping[str, Any]) -> None:
+        """Hand unfinished work over to be kept."""
+        self._later(lambda: self._store.save_state(name, state, meta))
+
+    def drop_state(self, name: str) -> None:
+        """Forget unfinished work, after all that was handed over before."""
+        self._later(lambda: self._store.drop_state(name))
+
+    def flush(self) -> None:
+        """Wait until everything is written; what could not be is raised here."""
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            one.result()
+
+    def _later(self, write: Callable[[], object]) -> None:
+        self._waiting = [one for one in self._waiting if not one.done() or one.exception() is not None]
+        if len(self._waiting) >= _MOST_WAITING:
+            self.flush()
+        self._waiting.append(self._pool.submit(self._write, write))
+
+    def _write(self, write: Callable[[], object]) -> None:
+        """After the first failure nothing more is done: a state must not be dropped for a run that was not written."""
+        if self._broken:
+            return
+        try:
+            write()
+        except BaseException:
+            self._broken = True
+            raise
+
+
+class InProcessPool(WorkerPool):
+    """This process."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._next: tuple[int, Pack] | None = None
+
+    @final
+    def free(self) -> int:
+        """One pack at a time."""
+        return 0 if self._next else 1
+
+    @final
+    def size(self) -> int:
+        """One."""
+        return 1
+
+    @final
+    def start(self, number: int, pack: Pack) -> None:
+        """Kept until its end is asked for."""
+        self._next = (number, pack)
+
+    @final
+    def ended(self) -> Mapping[int, Report]:
+        """Train what was handed out, and say how it went."""
+        if self._next is None:
+            return {}
+        number, pack = self._next
+        self._next = None
+        return {number: Report.from_text(work(sent(pack), self._place))}
+
+    @final
+    def stop(self) -> None:
+        """Nothing goes on behind our back."""
+        self._next = None
+
+
+def sent(pack: Pack) -> str:
+    """A pack as it is sent."""
+    return json.dumps([run.plain() for run in pack.runs])

@@ -10,11 +10,10 @@ from recombine.lab.models.model import Model
 from recombine.lab.runs.run import Run
 from recombine.lab.runs.store import Store
 from recombine.lab.tasks.task import Task
-from recombine.lab.training.loop import Callback, Surroundings
+from recombine.lab.training.checkpoints import RunStore
+from recombine.lab.training.configurations import Recipes, Seeds, jobs
+from recombine.lab.training.loop import Callback, TrainingContext, watched
 from recombine.lab.training.pack import train_jobs
-from recombine.lab.training.plan import Recipes, Seeds, jobs
-from recombine.lab.training.states import RunStore
-from recombine.lab.training.watching import watched
 
 
 def fit(
@@ -48,8 +47,8 @@ def fit(
     total = sum(job.recipe.steps for job in asked)
     text = f"training {len(asked)} runs" if len(asked) > 1 else "training"
     with watched(text, total, shown=progress) as advance:
-        around = Surroundings(store=kept, callbacks=callbacks, checkpoint_every=checkpoint_every, advance=advance)
-        return tuple(train_jobs(asked, around))
+        context = TrainingContext(store=kept, callbacks=callbacks, checkpoint_every=checkpoint_every, advance=advance)
+        return tuple(train_jobs(asked, context))
 
 
 def _opened(store: Any) -> RunStore | None:

@@ -1,28 +1,39 @@
-"""The training loop: the same for one run and for several that are trained as one."""
+"""The training loop: the same for one run and for several that are trained as one.
+
+Ctrl-C waits for the end of a step: an update that is half done is no state to go on from. On a terminal a bar shows how
+far the training is.
+"""
 
 import math
-from collections.abc import Callable, Sequence
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic
+from types import FrameType
 
 import torch
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from recombine.lab.runs.run import MODEL_FILE
+from recombine.lab.training.checkpoints import RunStore, Unfinished, Way, save_unfinished, weights_of
 from recombine.lab.training.examples import Feed
-from recombine.lab.training.interrupting import held_back
 from recombine.lab.training.learner import Learner
 from recombine.lab.training.member import Member
-from recombine.lab.training.results import Evaluated, training_loss
-from recombine.lab.training.schedule import evaluation_steps
-from recombine.lab.training.states import RunStore, Unfinished, Way, save_unfinished, weights_of
+from recombine.lab.training.questions import Evaluated, training_loss
+from recombine.lab.training.recipe import evaluation_steps
 
 _SHARE = 0.02
 _LEAST_SECONDS = 15.0
+_EVERY = 0.1
 
 
 @dataclass(frozen=True)
-class Moment:
+class StepEvent:
     """What a callback is told: after how many of the steps, each run's loss, and the evaluations made just now.
 
     Runs that are trained as one are told of together, in their order; `evaluations` is empty at most steps.
@@ -34,11 +45,11 @@ class Moment:
     evaluations: tuple[tuple[Evaluated, ...], ...] = ()
 
 
-Callback = Callable[[Moment], None]
+Callback = Callable[[StepEvent], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surroundings:
+class TrainingContext:
     """What a training is done in: where runs are kept, who is told, and how often unfinished ones are saved.
 
     `checkpoint_every` counts steps; None saves when so much time has passed that saving takes at most a fiftieth of it.
@@ -70,9 +81,9 @@ class Loop:
     """Members, their learner and their batches, from one step to the last."""
 
     def __init__(
-        self, members: Sequence[Member], learner: Learner, feed: Feed, *, way: Way, around: Surroundings
+        self, members: Sequence[Member], learner: Learner, feed: Feed, *, way: Way, context: TrainingContext
     ) -> None:
-        self._members, self._learner, self._feed, self._way, self._around = members, learner, feed, way, around
+        self._members, self._learner, self._feed, self._way, self._context = members, learner, feed, way, context
         self._steps = members[0].job.recipe.steps
         self._marks = frozenset(evaluation_steps(self._steps, members[0].job.recipe.evaluations))
         self._batch = members[0].examples.batch
@@ -84,11 +95,11 @@ class Loop:
 
         With a store, Ctrl-C waits for the end of the step, and the runs in work are saved before it goes on.
         """
-        cadence = _Cadence(self._around.checkpoint_every)
-        with torch.random.fork_rng(devices=[]), held_back(wanted=self._around.store is not None) as interrupted:
+        cadence = _Cadence(self._context.checkpoint_every)
+        with torch.random.fork_rng(devices=[]), held_back(wanted=self._context.store is not None) as interrupted:
             if start == 0 and 0 in self._marks:
                 self._tell(0, [], self._evaluate(0, []))
-            self._around.advance(start * len(self._members))
+            self._context.advance(start * len(self._members))
             for step in range(start + 1, self._steps + 1):
                 losses, found = self._step(step)
                 if cadence.is_due(step):
@@ -115,11 +126,11 @@ class Loop:
         return losses, found
 
     def _tell(self, step: int, losses: list[float], found: tuple[tuple[Evaluated, ...], ...]) -> None:
-        self._around.advance(len(self._members) if step else 0)
-        if self._around.callbacks:
-            moment = Moment(step, self._steps, tuple(losses), found)
-            for callback in self._around.callbacks:
-                callback(moment)
+        self._context.advance(len(self._members) if step else 0)
+        if self._context.callbacks:
+            event = StepEvent(step, self._steps, tuple(losses), found)
+            for callback in self._context.callbacks:
+                callback(event)
 
     def _evaluate(self, step: int, losses: list[float]) -> tuple[tuple[Evaluated, ...], ...]:
         found: list[tuple[Evaluated, ...]] = [()] * len(self._members)
@@ -146,7 +157,7 @@ class Loop:
     def _finish(self, run: int, status: str, reason: str | None, step: int) -> None:
         self._count_time()
         member = self._members[run]
-        store = self._around.store
+        store = self._context.store
         files = {MODEL_FILE: weights_of(self._learner.state(run))} if member.job.recipe.keep_model else {}
         result = member.finish(status, reason, steps=step, together=len(self._members))  # type: ignore[arg-type]
         if files:
@@ -158,7 +169,7 @@ class Loop:
 
     def _save(self, step: int) -> None:
         """Keep the runs that are still in work, where there is a store."""
-        store = self._around.store
+        store = self._context.store
         if store is None:
             return
         self._count_time()
@@ -180,3 +191,63 @@ class Loop:
         for run in self._active:
             self._members[run].seconds += share
         self._clock = now
+
+
+@contextmanager
+def held_back(*, wanted: bool) -> Iterator[Callable[[], bool]]:
+    """Within, a first Ctrl-C is only noted, for whoever asks; a second one does not wait.
+
+    One that nobody acted on is handed on at the end, to whoever handled Ctrl-C before. Nothing is held back outside the
+    main thread, or where Ctrl-C is ignored.
+
+    >>> with held_back(wanted=True) as interrupted:
+    ...     interrupted()
+    False
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if not wanted or not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    noted = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal noted
+        if noted:
+            before(number, frame)
+        noted = True
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: noted
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if noted:
+        before(signal.SIGINT, None)
+
+
+@contextmanager
+def watched(text: str, total: int, *, shown: bool) -> Iterator[Callable[[int], None]]:
+    """Something to tell each time that steps are done; silent unless shown, and where there is no terminal.
+
+    >>> with watched("training", 10, shown=False) as advance:
+    ...     advance(10)
+    """
+    console = Console(stderr=True)
+    if not shown or not console.is_terminal:
+        yield lambda _: None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=30))
+    timing = (TimeElapsedColumn(), TextColumn("left about"), TimeRemainingColumn())
+    with Progress(*columns, *timing, console=console, transient=True) as progress:
+        task = progress.add_task(text, total=total)
+        done, told = 0, 0.0
+
+        def advance(steps: int) -> None:
+            nonlocal done, told
+            done += steps
+            # A step can be shorter than the drawing of a bar.
+            if time.monotonic() - told >= _EVERY:
+                progress.update(task, completed=done)
+                told = time.monotonic()
+
+        yield advance

@@ -13,9 +13,19 @@ from recombine.lab.tasks.exposure import Exposure, HeldOut, Parts
 from recombine.lab.tasks.task import Task
 from recombine.lab.training.examples import Examples, examples_of
 from recombine.lab.training.losses import Loss, loss_of
-from recombine.lab.training.questions import Answered, Question, ask, question_of
+from recombine.lab.training.questions import (
+    Answered,
+    Evaluated,
+    Question,
+    ask,
+    domain,
+    evaluated,
+    metrics,
+    provenance,
+    question_of,
+    tables,
+)
 from recombine.lab.training.recipe import Recipe
-from recombine.lab.training.results import Evaluated, domain, evaluated, metrics, provenance, tables
 from recombine.seeds import derived
 
 STOPS_ON = "seen"

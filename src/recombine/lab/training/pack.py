@@ -1,44 +1,52 @@
 """Runs of one shape, trained: as one where that is faster, one after another where not, and from where they stood.
 
 A run's numbers depend on its configuration alone. Trained as one, they do not depend on the others in the pack (see
-`traced`), on one thread; a run that was interrupted goes on in the way in which it was begun. What may differ is the
-way itself: `together="auto"` takes the faster one, and the two round differently in the last digits.
+`batched`), on one thread; a run that was interrupted goes on in the way in which it was begun. What may differ is the
+way itself: `together="auto"` takes the faster one, and the two round differently in the last digits. Which one is
+faster is measured once, then remembered in a small file of the cache folder.
 """
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from recombine.errors import SettingError
+from recombine.errors import OutputError, SettingError
+from recombine.files import write_text
 from recombine.lab.models.catalogue import MODELS
 from recombine.lab.models.model import Model
 from recombine.lab.runs.run import Configuration, Run
 from recombine.lab.tasks.catalogue import TASKS
+from recombine.lab.tasks.data.files import cache_folder
 from recombine.lab.tasks.exposure import Exposure
 from recombine.lab.tasks.task import Batch, Task
-from recombine.lab.training.alone import Alone
 from recombine.lab.training.batched import Batched, CannotBatchError, check_batchable
-from recombine.lab.training.catalogue import split_of
-from recombine.lab.training.choosing import choice_key, remember, remembered, seconds_of
+from recombine.lab.training.checkpoints import RunStore, Unfinished, Way, load_unfinished
+from recombine.lab.training.configurations import split_of
 from recombine.lab.training.examples import Feed, Fixed, feed_of
-from recombine.lab.training.learner import Learner
-from recombine.lab.training.loop import Callback, Loop, Surroundings
+from recombine.lab.training.learner import Alone, Learner
+from recombine.lab.training.loop import Callback, Loop, TrainingContext
 from recombine.lab.training.member import Job, Member
 from recombine.lab.training.recipe import Recipe, recipe_of
-from recombine.lab.training.states import RunStore, Unfinished, Way, load_unfinished
 
 _FREE_RECIPE = ("lr", "weight_decay", "momentum")
 _FREE_MODEL = ("scale",)
 _MOST_RUNS = 64
 _MOST_BYTES = 2**30
 _LONG_STEP = 0.03
+_WARM, _MEASURED = 3, 7
+_HOPELESS, _MOST_SECONDS = 2.0, 1.0
 
 
 def signature(configuration: Configuration) -> str:
@@ -70,8 +78,8 @@ def train(
     What the store holds already is not trained again; what it holds unfinished is taken up; each run is written as soon
     as it is done. A model that raises ends the training: what was finished before stays in the store.
     """
-    around = Surroundings(store=store, callbacks=callbacks, checkpoint_every=checkpoint_every)
-    return train_jobs(jobs_of(configurations), around, threads=threads)
+    context = TrainingContext(store=store, callbacks=callbacks, checkpoint_every=checkpoint_every)
+    return train_jobs(jobs_of(configurations), context, threads=threads)
 
 
 def jobs_of(configurations: Sequence[Configuration]) -> list[Job]:
@@ -114,19 +122,19 @@ def _recipe(text: str) -> Recipe:
     return recipe_of(json.loads(text))
 
 
-def train_jobs(jobs: Sequence[Job], around: Surroundings, *, threads: int | None = None) -> list[Run]:
+def train_jobs(jobs: Sequence[Job], context: TrainingContext, *, threads: int | None = None) -> list[Run]:
     """Train jobs that may be of several shapes, and give their runs in order."""
-    store, results, shapes = around.store, dict[int, Run](), dict[str, list[int]]()
+    store, results, shapes = context.store, dict[int, Run](), dict[str, list[int]]()
     for place, job in enumerate(jobs):
         if store is not None and store.has(job.configuration.key):
             results[place] = store.get(job.configuration.key)
-            around.advance(job.recipe.steps)
+            context.advance(job.recipe.steps)
         else:
             shapes.setdefault(signature(job.configuration), []).append(place)
     for places in shapes.values():
         group = [Member(jobs[place]) for place in places]
         with _threads(threads or jobs[places[0]].recipe.threads):
-            _Group(group, around).train()
+            _Group(group, context).train()
         results |= {place: _result(member) for place, member in zip(places, group, strict=True)}
     return [results[place] for place in range(len(jobs))]
 
@@ -168,8 +176,8 @@ class _Ready:
 class _Group:
     """Members of one shape."""
 
-    def __init__(self, members: Sequence[Member], around: Surroundings) -> None:
-        self._members, self._around = members, around
+    def __init__(self, members: Sequence[Member], context: TrainingContext) -> None:
+        self._members, self._context = members, context
         self._recipe, self._shapes = members[0].job.recipe, members[0].job.task.shapes
 
     def train(self) -> None:
@@ -186,7 +194,7 @@ class _Group:
 
     def _ready(self, member: Member, fresh: Way) -> _Ready:
         module = member.start()
-        store = self._around.store
+        store = self._context.store
         state = load_unfinished(store, member.key, module) if store is not None else None
         if state is not None:
             member.evaluations, member.seconds = list(state.evaluations), state.seconds
@@ -206,7 +214,7 @@ class _Group:
             if one.state is not None:
                 learner.load(place, one.state.tensors, step=one.start)
         members = [one.member for one in several]
-        Loop(members, learner, feed, way=several[0].way, around=self._around).run(several[0].start)
+        Loop(members, learner, feed, way=several[0].way, context=self._context).run(several[0].start)
 
     def _alone(self, member: Member, module: nn.Module) -> Alone:
         return Alone(module, member.job.recipe, loss=member.loss, shapes=self._shapes, seed=member.seed)
@@ -275,10 +283,62 @@ class _Group:
 
     def _at_once(self, way: Way) -> int:
         """How many runs are prepared at once; one by one, no more than one is."""
-        if way == "alone" and not (self._around.store and self._recipe.together != "never"):
+        if way == "alone" and not (self._context.store and self._recipe.together != "never"):
             return 1
         examples = self._members[0].examples
         numbers = examples.size * sum(
             torch.Size(shape).numel() for shape in (self._shapes.inputs, self._shapes.outputs)
         )
         return max(1, min(_MOST_RUNS, _MOST_BYTES // (8 * max(numbers, 1))))
+
+
+def notes() -> Path:
+    """The file of measured choices."""
+    return cache_folder() / "together.json"
+
+
+def choice_key(about: dict[str, Any], *, runs: int) -> str:
+    """What a measurement holds for: the work of a step, about how many runs, this torch, and this kind of processor."""
+    here = {"torch": torch.__version__, "processor": torch.backends.cpu.get_cpu_capability()}
+    text = json.dumps(about | here | {"runs": 1 << (runs - 1).bit_length()}, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def remembered(key: str) -> bool | None:
+    """Whether training as one was faster; None where it was never measured here."""
+    try:
+        return bool(_held()[key]["together"])
+    except (KeyError, TypeError):
+        return None
+
+
+def remember(key: str, *, together: bool, **measured: float | str | None) -> None:
+    """Note a choice. A folder that cannot be written costs a measurement each time, and nothing else."""
+    held = _held() | {key: {"together": together, **measured}}
+    with contextlib.suppress(OutputError):
+        write_text(notes(), json.dumps(held, indent=1))
+
+
+def _held() -> dict[str, Any]:
+    """All that was noted; nothing where the file is not there or damaged."""
+    try:
+        return dict(json.loads(notes().read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def seconds_of(step: Callable[[int], object], *, rival: float = math.inf) -> float:
+    """The processor time of a step: the median of a few, after a few that are not counted.
+
+    One that takes far longer than a rival's, the first not counted, is not taken again.
+    """
+    taken = []
+    for place in range(_WARM + _MEASURED):
+        began = time.process_time()
+        step(place)
+        taken.append(time.process_time() - began)
+        if place and taken[-1] > _HOPELESS * rival:
+            return taken[-1]
+        if place >= _WARM and sum(taken) > _MOST_SECONDS:
+            break
+    return statistics.median(taken[_WARM:])

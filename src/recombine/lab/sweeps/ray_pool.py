@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, final
 
 from recombine.errors import SettingError, SourceError
-from recombine.lab.sweeps.crew import Crew, Report
-from recombine.lab.sweeps.local import sent
-from recombine.lab.sweeps.packs import Pack
+from recombine.lab.sweeps.pool import Pack, Report, WorkerPool
+from recombine.lab.sweeps.worker import sent
 
 _TICK_SECONDS = 0.2
 _LOOK_AGAIN_SECONDS = 5.0
@@ -27,7 +26,7 @@ _AHEAD = 2
 sees that there is more to do."""
 
 
-class OnRay(Crew):
+class RayPool(WorkerPool):
     """Workers that Ray runs."""
 
     def __init__(self, place: str, *, address: str | None = None, workers: int | None = None) -> None:
@@ -91,11 +90,11 @@ class OnRay(Crew):
         try:
             return Report.from_text(self._ray.get(reference))
         except (errors.NodeDiedError, errors.ObjectLostError) as error:
-            return Report(trouble="node", reason=f"the machine was lost: {_first_sentence(error)}")
+            return Report(fault="node", reason=f"the machine was lost: {_first_sentence(error)}")
         except errors.RayTaskError as error:
-            return Report(trouble="program", reason=_first_line(error.cause or error))
+            return Report(fault="program", reason=_first_line(error.cause or error))
         except errors.RayError as error:
-            return Report(trouble="worker", reason=f"its process was lost: {_first_sentence(error)}")
+            return Report(fault="worker", reason=f"its process was lost: {_first_sentence(error)}")
 
 
 def _work(pack: str, place: str) -> str:

@@ -1,4 +1,4 @@
-"""Writing behind the training's back: in order, all of it, and nothing after a failure."""
+"""Writing in a thread of its own: in order, all of it, and nothing after a failure."""
 
 import threading
 
@@ -6,7 +6,7 @@ import pytest
 
 from recombine.errors import OutputError
 from recombine.lab.runs.store import Store
-from recombine.lab.sweeps.behind import WrittenBehind
+from recombine.lab.sweeps.worker import BackgroundWriter
 from tests.lab.sweeps.test_packs import run
 from tests.lab.sweeps.test_sweep import made
 
@@ -38,9 +38,9 @@ class Watched:
 
 
 def test_everything_is_written_when_it_is_left(store):
-    with WrittenBehind(store) as behind:
+    with BackgroundWriter(store) as writer:
         for one in RUNS:
-            assert behind.put(one)
+            assert writer.put(one)
     assert store.keys() == {one.key for one in RUNS}
     assert all(store.get(one.key) == one for one in RUNS)
 
@@ -48,20 +48,20 @@ def test_everything_is_written_when_it_is_left(store):
 def test_what_is_written_can_be_read(store):
     store.put(RUNS[0])
     store.save_state("half", b"state", {"step": 3})
-    with WrittenBehind(store) as behind:
-        assert behind.has(RUNS[0].key)
-        assert behind.get(RUNS[0].key) == RUNS[0]
-        assert behind.load_state("half") == (b"state", {"step": 3})
-        behind.drop_state("half")
+    with BackgroundWriter(store) as writer:
+        assert writer.has(RUNS[0].key)
+        assert writer.get(RUNS[0].key) == RUNS[0]
+        assert writer.load_state("half") == (b"state", {"step": 3})
+        writer.drop_state("half")
     assert store.load_state("half") is None
 
 
 def test_the_order_is_kept_and_training_does_not_wait():
     watched = Watched()
-    with WrittenBehind(watched) as behind:
-        behind.save_state("x", b"", {})
-        behind.put(RUNS[0])
-        behind.drop_state("x")  # comes back although nothing can be written yet
+    with BackgroundWriter(watched) as writer:
+        writer.save_state("x", b"", {})
+        writer.put(RUNS[0])
+        writer.drop_state("x")  # comes back although nothing can be written yet
         watched.gate.set()
     assert watched.done == [("save", "x"), ("put", RUNS[0].key), ("drop", "x")]
 
@@ -69,15 +69,15 @@ def test_the_order_is_kept_and_training_does_not_wait():
 def test_after_a_failure_nothing_more_is_done():
     watched = Watched(refuses=RUNS[1].key)
     watched.gate.set()
-    with pytest.raises(OutputError, match="No space left"), WrittenBehind(watched) as behind:  # noqa: PT012
+    with pytest.raises(OutputError, match="No space left"), BackgroundWriter(watched) as writer:  # noqa: PT012
         for one in RUNS[:3]:
-            behind.put(one)
-            behind.drop_state(one.key)
+            writer.put(one)
+            writer.drop_state(one.key)
     assert watched.done == [("put", RUNS[0].key), ("drop", RUNS[0].key)]
 
 
 def test_what_was_trained_before_an_error_is_still_written(store):
-    with pytest.raises(ValueError, match="unlucky"), WrittenBehind(store) as behind:  # noqa: PT012
-        behind.put(RUNS[0])
+    with pytest.raises(ValueError, match="unlucky"), BackgroundWriter(store) as writer:  # noqa: PT012
+        writer.put(RUNS[0])
         raise ValueError("unlucky")
     assert store.has(RUNS[0].key)

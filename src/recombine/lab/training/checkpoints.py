@@ -16,7 +16,7 @@ from recombine.lab.models.catalogue import MODELS
 from recombine.lab.runs.run import Run
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.training.learner import OPTIMISER, WEIGHTS, State
-from recombine.lab.training.results import Evaluated
+from recombine.lab.training.questions import Evaluated
 
 Way = Literal["alone", "together"]
 _CELLS = "evaluation."

@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from recombine.lab.sweeps.crew import Outcome
-from recombine.lab.sweeps.live import Board, span
+from recombine.lab.sweeps.pool import Outcome
+from recombine.lab.sweeps.progress import Board, span
 from tests.lab.sweeps.test_packs import run
 
 RUNS = [run(model, seed) for model in "ab" for seed in range(10)]

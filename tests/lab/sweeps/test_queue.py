@@ -5,18 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.errors import OutputError
-from recombine.lab.sweeps.crew import Report
-from recombine.lab.sweeps.ledger import Ledger
-from recombine.lab.sweeps.packs import Pack
+from recombine.lab.sweeps.pool import Pack, Report
+from recombine.lab.sweeps.queue import RunQueue
 from tests.lab.sweeps.test_packs import run
 
 PACK = Pack(tuple(run("a", seed) for seed in range(3)))
-BROKEN, LOST, GONE = (Report(trouble=trouble, reason="why") for trouble in ("program", "worker", "node"))
-UNWRITTEN = Report(trouble="store", reason="No space left on device")
+BROKEN, LOST, GONE = (Report(fault=fault, reason="why") for fault in ("program", "worker", "node"))
+UNWRITTEN = Report(fault="store", reason="No space left on device")
 
 
-def ledger(pack, retries=2):
-    made = Ledger(retries)
+def queue(pack, retries=2):
+    made = RunQueue(retries)
     made.add([pack])
     return made
 
@@ -27,32 +26,32 @@ def tried(book, report):
 
 
 def test_what_goes_well_is_over():
-    book = ledger(PACK)
+    book = queue(PACK)
     assert tried(book, Report()) is None
     assert not book.open
 
 
 def test_a_failing_pack_is_taken_apart_at_once():
-    book = ledger(PACK)
+    book = queue(PACK)
     assert tried(book, BROKEN) is None
     assert [job.pack for job in book.waiting] == PACK.apart()
 
 
 @pytest.mark.parametrize("retries", [0, 1, 2, 5])
-@pytest.mark.parametrize("trouble", [BROKEN, LOST])
-def test_a_single_run_is_given_up_after_its_retries(retries, trouble):
-    book = ledger(PACK.apart()[0], retries)
+@pytest.mark.parametrize("fault", [BROKEN, LOST])
+def test_a_single_run_is_given_up_after_its_retries(retries, fault):
+    book = queue(PACK.apart()[0], retries)
     for _ in range(retries):
-        assert tried(book, trouble) is None
-    given_up = tried(book, trouble)
+        assert tried(book, fault) is None
+    given_up = tried(book, fault)
     assert given_up is not None
     assert given_up.tries == retries + 1
     assert not book.open
 
 
 def test_what_cannot_be_is_tried_once():
-    mistake = Report(trouble="mistake", reason="no such thing")
-    book = ledger(Pack(PACK.runs[:2]))
+    mistake = Report(fault="mistake", reason="no such thing")
+    book = queue(Pack(PACK.runs[:2]))
     assert tried(book, mistake) is None
     assert tried(book, mistake).tries == 1
     assert tried(book, mistake).tries == 1
@@ -60,7 +59,7 @@ def test_what_cannot_be_is_tried_once():
 
 
 def test_a_lost_process_is_forgiven_once_then_the_pack_is_taken_apart():
-    book = ledger(PACK)
+    book = queue(PACK)
     tried(book, LOST)
     assert [len(job.pack) for job in book.waiting] == [3]
     tried(book, LOST)
@@ -68,7 +67,7 @@ def test_a_lost_process_is_forgiven_once_then_the_pack_is_taken_apart():
 
 
 def test_lost_machines_are_nobodys_fault_for_long():
-    book = ledger(PACK, retries=0)
+    book = queue(PACK, retries=0)
     for _ in range(20):
         tried(book, GONE)
     assert [len(job.pack) for job in book.waiting] == [3]
@@ -77,7 +76,7 @@ def test_lost_machines_are_nobodys_fault_for_long():
 
 
 def test_a_store_that_cannot_be_written_to_stops_the_sweep():
-    book = ledger(PACK)
+    book = queue(PACK)
     tried(book, UNWRITTEN)
     tried(book, UNWRITTEN)
     with pytest.raises(OutputError, match="No space left on device"):
@@ -87,7 +86,7 @@ def test_a_store_that_cannot_be_written_to_stops_the_sweep():
 @given(st.data(), st.integers(0, 3))
 def test_every_run_ends_once(data, retries):
     """Whatever happens to packs, each run is either done or given up, and that within a bound."""
-    book = Ledger(retries)
+    book = RunQueue(retries)
     book.add([Pack(tuple(run("a", seed) for seed in range(4))), Pack((run("b", 0), run("b", 1)))])
     expected = sorted(one.key for job in book.waiting for one in job.pack.runs)
     ended, steps = [], 0
@@ -96,9 +95,9 @@ def test_every_run_ends_once(data, retries):
             book.take()
         number = data.draw(st.sampled_from(sorted(book.running)))
         pack = book.running[number].pack
-        report = data.draw(st.sampled_from([Report(), Report(trouble="mistake"), BROKEN, LOST, GONE]))
+        report = data.draw(st.sampled_from([Report(), Report(fault="mistake"), BROKEN, LOST, GONE]))
         given_up = book.settle(number, report)
-        if report.trouble is None or given_up is not None:
+        if report.fault is None or given_up is not None:
             ended += [one.key for one in pack.runs]
         steps += 1
         assert steps <= 6 * (2 * (retries + 1) + 24) + 2 * 24

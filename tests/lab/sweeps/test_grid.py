@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.errors import RecombineError, SettingError, SourceError
-from recombine.lab.sweeps import trial
-from recombine.lab.sweeps.grid import variants
-from recombine.lab.sweeps.plan import read_plan, store_place
+from recombine.lab.sweeps import grid
+from recombine.lab.sweeps.grid import read_plan, store_place, variants
 from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.training.plan import seeds_of
+from recombine.lab.training.configurations import seeds_of
 
 GRID = {
     "tasks": ["addition"],
@@ -142,7 +141,7 @@ def test_pairs_that_are_left_out_need_not_fit():
 
 def test_a_pair_is_tried_once_however_many_seeds(monkeypatch):
     tried = []
-    monkeypatch.setattr(trial, "_build", lambda model, task: tried.append(model["scale"]))
+    monkeypatch.setattr(grid, "_build_model", lambda model, task: tried.append(model["scale"]))
     read_plan(GRID)
     assert len(tried) == 3
 
@@ -151,7 +150,7 @@ def test_what_a_model_raises_is_told_with_its_place(monkeypatch):
     def build(model, task):
         raise RuntimeError("no such shape")
 
-    monkeypatch.setattr(trial, "_build", build)
+    monkeypatch.setattr(grid, "_build_model", build)
     error = complaint(GRID)
     assert "'models', entry 1 (mlp)" in error.what
     assert error.why == "RuntimeError: no such shape"

@@ -11,12 +11,11 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 
 from recombine.errors import OutputError
-from recombine.lab.sweeps.crew import Report
-from recombine.lab.sweeps.packs import Pack
+from recombine.lab.sweeps.pool import Pack, Report
 
 _MOST_LOST_NODES = 20
-"""Machines come and go, in clouds that take them back at any time; a run that outlives twenty is told to be one of
-those that fell them."""
+"""Clouds take machines back at any time, so losing one says nothing of a run; a run whose machine was lost more than
+twenty times is taken for the cause."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Job:
 
 
 @dataclass
-class Ledger:
+class RunQueue:
     """The queue of a sweep."""
 
     retries: int
@@ -62,16 +61,16 @@ class Ledger:
     def settle(self, number: int, report: Report) -> Job | None:
         """Take a report down; the job comes back where it is given up for good."""
         job = self.running.pop(number)
-        if report.trouble is None:
+        if report.fault is None:
             return None
-        if report.trouble == "store":
+        if report.fault == "store":
             self._unwritten(job, report)
             return None
-        if report.trouble == "node":
+        if report.fault == "node":
             return self._again(replace(job, lost_nodes=job.lost_nodes + 1), job.lost_nodes < _MOST_LOST_NODES)
-        if report.trouble == "worker":
+        if report.fault == "worker":
             return self._lost(job)
-        return self._failed(job, hopeless=report.trouble == "mistake")
+        return self._failed(job, hopeless=report.fault == "mistake")
 
     def _unwritten(self, job: Job, report: Report) -> None:
         later = replace(job, unwritten=job.unwritten + 1)
