@@ -108,7 +108,7 @@ def _truth(truth: str | None, source: str, support: Any, how: Any) -> Any:
     if truth is None:
         return None
     if names_a_table(truth):
-        from recombine.theory.truth import read_truth  # noqa: PLC0415 - the command's help needs no theory
+        from recombine.theory.answers import read_truth  # noqa: PLC0415 - the command's help needs no theory
 
         return read_truth(truth, support, **how)
     kind = "label" if hasattr(support.target, "classes") else "number"
