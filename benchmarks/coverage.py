@@ -18,9 +18,9 @@ import numpy as np
 from scipy.stats import rankdata, spearmanr
 
 from measure import options, table, write
-from recombine.evaluation.causes import swap as swapping
-from recombine.evaluation.causes.swap import swap_test
+from recombine.evaluation import swap as swapping
 from recombine.evaluation.outcomes import Outcomes, Score
+from recombine.evaluation.swap import swap_test
 from recombine.planning import replay as replaying
 from recombine.statistics.correlation import spearman
 from recombine.statistics.intervals import difference_interval, gap_interval, interval, prediction_interval

@@ -20,11 +20,9 @@ from recombine.planning.choice import NOTHING_LEFT, Choice, Measure, Needed, fir
 from recombine.planning.collectable import Collectable
 from recombine.tables.engine import Steps
 from recombine.tables.support import Support
-from recombine.theory.fitted import Fitted
-from recombine.theory.kernel import kernel
 from recombine.theory.salience import Salience
-from recombine.theory.solver import Penalty
-from recombine.theory.squared import Duals, squared
+from recombine.theory.solver import Penalty, kernel
+from recombine.theory.squared import Duals, Fitted, squared
 from recombine.theory.variance import Uncertainty
 from recombine.words import measure, percent
 
