@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import measure
-from recombine.evaluation.causes.anatomy import Anatomy, anatomy
+from recombine.evaluation.anatomy import Anatomy, anatomy
 from recombine.evaluation.outcomes import Outcomes, Score
 from recombine.tables.space import Factor, Space
 from recombine.tables.support import LabelTarget, Support

@@ -53,8 +53,8 @@ from threadpoolctl import threadpool_limits
 
 import measure
 import recombine
-from recombine.theory import baselines
 from recombine.theory.answers import Answers, answers
+from recombine.theory.backtest import additive_rule, mean_answer
 from recombine.theory.diagnosis import Diagnosis
 from recombine.theory.learner import learn
 from recombine.theory.resolve import resolve
@@ -175,12 +175,12 @@ def ours(salience: str) -> Method:
 
 def additive(fold: Fold) -> Said:
     """One effect a value."""
-    return baselines.additive(fold.support, fold.known, fold.codes)[:, 0], None, None
+    return additive_rule(fold.support, fold.known, fold.codes)[:, 0], None, None
 
 
 def mean(fold: Fold) -> Said:
     """The same everywhere."""
-    return baselines.mean(fold.known, fold.codes)[:, 0], None, None
+    return mean_answer(fold.known, fold.codes)[:, 0], None, None
 
 
 Grid = dict[str, list[Any]]

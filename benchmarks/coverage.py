@@ -18,9 +18,9 @@ import numpy as np
 from scipy.stats import rankdata, spearmanr
 
 from measure import options, table, write
-from recombine.evaluation.causes import swap as swapping
-from recombine.evaluation.causes.swap import swap_test
+from recombine.evaluation import swap as swapping
 from recombine.evaluation.outcomes import Outcomes, Score
+from recombine.evaluation.swap import swap_test
 from recombine.planning import replay as replaying
 from recombine.statistics.correlation import spearman
 from recombine.statistics.intervals import difference_interval, gap_interval, interval, prediction_interval
@@ -330,7 +330,7 @@ def replays(repeats: int) -> list[Line]:
     for goal in ("pairs", "determined"):
         rng = np.random.default_rng(8)
         past = replaying._past(support, goal, rng)
-        replayer = replaying._Replayer(goal, replaying.Learning("relu:3", 0.0), 0)
+        replayer = replaying._Replayer(goal, replaying.LearnerSettings("relu:3", 0.0), 0)
         steps = replaying._grid(len(past.pool), 8)
         curves = np.stack([replayer.along(past, rng.permutation(len(past.pool)), steps) for _ in range(2_000)])
         means = curves.mean(axis=1)

@@ -20,8 +20,8 @@ import numpy as np
 import measure
 from recombine import Factor, Space, Support
 from recombine.tables.support import NumberTarget
-from recombine.theory.estimation import parts as module
-from recombine.theory.estimation.estimate import MOST, estimate
+from recombine.theory import estimate as module
+from recombine.theory.estimate import MOST, estimate
 
 BAND = (0.90, 0.97)
 NORMAL = 1.959964

@@ -109,9 +109,9 @@ def theirs_by_side(path: Path) -> Callable[[], Scores]:
 
 def ours_by_group(path: Path) -> Callable[[], dict[tuple[str, ...], float]]:
     """The same part of an evaluation: every combination's accuracy, from the file."""
-    from recombine.evaluation.asked import Asked
     from recombine.evaluation.gathering import gather
     from recombine.evaluation.reading import outcomes_of
+    from recombine.evaluation.scoring import Asked
     from recombine.records import Provenance
     from recombine.tables.question import Question
 

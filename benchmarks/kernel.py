@@ -226,9 +226,8 @@ Subject = Callable[[], Answer]
 
 def ours(given: Input) -> Subject:
     """Groups, solve, predictions."""
-    from recombine.theory.fitted import Fitted
     from recombine.theory.solver import Penalty
-    from recombine.theory.squared import squared
+    from recombine.theory.squared import Fitted, squared
 
     problem, support, answers = given.problem, given.support(), given.answers()
     unseen = given.unseen() if given.asked else support.codes[:0]
@@ -281,8 +280,7 @@ def plain_gradients(given: Input, cap: float) -> Subject:
     """SciPy's conjugate gradients on the dual equations; a product with the kernel by the same group sums as ours."""
     from scipy.sparse.linalg import LinearOperator, cg
 
-    from recombine.theory.design import Design
-    from recombine.theory.solver import Penalty, System
+    from recombine.theory.solver import Design, Penalty, System
 
     problem, support, answers = given.problem, given.support(), given.answers()
 

@@ -20,7 +20,7 @@ from recombine import audit, evaluate, predict, read
 from recombine.tables import pilot
 from recombine.tables.support import NumberTarget, Support
 from recombine.theory.answers import answers
-from recombine.theory.estimation.estimate import estimate
+from recombine.theory.estimate import estimate
 
 RATIOS = [1e3, 1e6, 1e7, 1e8, 1e9]
 EPSILON = 2.0**-53

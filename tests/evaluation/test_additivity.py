@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recombine.decoding import revive
-from recombine.evaluation.causes import additivity as module
-from recombine.evaluation.causes.additivity import Additivity, additivity
+from recombine.evaluation import additivity as module
+from recombine.evaluation.additivity import Additivity, additivity
 from recombine.evaluation.outcomes import Outcomes, Score
 from recombine.tables.support import NumberTarget, Support
-from recombine.theory.realisable import SeenParts
+from recombine.theory.diagnosis import SeenParts
 from tests.evaluation.test_anatomy import label_outcomes
 from tests.twins import every, support_of
 
@@ -244,11 +244,11 @@ def test_every_way_gives_the_same(drawn, seed):
 
 def test_a_large_table_by_sums(monkeypatch):
     """Beyond what is written out the rank is an estimate, with its error, and the answer is the same."""
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     cells = every((15, 15, 15))
-    kept = chance.random(len(cells)) < 0.5
+    kept = rng.random(len(cells)) < 0.5
     training, asked = support_of(cells[kept], sizes=(15, 15, 15)), cells[~kept]
-    outcomes = number_outcomes(training, asked, asked.sum(axis=1) + chance.normal(size=len(asked)))
+    outcomes = number_outcomes(training, asked, asked.sum(axis=1) + rng.normal(size=len(asked)))
     exact = additivity(outcomes)
     monkeypatch.setattr(module, "MOST_WRITTEN_OUT", 100)
     found = additivity(outcomes)

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recombine.decoding import revive
-from recombine.evaluation.causes import explanations as habits
-from recombine.evaluation.causes.anatomy import Anatomy, anatomy
-from recombine.evaluation.causes.explanations import Memory, explanations, unseen_lines
+from recombine.evaluation import explanations as habits
+from recombine.evaluation.anatomy import Anatomy, anatomy
+from recombine.evaluation.explanations import Memory, explanations, unseen_lines
 from recombine.evaluation.outcomes import Outcomes, Score
 from recombine.tables.support import LabelTarget, Support
 from tests.twins import every, labels, numbers, support_of
@@ -52,10 +52,10 @@ CLASSES = 4
 
 def table(seed=0, sizes=SIZES, classes=CLASSES):
     """A training table whose class is the first factor's, and goes with the second; and what was left out."""
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     cells = every(sizes)
     label, goes = cells[:, 0] % classes, cells[:, 1] % classes
-    kept = chance.random(len(cells)) < np.where(label == goes, 0.95, 0.35)
+    kept = rng.random(len(cells)) < np.where(label == goes, 0.95, 0.35)
     kept |= (cells[:, 0] == 0) | (cells[:, 1] == 0)
     target = LabelTarget(
         "y",
@@ -99,7 +99,7 @@ def brute_alone(training, factor, value, classes):
 
 def planted(training, codes, truth, shares, *, rows=20, seed=0, knows=0.5, classes=CLASSES):
     """A model that knows half of the answers and else follows a habit; and each habit's share of the errors."""
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     lines, caused = [], dict.fromkeys(shares, 0)
     for cell, true in zip(codes, truth, strict=True):
         said_by = {
@@ -109,8 +109,8 @@ def planted(training, codes, truth, shares, *, rows=20, seed=0, knows=0.5, class
         }
         votes = {habit: said_by[habit]() for habit in shares}
         for _ in range(rows):
-            habit = chance.choice(list(shares), p=list(shares.values()))
-            said = true if chance.random() < knows else chance.choice(classes, p=votes[habit])
+            habit = rng.choice(list(shares), p=list(shares.values()))
+            said = true if rng.random() < knows else rng.choice(classes, p=votes[habit])
             lines.append((cell, true, said))
             caused[habit] += int(said != true)
     where, true, said = zip(*lines, strict=True)
@@ -302,7 +302,7 @@ def test_counts_by_hand():
     # (1, 1): nearest are (0, 1) -> c1 once, (1, 0) -> c0 three times; alone: f0 -> c0, f1 -> c1; commonest c0
     outcomes = label_outcomes(training, [[1, 1]] * 4, [2] * 4, [0, 0, 1, 2], classes=3)
     lines = unseen_lines(outcomes)
-    found = {one.name: one.chance.tolist() for one in explanations(training, lines)}
+    found = {one.name: one.probability.tolist() for one in explanations(training, lines)}
     assert lines.said.tolist() == [0, 1, 2]
     assert found["memory"] == [0.75, 0.25, 0.0]
     assert found["shortcut: f0"] == [1.0, 0.0, 0.0]
@@ -359,7 +359,7 @@ def test_habits_equal_their_twins(drawn):
         if one.habit == "shortcut":
             factor = training.space.position(one.factors[0])
             votes = [brute_alone(training, factor, lines.codes[c][factor], classes) for c in lines.combination]
-            assert one.chance == pytest.approx([v[s] for v, s in zip(votes, lines.said, strict=True)])
+            assert one.probability == pytest.approx([v[s] for v, s in zip(votes, lines.said, strict=True)])
             assert one.allowed.tolist() == [
                 int((v > 0).sum() - (v[t] > 0)) for v, t in zip(votes, lines.truth, strict=True)
             ]
@@ -371,7 +371,7 @@ def test_some_combinations_at_a_time_give_the_same(monkeypatch):
     whole = explanations(outcomes.training, lines)
     monkeypatch.setattr(habits, "_CELLS", 3 * CLASSES)
     for one, other in zip(whole, explanations(outcomes.training, lines), strict=True):
-        assert np.array_equal(one.chance, other.chance)
+        assert np.array_equal(one.probability, other.probability)
         assert np.array_equal(one.allowed, other.allowed)
 
 
@@ -385,11 +385,11 @@ def test_rounded_patterns_hardly_move_the_shares(monkeypatch):
 
 def test_the_shares_are_the_likeliest():
     """No step away from what was found makes the answers likelier."""
-    chance = np.random.default_rng(0)
-    patterns = chance.random((30, 4))
-    weights = chance.integers(1, 9, (30, 1)).astype(float)
+    rng = np.random.default_rng(0)
+    patterns = rng.random((30, 4))
+    weights = rng.integers(1, 9, (30, 1)).astype(float)
     rho = habits._likeliest(patterns, weights, np.full((4, 1), 0.25), steps=5_000, close=1e-10)
     best = float(weights[:, 0] @ np.log(patterns @ rho[:, 0]))
     for _ in range(200):
-        other = 0.99 * rho[:, 0] + 0.01 * chance.dirichlet(np.ones(4))
+        other = 0.99 * rho[:, 0] + 0.01 * rng.dirichlet(np.ones(4))
         assert float(weights[:, 0] @ np.log(patterns @ other)) <= best + 1e-6

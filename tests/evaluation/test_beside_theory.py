@@ -10,8 +10,8 @@ from scipy.stats import spearmanr
 import recombine
 from recombine.decoding import revive
 from recombine.errors import SettingError
-from recombine.evaluation.causes import beside_theory as module
-from recombine.evaluation.causes.beside_theory import BesideTheory, beside
+from recombine.evaluation import beside_theory as module
+from recombine.evaluation.beside_theory import BesideTheory, beside
 from tests.evaluation.test_additivity import number_outcomes
 from tests.evaluation.test_anatomy import label_outcomes
 from tests.twins import every, labels, numbers
@@ -54,8 +54,8 @@ def test_a_model_that_does_the_opposite(theory):
 
 def test_a_model_that_has_nothing_to_do_with_it(theory):
     training, prediction = theory
-    chance = np.random.default_rng(0)
-    found = beside(measured(training, VALUES + chance.normal(size=81)), prediction)
+    rng = np.random.default_rng(0)
+    found = beside(measured(training, VALUES + rng.normal(size=81)), prediction)
     assert found.rank.low < 0 < found.rank.high
     assert "the theory does not tell where the model does better" in found.verdict
 

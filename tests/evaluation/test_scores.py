@@ -14,7 +14,7 @@ import recombine
 from recombine.errors import SettingError
 from recombine.evaluation.evaluation import Evaluation, evaluate
 from recombine.evaluation.outcomes import Score
-from recombine.evaluation.shrinkage import shrunk
+from recombine.evaluation.scores import shrunk
 from recombine.records import Record
 from recombine.statistics.resampling import IntervalSettings
 from tests.evaluation import twins

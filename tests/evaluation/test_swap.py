@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recombine.decoding import revive
-from recombine.evaluation.causes import swap as module
-from recombine.evaluation.causes.swap import SwapTest, swap_test
+from recombine.evaluation import swap as module
+from recombine.evaluation.swap import SwapTest, swap_test
 from recombine.statistics.resampling import times_drawn
 from tests.evaluation.test_additivity import number_outcomes
 from tests.evaluation.test_anatomy import label_outcomes
@@ -72,9 +72,9 @@ def test_a_perfect_model():
 
 def test_noise_is_not_reliance():
     """Answers drawn at random differ between any two rows, swapped or not."""
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     codes = np.repeat(CELLS, 40, axis=0)
-    found = swap_test(label_outcomes(support_of(CELLS), codes, codes[:, 0] % 2, chance.integers(0, 2, len(codes))))
+    found = swap_test(label_outcomes(support_of(CELLS), codes, codes[:, 0] % 2, rng.integers(0, 2, len(codes))))
     one = of(found, "f1")
     assert one.changed.share == pytest.approx(0.5, abs=0.03)
     assert one.within == pytest.approx(0.5, abs=0.03)
@@ -99,9 +99,9 @@ def test_what_cannot_be_asked():
 
 
 def test_it_is_plain_data_and_the_seed_decides():
-    chance = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     codes = np.repeat(CELLS, 3, axis=0)
-    outcomes = label_outcomes(support_of(CELLS), codes, codes[:, 0] % 2, chance.integers(0, 2, len(codes)))
+    outcomes = label_outcomes(support_of(CELLS), codes, codes[:, 0] % 2, rng.integers(0, 2, len(codes)))
     found = swap_test(outcomes)
     assert revive(SwapTest, json.loads(json.dumps(asdict(found), allow_nan=False))) == found
     assert swap_test(outcomes, seed=1) == swap_test(outcomes, seed=1)
@@ -154,10 +154,10 @@ def test_combinations_of_one_row_say_nothing_about_chance():
 
 def test_a_shortcut_taken_now_and_then_is_noticed():
     """Where the second factor misleads, the model follows it in four of ten rows."""
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     codes = np.repeat(CELLS, 10, axis=0)
     truth, misled = codes[:, 0] % 2, codes[:, 1] % 2
-    said = np.where(chance.random(len(codes)) < 0.4, misled, truth)
+    said = np.where(rng.random(len(codes)) < 0.4, misled, truth)
     found = swap_test(label_outcomes(support_of(CELLS), codes, truth, said))
     assert of(found, "f1").excess.share == pytest.approx(0.16 * 18 / 30, abs=0.03)
     assert found.verdict.startswith("The answer hangs on f1 where it should not")
@@ -166,12 +166,12 @@ def test_a_shortcut_taken_now_and_then_is_noticed():
 @pytest.mark.parametrize("knows", [0.5, 0.9])
 def test_noise_seldom_passes_for_reliance(knows):
     """Errors at random, many times: an excess whose interval lies above zero is rare."""
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     codes = np.repeat(CELLS, 6, axis=0)
     truth = codes[:, 0] % 3
     alarms = 0
     for draw in range(40):
-        said = np.where(chance.random(len(codes)) < knows, truth, chance.integers(0, 3, len(codes)))
+        said = np.where(rng.random(len(codes)) < knows, truth, rng.integers(0, 3, len(codes)))
         found = swap_test(label_outcomes(support_of(CELLS), codes, truth, said, classes=3), draws=60, seed=draw)
         alarms += of(found, "f1").excess.low > 0
     assert alarms <= 4

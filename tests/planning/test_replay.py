@@ -75,10 +75,10 @@ def test_an_order_that_is_worse_is_called_worse() -> None:
 
 def test_the_next_random_order_lies_within_the_range() -> None:
     """The plain quantiles of twenty orders hold the twenty-first in 86 % of the cases."""
-    from recombine.planning.replay import DRAWS, Learning, _past, _Replayer, _summary  # noqa: PLC0415
+    from recombine.planning.replay import DRAWS, LearnerSettings, _past, _Replayer, _summary  # noqa: PLC0415
 
     past = _past(support_of(every((4, 4, 4))), "pairs", np.random.default_rng(0))
-    replayed, rng = _Replayer("pairs", Learning("relu:3", 0.0), 0), np.random.default_rng(1)
+    replayed, rng = _Replayer("pairs", LearnerSettings("relu:3", 0.0), 0), np.random.default_rng(1)
     grid = [0, 4, 8, 12]
     drawn = np.stack([replayed.along(past, rng.permutation(len(past.pool)), grid) for _ in range(200 * (DRAWS + 1))])
     inside, plain = [], []

@@ -13,11 +13,8 @@ import recombine
 from recombine.errors import SettingError, TableError
 from recombine.tables.space import Factor, Space
 from recombine.tables.support import NumberTarget, Support
-from recombine.theory.estimation.climb import Climb, fit
-from recombine.theory.estimation.components import Component, by_set, components_of, groups_of, masks_of
-from recombine.theory.estimation.estimate import estimate
-from recombine.theory.estimation.likelihood import Data, Dual, Primal, _log, inverse
-from recombine.theory.estimation.parts import pieces_of
+from recombine.theory.estimate import Component, by_set, components_of, estimate, groups_of, masks_of, pieces_of
+from recombine.theory.likelihood import Climb, Data, Dual, Primal, _log, fit, inverse
 from tests.twins import every, supports
 
 TWO = (0.0, 1.0, 0.5, 0.3)
@@ -363,7 +360,7 @@ def test_many_factors_stop_at_an_order_with_a_word(monkeypatch: pytest.MonkeyPat
     codes = np.unique(rng.integers(0, 2, (300, 12)), axis=0)
     means = codes[:, 0] + codes[:, 1] + 0.3 * rng.normal(size=len(codes))
     assert "more than" not in estimate(support_with(codes, means)).note
-    monkeypatch.setattr("recombine.theory.estimation.components._MOST_CELLS", 100 * len(codes))
+    monkeypatch.setattr("recombine.theory.estimate._MOST_CELLS", 100 * len(codes))
     fitted = estimate(support_with(codes, means))
     assert "conjunctions of more than 2 factors are part of the whole combination's weight" in fitted.note
     assert fitted.order_weights[1] > 0
@@ -391,8 +388,8 @@ def test_the_first_step_may_be_the_slow_one(monkeypatch: pytest.MonkeyPatch) -> 
     """Without Newton's steps, expectation-maximisation climbs to the same top."""
     support, *_ = simulated((10, 10), 70, TWO, 3)
     fast = estimate(support)
-    monkeypatch.setattr("recombine.theory.estimation.climb._HALVINGS", 0)
-    monkeypatch.setattr("recombine.theory.estimation.climb._ROUNDS", 3_000)
+    monkeypatch.setattr("recombine.theory.likelihood._HALVINGS", 0)
+    monkeypatch.setattr("recombine.theory.likelihood._ROUNDS", 3_000)
     slow = estimate(support)
     np.testing.assert_allclose(slow.weights[1:], fast.weights[1:], rtol=1e-2)
 
@@ -400,7 +397,7 @@ def test_the_first_step_may_be_the_slow_one(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_climb_that_is_cut_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     support, *_ = simulated((10, 10), 70, TWO, 3)
     assert "settled" not in estimate(support).note
-    monkeypatch.setattr("recombine.theory.estimation.climb._ROUNDS", 1)
+    monkeypatch.setattr("recombine.theory.likelihood._ROUNDS", 1)
     assert "had not quite settled" in estimate(support).note
 
 

@@ -16,8 +16,8 @@ import recombine
 from recombine import Prediction, Salience
 from recombine.tables.support import Support
 from recombine.theory.answers import answers
+from recombine.theory.diagnosis import SeenParts
 from recombine.theory.learner import learn
-from recombine.theory.realisable import SeenParts
 from recombine.theory.slope import combinations_needed, expected_slope, needed
 from tests.twins import brute_scores, every, labels, numbers
 

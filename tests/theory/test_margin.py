@@ -10,9 +10,9 @@ from scipy.optimize import linprog
 
 import recombine
 from recombine.errors import TableError
-from recombine.theory import realisable
+from recombine.theory import diagnosis as realisable
+from recombine.theory.diagnosis import SeenParts, best_margin, shortfall
 from recombine.theory.margin import margin
-from recombine.theory.realisable import SeenParts, best_margin, shortfall
 from recombine.theory.solver import Penalty
 from tests.twins import labels, one_hot, support_of
 

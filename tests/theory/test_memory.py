@@ -5,7 +5,7 @@ import pytest
 
 import recombine
 from recombine.errors import TableError
-from recombine.theory import memory
+from recombine.theory import learner as memory
 from recombine.theory.answers import answers
 from recombine.theory.learner import learn
 from recombine.theory.resolve import resolve

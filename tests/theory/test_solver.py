@@ -20,13 +20,10 @@ from recombine.tables.support import Support
 from recombine.theory import solver
 from recombine.theory import squared as module
 from recombine.theory.answers import answers
-from recombine.theory.design import Design
-from recombine.theory.fitted import Fitted
-from recombine.theory.kernel import agreement, kernel
 from recombine.theory.learner import learn
 from recombine.theory.margin import margin
-from recombine.theory.solver import Penalty
-from recombine.theory.squared import Duals, squared
+from recombine.theory.solver import Design, Penalty, agreement, kernel
+from recombine.theory.squared import Duals, Fitted, squared
 from tests.twins import brute_kernel, brute_scores, every, labels, numbers, support_of, supports
 
 

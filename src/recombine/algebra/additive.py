@@ -4,7 +4,7 @@ Here is all the dense linear algebra of that rule, and *here leverage is compute
 into a matrix: what is not one-hot (a factor whose value is a set) would change it and nothing else.
 
     AdditiveDesign   the one-hot design A of some combinations      determinacy, plans, splits, the sparse solver
-    Elimination      A'WA with its largest factor eliminated        the two below, and `theory.elimination`
+    Elimination      A'WA with its largest factor eliminated        the two below, and `theory.solver.TwoFactors`
     Leverages        a (A'A)+ a' of any combinations                `auditing.leverage`, for whoever holds a Support
     AdditiveFit      a weighted fit, and the fit without each one   `evaluation.deviations`
     LeverageUpdates  leverages while rows are added                 the goal "leverage" of a plan, and its replay

@@ -136,7 +136,7 @@ def evaluate(
 
 def _split_column(source: str, table: str | None) -> str | None:
     """A column that tells trained from tested rows, to be offered to those who named none."""
-    from recombine.evaluation.split_column import split_column  # noqa: PLC0415 - it brings the engines
+    from recombine.evaluation.gathering import split_column  # noqa: PLC0415 - it brings the engines
 
     return split_column(source, table=table)
 

@@ -1,13 +1,24 @@
-"""Two models on the same rows: is one better, and where? Paired, because both met the same combinations."""
+"""Two models on the same rows: is one better, and where? Paired, because both met the same combinations.
+
+Another table without ids is compared combination by combination, if both hold the same rows of each.
+"""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
+
+from recombine.algebra.groups import Codes
+from recombine.errors import TableError
+from recombine.evaluation.gathering import gather
 from recombine.evaluation.outcomes import Mask, Outcomes
-from recombine.evaluation.reading import Paired
+from recombine.evaluation.reading import Paired, outcomes_of
 from recombine.evaluation.scores import known, masks, truth_of
+from recombine.evaluation.scoring import PredictionQuestion, Scoring
+from recombine.records import Provenance
 from recombine.statistics.intervals import difference_interval
 from recombine.statistics.resampling import FEWEST, IntervalSettings, Statistic, difference, mean, r2, r2_difference
+from recombine.tables.space import Space
 from recombine.words import count, measure, percent
 
 Better = Literal["this", "other", "cannot tell"]
@@ -115,3 +126,40 @@ def _amount(number: float, outcomes: Outcomes) -> str:
 
 def _ends(low: float, high: float) -> str:
     return f"{measure(low)} to {measure(high)}"
+
+
+def paired_by_combination(against: Any, asked: PredictionQuestion, scoring: Scoring, own: Outcomes) -> Paired:
+    """The other model's sums of scores on the same combinations; refused where the rows are not the same."""
+    gathered = gather(against, asked)
+    other = outcomes_of(gathered, asked, Provenance(source=gathered.source)).outcomes
+    if gathered.scoring.kind != scoring.kind:
+        raise _other_rows(f"its answers are {gathered.scoring.kind}s, this one's {scoring.kind}s")
+    codes = _recoded(other.tested.codes, other.tested.space, own.tested.space)
+    place = own.tested.groups(range(codes.shape[1])).lookup(codes)
+    rows, total = np.zeros(len(own)), np.zeros(len(own))
+    rows[place[place >= 0]], total[place[place >= 0]] = other.rows[place >= 0], other.total[place >= 0]
+    stray, differing = int((place < 0).sum()), int((rows != own.rows).sum())
+    if stray or differing:
+        raise _other_rows(
+            f"{stray:,} of its combinations are not in this table"
+            if stray
+            else f"{differing:,} combinations have other numbers of scored rows in it"
+        )
+    return Paired(own.rows, own.total, total)
+
+
+def _other_rows(why: str) -> TableError:
+    return TableError(
+        "the other table does not hold the same rows",
+        why=why,
+        instead="name a column that tells the rows apart in both tables: id='image' (--id image)",
+    )
+
+
+def _recoded(codes: Codes, theirs: Space, ours: Space) -> Codes:
+    """The other table's combinations in this table's numbers, -1 for a value that it does not have."""
+    columns = [
+        np.array([mine.code(value) for value in factor.values], dtype=np.int32)[codes[:, k]]
+        for k, (factor, mine) in enumerate(zip(theirs.factors, ours.factors, strict=True))
+    ]
+    return np.stack(columns, axis=1)

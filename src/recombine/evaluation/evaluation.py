@@ -11,23 +11,19 @@ from recombine import records
 from recombine.checks import check_share, check_whole
 from recombine.decoding import revive_all
 from recombine.errors import SettingError
-from recombine.evaluation import listing, saved, wording
-from recombine.evaluation.asked import Asked, Columns
-from recombine.evaluation.causes.additivity import Additivity, additivity
-from recombine.evaluation.causes.anatomy import Anatomy, anatomy
-from recombine.evaluation.causes.beside_theory import BesideTheory, beside
-from recombine.evaluation.causes.swap import SwapTest, swap_test
-from recombine.evaluation.comparison import Comparison, comparison
+from recombine.evaluation import listing, wording
+from recombine.evaluation.additivity import Additivity, additivity
+from recombine.evaluation.anatomy import Anatomy, anatomy
+from recombine.evaluation.beside_theory import BesideTheory, beside
+from recombine.evaluation.comparison import Comparison, comparison, paired_by_combination
 from recombine.evaluation.deviations import RATE, Deviations, deviations
 from recombine.evaluation.gathering import gather
-from recombine.evaluation.listing import Listed
-from recombine.evaluation.other import paired_by_combination
-from recombine.evaluation.outcomes import Outcomes, Score
-from recombine.evaluation.parts import parts
+from recombine.evaluation.listing import Listed, Untested, untested
+from recombine.evaluation.outcomes import Outcomes, Score, describe_outcomes, load_outcomes, outcome_tables
 from recombine.evaluation.reading import Reading, outcomes_of
-from recombine.evaluation.scores import Gap, Side, scores
-from recombine.evaluation.shrinkage import shrunk
-from recombine.evaluation.untested import Untested, untested
+from recombine.evaluation.scores import Gap, Side, parts, scores, shrunk
+from recombine.evaluation.scoring import Columns, PredictionQuestion
+from recombine.evaluation.swap import SwapTest, swap_test
 from recombine.grades import Grade
 from recombine.records import Provenance, Record
 from recombine.results import Result
@@ -136,15 +132,15 @@ class Evaluation(Result):
         tables = {"combinations": self.table, "by_value": self.by_value, "by_pair": self.by_pair}
         return Record(
             "evaluation",
-            results | saved.describe(self.outcomes),
-            saved.tables(self.outcomes) | tables,
+            results | describe_outcomes(self.outcomes),
+            outcome_tables(self.outcomes) | tables,
             self.provenance,
         )
 
     @classmethod
     def from_record(cls, record: Record) -> "Evaluation":
         """Back from plain data."""
-        outcomes = saved.load(record)
+        outcomes = load_outcomes(record)
         return cls(
             **revive_all(cls, tuple(name for name in _RESULTS if name != "score"), record.data),
             score=outcomes.score,
@@ -201,7 +197,7 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     tell: Steps = progress or silent
     settings = _interval_settings(draws, confidence, seed)
     other_table = against if against is not None and names_a_table(against) else None
-    asked = Asked(
+    asked = PredictionQuestion(
         question=Question(
             factors=(factors,) if isinstance(factors, str) else tuple(factors),
             target=target,
@@ -231,7 +227,7 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     source = Provenance(source=gathered.source, settings=_settings(asked, settings, gathered.train), command=command)
     reading = outcomes_of(gathered, asked, source)
     if other_table is not None and id is None:
-        reading = replace(reading, paired=paired_by_combination(other_table, asked, gathered.meant, reading.outcomes))
+        reading = replace(reading, paired=paired_by_combination(other_table, asked, gathered.scoring, reading.outcomes))
     found = _measured(reading, settings, tell, other=str(against) if isinstance(against, str | Path) else "other")
     return _explained(found, theirs, tell, causes=causes)
 
@@ -338,7 +334,7 @@ def _theory(given: Any) -> Prediction | None:
     )
 
 
-def _settings(asked: Asked, settings: IntervalSettings, train: str | None) -> dict[str, Any]:
+def _settings(asked: PredictionQuestion, settings: IntervalSettings, train: str | None) -> dict[str, Any]:
     own = {
         "prediction": dict(asked.prediction) if isinstance(asked.prediction, Mapping) else asked.prediction,
         "other": dict(asked.other) if isinstance(asked.other, Mapping) else asked.other,

@@ -12,9 +12,18 @@ import ibis
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recombine.errors import ColumnError, SettingError, TableError
-from recombine.evaluation.asked import Asked, Columns, answer_columns
-from recombine.evaluation.rowscores import SCORED, Meant, RowScore, clean, scored, understood
+from recombine.errors import ColumnError, RecombineError, SettingError, TableError
+from recombine.evaluation.scoring import (
+    SCORED,
+    Columns,
+    PredictionQuestion,
+    RowScore,
+    Scoring,
+    answer_columns,
+    clean,
+    scored,
+    scoring_of,
+)
 from recombine.tables import columns
 from recombine.tables.assembly import floats
 from recombine.tables.columns import Key
@@ -22,6 +31,7 @@ from recombine.tables.counting import Aggregate, Counts, JoinedTable, columns_of
 from recombine.tables.engine import Progress
 from recombine.tables.pilot import Centres, Sums, about, pilots, settled
 from recombine.tables.sides import likeliest, no_side, sides_of
+from recombine.tables.sources import opened
 from recombine.tables.space import text
 
 TAUGHT = "taught"
@@ -29,18 +39,20 @@ TAUGHT = "taught"
 _TRUTH_SUMS = ("target_count", "target_total", "target_squares")
 _SCORE_SUMS = ("scored", "total", "squares")
 _SEEN_SIDE = "seen"  # what `recombine split --seen-share` calls tested rows of seen combinations
+_USUAL = ("split", "side", "subset", "partition", "set", "fold", "part")
+_MOST = 50
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """The engine's lines, both sides under one another, and how the question was understood.
+    """The engine's lines, both sides under one another, and how rows were scored.
 
     `counted` says how many rows there were of each table that was joined, and how many of them found a partner.
     """
 
     lines: pa.Table
     keys: tuple[Key, ...]
-    meant: Meant
+    scoring: Scoring
     source: str
     train: str | None
     counted: dict[str, tuple[int, int]]
@@ -50,7 +62,7 @@ class Gathered:
 
 def gather(
     predictions: Any,
-    asked: Asked,
+    asked: PredictionQuestion,
     *,
     data: Any = None,
     train: Any = None,
@@ -108,23 +120,27 @@ def _sums_of(found: Counts) -> dict[str, Sums]:
     return told
 
 
-def _beside(predictions: Any, asked: Asked, data: Any, against: Any) -> tuple[Any, Asked, tuple[JoinedTable, ...]]:
+def _beside(
+    predictions: Any, asked: PredictionQuestion, data: Any, against: Any
+) -> tuple[Any, PredictionQuestion, tuple[JoinedTable, ...]]:
     """The table that is counted, and the tables whose answers are joined to it by their ids."""
     joined: list[JoinedTable] = []
     if data is not None:
-        joined.append(_lent(predictions, asked, asked.prediction, "prediction", score=asked.own_score))
+        joined.append(_answer_table(predictions, asked, asked.prediction, "prediction", score=asked.own_score))
         asked = replace(
             asked,
             prediction=_renamed(asked.prediction, "prediction"),
             score=_name("score", 0) if asked.own_score is not None else asked.score,
         )
     if against is not None:
-        joined.append(_lent(against, asked, asked.other, "other"))
+        joined.append(_answer_table(against, asked, asked.other, "other"))
         asked = replace(asked, other=_renamed(asked.other, "other"))
     return (predictions if data is None else data), asked, tuple(joined)
 
 
-def _lent(source: Any, asked: Asked, answers: Columns | None, role: str, *, score: str | None = None) -> JoinedTable:
+def _answer_table(
+    source: Any, asked: PredictionQuestion, answers: Columns | None, role: str, *, score: str | None = None
+) -> JoinedTable:
     """A table's ids and answers, under names that nobody else has."""
     if asked.id is None:
         raise SettingError(
@@ -190,36 +206,40 @@ def _partners(found: Counts, beside: tuple[JoinedTable, ...]) -> dict[str, tuple
     return counted
 
 
-def _ask(table: Any, asked: Asked, backend: Any, beside: tuple[JoinedTable, ...], centres: Centres) -> Aggregate:
+def _ask(
+    table: Any, asked: PredictionQuestion, backend: Any, beside: tuple[JoinedTable, ...], centres: Centres
+) -> Aggregate:
     """The keys and sums of the one aggregate."""
-    meant = understood(table, asked, backend)
+    scoring = scoring_of(table, asked, backend)
     _check_own_ids(table, asked, backend)
     side = None if asked.split is None else _side(table, asked, backend)
     test = ibis.literal(True) if side is None else (side == "test").fill_null(False)
-    own = scored(table, asked, meant, backend, answers=asked.prediction)
+    own = scored(table, asked, scoring, backend, answers=asked.prediction)
     by: dict[str, Any] = {} if side is None else {"side": side}
     by["state"] = test.ifelse(own.state, SCORED)
     ok = test & (own.state == SCORED)
     sums: dict[str, Any] = {f"{_role(one)}_here": table[f"recombine_{_role(one)}_here_0"].count() for one in beside}
-    centres = {**_pilots(table, asked, meant, backend, ok, test, own), **centres}
+    centres = {**_pilots(table, asked, scoring, backend, ok, test, own), **centres}
     if own.score is not None:
         apart = own.score - centres["score"]
         # whole numbers are counted: a sum of written fractions is a decimal in some engines
         summed = (ok.ifelse(1, 0).sum(), *(ok.ifelse(part, 0.0).sum() for part in (apart, apart * apart)))
         sums |= dict(zip(_SCORE_SUMS, summed, strict=True))
-    if meant.kind == "label":
+    if scoring.kind == "label":
         by |= {"truth": clean(table[asked.target], backend), "said": test.ifelse(own.said, ibis.null(own.said.type()))}
-    elif meant.kind == "number":
+    elif scoring.kind == "number":
         sums |= _number_sums(table, asked, backend, centres, ok, test)
     if asked.other is not None:
-        other = scored(table, asked, meant, backend, answers=asked.other)
+        other = scored(table, asked, scoring, backend, answers=asked.other)
         _compare(by, sums, own, other, ok)
-    return Aggregate(by, sums, replace(meant, centres=centres))
+    return Aggregate(by, sums, replace(scoring, centres=centres))
 
 
-def _pilots(table: Any, asked: Asked, meant: Meant, backend: Any, ok: Any, test: Any, own: RowScore) -> Centres:
+def _pilots(
+    table: Any, asked: PredictionQuestion, scoring: Scoring, backend: Any, ok: Any, test: Any, own: RowScore
+) -> Centres:
     wanted = {}
-    if meant.kind == "number":
+    if scoring.kind == "number":
         truth = table[asked.target]
         wanted = {"target": truth}
         if asked.split is not None:
@@ -234,7 +254,9 @@ def _role(one: JoinedTable) -> str:
     return "prediction" if one.id == _name("prediction_id", 0) else "other"
 
 
-def _number_sums(table: Any, asked: Asked, backend: Any, centres: Centres, ok: Any, test: Any) -> dict[str, Any]:
+def _number_sums(
+    table: Any, asked: PredictionQuestion, backend: Any, centres: Centres, ok: Any, test: Any
+) -> dict[str, Any]:
     """Truth and answers of the rows that are scored; of the training side all truth that there is."""
     centre = centres["target"]
     truth = about(table[asked.target], centre, backend)
@@ -263,7 +285,7 @@ def _compare(by: dict[str, Any], sums: dict[str, Any], own: RowScore, other: Row
     }
 
 
-def _check_own_ids(table: Any, asked: Asked, backend: Any) -> None:
+def _check_own_ids(table: Any, asked: PredictionQuestion, backend: Any) -> None:
     if asked.id is None:
         return
     ids = table[asked.id]
@@ -272,7 +294,7 @@ def _check_own_ids(table: Any, asked: Asked, backend: Any) -> None:
         raise _duplicated(asked.id, found["rows"] - found["different"])
 
 
-def _side(table: Any, asked: Asked, backend: Any) -> Any:
+def _side(table: Any, asked: PredictionQuestion, backend: Any) -> Any:
     """The side that each row stands on, in our own words."""
     column = clean(table[asked.split], backend)
     found = backend.to_pyarrow(table.select(side=column).filter(column.notnull()).distinct().limit(1001))
@@ -303,15 +325,17 @@ def _ask_for_test(free: list[str]) -> str:
     return f"say which value it is: test_side=[{value!r}] (--test-side {shlex.quote(value)})"
 
 
-def _trained(train: Any, asked: Asked, meant: Meant, progress: Progress | None, centres: Centres) -> Counts:
+def _trained(
+    train: Any, asked: PredictionQuestion, scoring: Scoring, progress: Progress | None, centres: Centres
+) -> Counts:
     """The training table's combinations, with the target where it has one."""
 
-    told = replace(meant, centres={})
+    told = replace(scoring, centres={})
 
     def ask(table: Any, backend: Any) -> Aggregate:
-        if meant.kind == "score" or asked.target not in table.columns:
+        if scoring.kind == "score" or asked.target not in table.columns:
             return Aggregate(context=told)
-        if meant.kind == "label":
+        if scoring.kind == "label":
             return Aggregate(by={"truth": clean(table[asked.target], backend)}, context=told)
         if not table[asked.target].type().is_numeric():
             raise ColumnError(
@@ -322,13 +346,13 @@ def _trained(train: Any, asked: Asked, meant: Meant, progress: Progress | None, 
         found = centres or pilots(table, {"target": table[asked.target]}, backend)
         truth = about(table[asked.target], found["target"], backend)
         sums = {"target_count": truth.count(), "target_total": truth.sum(), "target_squares": (truth * truth).sum()}
-        return Aggregate(sums=sums, context=replace(meant, centres=found))
+        return Aggregate(sums=sums, context=replace(scoring, centres=found))
 
     question = replace(asked.question, where=None, table=None)
     return count_table(train, question, ask, needs=[asked.target] if asked.target else [], progress=progress)
 
 
-def _check_sides_alike(asked: Asked, train: Any) -> None:
+def _check_sides_alike(asked: PredictionQuestion, train: Any) -> None:
     """Bins that a table cuts by its own numbers would be cut otherwise in the other table."""
     own = [name for name, bins in asked.question.bins.items() if isinstance(bins, int) or str(bins).startswith("quant")]
     if train is not None and own:
@@ -337,3 +361,29 @@ def _check_sides_alike(asked: Asked, train: Any) -> None:
             why="each table would be cut at edges of its own, so that a bin would mean two things",
             instead=f"give the edges: bins=dict({own[0]}=[0, 10, 20]) (--bins {own[0]}=0,10,20)",
         )
+
+
+def split_column(source: Any, *, table: str | None = None) -> str | None:
+    """The first column with a usual name whose values hold a training and a test side; None where there is none.
+
+    >>> split_column({"a": [1, 2], "Split": ["train", "test"]})
+    'Split'
+    >>> split_column({"a": [1, 2], "split": ["x", "y"]}) is None
+    True
+    """
+    with opened(source, table=table) as found:
+        usual = [name for name in found.table.columns if name.lower() in _USUAL]
+        try:
+            return next((name for name in usual if _tells(found.table, name, found.backend)), None)
+        except Exception:  # noqa: BLE001 - any engine's: an offer is not worth an evaluation that is made already
+            return None
+
+
+def _tells(table: Any, name: str, backend: Any) -> bool:
+    column = clean(table[name], backend)
+    found = backend.to_pyarrow(table.select(side=column).filter(column.notnull()).distinct().limit(_MOST))
+    try:
+        sides = sides_of(name, found["side"].to_pylist())
+    except RecombineError:
+        return False
+    return {"train", "test"} <= set(sides.values())

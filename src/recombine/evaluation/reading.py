@@ -1,20 +1,24 @@
-"""The engine's lines as outcomes: one space for both sides, classes numbered alike, what cannot be scored counted."""
+"""The engine's lines as outcomes: one space for both sides, classes numbered alike, what cannot be scored counted.
 
-from collections.abc import Mapping
+The truth's, the answers' and the training's labels are numbered alike. A label is the same however a table types it: 1,
+1.0, "1" and, beside whole numbers, true are one class, as a model's answers often come back from another library with
+another type.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from recombine.algebra.groups import Codes, Groups, Ints, Numbers, group, number, totals
 from recombine.errors import ColumnError, TableError
-from recombine.evaluation import rowscores as states
-from recombine.evaluation.asked import Asked
-from recombine.evaluation.classes import MISSING, Matched, matched
+from recombine.evaluation import scoring as states
 from recombine.evaluation.gathering import TAUGHT, Gathered
 from recombine.evaluation.outcomes import Mask, Outcomes
-from recombine.evaluation.rowscores import Meant
+from recombine.evaluation.scoring import PredictionQuestion, Scoring
 from recombine.records import Provenance
 from recombine.tables.assembly import encoded, refuse_no_rows, without_missing
 from recombine.tables.pilot import Centres, out_of_range
@@ -22,6 +26,9 @@ from recombine.tables.space import Space, Value, text
 from recombine.tables.support import LabelTarget, NumberTarget, Support, Target
 from recombine.words import count as counted
 from recombine.words import listing
+
+_MOST_CLASSES = 10_000
+MISSING = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +40,63 @@ class Paired:
     other: Numbers
 
 
+@dataclass(frozen=True)
+class Matched:
+    """The classes of all columns together, and each column's labels as places among them, -1 where missing."""
+
+    classes: tuple[Value, ...]
+    places: tuple[Ints, ...]
+
+
+def matched(labels: Sequence[pa.ChunkedArray], names: Sequence[str]) -> Matched:
+    """Number the labels of several columns alike; the first column's way of writing a class is kept.
+
+    >>> found = matched([pa.chunked_array([[1, 0]]), pa.chunked_array([["0", None]])], ["truth", "said"])
+    >>> found.classes, [place.tolist() for place in found.places]
+    ((0, 1), [[1, 0], [0, -1]])
+    """
+    encoded = [pc.dictionary_encode(column).combine_chunks() for column in labels]
+    several = [column.dictionary.to_pylist() for column in encoded]
+    whole = any(isinstance(value, int) and not isinstance(value, bool) for values in several for value in values)
+    kept: dict[str, Any] = {}
+    for name, values in zip(names, several, strict=True):
+        _check_few(name, len(values))
+        for value in values:
+            kept.setdefault(written(value, whole=whole), value)
+    keys = sorted(kept, key=lambda key: (str(type(kept[key])), kept[key]))
+    place = {key: position for position, key in enumerate(keys)}
+    places = tuple(
+        _places(column, [place[written(value, whole=whole)] for value in values])
+        for column, values in zip(encoded, several, strict=True)
+    )
+    return Matched(tuple(kept[key] for key in keys), places)
+
+
+def written(value: Any, *, whole: bool = False) -> str:
+    """A label as text, the same for 1 and 1.0; and for true, where another column holds whole numbers.
+
+    >>> written(1.0), written(True), written(True, whole=True), written("cat")
+    ('1', 'true', '1', 'cat')
+    """
+    if isinstance(value, bool) and whole:
+        return str(int(value))
+    return text(int(value)) if isinstance(value, float) and value.is_integer() else text(value)
+
+
+def _places(column: Any, places: list[int]) -> Ints:
+    recode = np.array([*places, MISSING], dtype=np.int64)
+    return np.asarray(recode[pc.fill_null(column.indices, len(places)).to_numpy(zero_copy_only=False)])
+
+
+def _check_few(name: str, found: int) -> None:
+    if found > _MOST_CLASSES:
+        raise ColumnError(
+            f"{name!r} has {found:,} different labels",
+            why=f"that is an identifier or a number rather than a label; at most {_MOST_CLASSES:,} are compared",
+            instead="choose another column, or say target_kind='number' (--target-kind number) if it is one",
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Reading:
     """Outcomes, the other model's beside them where there is one, and what must be told about the rows."""
@@ -42,7 +106,7 @@ class Reading:
     notes: tuple[str, ...]
 
 
-def outcomes_of(gathered: Gathered, asked: Asked, source: Provenance) -> Reading:
+def outcomes_of(gathered: Gathered, asked: PredictionQuestion, source: Provenance) -> Reading:
     """Gather the lines by combination."""
     lines = gathered.lines
     side = lines["side"].to_numpy()
@@ -51,7 +115,7 @@ def outcomes_of(gathered: Gathered, asked: Asked, source: Provenance) -> Reading
     _check_answers(lines, side == "test", rows, asked)
     whole, left_out = _whole(lines, gathered, asked, side, rows)
     space, codes = encoded(lines.filter(pa.array(whole)), gathered.keys, asked.question)
-    kept = _Lines(lines.filter(pa.array(whole)), codes, space, side[whole], rows[whole], gathered.meant, asked)
+    kept = _Lines(lines.filter(pa.array(whole)), codes, space, side[whole], rows[whole], gathered.scoring, asked)
     _refuse_lost_training(side, kept.side, gathered.source)
     tested = kept.where((kept.side == "test") & (kept.state == states.SCORED))
     if not len(tested.codes):
@@ -63,10 +127,10 @@ def outcomes_of(gathered: Gathered, asked: Asked, source: Provenance) -> Reading
     outcomes = Outcomes(
         tested=tested.support(source),
         training=_training(kept, source, gathered.trained_about),
-        kind=gathered.meant.kind,
+        kind=gathered.scoring.kind,
         classes=kept.matched.classes,
         **tested.answers(),
-        score=gathered.meant.score,
+        score=gathered.scoring.score,
         left_out=left_out,
     )
     return Reading(
@@ -84,12 +148,12 @@ class _Lines:
         space: Space,
         side: Any,
         rows: Numbers,
-        meant: Meant,
-        asked: Asked,
+        scoring: Scoring,
+        asked: PredictionQuestion,
         classes: Matched | None = None,
     ) -> None:
         self.table, self.codes, self.space, self.side, self.rows = table, codes, space, side, rows
-        self.meant, self.kind, self.asked = meant, meant.kind, asked
+        self.scoring, self.kind, self.asked = scoring, scoring.kind, asked
         state = table["state"].to_numpy() if "state" in table.column_names else np.zeros(len(table))
         self.state = np.nan_to_num(state.astype(np.float64)).astype(np.int64)
         self.matched = classes if classes is not None else self._matched()
@@ -100,7 +164,7 @@ class _Lines:
         chosen = np.flatnonzero(mask)
         classes = Matched(self.matched.classes, tuple(places[chosen] for places in self.matched.places))
         table, codes = self.table.filter(pa.array(mask)), np.asfortranarray(self.codes[chosen])
-        return _Lines(table, codes, self.space, self.side[chosen], self.rows[chosen], self.meant, self.asked, classes)
+        return _Lines(table, codes, self.space, self.side[chosen], self.rows[chosen], self.scoring, self.asked, classes)
 
     @property
     def groups(self) -> Groups:
@@ -136,7 +200,7 @@ class _Lines:
         if self.kind == "label":
             combination, places, rows = self._distinct(self.matched.places[:2])
             found = {"combination": combination, "truth": places[0], "said": places[1], "count": rows}
-        shift = self.meant.centres.get("score", 0.0)
+        shift = self.scoring.centres.get("score", 0.0)
         if "total" in self.table.column_names:
             total, squares = groups.total(self.column("total")), groups.total(self.column("squares"))
         else:
@@ -151,7 +215,7 @@ class _Lines:
         total = total + shift * groups.total(self.rows)  # 0 for labels, whose answers are right or wrong
         found |= {"total": total, "squares": squares, "shift": shift, "prediction_total": None}
         if self.kind == "number":
-            away = self.meant.centres["target"] * groups.total(self.rows)
+            away = self.scoring.centres["target"] * groups.total(self.rows)
             found["prediction_total"] = groups.total(self.column("prediction_total")) + away
         return found
 
@@ -174,9 +238,9 @@ class _Lines:
     def _labels(self, name: str) -> pa.ChunkedArray:
         """A column of labels; of probabilities the engine told only the likeliest class's place."""
         column = self.table[name]
-        if name == "truth" or not self.meant.classes:
+        if name == "truth" or not self.scoring.classes:
             return column
-        return pa.chunked_array([pa.array(self.meant.classes).take(column.combine_chunks().cast(pa.int64()))])
+        return pa.chunked_array([pa.array(self.scoring.classes).take(column.combine_chunks().cast(pa.int64()))])
 
     def _target(self) -> Target | None:
         name = str(self.asked.target)
@@ -191,7 +255,7 @@ class _Lines:
                 self.groups.total(self.column(f"target_{part}")) for part in ("count", "total", "squares")
             )
             _check_range(count, total, squares, f"the target {name!r} holds numbers that are")
-            shift = self.meant.centres["target"]
+            shift = self.scoring.centres["target"]
             return NumberTarget(name, count, total, squares, shift) if count.any() else None
         return None
 
@@ -211,11 +275,13 @@ class _Lines:
 
 def _training(kept: _Lines, source: Provenance, about: Centres) -> Support | None:
     trained = kept.where(kept.side == "train")
-    trained.meant = replace(kept.meant, centres={"target": about.get(TAUGHT, about.get("target", 0.0))})
+    trained.scoring = replace(kept.scoring, centres={"target": about.get(TAUGHT, about.get("target", 0.0))})
     return trained.support(source) if len(trained.codes) else None
 
 
-def _whole(lines: pa.Table, gathered: Gathered, asked: Asked, side: Any, rows: Numbers) -> tuple[Mask, dict[str, int]]:
+def _whole(
+    lines: pa.Table, gathered: Gathered, asked: PredictionQuestion, side: Any, rows: Numbers
+) -> tuple[Mask, dict[str, int]]:
     """Which lines hold a whole combination, and how many tested rows cannot be scored, by reason."""
     kept, _ = without_missing(lines, gathered.keys, rows.astype(np.int64), asked.question)
     whole = np.ones(len(lines), dtype=bool)
@@ -259,7 +325,7 @@ _FAULTS = {
 }
 
 
-def _check_answers(lines: pa.Table, test: Mask, rows: Numbers, asked: Asked) -> None:
+def _check_answers(lines: pa.Table, test: Mask, rows: Numbers, asked: PredictionQuestion) -> None:
     """Answers that are wrong in themselves are not left out: the table is not what it was said to be."""
     state = np.nan_to_num(lines["state"].to_numpy().astype(np.float64)).astype(np.int64)
     for fault, (what, why) in _FAULTS.items():
@@ -286,7 +352,7 @@ def _check_answers(lines: pa.Table, test: Mask, rows: Numbers, asked: Asked) -> 
         )
 
 
-def _subject(fault: int, asked: Asked) -> str:
+def _subject(fault: int, asked: PredictionQuestion) -> str:
     if fault == states.INFINITE_TRUTH:
         return f"the target {asked.target!r}"
     if fault == states.NOT_ONE and isinstance(asked.prediction, Mapping):
@@ -307,16 +373,16 @@ def _check_range(count: Numbers, total: Numbers, squares: Numbers, subject: str)
         )
 
 
-def _notes(kept: _Lines, tested: _Lines, gathered: Gathered, asked: Asked) -> tuple[str, ...]:
+def _notes(kept: _Lines, tested: _Lines, gathered: Gathered, asked: PredictionQuestion) -> tuple[str, ...]:
     """What must be told about the rows and the classes."""
     found = [_partner_note(gathered, role) for role in gathered.counted]
-    if gathered.meant.guessed:
+    if gathered.scoring.guessed:
         found.append(
             f"{asked.target!r} holds few whole numbers and {asked.prediction!r} fractions: they are compared as "
             "numbers. For labels write --score accuracy, for probabilities --score logloss."
         )
-    if gathered.meant.positive is not None:
-        found.append(f"{asked.prediction!r} is taken as the probability of {gathered.meant.positive!r}.")
+    if gathered.scoring.positive is not None:
+        found.append(f"{asked.prediction!r} is taken as the probability of {gathered.scoring.positive!r}.")
     if kept.kind == "label":
         found += _class_notes(kept, tested, asked)
     return tuple(note for note in found if note)
@@ -329,7 +395,7 @@ def _partner_note(gathered: Gathered, role: str) -> str:
     return f"{rows - matched_rows:,} of {rows:,} rows of the {role} table have an id that the data do not have."
 
 
-def _class_notes(kept: _Lines, tested: _Lines, asked: Asked) -> list[str]:
+def _class_notes(kept: _Lines, tested: _Lines, asked: PredictionQuestion) -> list[str]:
     classes = kept.matched.classes
     truth, said = (set(np.unique(places).tolist()) - {MISSING} for places in tested.matched.places[:2])
     trained = kept.where(kept.side == "train").matched.places

@@ -6,9 +6,9 @@ import numpy as np
 
 from recombine.evaluation.comparison import Comparison
 from recombine.evaluation.deviations import Deviations
+from recombine.evaluation.listing import Untested
 from recombine.evaluation.outcomes import Outcomes, Score
 from recombine.evaluation.scores import Gap, Side
-from recombine.evaluation.untested import Untested
 from recombine.grades import Grade
 from recombine.statistics.resampling import FEWEST, IntervalSettings
 from recombine.tables.space import text

@@ -7,14 +7,15 @@ from functools import cached_property
 
 import numpy as np
 
-from recombine.algebra.groups import Codes, Ints, Numbers, group
+from recombine.algebra.groups import ANY, Codes, Ints, Numbers, group
+from recombine.auditing.unseen import unseen_combinations
 from recombine.errors import SpaceError
-from recombine.planning.costs import Costs, Patterns
-from recombine.tables.space import ANY, Space
+from recombine.planning.costs import Costs
+from recombine.tables.space import Space
 from recombine.tables.support import Support
 
-MOST_LISTED = 2 * 10**5
-_MOST_CELLS = 2 * 10**6
+MOST_LISTED = 2 * 10**5  # combinations of a space up to which each is a candidate
+_MOST_CELLS = 2 * 10**6  # what cannot be collected, written out
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +35,9 @@ class Collectable:
         """Whether the space is small enough to look at every combination."""
         return self.space.product <= MOST_LISTED
 
-    def impossible(self, codes: Codes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Which of these combinations cannot occur."""
-        return np.asarray(self._impossible.last(codes) >= 0)
-
     def price(self, codes: Codes) -> Numbers:
         """What each combination costs; infinity where it is impossible or cannot be collected."""
-        return np.where(self.impossible(codes), math.inf, self.costs.to_collect(codes))
+        return np.where(self.space.is_impossible(codes), math.inf, self.costs.to_collect(codes))
 
     def seen(self, codes: Codes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Which of these combinations were seen."""
@@ -49,19 +46,17 @@ class Collectable:
     @cached_property
     def possible_unseen(self) -> Codes:
         """Every possible combination that was not seen; only for spaces that can be listed."""
-        sizes = self.space.sizes
-        every = np.stack(np.unravel_index(np.arange(self.space.product), sizes), axis=1).astype(np.int32)
-        return every[~self.impossible(every) & ~self.seen(every)]
+        return self.unseen(listed=self.space.product, drawn=0, seed=0)[0]
+
+    def unseen(self, *, listed: int, drawn: int, seed: int) -> tuple[Codes, bool]:
+        """The possible combinations that were not seen, and whether they are only a sample of them."""
+        values = [np.arange(size) for size in self.space.sizes]
+        return unseen_combinations(self.support, values, listed=listed, drawn=drawn, seed=seed)
 
     @cached_property
     def forbidden(self) -> "Forbidden":
         """What cannot be added, written out over the factors that it depends on."""
         return Forbidden.of(self)
-
-    @cached_property
-    def _impossible(self) -> Patterns:
-        lines = np.array(self.space.impossible, dtype=np.int32).reshape(-1, len(self.space.factors))
-        return Patterns.of(lines, self.space.sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,22 +132,3 @@ def merged(support: Support, codes: Codes) -> Support:
     counts = np.concatenate([support.counts, np.ones(len(codes))])
     order: Ints = np.lexsort(both.T[::-1])
     return Support(support.space, np.asfortranarray(both[order]), counts[order], rows=support.rows)
-
-
-def unseen(collectable: Collectable, *, listed: int, drawn: int, seed: int) -> tuple[Codes, bool]:
-    """Unseen combinations, and whether they are only a sample of them.
-
-    >>> import recombine
-    >>> from recombine.planning.costs import Costs
-    >>> corner = recombine.read({"a": [0, 0, 1], "b": [0, 1, 0]}, factors=["a", "b"])
-    >>> unseen(Collectable(corner, Costs.of(None, corner.space)), listed=100, drawn=10, seed=0)
-    (array([[1, 1]], dtype=int32), False)
-    """
-    space = collectable.space
-    if space.product <= listed:
-        return collectable.possible_unseen, False
-    rng = np.random.default_rng(seed)
-    rows = np.stack([rng.integers(0, size, size=2 * drawn) for size in space.sizes], axis=1).astype(np.int32)
-    rows = np.unique(rows, axis=0)
-    rows = rows[~collectable.impossible(rows) & ~collectable.seen(rows)]
-    return rows[np.sort(rng.permutation(len(rows))[:drawn])], True

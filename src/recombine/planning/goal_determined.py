@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recombine.algebra.graphs import spanning_forest
-from recombine.algebra.groups import Codes, Ints, Numbers
+from recombine.algebra.groups import ANY, Codes, Ints, Numbers
 from recombine.algebra.modular import Echelon
 from recombine.algebra.nullspace import TooSparse
 from recombine.auditing.determinacy import Determinacy, determinacy
@@ -24,7 +24,6 @@ from recombine.planning.choice import MOST_POINTS, Blocked, Choice, Measure, Nee
 from recombine.planning.collectable import Collectable, merged
 from recombine.planning.open_directions import VECTORS, OpenDirections
 from recombine.tables.engine import Steps
-from recombine.tables.space import ANY
 
 _COMPLETIONS = 64  # random ones tried for each open value
 _MOST_COMPLETIONS = 4 * 10**5  # and for all of them together

@@ -15,14 +15,14 @@ from recombine.auditing.determinacy import Determinacy, determinacy
 from recombine.auditing.leverage import WEAK
 from recombine.errors import TableError
 from recombine.planning.choice import NOTHING_LEFT, Choice, Measure, Needed, first_best
-from recombine.planning.collectable import Collectable, merged, unseen
+from recombine.planning.collectable import Collectable, merged
 from recombine.planning.goal_covering import Flags
 from recombine.planning.goal_determined import plan_determined
 from recombine.tables.engine import Steps
 from recombine.tables.support import Support
 from recombine.words import measure
 
-LISTED = 3 * 10**5
+LISTED = 3 * 10**5  # combinations of a space up to which every leverage is kept
 DEFAULT_BUDGET = 50.0
 _DRAWN = 20_000  # combinations that stand for a space too large to list
 _LARGEST_INVERSE = 3_000  # values of all factors: the matrix takes 72 MB, and each line touches all of it
@@ -68,7 +68,7 @@ def plan_leverage(
     support = merged(collectable.support, first.codes)
     whole = Collectable(support, collectable.costs)
     found = determinacy(support, seed=seed)
-    asked, sampled = unseen(whole, listed=LISTED, drawn=_DRAWN, seed=seed)
+    asked, sampled = whole.unseen(listed=LISTED, drawn=_DRAWN, seed=seed)
     asked = asked[found.determined(asked)]
     spent = float(first.prices.sum())
     left = max((DEFAULT_BUDGET if budget is None else budget) - spent, 0.0)

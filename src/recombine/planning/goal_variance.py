@@ -17,20 +17,18 @@ import numpy as np
 from recombine.algebra.groups import Codes, Numbers
 from recombine.errors import SettingError
 from recombine.planning.choice import NOTHING_LEFT, Choice, Measure, Needed, first_best
-from recombine.planning.collectable import Collectable, unseen
+from recombine.planning.collectable import Collectable
 from recombine.tables.engine import Steps
 from recombine.tables.support import Support
-from recombine.theory.fitted import Fitted
-from recombine.theory.kernel import kernel
 from recombine.theory.salience import Salience
-from recombine.theory.solver import Penalty
-from recombine.theory.squared import Duals, squared
+from recombine.theory.solver import Penalty, kernel
+from recombine.theory.squared import Duals, Fitted, squared
 from recombine.theory.variance import Uncertainty
 from recombine.words import measure, percent
 
-LISTED = 30_000
+LISTED = 30_000  # candidates, each of whose variances is brought up to date after each line
 DEFAULT_BUDGET = 50.0
-_DENSE = 1_500
+_DENSE = 1_500  # seen combinations up to which the kernel is inverted once, instead of a solve for each line
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +115,7 @@ def plan_variance(
 ) -> Choice:
     """Choose what tells most about the answers for its price."""
     tell("working out variances", None)
-    asked, sampled = (pool, False) if pool is not None else unseen(collectable, listed=LISTED, drawn=LISTED, seed=seed)
+    asked, sampled = (pool, False) if pool is not None else collectable.unseen(listed=LISTED, drawn=LISTED, seed=seed)
     prices = collectable.price(asked)
     variance, error = posterior.uncertainty.of(asked)
     limit = DEFAULT_BUDGET if budget is None else budget

@@ -12,7 +12,7 @@ import numpy as np
 from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.auditing.determinacy import determinacy
 from recombine.errors import SettingError
-from recombine.planning.collectable import Collectable, unseen
+from recombine.planning.collectable import Collectable
 from recombine.planning.costs import Costs
 from recombine.planning.goal_covering import ORDERS, Conjunctions, order_by_gain
 from recombine.planning.goal_determined import plan_determined
@@ -29,10 +29,10 @@ from recombine.theory.resolve import resolve
 from recombine.theory.salience import Salience
 from recombine.words import count, measure
 
-DRAWS = 20
-_MOST_REPLAYED = 3_000
+DRAWS = 20  # random orders
+_MOST_REPLAYED = 3_000  # combinations; of more a random part is replayed
 _LEAST_REPLAYED = 5
-_POINTS = 16
+_POINTS = 16  # along the curve
 _SHARE = {"determined": 0.1, "pairs": 0.1, "triples": 0.1, "leverage": 0.1, "variance": 0.25}
 
 
@@ -204,7 +204,7 @@ class _Replayer:
         first = past.first()
         found = determinacy(first, seed=self.seed)
         plain = Collectable(first, Costs.of(None, first.space))
-        rest, _ = unseen(plain, listed=LISTED, drawn=20_000, seed=self.seed)
+        rest, _ = plain.unseen(listed=LISTED, drawn=20_000, seed=self.seed)
         pool = past.support.codes[past.pool]
         asked = np.concatenate([pool, rest[found.determined(rest)]])
         asked = asked[np.sort(np.unique(asked, axis=0, return_index=True)[1])]  # the pool first, each once

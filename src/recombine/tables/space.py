@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from recombine.algebra.groups import Codes, group
+from recombine.algebra.groups import ANY, Codes, Patterns, group
 from recombine.errors import SettingError, SpaceError, nearest
 
 Value = str | bool | int | float | date | datetime
 
-ANY = -1
 MISSING = "(missing)"
 """How a missing value is named where it counts as a value."""
 _MOST_IMPOSSIBLE = 10**7
@@ -212,11 +211,12 @@ class Space:
 
     def is_impossible(self, codes: Codes) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which of these combinations are impossible."""
-        verdict = np.zeros(len(codes), dtype=bool)
-        for row in self.impossible:
-            fixed = [k for k, code in enumerate(row) if code != ANY]
-            verdict |= (codes[:, fixed] == np.array(row, dtype=np.int32)[fixed]).all(axis=1)
-        return verdict
+        return np.asarray(self._impossible_patterns.last(codes) >= 0)
+
+    @cached_property
+    def _impossible_patterns(self) -> Patterns:
+        lines = np.array(self.impossible, dtype=np.int32).reshape(-1, len(self.factors))
+        return Patterns.of(lines, self.sizes)
 
     def _row(self, combination: Mapping[str, Any] | Sequence[Any]) -> list[int]:
         if isinstance(combination, str):

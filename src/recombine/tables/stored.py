@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from recombine.algebra.groups import ANY
 from recombine.decoding import MalformedError, revive
 from recombine.records import Record
-from recombine.tables.space import ANY, Factor, Space, Value
+from recombine.tables.space import Factor, Space, Value
 from recombine.tables.support import LabelTarget, NumberTarget, Support, Target
 
 

@@ -2,33 +2,38 @@
 
 Every combination that has an answer is held out once (in folds of `share` of them), so the unit of evidence is the
 combination, and the intervals resample combinations. Weights that are fitted are fitted anew in every fold.
+
+The guesses that a prediction must beat: the mean, the nearest seen combination, and the best additive rule.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
-from recombine.algebra.groups import Ints, Numbers
+from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.checks import check_number, check_whole
 from recombine.errors import TableError
 from recombine.statistics.distributions import normal_quantile
 from recombine.statistics.intervals import Interval, difference_interval, interval
 from recombine.statistics.resampling import FEWEST, IntervalSettings, difference, mean, root_difference
 from recombine.tables.support import Support
-from recombine.theory import baselines
 from recombine.theory.answers import Answers, answers
 from recombine.theory.diagnosis import Diagnosis
 from recombine.theory.learner import Loss, learn
 from recombine.theory.resolve import resolve
 from recombine.theory.salience import Salience
+from recombine.theory.solver import Penalty
+from recombine.theory.squared import Fitted, squared
 
 _ALL_FOLDS = 20_000
 _DRAWS = 1_000
 _LEVELS = (0.5, 0.8, 0.9, 0.95)
 _POINTS = 500
 KERNEL = "kernel"
+_ALMOST_NO_PENALTY = 1e-6
 
 
 @dataclass(frozen=True)
@@ -192,9 +197,9 @@ def _fold(
     measured = (own.within or 0.0) / own.counts[test]
     said = {
         KERNEL: seen.scores,
-        "additive": baselines.additive(known, theirs, codes),
-        "nearest seen": baselines.nearest(known, theirs, codes),
-        "mean" if own.kind == "number" else "majority": baselines.mean(theirs, codes),
+        "additive": additive_rule(known, theirs, codes),
+        "nearest seen": nearest_seen(known, theirs, codes),
+        "mean" if own.kind == "number" else "majority": mean_answer(theirs, codes),
     }
     sd = np.sqrt(learner.scale * seen.variances[0] + measured)
     return _Tried(own.values[test], own.labels[test], said, sd, seen.rungs)
@@ -306,3 +311,52 @@ def _points(tried: _Tried, seed: int) -> tuple[tuple[float, float, float, float]
     said, reach = tried.said[KERNEL][chosen, 0], normal_quantile(0.975) * tried.sd[chosen]
     columns = (tried.values[chosen, 0], said, said - reach, said + reach)
     return tuple(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def mean_answer(answers: Answers, codes: Codes) -> Numbers:
+    """The same answer everywhere: the mean over the seen combinations (for classes, the commonest one wins)."""
+    return np.tile(answers.values.mean(axis=0), (len(codes), 1))
+
+
+def nearest_seen(support: Support, answers: Answers, codes: Codes) -> Numbers:
+    """The mean answer of the seen combinations that agree on the most factors.
+
+    Where none agrees on more than r factors, each that agrees on r is in exactly one group of r factors, so group sums
+    find them all.
+
+    >>> import recombine
+    >>> from recombine.theory.answers import answers
+    >>> table = {"a": [0, 0, 1], "b": [0, 1, 0], "y": [1.0, 3.0, 7.0]}
+    >>> seen = recombine.read(table, factors=["a", "b"], target="y")
+    >>> nearest_seen(seen, answers(seen), np.array([[1, 1]])).tolist()
+    [[5.0]]
+    """
+    factors = codes.shape[1]
+    middle = answers.values.mean(axis=0)
+    apart = answers.values - middle  # sums of large numbers that hardly differ would lose their digits
+    found = np.zeros((len(codes), answers.questions))
+    open_ = np.ones(len(codes), dtype=bool)
+    for order in range(factors, 0, -1):
+        total, count = np.zeros((len(codes), answers.questions)), np.zeros(len(codes))
+        for chosen in combinations(range(factors), order):
+            groups = support.groups(chosen)
+            place = groups.lookup(codes)
+            there = place >= 0
+            sums = np.stack([groups.total(column) for column in apart.T], axis=1)
+            total[there] += sums[place[there]]
+            count[there] += groups.combinations[place[there]]
+        hit = open_ & (count > 0)
+        found[hit] = total[hit] / count[hit, None]
+        open_ &= ~hit
+    return np.asarray(found + middle)
+
+
+def additive_rule(support: Support, answers: Answers, codes: Codes) -> Numbers:
+    """The sum of one number a value that fits the seen answers best; the smallest such numbers where several do."""
+    factors = codes.shape[1]
+    weights = [0.0] * 2**factors
+    weights[0] = np.inf
+    for k in range(factors):
+        weights[1 << k] = 1.0
+    duals = squared(support, tuple(weights), Penalty(_ALMOST_NO_PENALTY), answers.values)
+    return Fitted.of(support, tuple(weights), duals).scores(codes)

@@ -7,20 +7,40 @@ still be wrong: some conjunction pulls the wrong way). Where the truth is not kn
 does not know), *leak* (what is memorised moves the answer). Else *fine*.
 
 All of it speaks of kernel-like learners; a network that learns features can do better.
+
+*Can't* asks whether any rule over the seen conjunctions could give the true answers. Whatever the weights, the
+learner's answers on unseen combinations are sums over conjunctions that were seen. If the true answers are not such a
+sum (for classes: if no such sum has the right signs), the learner can't, however long it trains. We look for the best
+sum directly: least squares for numbers; for classes least squares on those that are not yet on the right side with a
+margin of one, again and again (Newton's method for the squared hinge). Iterations that do not come to their end are
+replaced by an elimination or a linear program. Where those are out of reach as well, the answer is not known, NaN, and
+nobody is told that it can't.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from recombine.algebra.groups import Codes, Ints, Numbers
+from recombine.algebra.groups import Codes, Ints, Numbers, totals
+from recombine.algebra.sparse_solver import solved
 from recombine.auditing.determinacy import determinacy
 from recombine.auditing.ladder import rungs
+from recombine.tables.support import Support
 from recombine.theory.learner import Learner
-from recombine.theory.realisable import SeenParts, best_margin, shortfall
+from recombine.theory.salience import members
+from recombine.theory.squared import Weights
 
+_ITERATIONS = 400
+_ROUNDS = 60
+_TOLERANCE = 1e-10
+_SETTLED = 1e-7  # of the gradient, against the first one: what is left moves no answer by as much
+_MOST_PRODUCTS = 5 * 10**7
+_MOST_PROGRAMMED = 20_000
+
+Flags = npt.NDArray[np.bool_]
 VERDICTS = ("seen", "fine", "leak", "shortcut", "can't", "not determined", "unsure", "novel", "impossible")
 SEEN, FINE, LEAK, SHORTCUT, CANNOT, NOT_DETERMINED, UNSURE, NOVEL, IMPOSSIBLE = range(9)
 
@@ -30,7 +50,167 @@ KNOWN = 0.5
 """The learner knows an answer if the seen ones take away at least this share of the doubt about its lower parts."""
 _LEVEL = 1e-9
 
-Flags = npt.NDArray[np.bool_]
+
+@dataclass(frozen=True, eq=False)
+class SeenParts:
+    """For some combinations, their conjunctions that were seen in training: the columns that a rule can use."""
+
+    rows: int
+    places: tuple[Ints, ...]  # one array a set; the last group of each stands for "never seen"
+    sizes: tuple[int, ...]
+    constant: bool = False  # whether one of the columns is the constant
+
+    @classmethod
+    def of(cls, support: Support, weights: Weights, codes: Codes) -> "SeenParts":
+        """Lower conjunctions alone: an unseen combination's own was never seen."""
+        masks = [mask for mask in range(1, len(weights) - 1) if weights[mask]]
+        groups = [support.groups(members(mask)) for mask in masks]
+        places = [np.zeros(len(codes), dtype=np.int64)] if weights[0] else []
+        sizes = [1] if weights[0] else []
+        for one in groups:
+            found = one.lookup(codes)
+            places.append(np.where(found < 0, one.size, found))
+            sizes.append(one.size)
+        return cls(len(codes), tuple(places), tuple(sizes), constant=bool(weights[0]))
+
+    def spread(self, coefficients: list[Numbers]) -> Numbers:
+        """The rule's answer on each combination."""
+        total = np.zeros(self.rows)
+        for place, coefficient in zip(self.places, coefficients, strict=True):
+            total += np.append(coefficient, 0.0)[place]
+        return total
+
+    def sums(self, values: Numbers) -> list[Numbers]:
+        """The sum over each conjunction's combinations."""
+        return [totals(place, values, size + 1)[:-1] for place, size in zip(self.places, self.sizes, strict=True)]
+
+    def closest(self, target: Numbers, among: Flags | None = None) -> Numbers:
+        """The rule's answers that come closest to the target, in squares, among some of the combinations.
+
+        Where conjugate gradients do not settle, the normal equations are eliminated; NaN where they are too many, or
+        not solved even so.
+        """
+        chosen = np.ones(self.rows) if among is None else among.astype(np.float64)
+        fit = self.projected(target, chosen, tolerance=_TOLERANCE, iterations=_ITERATIONS).fit
+        left, first = (self._flat_sums(chosen * missed) for missed in (target - fit, target))
+        if left @ left <= _SETTLED**2 * (first @ first):
+            return fit
+        return self._eliminated(target, chosen > 0)
+
+    def projected(
+        self, target: Numbers, chosen: Numbers, *, tolerance: float, iterations: int, scale: Numbers | None = None
+    ) -> "Projected":
+        """The same by SciPy's conjugate gradients on the normal equations, which are never written out.
+
+        Started from zero they find the smallest such rule. `scale` multiplies each column: with one over the root of
+        its combinations all columns are of one length, and rare ones do not hold up the others. They settle when what
+        is left of the gradient is `tolerance` of the first one.
+        """
+        from scipy.sparse.linalg import LinearOperator, cg  # noqa: PLC0415 - SciPy is loaded where it is needed
+
+        width = sum(self.sizes)
+        scales = np.ones(width) if scale is None else scale
+        cuts = np.cumsum(self.sizes)[:-1]
+
+        def spread(coefficients: Numbers) -> Numbers:
+            return self.spread(np.split(scales * coefficients, cuts))
+
+        right = scales * self._flat_sums(chosen * target)
+        if not right.any():
+            return Projected(np.zeros(self.rows), settled=True)
+        normal = LinearOperator(
+            (width, width),
+            matvec=lambda column: scales * self._flat_sums(chosen * spread(column)),
+            dtype=np.float64,
+        )
+        found, left_open = cg(normal, right, rtol=tolerance, atol=0.0, maxiter=iterations)
+        return Projected(spread(found), settled=not left_open)
+
+    def _flat_sums(self, values: Numbers) -> Numbers:
+        return np.concatenate([np.zeros(0), *self.sums(values)])
+
+    def _eliminated(self, target: Numbers, chosen: Flags) -> Numbers:
+        if int(chosen.sum()) * len(self.places) ** 2 > _MOST_PRODUCTS:
+            return np.full(self.rows, np.nan)
+        design = self.design()
+        among = design[chosen]
+        found, passed = solved((among.T @ among).tocsr(), among.T @ target[chosen, None])
+        return np.asarray(design @ found[:, 0]) if passed.all() else np.full(self.rows, np.nan)
+
+    def design(self) -> Any:
+        """The columns written out, as a sparse matrix (csr_array)."""
+        from scipy.sparse import csr_array, hstack  # noqa: PLC0415 - SciPy is loaded where it is needed
+
+        blocks = []
+        for place, size in zip(self.places, self.sizes, strict=True):
+            seen = np.flatnonzero(place < size)
+            blocks.append(csr_array((np.ones(len(seen)), (seen, place[seen])), shape=(self.rows, size)))
+        return hstack(blocks, format="csr")
+
+
+@dataclass(frozen=True, eq=False)
+class Projected:
+    """The answers of the rule that comes closest, and whether the search for it came to its end."""
+
+    fit: Numbers
+    settled: bool
+
+
+def shortfall(parts: SeenParts, target: Numbers) -> Numbers:
+    """How far the best rule stays from each of the true numbers."""
+    middle = (
+        float(target.mean()) if parts.constant else 0.0
+    )  # far from 0 the search would stop at the constant's digits
+    return np.asarray(np.abs(target - middle - parts.closest(target - middle)))
+
+
+def best_margin(parts: SeenParts, signs: Numbers) -> Numbers:
+    """The signed margin of each combination under the rule that comes closest to giving all of them one or more."""
+    fit = np.zeros(parts.rows)
+    for _ in range(_ROUNDS):
+        short = signs * fit < 1 - 1e-9
+        if not short.any():
+            return signs * fit
+        better = parts.closest(signs, short)
+        if np.isnan(better).any():
+            break
+        moved = _best_between(fit, better, signs)
+        if np.abs(moved - fit).max() <= 1e-9:
+            return signs * fit
+        fit = moved
+    return _programmed(parts, signs)
+
+
+def _programmed(parts: SeenParts, signs: Numbers) -> Numbers:
+    """The same by a linear program, in sums rather than squares of what is short of one; NaN where it is too large."""
+    from scipy.optimize import linprog  # noqa: PLC0415 - SciPy is loaded where it is needed
+    from scipy.sparse import eye_array, hstack  # noqa: PLC0415
+
+    if parts.rows > _MOST_PROGRAMMED or not parts.places:
+        return np.full(parts.rows, np.nan)
+    design = parts.design()
+    width = design.shape[1]
+    wanted = hstack([-design.multiply(signs[:, None]), -eye_array(parts.rows)], format="csr")
+    bounds = [(None, None)] * width + [(0, None)] * parts.rows
+    costs = np.repeat([0.0, 1.0], [width, parts.rows])
+    found = linprog(costs, A_ub=wanted, b_ub=-np.ones(parts.rows), bounds=bounds, method="highs")
+    return np.asarray(signs * (design @ found.x[:width])) if found.status == 0 else np.full(parts.rows, np.nan)
+
+
+def _best_between(old: Numbers, new: Numbers, signs: Numbers) -> Numbers:
+    """The point between two rules with the least squared shortfall: a convex function of one number."""
+    low, high = 0.0, 1.0
+    if _slope(old, new, signs, 1.0) <= 0:
+        return new
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _slope(old, new, signs, middle) > 0 else (middle, high)
+    return old + low * (new - old)
+
+
+def _slope(old: Numbers, new: Numbers, signs: Numbers, share: float) -> float:
+    short = np.maximum(1 - signs * (old + share * (new - old)), 0.0)
+    return -float(short @ (signs * (new - old)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,11 +22,9 @@ from recombine.algebra.groups import Numbers
 from recombine.errors import SettingError, TableError
 from recombine.tables.support import Support
 from recombine.theory.answers import Answers
-from recombine.theory.fitted import Fitted
-from recombine.theory.kernel import kernel
 from recombine.theory.salience import members
-from recombine.theory.solver import Penalty
-from recombine.theory.squared import Duals, Weights, squared
+from recombine.theory.solver import Penalty, kernel
+from recombine.theory.squared import Duals, Fitted, Weights, squared
 
 _MOST_STEPS = 500
 _PATIENCE = 3
@@ -156,7 +154,7 @@ def _pushed(rows: Numbers) -> Numbers | None:
 
 
 def _own(penalty: Penalty) -> float | Numbers:
-    return penalty.typical if penalty.firmness is None else penalty.typical / penalty.firmness
+    return penalty.typical if penalty.precision is None else penalty.typical / penalty.precision
 
 
 def _refused(support: Support, weights: Weights, penalty: Penalty, signs: Numbers) -> TableError:
@@ -195,8 +193,8 @@ def _separates(support: Support, weights: Weights, signs: Numbers) -> bool:
 def _candidate(support: Support, weights: Weights, penalty: Penalty, signs: Numbers, on_margin: Flags) -> _Candidate:
     chosen = np.flatnonzero(on_margin)
     part = support.subset(chosen)
-    firmness = None if penalty.firmness is None else penalty.firmness[chosen]
-    duals = squared(part, weights, Penalty(penalty.typical, firmness), signs[chosen, None])
+    precision = None if penalty.precision is None else penalty.precision[chosen]
+    duals = squared(part, weights, Penalty(penalty.typical, precision), signs[chosen, None])
     scores = Fitted.of(part, (*weights[:-1], 0.0), duals).scores(support.codes)[:, 0]
     dual = np.zeros(len(support))
     dual[chosen] = duals.weights[:, 0]

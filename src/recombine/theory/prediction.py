@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Unpack, cast
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from recombine.algebra.groups import Codes, Ints
+from recombine.auditing.unseen import draw_unseen
 from recombine.decoding import revive_all
 from recombine.errors import SettingError
 from recombine.grades import Grade
@@ -22,19 +23,16 @@ from recombine.tables.read import support_of
 from recombine.tables.support import Support
 from recombine.theory import saved, wording
 from recombine.theory import slope as slopes
-from recombine.theory.answers import answers, class_names
+from recombine.theory.answers import Truth, answers, class_names, read_truth, truth_of
 from recombine.theory.backtest import Backtest
 from recombine.theory.backtest import backtest as back_tested
-from recombine.theory.cube import Cube
 from recombine.theory.diagnosis import CANNOT, IMPOSSIBLE, LEAK, NOT_DETERMINED, SHORTCUT, UNSURE, VERDICTS, Diagnosis
-from recombine.theory.learner import Learner, Loss, learn, trained
-from recombine.theory.lines import lines, read_combinations
-from recombine.theory.memory import refuse_too_large
+from recombine.theory.learner import Learner, Loss, learn, refuse_too_large, trained
+from recombine.theory.listing import Cube, lines, read_combinations
 from recombine.theory.resolve import resolve
 from recombine.theory.salience import Salience
-from recombine.theory.saved import Bad, Known
+from recombine.theory.saved import FailingCombination, TruthScore
 from recombine.theory.slope import Slope
-from recombine.theory.truth import Truth, truth_of
 
 MOST_LISTED = 10**6
 _DRAWN = 10_000
@@ -67,10 +65,10 @@ class Prediction(Result):
     space: int
     sampled: bool
     scale: float
-    known: Known | None
+    known: TruthScore | None
     slope: Slope | None
     backtest: Backtest | None
-    worst: tuple[Bad, ...]
+    worst: tuple[FailingCombination, ...]
     table: pa.Table
     learner: Learner
     support: Support
@@ -120,7 +118,7 @@ class Prediction(Result):
         own = answers(support)
         return cls(
             **revive_all(cls, _PLAIN, data),
-            known=saved.revive_known(data["truth"]),
+            known=saved.revive_truth_score(data["truth"]),
             slope=saved.revive_slope(data["slope"]),
             backtest=saved.revive_backtest(data["backtest"]),
             table=record.tables["table"],
@@ -174,7 +172,7 @@ class Prediction(Result):
             "listed": self.table.num_rows,
             "sampled": self.sampled,
             "counts": dict(self.counts),
-            "truth": saved.describe_known(self.known),
+            "truth": saved.describe_truth_score(self.known),
             "slope": saved.describe_slope(self.slope),
             "backtest": saved.describe_backtest(self.backtest),
             "worst": [asdict(one) for one in self.worst],
@@ -217,7 +215,9 @@ def predict(
     tell: Steps = progress or silent
     support = support_of(source, "predict", progress=lambda share: tell("counting combinations", share), **reading)
     own = answers(support)
-    known = None if truth is None else truth_of(_read_alike(truth, reading), support, own)
+    if reading and not isinstance(truth, Support | None):
+        truth = read_truth(truth, support, **reading)
+    known = None if truth is None else truth_of(truth, support, own)
     tell("weighing conjunctions", None)
     weights = resolve(salience, trained(support, own), seed=seed)
     learner = learn(support, own, weights, loss=loss, ridge=ridge, seed=seed)
@@ -245,14 +245,6 @@ def _diagnosis(learner: Learner, codes: Codes, truth: Truth | None) -> Diagnosis
     return Diagnosis(learner, codes, truth.on(codes), truth.doubt(codes, learner.answers.within))
 
 
-def _read_alike(truth: Any, reading: ReadOptions) -> Support:
-    """The support of the true answers: a table is read with the same settings, but for `where` and `table`."""
-    if isinstance(truth, Support) or not reading:
-        return cast("Support", truth)
-    alike = {name: given for name, given in reading.items() if name not in ("where", "table")}
-    return support_of(truth, "predict", **cast("ReadOptions", alike))
-
-
 def _listed(learner: Learner, asked: Any, truth: Truth | None, seed: int) -> tuple[Codes, bool]:
     """The combinations that get a row, and whether they are only a sample."""
     support = learner.support
@@ -262,18 +254,8 @@ def _listed(learner: Learner, asked: Any, truth: Truth | None, seed: int) -> tup
         return support.space.every(), False
     if truth is not None and len(truth.codes):
         return np.asfortranarray(truth.codes.astype(np.int32)), False
-    return _drawn(support, seed), True
-
-
-def _drawn(support: Support, seed: int) -> Codes:
-    """Unseen combinations drawn at random from the values that were seen."""
-    rng = np.random.default_rng(seed)
-    columns = [rng.choice(np.flatnonzero(counts), size=2 * _DRAWN) for counts in support.value_counts]
-    codes = np.unique(np.stack(columns, axis=1).astype(np.int32), axis=0)
-    unseen = (support.groups(range(codes.shape[1])).lookup(codes) < 0) & ~support.space.is_impossible(codes)
-    codes = codes[unseen]
-    kept = np.sort(rng.permutation(len(codes))[:_DRAWN])
-    return np.asfortranarray(codes[kept])
+    seen_values = [np.flatnonzero(counts) for counts in support.value_counts]
+    return draw_unseen(support, seen_values, _DRAWN, seed=seed), True
 
 
 def _assemble(
@@ -333,7 +315,7 @@ def _tally(verdicts: npt.NDArray[np.uint8]) -> dict[str, int]:
     return dict(zip(VERDICTS[:IMPOSSIBLE], np.bincount(verdicts, minlength=len(VERDICTS)).tolist(), strict=False))
 
 
-def _known(diagnosis: Diagnosis, truth: Truth | None) -> Known | None:
+def _known(diagnosis: Diagnosis, truth: Truth | None) -> TruthScore | None:
     asked = diagnosis.known & ~diagnosis.seen
     if truth is None:
         return None
@@ -341,7 +323,7 @@ def _known(diagnosis: Diagnosis, truth: Truth | None) -> Known | None:
     errors = diagnosis.errors[asked]
     value = float(np.sqrt(np.mean(errors**2)) if number else 1 - errors.mean()) if len(errors) else float("nan")
     wrong = int((diagnosis.wrong & asked).sum())
-    return Known(truth.source, int(asked.sum()), wrong, "root mean squared error" if number else "accuracy", value)
+    return TruthScore(truth.source, int(asked.sum()), wrong, "root mean squared error" if number else "accuracy", value)
 
 
 def _slope(diagnosis: Diagnosis) -> Slope | None:
@@ -368,7 +350,7 @@ def _slope(diagnosis: Diagnosis) -> Slope | None:
     )
 
 
-def _worst(diagnosis: Diagnosis) -> tuple[Bad, ...]:
+def _worst(diagnosis: Diagnosis) -> tuple[FailingCombination, ...]:
     """What one would look at first: out of reach, shortcut, leak, open; the largest errors or variances first."""
     verdicts = diagnosis.verdicts
     badness = np.where(diagnosis.known, np.abs(diagnosis.errors), 0.0) + 1e-6 * diagnosis.variances[0]
@@ -376,10 +358,10 @@ def _worst(diagnosis: Diagnosis) -> tuple[Bad, ...]:
     rank[list(_WORST_FIRST)] = np.arange(len(_WORST_FIRST))
     asked = np.flatnonzero(rank[verdicts] < len(_WORST_FIRST))
     order: Ints = asked[np.lexsort((-badness[asked], rank[verdicts[asked]]))][:_WORST]
-    return tuple(_bad(diagnosis, int(row)) for row in order)
+    return tuple(_failing(diagnosis, int(row)) for row in order)
 
 
-def _bad(diagnosis: Diagnosis, row: int) -> Bad:
+def _failing(diagnosis: Diagnosis, row: int) -> FailingCombination:
     own, space = diagnosis.learner.answers, diagnosis.learner.support.space
     code = int(diagnosis.verdicts[row])
     number = own.kind == "number"
@@ -388,7 +370,7 @@ def _bad(diagnosis: Diagnosis, row: int) -> Bad:
     if np.isfinite(truth):
         true = truth if number else class_names(own.classes)[int(truth)]
     said = float(diagnosis.scores[row, 0]) if number else wording.said(own, diagnosis.scores[row : row + 1])
-    return Bad(
+    return FailingCombination(
         combination={f.name: f.labels[int(code)] for f, code in zip(space.factors, diagnosis.codes[row], strict=True)},
         verdict=VERDICTS[code],
         prediction=said,

@@ -7,14 +7,14 @@ import numpy as np
 
 from recombine.decoding import revive
 from recombine.records import Record
+from recombine.theory.answers import Truth
 from recombine.theory.backtest import Backtest
 from recombine.theory.salience import Salience, members
 from recombine.theory.slope import Slope
-from recombine.theory.truth import Truth
 
 
 @dataclass(frozen=True)
-class Bad:
+class FailingCombination:
     """A combination that would go wrong, and why."""
 
     combination: dict[str, str]
@@ -25,7 +25,7 @@ class Bad:
 
 
 @dataclass(frozen=True)
-class Known:
+class TruthScore:
     """How the predictions compare with the true answers of unseen combinations."""
 
     source: str
@@ -84,7 +84,7 @@ def describe_salience(salience: Salience, names: tuple[str, ...]) -> dict[str, A
     }
 
 
-def describe_known(known: Known | None) -> dict[str, Any] | None:
+def describe_truth_score(known: TruthScore | None) -> dict[str, Any] | None:
     """What was found against the truth."""
     if known is None:
         return None
@@ -126,13 +126,13 @@ def revive_salience(plain: dict[str, Any]) -> Salience:
     return Salience(len(weights).bit_length() - 1, weights, found.noise, found.name, found.note)
 
 
-def revive_known(plain: dict[str, Any] | None) -> Known | None:
+def revive_truth_score(plain: dict[str, Any] | None) -> TruthScore | None:
     """The comparison with the truth as it was."""
     if plain is None:
         return None
     found = revive(_DescribedKnown, plain, at="truth")
     score = float("nan") if found.error.value is None else found.error.value
-    return Known(found.source, found.known, found.wrong, found.error.name, score)
+    return TruthScore(found.source, found.known, found.wrong, found.error.name, score)
 
 
 def revive_slope(plain: dict[str, Any] | None) -> Slope | None:

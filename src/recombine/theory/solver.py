@@ -11,31 +11,157 @@ and, by one number for every larger set U, the coefficients of all its children 
 closed form, the groups of one T do not touch one another, and so a step is one pass over the combinations.
 
 No library solves this: sparse least-squares solvers see a matrix with 2^K n entries and stall as plain ones do.
+
+The design stands first: the seen combinations as groups of groups, one layer for each set of factors that has a weight.
+With Phi the indicator of every seen conjunction (one column each), a product with Phi is a gather and a product with
+its transpose is a group sum: O(n) a layer, never an n x n matrix. A layer's groups nest in those of every smaller
+set, so a small set's sums are taken from a larger one's where that is shorter than the combinations.
+
+Two factors are solved at once: the larger side is diagonal, so it is eliminated, and the smaller side is dense. The
+lower conjunctions are the values themselves, so the equations are those of an additive rule with a penalty on each
+value's number (`algebra.additive.Elimination`). What is left after eliminating the larger factor is a matrix as large
+as the other.
+
+For small tables, where a matrix is the shortest way, the kernel is written out.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from recombine.algebra.groups import Numbers, totals
-from recombine.theory.design import Coefficients, Design
+from recombine.algebra.additive import Elimination
+from recombine.algebra.groups import Codes, Ints, Numbers, totals
+from recombine.tables.support import Support
+from recombine.theory.salience import members, zeta
 
 TOLERANCE = 1e-10
 _MOST_ITERATIONS = 1_000
 _REFINEMENTS = 3
+_LARGEST_TABLE = 5 * 10**7
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """The seen conjunctions of one set of factors, and the weight of each."""
+
+    mask: int
+    weight: float
+    ids: Ints
+    size: int
+
+    @cached_property
+    def starts(self) -> Ints | None:
+        """Where each group begins, if the combinations stand in the order of the groups; None if they do not."""
+        steps = np.diff(self.ids)
+        return np.concatenate([[0], np.flatnonzero(steps) + 1]) if (steps >= 0).all() else None
+
+    def sums(self, values: Numbers) -> Numbers:
+        """The sum over each group. Groups that stand together are summed without looking at their numbers."""
+        if self.starts is not None:
+            return np.asarray(np.add.reduceat(values, self.starts))
+        return totals(self.ids, values, self.size)
+
+
+Coefficients = list[Numbers]
+"""One array a layer, one number a group."""
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """All layers of one table of seen combinations, the smallest sets first."""
+
+    rows: int
+    layers: tuple[Layer, ...]
+    links: dict[tuple[int, int], Ints] = field(repr=False)  # (larger, smaller) -> group of the smaller, by group
+
+    @classmethod
+    def of(cls, support: Support, weights: Sequence[float]) -> "Design":
+        """The layers of every set with a weight, but for the full set, which is the identity."""
+        full = len(weights) - 1
+        masks = sorted((m for m in range(full) if 0 < weights[m] < np.inf), key=lambda m: (m.bit_count(), m))
+        layers = tuple(_layer(support, mask, weights[mask]) for mask in masks)
+        representatives = [_representatives(support, layer) for layer in layers]
+        links = {
+            (large, small): layers[small].ids[representatives[large]]
+            for large in range(len(layers))
+            for small in range(large)
+            if layers[small].mask & layers[large].mask == layers[small].mask and _linked(layers, small, large)
+        }
+        return cls(len(support), layers, links)
+
+    @cached_property
+    def above(self) -> tuple[tuple[int, ...], ...]:
+        """For each layer, the layers of larger sets that it is linked with."""
+        found: list[list[int]] = [[] for _ in self.layers]
+        for large, small in self.links:
+            found[small].append(large)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def via(self) -> tuple[int | None, ...]:
+        """For each layer, the larger one through which its sums are shorter than over all combinations."""
+        return tuple(self._shortcut(place) for place in range(len(self.layers)))
+
+    def _shortcut(self, place: int) -> int | None:
+        best = min(self.above[place], key=lambda large: self.layers[large].size, default=None)
+        return best if best is not None and 2 * self.layers[best].size < self.rows else None
+
+    def down(self, large: int, small: int, values: Numbers) -> Numbers:
+        """Sums over the groups of a larger set, by the group of a smaller one that they lie in."""
+        return totals(self.links[large, small], values, self.layers[small].size)
+
+    def sums(self, values: Numbers) -> Coefficients:
+        """Phi' values: the sum over every group of every layer."""
+        found: Coefficients = [np.empty(0)] * len(self.layers)
+        for place in reversed(range(len(self.layers))):
+            via = self.via[place]
+            found[place] = self.layers[place].sums(values) if via is None else self.down(via, place, found[via])
+        return found
+
+    def spread(self, coefficients: Coefficients) -> Numbers:
+        """Phi coefficients: for each combination, the sum over the groups that it belongs to."""
+        total = np.zeros(self.rows)
+        collected = [part.copy() for part in coefficients]
+        for place, layer in enumerate(self.layers):
+            via = self.via[place]
+            if via is None:
+                total += collected[place][layer.ids]
+            else:
+                collected[via] += collected[place][self.links[via, place]]
+        return total
+
+
+_MOST_LAYERS = 30
+"""Beyond this many layers only neighbours are linked, sets that differ by one factor: 3^K links would not pay."""
+
+
+def _linked(layers: tuple[Layer, ...], small: int, large: int) -> bool:
+    return len(layers) <= _MOST_LAYERS or layers[large].mask.bit_count() - layers[small].mask.bit_count() == 1
+
+
+def _layer(support: Support, mask: int, weight: float) -> Layer:
+    if not mask:
+        return Layer(0, weight, np.zeros(len(support), dtype=np.int64), 1)
+    groups = support.groups(members(mask))
+    return Layer(mask, weight, groups.ids, groups.size)
+
+
+def _representatives(support: Support, layer: Layer) -> Ints:
+    return support.groups(members(layer.mask)).representatives if layer.mask else np.zeros(1, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Penalty:
     """What a combination's answer may keep for itself: the full set's weight, and the ridge over its examples.
 
-    Held as one typical number and, where combinations differ, how much firmer than that each of them counts.
+    Held as one typical number and, where combinations differ, its `precision`: how much more than that each counts.
     """
 
     typical: float
-    firmness: Numbers | None = None
+    precision: Numbers | None = None
 
     @classmethod
     def of(cls, full: float, ridge: float, counts: Numbers) -> "Penalty":
@@ -47,8 +173,8 @@ class Penalty:
         return cls(typical, typical / each)
 
     def weighed(self, values: Numbers) -> Numbers:
-        """Numbers multiplied by the firmness of their combinations."""
-        return values if self.firmness is None else self.firmness * values
+        """Numbers multiplied by the precision of their combinations."""
+        return values if self.precision is None else self.precision * values
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +192,7 @@ def solve(design: Design, penalty: Penalty, target: Numbers, *, tolerance: float
 
 
 class System:
-    """H and its preconditioner, in units of the typical penalty: H = Phi' F Phi + typical / W, F the firmness."""
+    """H and its preconditioner, in units of the typical penalty: H = Phi' F Phi + typical / W, F the precision."""
 
     def __init__(self, design: Design, penalty: Penalty) -> None:
         self.design = design
@@ -99,7 +225,7 @@ class System:
         """(Phi W Phi' + penalty) dual."""
         parts = self.design.sums(dual)
         lower = self.design.spread([layer.weight * part for layer, part in zip(self.design.layers, parts, strict=True)])
-        own = dual if self.penalty.firmness is None else dual / self.penalty.firmness
+        own = dual if self.penalty.precision is None else dual / self.penalty.precision
         return lower + self.penalty.typical * own
 
     def dual_residual(self, residual: Numbers) -> float:
@@ -162,7 +288,7 @@ class _Sweep:
     def __init__(self, system: System) -> None:
         self._system = system
         design, penalty = system.design, system.penalty
-        ones = np.ones(design.rows) if penalty.firmness is None else penalty.firmness
+        ones = np.ones(design.rows) if penalty.precision is None else penalty.precision
         self._sizes = design.sums(ones)
         self._steps = [self._step(place) for place in range(len(design.layers))]
         *others, last = _blocks(design)
@@ -250,3 +376,83 @@ class _Flat:
 
     def split(self, row: Numbers) -> Coefficients:
         return np.split(row, self._ends) if self._total else []
+
+
+def eliminable(support: Support) -> bool:
+    """Whether the smaller factor is so small, for so many combinations, that its matrix costs less than iterations."""
+    smaller, larger = sorted(support.space.sizes)
+    return smaller**3 <= 10_000 * len(support) and smaller * larger <= _LARGEST_TABLE
+
+
+class TwoFactors:
+    """The equations of two factors, prepared for any answers. Legend: v larger factor's values, u smaller one's.
+
+    Where the constant has a weight it is a third factor, with one value that every combination holds; it joins u.
+    """
+
+    def __init__(self, support: Support, weights: tuple[float, ...], penalty: Penalty) -> None:
+        self._penalty = penalty
+        codes, sizes, each = support.codes, support.space.sizes, [weights[1], weights[2]]
+        if weights[0]:
+            codes, sizes = np.column_stack([codes, np.zeros(len(codes), dtype=codes.dtype)]), (*sizes, 1)
+            each.append(weights[0])
+        ridge = tuple(penalty.typical / max(weight, 1e-300) for weight in each)
+        self._made = Elimination.of(codes, sizes, penalty.precision, ridge)
+        self._large, self._small = self._made.parts(codes)
+        self._large_weight = each[self._made.eliminated]
+        self._small_weights = np.repeat([each[k] for k in self._made.kept], np.diff(self._made.starts))
+
+    def solve(self, answers: Numbers) -> tuple[Numbers, float]:
+        """Dual weights for each column of answers, and the relative residual that they leave."""
+        made = self._made
+        sides = [self._sums(self._penalty.weighed(column)) for column in answers.T]
+        by_large = np.stack([side[0] for side in sides], axis=1)
+        by_small = np.stack([side[1] for side in sides], axis=1)
+        held = np.linalg.solve(made.schur, by_small - made.together @ (by_large / made.degree[:, None]))
+        freed = (by_large - made.together.T @ held) / made.degree[:, None]
+        found, left = [], 0.0
+        for column, one, other in zip(answers.T, freed.T, held.T, strict=True):
+            explained = self._spread(one, other)
+            dual = self._penalty.weighed(column - explained) / self._penalty.typical
+            left += float(np.sum((self._expressed(dual) - explained) ** 2))
+            found.append(dual)
+        size = float(np.sum(answers**2))
+        return np.stack(found, axis=1), float(np.sqrt(left / size)) if size else 0.0
+
+    def _sums(self, values: Numbers) -> tuple[Numbers, Numbers]:
+        """A number of each combination, summed by value: (v,) and (u,)."""
+        small = totals(self._small[:, 0], values, int(self._made.starts[1]))
+        if self._small.shape[1] > 1:  # in pairs, not one after another: a sum over all loses the most digits
+            small = np.append(small, values.sum())
+        return totals(self._large, values, len(self._made.degree)), small
+
+    def _spread(self, large: Numbers, small: Numbers) -> Numbers:
+        """The numbers of each combination's values, added up."""
+        total = large[self._large]
+        for column in self._small.T:
+            total += small[column]
+        return total
+
+    def _expressed(self, dual: Numbers) -> Numbers:
+        """What the lower conjunctions make of dual weights."""
+        large, small = self._sums(dual)
+        return self._spread(self._large_weight * large, self._small_weights * small)
+
+
+def kernel(one: Codes, other: Codes, weights: Sequence[float]) -> Numbers:
+    """k(z, z') for every pair of rows: the weight of all sets on which the two agree.
+
+    >>> codes = np.array([[0, 0], [0, 1]])
+    >>> kernel(codes, codes, (0.0, 0.3, 0.3, 0.4)).tolist()
+    [[1.0, 0.3], [0.3, 1.0]]
+    """
+    return zeta(np.asarray(weights, dtype=np.float64))[agreement(one, other)]
+
+
+def agreement(one: Codes, other: Codes) -> Ints:
+    """For every pair of rows, the set of factors on which they agree, as a bit mask. A value of -1 agrees with none."""
+    masks = np.zeros((len(one), len(other)), dtype=np.int64)
+    for k in range(one.shape[1]):
+        left, right = one[:, k, None], other[None, :, k]
+        masks |= ((left == right) & (left >= 0)).astype(np.int64) << k
+    return masks

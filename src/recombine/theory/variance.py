@@ -19,12 +19,9 @@ import numpy as np
 
 from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.tables.support import Support
-from recombine.theory.design import Design, Layer
-from recombine.theory.fitted import Fitted
-from recombine.theory.kernel import kernel
 from recombine.theory.salience import members
-from recombine.theory.solver import Penalty
-from recombine.theory.squared import LARGEST_MATRIX, Weights, squared
+from recombine.theory.solver import Design, Layer, Penalty, kernel
+from recombine.theory.squared import LARGEST_MATRIX, Fitted, Weights, squared
 
 _LARGEST_INVERSE = 2_500
 _LARGEST_KERNEL = 2_000
@@ -66,7 +63,7 @@ class Uncertainty:
         return (0.0, *self.weights[1:]) if np.isinf(self.weights[0]) else self.weights
 
     @cached_property
-    def _way(self) -> "_Way":
+    def _way(self) -> "_VarianceMethod":
         layers = sum(1 for w in self.bounded[:-1] if w)
         usable = self.penalty.typical > 0 and min(self.bounded) >= 0
         if usable and layers**2 <= 4 * max(len(self.support), 100) and self._conjunctions() <= _LARGEST_INVERSE:
@@ -116,42 +113,42 @@ class Uncertainty:
         return np.where(seen, full * noise / both, full), np.where(seen, noise / both, 1.0)
 
 
-class _Way(Protocol):
+class _VarianceMethod(Protocol):
     def of(self, codes: Codes) -> tuple[Numbers, Numbers]: ...
 
 
 class _ByInverse:
     """H inverted: a combination's variance is the sum over all pairs of its seen conjunctions."""
 
-    def __init__(self, asked: Uncertainty) -> None:
-        self._asked = asked
-        design = Design.of(asked.support, asked.bounded)
+    def __init__(self, uncertainty: Uncertainty) -> None:
+        self._uncertainty = uncertainty
+        design = Design.of(uncertainty.support, uncertainty.bounded)
         self._layers = design.layers
         self._starts = np.concatenate([[0], np.cumsum([layer.size for layer in design.layers])])
         self._inverse = np.zeros((1, 1))  # place -1 stands for "never seen": a last row and column of zeros
         if design.layers:
-            matrix = np.linalg.inv(_normal_matrix(design.layers, self._starts, asked.penalty))
+            matrix = np.linalg.inv(_normal_matrix(design.layers, self._starts, uncertainty.penalty))
             self._inverse = np.pad(matrix, ((0, 1), (0, 1)))
 
     def of(self, codes: Codes) -> tuple[Numbers, Numbers]:
-        lower = self._asked.unseen_weight(codes)
-        places = [_place(self._asked.support, layer, codes) for layer in self._layers]
+        lower = self._uncertainty.unseen_weight(codes)
+        places = [_place(self._uncertainty.support, layer, codes) for layer in self._layers]
         ends = [np.where(p >= 0, p + start, -1) for p, start in zip(places, self._starts, strict=False)]
         for position, one in enumerate(ends):
             lower += self._inverse[one, one]
             for other in ends[:position]:
                 lower += 2 * self._inverse[one, other]
-        own, share = self._asked.kept(codes)
+        own, share = self._uncertainty.kept(codes)
         return own + share**2 * lower, np.zeros(len(codes))
 
 
 def _normal_matrix(layers: tuple[Layer, ...], starts: Ints, penalty: Penalty) -> Numbers:
     """Phi' V Phi + W^-1, written out."""
     matrix = np.zeros((int(starts[-1]), int(starts[-1])))
-    firmness = penalty.firmness
+    precision = penalty.precision
     for a, one in enumerate(layers):
         for b, other in enumerate(layers[: a + 1]):
-            together = np.bincount(one.ids * other.size + other.ids, weights=firmness, minlength=one.size * other.size)
+            together = np.bincount(one.ids * other.size + other.ids, weights=precision, minlength=one.size * other.size)
             block = together.reshape(one.size, other.size) / penalty.typical
             matrix[starts[a] : starts[a + 1], starts[b] : starts[b + 1]] = block
             matrix[starts[b] : starts[b + 1], starts[a] : starts[a + 1]] = block.T
@@ -166,24 +163,25 @@ def _place(support: Support, layer: Layer, codes: Codes) -> Ints:
 class _ByKernel:
     """k(z, z) - k(z, seen) (k(seen, seen) + noise)^-1 k(seen, z)."""
 
-    def __init__(self, asked: Uncertainty) -> None:
-        self._asked = asked
-        codes = asked.support.codes
-        matrix = kernel(codes, codes, asked.bounded)
-        matrix[np.diag_indices(len(matrix))] += asked.noise
+    def __init__(self, uncertainty: Uncertainty) -> None:
+        self._uncertainty = uncertainty
+        codes = uncertainty.support.codes
+        matrix = kernel(codes, codes, uncertainty.bounded)
+        matrix[np.diag_indices(len(matrix))] += uncertainty.noise
         # no eigenvalue is below the full set's weight and the noise, and none above n times the prior's
-        least, most = asked.bounded[-1] + asked.noise.min(), len(codes) * asked.prior
-        self._firm = min(asked.bounded) >= 0 and least > _LEAST_EIGENVALUE * most
+        least, most = uncertainty.bounded[-1] + uncertainty.noise.min(), len(codes) * uncertainty.prior
+        self._firm = min(uncertainty.bounded) >= 0 and least > _LEAST_EIGENVALUE * most
         if self._firm:
             self._root = np.linalg.cholesky(matrix)
         else:
             self._root = np.linalg.pinv(matrix, rcond=1e-12, hermitian=True)
 
     def of(self, codes: Codes) -> tuple[Numbers, Numbers]:
-        asked = self._asked
+        uncertainty = self._uncertainty
         found = np.empty(len(codes))
-        for part in _parts(len(codes), len(asked.support)):
-            found[part] = asked.prior - self._known(kernel(codes[part], asked.support.codes, asked.bounded))
+        for part in _parts(len(codes), len(uncertainty.support)):
+            between = kernel(codes[part], uncertainty.support.codes, uncertainty.bounded)
+            found[part] = uncertainty.prior - self._known(between)
         return found, np.zeros(len(codes))
 
     def _known(self, between: Numbers) -> Numbers:
@@ -199,16 +197,16 @@ class _ByKernel:
 class _ByDraws:
     """Draws from the posterior, all of them kept as coefficients of the seen conjunctions."""
 
-    def __init__(self, asked: Uncertainty) -> None:
-        if asked.penalty.typical == 0:  # no penalty is the limit of a small one
-            asked = replace(asked, penalty=Penalty(_ALMOST_NOTHING * asked.prior))
-        self._asked = asked
-        self._design = Design.of(asked.support, asked.bounded)
-        full = len(asked.weights) - 1
+    def __init__(self, uncertainty: Uncertainty) -> None:
+        if uncertainty.penalty.typical == 0:  # no penalty is the limit of a small one
+            uncertainty = replace(uncertainty, penalty=Penalty(_ALMOST_NOTHING * uncertainty.prior))
+        self._uncertainty = uncertainty
+        self._design = Design.of(uncertainty.support, uncertainty.bounded)
+        full = len(uncertainty.weights) - 1
         order = full.bit_count() - 1
         self._top = [layer.mask.bit_count() == order for layer in self._design.layers]
-        firmness = 1.0 if asked.penalty.firmness is None else asked.penalty.firmness
-        ones = np.ones(self._design.rows) * firmness / asked.penalty.typical
+        precision = 1.0 if uncertainty.penalty.precision is None else uncertainty.penalty.precision
+        ones = np.ones(self._design.rows) * precision / uncertainty.penalty.typical
         self._precision = self._design.sums(ones)
 
     @cached_property
@@ -217,20 +215,21 @@ class _ByDraws:
 
         Each array ends with a zero, for the place -1; what both have in common is held once.
         """
-        rng = np.random.default_rng(self._asked.seed)
-        batch = max(1, min(self._asked.draws, _CHUNK_NUMBERS // self._design.rows))
+        rng = np.random.default_rng(self._uncertainty.seed)
+        batch = max(1, min(self._uncertainty.draws, _CHUNK_NUMBERS // self._design.rows))
         found = []
-        for start in range(0, self._asked.draws, batch):
-            found += self._batch(rng, min(batch, self._asked.draws - start))
+        for start in range(0, self._uncertainty.draws, batch):
+            found += self._batch(rng, min(batch, self._uncertainty.draws - start))
         return found
 
     def _batch(self, rng: np.random.Generator, size: int) -> list[tuple[list[Numbers], list[Numbers]]]:
-        asked, design = self._asked, self._design
-        firmness = 1.0 if asked.penalty.firmness is None else asked.penalty.firmness
-        spread = np.sqrt(asked.penalty.typical / firmness)
+        uncertainty, design = self._uncertainty, self._design
+        precision = 1.0 if uncertainty.penalty.precision is None else uncertainty.penalty.precision
+        spread = np.sqrt(uncertainty.penalty.typical / precision)
         priors = [[np.sqrt(layer.weight) * rng.normal(size=layer.size) for layer in design.layers] for _ in range(size)]
         answers = np.stack([design.spread(p) + spread * rng.normal(size=design.rows) for p in priors], axis=1)
-        duals = squared(asked.support, asked.bounded, asked.penalty, answers, tolerance=_DRAW_TOLERANCE).weights
+        problem = (uncertainty.support, uncertainty.bounded, uncertainty.penalty)
+        duals = squared(*problem, answers, tolerance=_DRAW_TOLERANCE).weights
         found = []
         for prior, dual in zip(priors, duals.T, strict=True):
             sums = design.sums(dual)
@@ -241,7 +240,7 @@ class _ByDraws:
         return found
 
     def _conditioned(self, errors: list[Numbers]) -> list[Numbers]:
-        penalty = self._asked.penalty
+        penalty = self._uncertainty.penalty
         sums = self._design.sums(penalty.weighed(self._design.spread(errors)) / penalty.typical)
         return [
             (n * error - s) / (n + 1 / layer.weight) if top else error
@@ -251,19 +250,19 @@ class _ByDraws:
         ]
 
     def of(self, codes: Codes) -> tuple[Numbers, Numbers]:
-        asked = self._asked
-        places = [_place(asked.support, layer, codes) for layer in self._design.layers]
-        seen = asked.support.groups(range(codes.shape[1])).lookup(codes) >= 0
+        uncertainty = self._uncertainty
+        places = [_place(uncertainty.support, layer, codes) for layer in self._design.layers]
+        seen = uncertainty.support.groups(range(codes.shape[1])).lookup(codes) >= 0
         sampled = np.empty(len(codes))
         plain, conditioned = zip(*self._draws, strict=True)
         for rows, draws in ((np.flatnonzero(seen), plain), (np.flatnonzero(~seen), conditioned)):
             sampled[rows] = _mean_square([place[rows] for place in places], draws)
-        lower = sampled + asked.unseen_weight(codes)
+        lower = sampled + uncertainty.unseen_weight(codes)
         for layer, top, n, place in zip(self._design.layers, self._top, self._precision, places, strict=True):
             if top:
                 lower += np.where((place >= 0) & ~seen, 1 / (n[place] + 1 / layer.weight), 0.0)
-        own, share = asked.kept(codes)
-        return own + share**2 * lower, share**2 * sampled * np.sqrt(2 / asked.draws)
+        own, share = uncertainty.kept(codes)
+        return own + share**2 * lower, share**2 * sampled * np.sqrt(2 / uncertainty.draws)
 
 
 def _mean_square(places: list[Ints], draws: Sequence[list[Numbers]]) -> Numbers:

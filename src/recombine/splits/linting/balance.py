@@ -15,7 +15,7 @@ from recombine.auditing.determinacy import determinacy
 from recombine.auditing.ladder import rungs
 from recombine.errors import TableError
 from recombine.splits.assignment import SEEN
-from recombine.splits.linting.check import Check, few
+from recombine.splits.linting.linted import Check, few
 from recombine.splits.linting.sides import EVERY_SIDE, TEST, TRAIN, Sided
 from recombine.statistics.distributions import student_quantile
 from recombine.statistics.multiplicity import bonferroni

@@ -65,7 +65,7 @@ class Explanation:
     habit: Habit
     name: str
     factors: tuple[str, ...]
-    chance: Numbers
+    probability: Numbers
     allowed: Numbers
 
 
@@ -104,16 +104,16 @@ def explanations(training: Support, lines: Lines) -> tuple[Explanation, ...]:
 
 def _explained(habit: Habit, factors: tuple[str, ...], answering: Answering, lines: Lines) -> Explanation:
     """Some combinations at a time, so that a table of all their classes is never held."""
-    chance, allowed = np.zeros(len(lines.said)), np.zeros(len(lines.said))
+    probability, allowed = np.zeros(len(lines.said)), np.zeros(len(lines.said))
     order = np.argsort(lines.combination, kind="stable")
     for part in _chunks(len(lines.codes), lines.classes):
         first, last = np.searchsorted(lines.combination[order], [part.start, part.stop])
         here = order[first:last]
         table = answering(lines.codes[part])
         row = lines.combination[here] - part.start
-        chance[here] = table[row, lines.said[here]]
+        probability[here] = table[row, lines.said[here]]
         allowed[here] = (table > 0).sum(axis=1)[row] - (table[row, lines.truth[here]] > 0)
-    return Explanation(habit, f"{habit}: {factors[0]}" if factors else habit, factors, chance, allowed)
+    return Explanation(habit, f"{habit}: {factors[0]}" if factors else habit, factors, probability, allowed)
 
 
 def _chunks(rows: int, classes: int) -> Iterator[slice]:
@@ -213,8 +213,10 @@ def together(found: Sequence[Explanation], lines: Lines) -> tuple[Explanation, .
     """Explanations that give every answer the same probability become one: no answer can tell them apart."""
     kept: list[Explanation] = []
     for one in found:
-        fits = bool(one.chance[lines.wrong].any())
-        twin = next((p for p, k in enumerate(kept) if fits and np.allclose(k.chance, one.chance, atol=1e-9)), None)
+        fits = bool(one.probability[lines.wrong].any())
+        twin = next(
+            (p for p, k in enumerate(kept) if fits and np.allclose(k.probability, one.probability, atol=1e-9)), None
+        )
         if twin is None:
             kept.append(one)
         else:
@@ -236,15 +238,15 @@ class Mixture:
 def mixture_of(lines: Lines, found: Sequence[Explanation], *, seed: int) -> Mixture:
     """Columns: knowing, the explanations, neither."""
     wrong = lines.wrong
-    columns = [(~wrong).astype(float), *(one.chance for one in found), wrong / max(lines.classes - 1, 1)]
+    columns = [(~wrong).astype(float), *(one.probability for one in found), wrong / max(lines.classes - 1, 1)]
     table = np.stack(columns, axis=1)
     patterns, ids = _patterns(table, wrong)
     weights = totals(ids, lines.count, len(patterns))[:, None]
     error = patterns[:, 0] == 0
     rho = _likeliest(patterns, weights, np.full((table.shape[1], 1), 1 / table.shape[1]), steps=5_000, close=1e-8)
-    chance = np.random.default_rng([seed, 1])
-    drawn = _resampled(lines, ids, len(patterns), chance)
-    starts = chance.dirichlet(np.ones(table.shape[1]), size=DRAWS).T
+    rng = np.random.default_rng([seed, 1])
+    drawn = _resampled(lines, ids, len(patterns), rng)
+    starts = rng.dirichlet(np.ones(table.shape[1]), size=DRAWS).T
     resampled = _likeliest(patterns, drawn, starts, steps=1_000, close=1e-5)
     split = table[:, 1:] * rho[1:, 0]
     return Mixture(
@@ -271,12 +273,12 @@ def _patterns(table: Numbers, wrong: Flags) -> tuple[Numbers, Ints]:
     return table[first], exact
 
 
-def _resampled(lines: Lines, ids: Ints, patterns: int, chance: np.random.Generator) -> Numbers:
+def _resampled(lines: Lines, ids: Ints, patterns: int, rng: np.random.Generator) -> Numbers:
     """The count of each pattern when combinations are drawn anew: (patterns, resamples)."""
     size = len(lines.codes)
     drawn = np.empty((patterns, DRAWS))
     for place in range(DRAWS):
-        times = np.bincount(chance.integers(0, size, size), minlength=size)
+        times = np.bincount(rng.integers(0, size, size), minlength=size)
         drawn[:, place] = totals(ids, times[lines.combination] * lines.count, patterns)
     return drawn
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from recombine.algebra.groups import Ints, Numbers, totals
 from recombine.evaluation.outcomes import Outcomes
-from recombine.theory.realisable import SeenParts
+from recombine.theory.diagnosis import SeenParts
 from recombine.words import count, measure, percent
 
 MOST_WRITTEN_OUT = 2_000

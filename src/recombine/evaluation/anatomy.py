@@ -16,7 +16,7 @@ from itertools import combinations
 import numpy as np
 
 from recombine.algebra.groups import Ints, Numbers
-from recombine.evaluation.causes.explanations import (
+from recombine.evaluation.explanations import (
     DRAWS,
     Explanation,
     Flags,
@@ -154,7 +154,7 @@ def _nothing(lines: Lines) -> Anatomy:
 
 def _assembled(outcomes: Outcomes, lines: Lines, found: tuple[Explanation, ...], mixture: Mixture) -> Anatomy:
     wrong, errors = lines.wrong, lines.errors
-    fits = np.stack([one.chance > 0 for one in found], axis=1)
+    fits = np.stack([one.probability > 0 for one in found], axis=1)
     fitting = fits.sum(axis=1)
     firm = len(np.unique(lines.combination[wrong])) >= _FEWEST
     shares = [_share(lines, one, fits[:, e], fitting, mixture, e, firm) for e, one in enumerate(found)]
@@ -240,7 +240,7 @@ def _cannot_tell(lines: Lines, found: tuple[Explanation, ...], mixture: Mixture)
         f"{one.name} or neither: it gives every wrong answer that can be given to the tested unseen combinations; "
         "some on which it is right would tell"
         for e, one in enumerate(found)
-        if np.allclose(one.chance, anything) and max(mixture.shares[e], mixture.shares[-1]) >= 0.1
+        if np.allclose(one.probability, anything) and max(mixture.shares[e], mixture.shares[-1]) >= 0.1
     ]
     said += [
         f"{one.name}: they give the same answers on every tested unseen combination"
@@ -249,8 +249,8 @@ def _cannot_tell(lines: Lines, found: tuple[Explanation, ...], mixture: Mixture)
     ]
     for p, one in enumerate(found):
         for q in range(p + 1, len(found)):
-            either = wrong & ((one.chance > 0) | (found[q].chance > 0))
-            apart = either & (np.abs(one.chance - found[q].chance) > 0.05)
+            either = wrong & ((one.probability > 0) | (found[q].probability > 0))
+            apart = either & (np.abs(one.probability - found[q].probability) > 0.05)
             matters = max(mixture.shares[p], mixture.shares[q]) >= 0.1
             few, many = float(lines.count[apart].sum()), float(lines.count[either].sum())
             if matters and few < 0.05 * many:

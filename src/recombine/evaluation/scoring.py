@@ -11,22 +11,136 @@ from typing import Any, Literal
 import ibis
 import numpy as np
 
-from recombine.errors import ColumnError, nearest
-from recombine.evaluation.asked import SCORES, Asked, Columns
+from recombine.checks import check_choice
+from recombine.errors import ColumnError, SettingError, nearest
 from recombine.evaluation.outcomes import Kind, Score
 from recombine.tables import columns
 from recombine.tables.pilot import Centres, difference
+from recombine.tables.question import Question
 from recombine.tables.read import target_kind
 from recombine.tables.space import Value, text
 
+Columns = str | Mapping[str, str]
+"""One prediction column, or for probabilities one column for each class."""
+
+SCORES: dict[str, Literal["higher", "lower"]] = {
+    "accuracy": "higher",
+    "mse": "lower",
+    "r2": "higher",
+    "logloss": "lower",
+}
+_FOR_LABELS = ("accuracy", "logloss")
+_FOR_NUMBERS = ("mse", "r2")
 SCORED, NO_TRUTH, NO_ANSWER, INFINITE, OUTSIDE, NOT_ONE, NO_COLUMN, INFINITE_TRUTH = range(8)
 _SUM_TOLERANCE = 1e-3
 _SMALLEST = float(np.finfo(np.float64).eps)  # where scikit-learn cuts probabilities too
 
 
+@dataclass(frozen=True, kw_only=True)
+class PredictionQuestion:
+    """What is asked of a table of predictions."""
+
+    question: Question
+    prediction: Columns | None = None
+    other: Columns | None = None
+    score: str | None = None
+    better: Literal["higher", "lower"] | None = None
+    split: str | None = None
+    train_side: tuple[str, ...] = ()
+    test_side: tuple[str, ...] = ()
+    id: str | None = None
+
+    def __post_init__(self) -> None:
+        self._check_answers()
+        self._check_score()
+        if (self.train_side or self.test_side) and self.split is None:
+            raise SettingError(
+                "train_side or test_side without a split",
+                why="they name values of the column that says which side a row stands on",
+                instead="name that column: split='split' (--split split)",
+            )
+
+    @property
+    def target(self) -> str | None:
+        """The column with the true answers."""
+        return self.question.target
+
+    @property
+    def own_score(self) -> str | None:
+        """The column with a score for each row, where that is how rows are scored."""
+        return None if self.score is None or self.score in SCORES else self.score
+
+    @property
+    def kind(self) -> Literal["label", "number"] | None:
+        """What the answers must be, where the settings alone tell it."""
+        if self.score in _FOR_LABELS or isinstance(self.prediction, Mapping):
+            return "label"
+        return "number" if self.score in _FOR_NUMBERS else self.question.target_kind
+
+    def needs(self) -> list[str]:
+        """The columns that it needs beside the factors."""
+        named = [self.target, self.own_score, self.split, self.id, *answer_columns(self.prediction)]
+        return [name for name in [*named, *answer_columns(self.other)] if name is not None]
+
+    def _check_answers(self) -> None:
+        if self.own_score is None and (self.prediction is None or self.target is None):
+            missing = "target" if self.target is None else "prediction"
+            raise SettingError(
+                f"no {missing} was named",
+                why="an answer is scored against the truth",
+                instead=f"name the column: {missing}='…' (--{missing} …), or a column with a score for each row: "
+                "score='…' (--score …)",
+            )
+        if isinstance(self.prediction, Mapping) and len(self.prediction) < 2:
+            raise SettingError(
+                f"prediction={dict(self.prediction)!r}",
+                why="probabilities need a column for each class, two at least",
+                instead="write {'cat': 'p_cat', 'dog': 'p_dog'} (--prediction cat=p_cat,dog=p_dog)",
+            )
+        if self.target is not None and self.target in answer_columns(self.prediction):
+            raise SettingError(
+                f"{self.target!r} is both the target and the prediction",
+                why="an answer that is the truth is always right",
+                instead="name the model's own column as the prediction",
+            )
+
+        if self.target is not None and self.target in answer_columns(self.other):
+            raise SettingError(
+                f"{self.target!r} is both the target and the other model's answers",
+                why="a model that is the truth is always right, so the difference is this model's errors again",
+                instead="name the other model's own column: against='…' (--against …)",
+            )
+
+    def _check_score(self) -> None:
+        if isinstance(self.prediction, Mapping) and self.score in _FOR_NUMBERS:
+            raise SettingError(
+                f"score={self.score!r} with a probability for each class",
+                why="it is for numbers",
+                instead="write 'logloss' or 'accuracy'",
+            )
+        check_choice("better", self.better, (None, "higher", "lower"), instead="write 'higher' or 'lower'")
+        if self.better is not None and self.own_score is None:
+            raise SettingError(
+                f"better={self.better!r}",
+                why=f"it is known which way {self.score or 'this score'} is better",
+                instead="leave it out; it is for a score of your own",
+            )
+        if self.score == "logloss" and self.question.target_kind == "number":
+            raise SettingError(
+                "score='logloss' with target_kind='number'", why="log loss is for labels", instead="leave one out"
+            )
+
+
+def answer_columns(columns: Columns | None) -> list[str]:
+    """The columns that hold the answers."""
+    if columns is None:
+        return []
+    return [columns] if isinstance(columns, str) else list(columns.values())
+
+
 @dataclass(frozen=True)
-class Meant:
-    """How a question was understood once the columns' types were known.
+class Scoring:
+    """How rows are scored: what the question comes to once the columns' types are known.
 
     `classes` are those of the probability columns, in their order; `positive` is the class that a single column is
     taken to be the probability of.
@@ -50,30 +164,32 @@ class RowScore:
     score: Any = None
 
 
-def understood(table: Any, asked: Asked, backend: Any) -> Meant:
+def scoring_of(table: Any, asked: PredictionQuestion, backend: Any) -> Scoring:
     """What the columns' types say about how to score."""
     _require(table, asked)
     if asked.own_score is not None and (asked.prediction is None or asked.target is None):
-        return Meant("score", _score(asked, "score"))
+        return Scoring("score", _score(asked, "score"))
     kind, guessed = _kind(table, asked, backend)
     score = _score(asked, kind)
     if isinstance(asked.prediction, Mapping):
-        return Meant(kind, score, tuple(asked.prediction))
+        return Scoring(kind, score, tuple(asked.prediction))
     if score.name == "logloss":
         classes = _two_classes(table, asked, backend)
-        return Meant(kind, score, classes, positive=classes[1])
+        return Scoring(kind, score, classes, positive=classes[1])
     _check_answer_type(table, asked, kind)
-    return Meant(kind, score, guessed=guessed)
+    return Scoring(kind, score, guessed=guessed)
 
 
-def scored(table: Any, asked: Asked, meant: Meant, backend: Any, *, answers: Columns | None) -> RowScore:
+def scored(
+    table: Any, asked: PredictionQuestion, scoring: Scoring, backend: Any, *, answers: Columns | None
+) -> RowScore:
     """The expressions for one model's answers."""
-    if meant.kind == "score":
+    if scoring.kind == "score":
         return _by_column(table, asked, backend)
-    if meant.kind == "number":
+    if scoring.kind == "number":
         found = _by_error(table, asked, backend, str(answers))
-    elif meant.classes:
-        found = _by_probability(table, asked, meant, backend, answers)
+    elif scoring.classes:
+        found = _by_probability(table, asked, scoring, backend, answers)
     else:
         truth, said = (clean(table[name], backend) for name in (asked.target, answers))
         found = RowScore(ibis.cases((truth.isnull(), NO_TRUTH), (said.isnull(), NO_ANSWER), else_=SCORED), said)
@@ -97,7 +213,7 @@ def infinite(column: Any, backend: Any) -> Any:
     return column.abs() > float(np.finfo(np.float64).max)
 
 
-def _require(table: Any, asked: Asked) -> None:
+def _require(table: Any, asked: PredictionQuestion) -> None:
     for role, names in (
         ("the target", [asked.target]),
         ("the prediction", _listed(asked.prediction)),
@@ -118,7 +234,7 @@ def _listed(given: Columns | None) -> list[str | None]:
     return list(given.values()) if isinstance(given, Mapping) else [given]
 
 
-def _score(asked: Asked, kind: Kind) -> Score:
+def _score(asked: PredictionQuestion, kind: Kind) -> Score:
     if asked.own_score is not None:
         return Score(asked.own_score, asked.better or "higher")
     name = asked.score or ("accuracy" if kind == "label" else "mse")
@@ -127,7 +243,7 @@ def _score(asked: Asked, kind: Kind) -> Score:
     return Score(name, SCORES[name])
 
 
-def _kind(table: Any, asked: Asked, backend: Any) -> tuple[Literal["label", "number"], bool]:
+def _kind(table: Any, asked: PredictionQuestion, backend: Any) -> tuple[Literal["label", "number"], bool]:
     if asked.kind is not None:
         if asked.kind == "number" and not _numeric(table[asked.target]):
             raise _not_numbers(table, asked)
@@ -143,7 +259,7 @@ def _numeric(column: Any) -> bool:
     return bool(column.type().is_numeric() or column.type().is_boolean())
 
 
-def _check_answer_type(table: Any, asked: Asked, kind: Kind) -> None:
+def _check_answer_type(table: Any, asked: PredictionQuestion, kind: Kind) -> None:
     for name in _listed(asked.prediction) + _listed(asked.other):
         if name is None:
             continue
@@ -163,7 +279,7 @@ def _other_kind(what: str) -> ColumnError:
     )
 
 
-def _not_numbers(table: Any, asked: Asked) -> ColumnError:
+def _not_numbers(table: Any, asked: PredictionQuestion) -> ColumnError:
     what = f"the target {asked.target!r} holds {table[asked.target].type()}, not numbers"
     if asked.score is None or asked.own_score is not None:
         return _other_kind(what)
@@ -175,7 +291,7 @@ def _not_numbers(table: Any, asked: Asked) -> ColumnError:
     )
 
 
-def _by_column(table: Any, asked: Asked, backend: Any) -> RowScore:
+def _by_column(table: Any, asked: PredictionQuestion, backend: Any) -> RowScore:
     name = str(asked.own_score)
     if not _numeric(table[name]):
         raise ColumnError(
@@ -188,14 +304,14 @@ def _by_column(table: Any, asked: Asked, backend: Any) -> RowScore:
     return RowScore(state, score=row)
 
 
-def _with_column(table: Any, asked: Asked, backend: Any, found: RowScore) -> RowScore:
+def _with_column(table: Any, asked: PredictionQuestion, backend: Any, found: RowScore) -> RowScore:
     """Labels or numbers, scored by a column of the user's own."""
     own = _by_column(table, asked, backend)
     state = ibis.cases((found.state != SCORED, found.state), else_=own.state)
     return RowScore(state, found.said, own.score)
 
 
-def _by_error(table: Any, asked: Asked, backend: Any, name: str) -> RowScore:
+def _by_error(table: Any, asked: PredictionQuestion, backend: Any, name: str) -> RowScore:
     truth, said = number(table, str(asked.target), backend), number(table, name, backend)
     state = ibis.cases(
         (truth.isnull(), NO_TRUTH),
@@ -208,15 +324,17 @@ def _by_error(table: Any, asked: Asked, backend: Any, name: str) -> RowScore:
     return RowScore(state, said, error * error)
 
 
-def _by_probability(table: Any, asked: Asked, meant: Meant, backend: Any, answers: Columns | None) -> RowScore:
+def _by_probability(
+    table: Any, asked: PredictionQuestion, scoring: Scoring, backend: Any, answers: Columns | None
+) -> RowScore:
     """Log loss of the true class, and the likeliest class as what was said (by its place among the classes)."""
-    shares = _shares(table, meant, backend, answers)
+    shares = _shares(table, scoring, backend, answers)
     truth = clean(table[asked.target], backend).cast("string")
     total = sum(shares[1:], shares[0])
     outside = (shares[0] < 0) | (shares[0] > 1)
     for share in shares[1:]:
         outside = outside | (share < 0) | (share > 1)
-    true_share = ibis.cases(*[(truth == name, share) for name, share in zip(meant.classes, shares, strict=True)])
+    true_share = ibis.cases(*[(truth == name, share) for name, share in zip(scoring.classes, shares, strict=True)])
     state = ibis.cases(
         (truth.isnull(), NO_TRUTH),
         (total.isnull(), NO_ANSWER),
@@ -227,22 +345,22 @@ def _by_probability(table: Any, asked: Asked, meant: Meant, backend: Any, answer
     )
     most = ibis.greatest(*shares)
     said = ibis.cases(*[(share == most, place) for place, share in enumerate(shares)])
-    score = None if meant.score.name == "accuracy" else -_cut(true_share).log()
+    score = None if scoring.score.name == "accuracy" else -_cut(true_share).log()
     return RowScore(state, said, score)
 
 
-def _shares(table: Any, meant: Meant, backend: Any, answers: Columns | None) -> list[Any]:
+def _shares(table: Any, scoring: Scoring, backend: Any, answers: Columns | None) -> list[Any]:
     if isinstance(answers, Mapping):
         return [number(table, name, backend) for name in answers.values()]
     share = number(table, str(answers), backend)
-    return [1 - share, share] if meant.positive == meant.classes[1] else [share, 1 - share]
+    return [1 - share, share] if scoring.positive == scoring.classes[1] else [share, 1 - share]
 
 
 def _cut(share: Any) -> Any:
     return ibis.least(ibis.greatest(share, _SMALLEST), 1.0)
 
 
-def _two_classes(table: Any, asked: Asked, backend: Any) -> tuple[str, str]:
+def _two_classes(table: Any, asked: PredictionQuestion, backend: Any) -> tuple[str, str]:
     """The classes of a two-class target, the one that a single column is the probability of last."""
     column = clean(table[asked.target], backend)
     found = backend.to_pyarrow(table.select(target=column).filter(column.notnull()).distinct().limit(3))

@@ -1,1 +1,0 @@
-"""The weights of the conjunctions, estimated from the answers: a model with one variance for each set of factors."""
