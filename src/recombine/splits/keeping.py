@@ -22,6 +22,7 @@ from recombine.algebra.additive import AdditiveDesign
 from recombine.algebra.graphs import spanning_forest
 from recombine.algebra.groups import Ints, number
 from recombine.algebra.modular import PRIMES, Echelon
+from recombine.algebra.nullspace import peel
 from recombine.auditing.determinacy import determinacy
 from recombine.splits.program import Program
 from recombine.tables.support import Support
@@ -123,7 +124,8 @@ def kept_to_determine(support: Support, order: Ints, wanted: int) -> Kept:
     most = len(support) - determinacy(support).rank
     if most < wanted:
         return Kept(np.ones(len(support), dtype=bool), most, proven=True)
-    kept, core = _peeled(rows)
+    core = peel(rows, int(rows.max()) + 1).active
+    kept = ~core
     tried = _by_batches(support, order[core[order]], wanted)
     if int((~tried).sum()) >= wanted or len(np.unique(rows[core])) > _MOST_ELIMINATED:
         return Kept.of(tried, proven=False)
@@ -135,18 +137,6 @@ def _variables(support: Support) -> Ints:
     """Each combination as the numbers of its values, counted through all factors."""
     design = AdditiveDesign(support.codes, support.space.sizes)
     return number(design.columns.ravel(), design.width)[1].reshape(design.columns.shape)
-
-
-def _peeled(rows: Ints) -> tuple[Mask, Mask]:
-    """Combinations that hold a value which no other holds, again and again: every basis has them."""
-    active = np.ones(len(rows), dtype=bool)
-    nodes = int(rows.max()) + 1
-    while True:
-        degree = np.bincount(rows[active].ravel(), minlength=nodes)
-        alone = active & (degree[rows] == 1).any(axis=1)
-        if not alone.any():
-            return ~active, active
-        active &= ~alone
 
 
 def _eliminated(rows: Ints, latest: Ints) -> Ints:
