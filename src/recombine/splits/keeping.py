@@ -31,12 +31,12 @@ Mask = npt.NDArray[np.bool_]
 
 _SECONDS = 20.0
 """How long a solver may take, for a cover or a spread."""
-_MOST_ELIMINATED = 2500
-_BATCH = 256
-_VECTORS = 3
-_ROUNDS = 40
-_ROUNDS_OF_MOVES = 60
-_MOST_SOLVED = 20_000
+_MOST_ELIMINATED = 2500  # values: each batch is a dense matrix of its rows by so many columns
+_BATCH = 256  # rows that are eliminated at a time, as one product of matrices
+_VECTORS = 3  # random null vectors: a row outside of the span escapes them all once in prime ** 3
+_ROUNDS = 40  # of batches; what is not settled by then is left in training, and told as not proven
+_ROUNDS_OF_MOVES = 60  # of random moves, before a solver is asked
+_MOST_SOLVED = 20_000  # unknowns, combinations x folds, beyond which a solver would not end in its time
 
 
 @dataclass(frozen=True, eq=False)

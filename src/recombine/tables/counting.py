@@ -19,7 +19,7 @@ from recombine.tables.engine import OpenTable, Progress, explained, run, sniffin
 from recombine.tables.question import Question, filtered
 from recombine.tables.sources import opened
 
-MOST_COMBINATIONS = 5 * 10**7
+MOST_COMBINATIONS = 5 * 10**7  # some gigabytes of lines; a table with more has an identifier among its factors
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ Progress = Callable[[float | None], None]
 Steps = Callable[[str, float | None], None]
 """Called with the name of a step and, where it is known, how far it is."""
 
-_TICK_SECONDS = 0.1
-_BATCH = 100_000
+_TICK_SECONDS = 0.1  # how often progress is told, and how soon an interruption is noticed
+_BATCH = 100_000  # rows that are in memory at a time
 _UNREAD_LINES = "Error when sniffing file"
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from recombine.checks import check_whole
 from recombine.errors import SettingError
 from recombine.lab.tasks.data.files import open_text
 from recombine.lab.tasks.exposure import FiniteSource, Parts
@@ -40,9 +41,11 @@ class Cogs(DiscreteTask):
     by_type: bool = False
 
     def __post_init__(self) -> None:
-        if self.longest is not None and self.longest < _SHORTEST:
-            raise SettingError(
-                f"longest={self.longest}",
+        if self.longest is not None:
+            check_whole(
+                "longest",
+                self.longest,
+                least=_SHORTEST,
                 why=f"hardly a sentence has a logical form of fewer than {_SHORTEST} tokens",
                 instead="write for example longest=154, the longest that training has",
             )

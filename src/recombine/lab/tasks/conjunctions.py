@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from recombine.checks import check_whole
 from recombine.errors import SettingError
 from recombine.lab.tasks.digit_pairs import permutation
 from recombine.lab.tasks.exposure import FiniteSource, Parts
@@ -268,12 +269,9 @@ class ContextDependence(SignTask):
                     why="there are two halves of equal size",
                     instead=f"write an even number: {setting}=2, 4 or 6",
                 )
-        if not 1 <= self.k <= self.values // 2:
-            raise SettingError(
-                f"k={self.k!r}",
-                why=f"k x k values are left out, and half of a feature's values are {self.values // 2}",
-                instead=f"write k from 1 to {self.values // 2}",
-            )
+        half = self.values // 2
+        why = f"k x k values are left out, and half of a feature's values are {half}"
+        check_whole("k", self.k, least=1, most=half, why=why, instead=f"write k from 1 to {half}")
 
     @cached_property
     def space(self) -> Space:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
+from recombine.checks import check_whole
 from recombine.errors import SettingError
 from recombine.lab.tasks.task import Codes, Task
 from recombine.seeds import derived
@@ -165,12 +166,9 @@ class HeldOut(Exposure):
     def _rows(self, table: pa.Table) -> tuple[Rows, Rows]:
         """Both sides. A splitter from elsewhere may know nothing of combinations: what it gives is checked."""
         folds = list(self.splitter.split(table))
-        if not 0 <= self.fold < len(folds):
-            raise SettingError(
-                f"fold={self.fold}",
-                why=f"{self.splitter!r} gives {len(folds)} splits, counted from 0",
-                instead="write the number of one of them",
-            )
+        why = f"{self.splitter!r} gives {len(folds)} splits, counted from 0"
+        most = len(folds) - 1
+        check_whole("fold", self.fold, least=0, most=most, why=why, instead="write the number of one of them")
         train, test = (np.asarray(rows) for rows in folds[self.fold])
         for rows in (train, test):
             if len(rows) and (rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= len(table)):

@@ -24,7 +24,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from recombine.errors import SettingError, nearest
+from recombine.checks import check_choice
+from recombine.errors import SettingError
 from recombine.lab.tasks.exposure import FiniteSource, Parts
 from recombine.lab.tasks.task import Batch, Codes, DiscreteTask, Part
 from recombine.seeds import derived
@@ -130,12 +131,7 @@ class OddOneOutTask(DiscreteTask):
     @final
     def check_set(self) -> None:
         """Refuse a set that is not one."""
-        if self.set not in _CONTENTS:
-            raise SettingError(
-                f"set={self.set!r}",
-                why=f"the sets are {', '.join(_CONTENTS)}",
-                instead=nearest(str(self.set), _CONTENTS),
-            )
+        check_choice("set", self.set, _CONTENTS, why=f"the sets are {', '.join(_CONTENTS)}")
 
     @property
     def _contents(self) -> _Contents:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from recombine.checks import check_choice
 from recombine.errors import SettingError, nearest
 from recombine.lab.tasks.data.files import local_or_downloaded, open_text
 from recombine.lab.tasks.exposure import FiniteSource, Parts
@@ -64,10 +65,8 @@ class Scan(DiscreteTask):
 
     def __post_init__(self) -> None:
         check_name(self.split)
-        if self.setting not in ("A", "B-all", "B-jump"):
-            raise SettingError(
-                f"setting={self.setting!r}", why="there is no such setting", instead="write A, B-all or B-jump"
-            )
+        known = ("A", "B-all", "B-jump")
+        check_choice("setting", self.setting, known, why="there is no such setting", instead="write A, B-all or B-jump")
         if self.setting != "A" and self.split != "addprim_jump":
             raise SettingError(
                 f"setting={self.setting!r} with split={self.split!r}",

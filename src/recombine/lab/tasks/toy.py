@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from torch import Tensor
 
-from recombine.errors import SettingError
+from recombine.checks import check_choice
 from recombine.lab.tasks.exposure import Parts, source_of
 from recombine.lab.tasks.task import Batch, Codes, ContinuousTask, Part, Range, Shapes
 
@@ -34,12 +34,13 @@ class Toy(ContinuousTask):
     setting: Literal["A", "B"] = "A"
 
     def __post_init__(self) -> None:
-        if self.setting not in _TRAINING:
-            raise SettingError(
-                f"setting={self.setting!r}",
-                why="the second number either tells something of the class, or does not",
-                instead="write setting='A' if it shall, setting='B' if not",
-            )
+        check_choice(
+            "setting",
+            self.setting,
+            _TRAINING,
+            why="the second number either tells something of the class, or does not",
+            instead="write setting='A' if it shall, setting='B' if not",
+        )
 
     @property
     def ranges(self) -> tuple[Range, ...]:

@@ -23,7 +23,7 @@ from recombine.tables.space import text
 from recombine.tables.support import LabelTarget
 from recombine.words import amount, count, listing, percent
 
-_BY_FAR = 2
+_BY_FAR = 2  # times as many test rows as training rows: fewer may be meant so
 _ERROR = 0.05  # how often a difference that is chance alone may be called more
 _FEWEST = 5  # combinations on a side, for its spread to be known at all
 

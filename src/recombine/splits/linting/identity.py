@@ -22,7 +22,7 @@ from recombine.tables.engine import OpenTable, Progress, run
 from recombine.words import amount, count, listing, percent
 
 _MOST_REPEATED = 0.5  # rows of a side that repeat others: beyond it, equal columns do not mean the same row
-_VALIDATION_IS_TEST = 0.9
+_VALIDATION_IS_TEST = 0.9  # of the test rows: some may have been dropped or repaired on one side
 _SHOWN_COLUMNS = 4
 _SIDES = tuple(side for side in EVERY_SIDE if side != NO_SIDE)
 _PAIRS = (("train", "test"), ("train", "validation"), ("train", SEEN), (SEEN, "test"), ("validation", "test"))

@@ -24,7 +24,7 @@ from recombine.tables.engine import OpenTable, stream, unreadable
 from recombine.tables.question import Question, filtered
 from recombine.tables.sources import opened
 
-_HASHES = 1_000_000
+_HASHES = 1_000_000  # the steps of a share that is drawn by a hash: a millionth
 _FETCHED = "fetched.parquet"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ENDINGS = (".csv", ".tsv", ".txt")
