@@ -21,7 +21,7 @@ Value = str | bool | int | float | date | datetime
 
 MISSING = "(missing)"
 """How a missing value is named where it counts as a value."""
-_MOST_IMPOSSIBLE = 10**7
+_MOST_IMPOSSIBLE = 10**7  # cells that are written out and sorted: 10^7 take a few hundred megabytes
 
 
 def text(value: Value) -> str:

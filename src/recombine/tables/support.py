@@ -20,7 +20,7 @@ from recombine.tables.space import Space, Value
 
 _ROUNDED = 1e-9
 """Sums that differ by less, relative to what was added, are the same: engines add in different orders."""
-_ARITHMETIC = 1e-12
+_ARITHMETIC = 1e-12  # of the squares: float64 keeps 16 digits, and sums of many rows lose some of them
 WEIGHTLESS = "(weight 0)"
 """Under which name `left_out` counts the rows that stand for no example."""
 
