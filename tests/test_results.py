@@ -20,6 +20,7 @@ ROWS = {
     "guess": [1.0, 2.5, 3.0, 2.0, 3.0, 4.0, 6.0, 5.0],
 }
 FACTORS = ["colour", "shape"]
+VALUES = {"colour": ["red", "blue", "green"], "shape": ["disc", "bar", "ring"]}
 
 
 def split(folder: Path) -> recombine.Split:
@@ -156,3 +157,21 @@ def test_the_audit_lists_every_combination_of_a_small_space() -> None:
     audit = recombine.audit(ROWS, factors=FACTORS, impossible=[{"colour": "blue", "shape": "ring"}])
     assert audit.table.num_rows == audit.counts.space == 8
     assert audit.table == audit.explain(audit.table.select(FACTORS))
+
+
+def test_a_support_stands_for_a_table_wherever_one_is_taken(tmp_path) -> None:
+    """With a row for each combination: what lint, evaluate and split say of combinations is then the same."""
+    table = pa.table(ROWS)
+    parts = {side: table.filter(pa.array([one == side for one in ROWS["side"]])) for side in ("train", "test")}
+    supports = {side: recombine.read(part, factors=FACTORS, domain=VALUES) for side, part in parts.items()}
+    assert recombine.lint(**supports, factors=FACTORS).verdict == recombine.lint(**parts, factors=FACTORS).verdict
+
+    question = {"factors": FACTORS, "target": "size", "prediction": "guess"}
+    verdicts = {recombine.evaluate(parts["test"], train=one["train"], **question).verdict for one in (supports, parts)}
+    assert len(verdicts) == 1
+
+    splitter = recombine.HoldOutConjunctions(FACTORS, conjunctions=[{"colour": "blue", "shape": "bar"}])
+    support = recombine.read(ROWS, factors=FACTORS)
+    made = recombine.write_split(support, splitter=splitter, out=tmp_path / "combinations.parquet")
+    assert made.side(("blue", "bar")) == "test"
+    assert recombine.audit(support.table, factors=FACTORS, weight="count").table.equals(recombine.audit(support).table)

@@ -35,6 +35,7 @@ from recombine.tables.locations import (
     scheme_of,
     suggest_file,
 )
+from recombine.tables.support import Support
 
 _DUCKDB_TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
 _GIVEN_UP = r"fetch_\w+\(\) is deprecated"
@@ -74,7 +75,9 @@ def _opened(source: Any, table: str | None, columns: Sequence[str] | None, sniff
             why="the source is a table already, not a database that holds tables",
             instead="leave it out, or give a database: a URI such as 'postgresql://…', or a .duckdb file",
         )
-    if _is_ibis(source):
+    if isinstance(source, Support):  # a row for each combination: what was counted of them is not counted again
+        yield from _from_memory(source.table, columns)
+    elif _is_ibis(source):
         yield from _from_ibis(source)
     elif isinstance(source, str | Path):
         yield from _from_text(str(source), table, columns, sniff_all)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from recombine.checks import check_choice, check_number, check_whole
 from recombine.errors import SettingError, TableError
-from recombine.lab.tasks.exposure import Cells, Exposure, Parts, Source, as_exposure
+from recombine.lab.tasks.exposure import Exposure, FiniteSource, Parts, Source, as_exposure
 from recombine.lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes, Task
 from recombine.seeds import derived
 from recombine.tables.space import Factor, Space
@@ -195,7 +195,7 @@ class Stripes(Exposure):
                 instead="use them with Bumps(…), or give the base split by itself",
             )
         base = as_exposure(self.base).parts(task, seed=seed)
-        return Parts(Mixed(base.train, Cells(stripes(task)), self.share), base.tests)
+        return Parts(Mixed(base.train, FiniteSource(stripes(task)), self.share), base.tests)
 
 
 @dataclass(frozen=True)

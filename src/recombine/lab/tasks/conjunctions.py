@@ -18,7 +18,7 @@ from torch.nn.functional import one_hot
 from recombine.checks import check_whole
 from recombine.errors import SettingError
 from recombine.lab.tasks.digit_pairs import permutation
-from recombine.lab.tasks.exposure import Cells, Parts
+from recombine.lab.tasks.exposure import FiniteSource, Parts
 from recombine.lab.tasks.pictures import CLASSES, ImageSet, Pictures
 from recombine.lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes, at_least, one_of
 from recombine.seeds import derived
@@ -122,7 +122,10 @@ class ConjunctionTask(DiscreteTask):
         """What the paper shows, and the rest of the space as `unseen`."""
         codes = self.every()
         shown = self.is_shown(codes)
-        tests = {"seen": Cells(torch.from_numpy(codes[shown])), "unseen": Cells(torch.from_numpy(codes[~shown]))}
+        tests = {
+            "seen": FiniteSource(torch.from_numpy(codes[shown])),
+            "unseen": FiniteSource(torch.from_numpy(codes[~shown])),
+        }
         return Parts(tests["seen"], tests)
 
     @property

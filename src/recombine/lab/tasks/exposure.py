@@ -37,10 +37,10 @@ class Source(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Cells(Source):
+class FiniteSource(Source):
     """Latents that can be listed, drawn evenly or by weight.
 
-    >>> Cells(torch.tensor([[0, 1], [1, 0]])).draw(3, seed=0).shape
+    >>> FiniteSource(torch.tensor([[0, 1], [1, 0]])).draw(3, seed=0).shape
     torch.Size([3, 2])
     """
 
@@ -64,7 +64,7 @@ class Cells(Source):
 
 
 @dataclass(frozen=True, eq=False)
-class Binned(Source):
+class BinnedSource(Source):
     """Combinations of a continuous task: each draw is a new point within the bins of one of them."""
 
     task: Task
@@ -82,10 +82,10 @@ class Binned(Source):
         """Points cannot be counted."""
 
 
-def cells(task: Task, codes: Codes) -> Source:
+def source_of(task: Task, codes: Codes) -> Source:
     """Combinations of a task as a source."""
     latents = task.latents(codes, seed=0)
-    return Binned(task, codes) if latents.is_floating_point() else Cells(latents)
+    return BinnedSource(task, codes) if latents.is_floating_point() else FiniteSource(latents)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ class Everything(Exposure):
     @final
     def parts(self, task: Task, *, seed: int) -> Parts:  # noqa: ARG002 - nothing is left to chance
         """All combinations on both sides."""
-        source = cells(task, task.every())
+        source = source_of(task, task.every())
         return Parts(source, {"seen": source})
 
 
@@ -160,7 +160,7 @@ class HeldOut(Exposure):
                 why=f"all {len(codes):,} combinations of the task are held out",
                 instead="hold out fewer",
             )
-        sides = {"seen": cells(task, train), "unseen": cells(task, test)}
+        sides = {"seen": source_of(task, train), "unseen": source_of(task, test)}
         return Parts(sides["seen"], sides)
 
     def _rows(self, table: pa.Table) -> tuple[Rows, Rows]:

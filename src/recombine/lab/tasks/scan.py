@@ -19,7 +19,7 @@ from torch import Tensor
 from recombine.checks import check_choice
 from recombine.errors import SettingError, nearest
 from recombine.lab.tasks.data.files import local_or_downloaded, open_text
-from recombine.lab.tasks.exposure import Cells, Parts
+from recombine.lab.tasks.exposure import FiniteSource, Parts
 from recombine.lab.tasks.scan_grammar import ACTION_WORDS, TURN, Command, Phrase, commands, encoded, parse, space
 from recombine.lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes
 from recombine.tables.space import Space
@@ -124,11 +124,11 @@ class Scan(DiscreteTask):
         return Parts(_source(train), {name: _source(weights) for name, weights in ({"seen": shown} | tests).items()})
 
 
-def _source(weights: Weights) -> Cells:
+def _source(weights: Weights) -> FiniteSource:
     """Commands by weight; evenly, where all weights are the same."""
     held = weights > 0
     even = len(np.unique(weights[held])) == 1
-    return Cells(torch.from_numpy(encoded().codes[held]), None if even else weights[held])
+    return FiniteSource(torch.from_numpy(encoded().codes[held]), None if even else weights[held])
 
 
 def replaced_weights(weights: Weights, words: Sequence[str], by: Sequence[str]) -> Weights:
