@@ -35,12 +35,12 @@ def bare(task: Any, model: Any, steps: int) -> float:
     import torch
 
     from recombine.lab.training.examples import feed_of
-    from recombine.lab.training.learner import Alone
+    from recombine.lab.training.learner import SingleLearner
 
     member = member_of(task, model, steps=steps)
     feed = feed_of([member.examples], stacked=False)
     batches = [feed.at(step) for step in range(16)]
-    learner = Alone(member.start(), member.job.recipe, loss=member.loss, shapes=task.shapes, seed=0)
+    learner = SingleLearner(member.start(), member.job.recipe, loss=member.loss, shapes=task.shapes, seed=0)
     warm = max(3, steps // 5)
     with torch.random.fork_rng(devices=[]):
         for step in range(warm):

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 import contact_sheets  # noqa: E402
 from recombine.lab.tasks.bumps import Bumps  # noqa: E402
-from recombine.lab.tasks.exposure import Cells  # noqa: E402
+from recombine.lab.tasks.exposure import FiniteSource  # noqa: E402
 from recombine.lab.tasks.odd_one_out import ProblemSet  # noqa: E402
 
 FILES = {
@@ -84,7 +84,9 @@ def test_channels_as_colours() -> None:
 
 
 def test_a_map_of_places_has_x_to_the_right() -> None:
-    drawn = contact_sheets.places(Bumps(size=4), Cells(torch.tensor([[3, 0]])), Cells(torch.tensor([[0, 2]])), scale=1)
+    drawn = contact_sheets.places(
+        Bumps(size=4), FiniteSource(torch.tensor([[3, 0]])), FiniteSource(torch.tensor([[0, 2]])), scale=1
+    )
     found = np.asarray(drawn)
     assert found[0, 3].tolist() == [0x1F, 0x77, 0xB4]
     assert found[2, 0].tolist() == [0xFF, 0x7F, 0x0E]

@@ -43,6 +43,37 @@ def test_an_audit_loads_nothing_heavy() -> None:
     assert loaded_by(AUDIT) <= {"pandas"}
 
 
+COMMAND = """
+import sys
+sys.argv = ["recombine", "audit", {table!r}, "--factors", "a,b"]
+from recombine.cli import main
+try:
+    main()
+except SystemExit as done:
+    assert not done.code, done.code
+import recombine.cli.quick_start
+print("compilers", *sorted(n.rpartition(".")[2] for n in sys.modules if n.startswith("ibis.backends.sql.compilers.")))
+"""
+
+
+def test_the_command_loads_no_pandas_and_one_compiler(tmp_path) -> None:
+    """Ibis would load those of twenty engines, and pandas: together half of the time that a small audit takes."""
+    (tmp_path / "four.csv").write_text("a,b\nx,p\nx,q\ny,p\ny,p\n")
+    code = COMMAND.format(table=str(tmp_path / "four.csv"))
+    assert loaded_by(code) == set()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.splitlines()[-1].split()[1:]) <= {"_compat", "base", "duckdb"}
+
+
+def test_who_imports_pandas_gets_it_after_a_command_put_it_off(tmp_path) -> None:
+    (tmp_path / "four.csv").write_text("a,b\nx,p\nx,q\ny,p\ny,p\n")
+    code = (
+        COMMAND.format(table=str(tmp_path / "four.csv")) + "\nimport pandas; print(pandas.DataFrame({'a': [1]}).a[0])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "1"
+
+
 def test_the_guard_can_fail() -> None:
     assert loaded_by("import pandas") == {"pandas"}
 

@@ -13,10 +13,10 @@ to golden numbers of its version.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
-from pathlib import PurePath
 from typing import Any
 
 from recombine.errors import SettingError, nearest
+from recombine.words import plain_setting
 
 Spec = Mapping[str, Any]
 
@@ -87,7 +87,7 @@ class Catalogue:
                 instead=f"use one of those, or give a {self.kind} of your own to `fit` without a store",
             )
         return {"name": name} | {
-            setting.name: plain(getattr(thing, setting.name)) for setting in fields(thing) if setting.init
+            setting.name: plain_setting(getattr(thing, setting.name)) for setting in fields(thing) if setting.init
         }
 
     def _validated(self, made: type[Any], name: str, settings: dict[str, Any], known: list[str]) -> Any:
@@ -103,19 +103,6 @@ class Catalogue:
                 why=f"{where}: {first['msg']}" if where else str(first["msg"]),
                 instead=f"its settings are {', '.join(known)}",
             ) from error
-
-
-def plain(value: Any) -> Any:
-    """A setting as JSON would hold it.
-
-    >>> plain(((1, 2), PurePath("a/b")))
-    [[1, 2], 'a/b']
-    """
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, tuple | list | frozenset | set):
-        return [plain(item) for item in (sorted(value) if isinstance(value, frozenset | set) else value)]
-    return str(value) if isinstance(value, PurePath) else value
 
 
 def _parted(spec: str | Spec, kind: str) -> tuple[str, dict[str, Any]]:

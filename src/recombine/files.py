@@ -41,8 +41,8 @@ else:
 
 _NEW, _OLD, _RUBBISH, _FINISHED = "new", "old", "rubbish", "finished"
 _ENDING = "[0-9a-f]{8}-[0-9a-f]{16}"
-_ABANDONED = 86_400.0
-_PATIENCE = 60.0
+_ABANDONED = 86_400.0  # a day: where there are no locks, staging older than that has lost its writer
+_PATIENCE = 60.0  # seconds: moving a finished table takes none of them, unless a disk hangs
 _LONG = 150  # bytes: a name may have 255, and ours adds some 40 to it
 _TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
 

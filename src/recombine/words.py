@@ -3,6 +3,8 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import PurePath
 from typing import Any
 
 
@@ -70,6 +72,21 @@ def json_text(content: Any) -> str:
     ['{', '"share":', 'null,', '"bound":', 'null', '}']
     """
     return json.dumps(known_numbers(content), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def plain_setting(value: Any) -> Any:
+    """A setting as JSON would hold it.
+
+    >>> plain_setting({"sizes": (1, 2), "file": PurePath("a/b"), "since": date(2021, 5, 1)})
+    {'sizes': [1, 2], 'file': 'a/b', 'since': '2021-05-01'}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain_setting(item) for key, item in value.items()}
+    if isinstance(value, tuple | list | frozenset | set):
+        return [plain_setting(item) for item in (sorted(value) if isinstance(value, frozenset | set) else value)]
+    if hasattr(value, "tolist"):  # a number or an array of NumPy's
+        return value.tolist()
+    return str(value) if isinstance(value, PurePath | date) else value
 
 
 def known_numbers(content: Any) -> Any:

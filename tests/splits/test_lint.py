@@ -23,7 +23,7 @@ import recombine
 from recombine.cli.app import app
 from recombine.errors import ColumnError, SettingError, TableError
 from recombine.splits.linting import balance
-from recombine.splits.linting.claims import CLAIMS
+from recombine.splits.linting.linted import CLAIMS
 from recombine.splits.linting.sides import Sided, SplitQuestion, count_sides, gathered, parts_of
 from recombine.tables.support import LabelTarget
 
@@ -305,8 +305,8 @@ def classed(rng: np.random.Generator, groups: int, shift: float) -> dict[str, li
 def sided_of(rows: dict[str, list]) -> Sided:
     asked = SplitQuestion(factors=("a", "b"), column=recombine.SplitColumn(), target="label", bins={})
     parts = parts_of(rows, {"train": None, "validation": None, "test": None}, ())
-    with gathered(parts, split="split", needed=[], identity=None, where=None, table=None) as (lent, side):
-        return count_sides(lent, side, asked, None)
+    with gathered(parts, split="split", needed=[], identity=None, where=None, table=None) as (open_table, side):
+        return count_sides(open_table, side, asked, None)
 
 
 def test_the_error_of_a_difference_is_that_of_the_definition() -> None:

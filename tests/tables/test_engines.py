@@ -269,8 +269,8 @@ def test_files(kind: str, arrow: pa.Table, expected: dict[str, Support], tmp_pat
 def test_duckdb_file(arrow: pa.Table, expected: dict[str, Support], tmp_path: Path) -> None:
     path = tmp_path / "shop.duckdb"
     with duckdb.connect(str(path)) as made:
-        made.register("lent", arrow)
-        made.execute("CREATE TABLE products AS FROM lent")
+        made.register("open_table", arrow)
+        made.execute("CREATE TABLE products AS FROM open_table")
     check(expected, path, table="products")
     check(expected, f"duckdb://{path}", ["label"], table="main.products")
 
@@ -433,8 +433,8 @@ def test_duckdb_testifies(arrow: pa.Table, asked: tuple[dict[str, Any], int], tm
     question, groups = asked
     connection = ibis.duckdb.connect()
     execute = connection.con.execute
-    connection.con.register("lent", arrow)
-    execute("CREATE TABLE products AS FROM lent")
+    connection.con.register("open_table", arrow)
+    execute("CREATE TABLE products AS FROM open_table")
     table = connection.table("products")
     execute("CALL enable_logging('QueryLog')")
     execute("SET enable_profiling = 'json'")

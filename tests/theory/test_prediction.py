@@ -479,7 +479,7 @@ def test_a_truth_that_says_nothing_is_not_right() -> None:
 
 def test_nothing_unseen_is_nothing_wrong() -> None:
     found = recombine.predict(prices(THREE_CORNERS + "\nwool coat 4"))
-    assert found.grade == "plausible"
+    assert found.grade == "sound"
     assert found.share("fine") == 1
 
 
@@ -523,7 +523,7 @@ def test_saved_and_loaded_it_is_the_same(tmp_path: Path, kind: str) -> None:
     asked = cells[:3].tolist() if kind != "unanswered" else [("felt", "scarf")]
     assert loaded.explain(asked).equals(found.explain(asked))
     assert repr(loaded) == repr(found) == f"Prediction({found.verdict!r})"
-    assert "<table>" in loaded._repr_html_()
+    assert "<img " in loaded._repr_html_()
 
 
 def test_the_drawn_cube_adds_up() -> None:
@@ -760,7 +760,7 @@ BAD = {
     ),
     "not a support": (
         lambda: recombine.predict({"a": [1]}),
-        ["recombine.predict was given a dict", "read it first"],
+        ["recombine.predict was given a dict", "without factors"],
     ),
     "thirteen factors": (
         lambda: recombine.predict(wide(13)),

@@ -27,9 +27,9 @@ from recombine.algebra.graphs import components
 from recombine.algebra.groups import Ints, Numbers, distinct, number
 from recombine.algebra.modular import Echelon, product
 
-VECTORS = 2
-_BATCH = 64
-_MOST_FORM_ENTRIES = 3 * 10**8
+VECTORS = 2  # a prime p each: what is undetermined vanishes in both by chance once in p² > 10^13 cases
+_BATCH = 64  # constraints that are eliminated at a time: enough for BLAS, few enough not to be redundant
+_MOST_FORM_ENTRIES = 3 * 10**8  # of the table of linear forms: 2.4 GB
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def null_vectors(variables: Ints, nodes: int, *, prime: int, seed: int) -> NullV
     (4, [0, 0])
     """
     rng = np.random.default_rng(seed)
-    peeled = _peel(variables, nodes)
+    peeled = peel(variables, nodes)
     values = rng.integers(0, prime, size=(nodes, VECTORS))
     dimension = int((peeled.degree == 0).sum()) - sum(len(pivots) for _, pivots in peeled.rounds)
     core = variables[peeled.active]
@@ -99,7 +99,7 @@ def null_space(variables: Ints, nodes: int, *, anchor: int, prime: int, seed: in
     """
     rng = np.random.default_rng(seed)
     twice = np.concatenate([variables, variables[anchor : anchor + 1]])  # held twice, it is never peeled
-    peeled = _peel(twice, nodes)
+    peeled = peel(twice, nodes)
     pivots = [pivots for _, pivots in peeled.rounds]
     free = peeled.degree == 0
     free[np.concatenate([*pivots, np.zeros(0, dtype=np.int64)])] = False
@@ -112,14 +112,19 @@ def null_space(variables: Ints, nodes: int, *, anchor: int, prime: int, seed: in
 
 
 @dataclass(frozen=True)
-class _Peeled:
+class Peeled:
+    """Which rows are left, how many of these hold each value, and what was taken away: rows, and a value of each."""
+
     active: np.ndarray[tuple[int], np.dtype[np.bool_]]
     degree: Ints
     rounds: list[tuple[Ints, Ints]]
 
 
-def _peel(variables: Ints, nodes: int) -> _Peeled:
-    """Take away values that occur once, with their combination, until every value left occurs twice."""
+def peel(variables: Ints, nodes: int) -> Peeled:
+    """Take away values that occur once, with their combination, until every value left occurs twice.
+
+    Every basis of the rows holds those that are taken away.
+    """
     width = variables.shape[1]
     numbers = np.arange(len(variables))
     degree = np.bincount(variables.ravel(), minlength=nodes)
@@ -137,7 +142,7 @@ def _peel(variables: Ints, nodes: int) -> _Peeled:
         np.subtract.at(last_row, touched, np.repeat(rows, width))
         touched = np.unique(touched)
         leaves = touched[degree[touched] == 1]
-    return _Peeled(active, degree, rounds)
+    return Peeled(active, degree, rounds)
 
 
 def _parts(rows: Ints, nodes: int) -> list[Ints]:

@@ -9,8 +9,8 @@ import numpy as np
 from recombine.auditing.dependence import entropy
 from recombine.tables.support import Support
 
-_MOST_WORK = 5 * 10**8
-_LISTED = 5
+_MOST_WORK = 5 * 10**8  # sets of factors times combinations: some ten seconds of counting groups
+_LISTED = 5  # rarest and commonest values that are named
 
 
 @dataclass(frozen=True)

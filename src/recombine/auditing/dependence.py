@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from recombine.algebra.groups import Groups, Ints, Numbers, number
+from recombine.algebra.groups import Groups, Ints, Numbers, number, totals
 from recombine.tables.support import LabelTarget, NumberTarget, Support, Target
 
 NATS_PER_BIT = float(np.log(2))
@@ -62,7 +62,7 @@ def _pair(support: Support, a: int, b: int) -> Dependence:
     ratio = float((shares[0] * shares[1]).sum())  # 1 + chi-square / N; products of weights could leave the range
     v = corrected_cramers_v(ratio - 1, int((counts_a > 0).sum()), int((counts_b > 0).sum()), support.total)
     h_a, h_b, h_ab = entropy(counts_a), entropy(counts_b), entropy(joint)
-    shared = max(h_a + h_b - h_ab, 0.0)
+    shared = max(h_a + h_b - h_ab, 0.0)  # the mutual information; rounding alone could make it negative
     nmi = 2 * shared / (h_a + h_b) if h_a + h_b else 0.0
     return Dependence(names, v, min(nmi, 1.0), (_left(h_a, shared), _left(h_b, shared)))
 
@@ -73,6 +73,9 @@ def _left(total: float, shared: float) -> float:
 
 def corrected_cramers_v(phi_squared: float, rows: int, columns: int, total: float) -> float:
     """Cramér's V with Bergsma's correction (2013): what chance alone would give is taken away.
+
+    V² = φ² / (min(rows, columns) - 1) with φ² = χ² / N. Between independent factors φ² is (r - 1)(c - 1) / (N - 1) on
+    average, which is subtracted; and r and c are shrunk to r - (r - 1)² / (N - 1), so that a perfect one stays 1.
 
     >>> round(corrected_cramers_v(1.0, 2, 2, 1000), 6)
     1.0
@@ -154,9 +157,9 @@ class _Labels:
         width = len(self._target.classes)
         raw = groups.ids[self._target.combination] * width + self._target.label
         keys, ids = number(raw, groups.size * width)
-        counts = _summed(ids, self._target.count, len(keys))
+        counts = totals(ids, self._target.count, len(keys))
         group, label = np.divmod(keys, width)
-        size = _summed(group, counts, groups.size)
+        size = totals(group, counts, groups.size)
         shared = max(self._entropy + entropy(size) - entropy(counts), 0.0)
         best = np.zeros(groups.size)
         np.maximum.at(best, group, counts)
@@ -187,10 +190,6 @@ class _Labels:
         return float((won * counts).sum() / self._total) if self._total else 0.0
 
 
-def _summed(ids: Ints, weights: Numbers, length: int) -> Numbers:
-    return np.asarray(np.bincount(ids, weights=weights, minlength=length), dtype=np.float64)
-
-
 class _Numbers:
     kind: Literal["number"] = "number"
     baseline = 0.0
@@ -210,6 +209,8 @@ class _Numbers:
         full = count > 0
         count, total, squares = count[full], total[full], squares[full]
         within = np.maximum(squares - total**2 / count, 0.0)
+        # The mean of a row's n - 1 companions misses it by n / (n - 1) times as much as the mean of all n does. A lone
+        # row has no companions: it is foretold by the mean of all other rows.
         lone = count <= 1
         others = np.where(lone, count, count - 1)
         stretched = within * (count / others) ** 2

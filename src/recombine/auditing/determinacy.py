@@ -26,13 +26,15 @@ from recombine.errors import TableError
 from recombine.tables.support import Support
 
 NO_ISLAND = -1
+"""The island of a value that was never seen."""
+
 _MOST_SUMS = 2 * 10**9  # some minutes of counting
 _MOST_HELD = 3 * 10**7  # of them in memory at once
 _CHUNK = 1 << 21  # sums looked up at a time
 _INT64_MAX = np.iinfo(np.int64).max
 _MOST_PARTED = 12  # lists for which every way to part them in two is tried
 _LISTED = 20  # values of each factor that an island is described by
-_MOST_ISLANDS = 100
+_MOST_ISLANDS = 100  # that are described; all are counted
 
 
 @dataclass(frozen=True, eq=False)

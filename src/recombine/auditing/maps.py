@@ -17,9 +17,9 @@ from recombine.auditing.leverage import Leverage
 from recombine.tables.support import Support
 
 STATES = ("undetermined", "determined", "seen", "novel", "impossible")
-MOST_MAPS = 45
-_MOST_CELLS = 1_200_000
-_LONGEST_SIDE = 1000
+MOST_MAPS = 45  # all pairs of ten factors
+_MOST_CELLS = 1_200_000  # of all maps together: a few megabytes of page
+_LONGEST_SIDE = 1000  # values: a browser's canvas at a pixel each is still legible
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,10 +52,10 @@ def _grade_of_seen_values(evidence: Evidence) -> Grade:
         return "untested"
     if evidence.leverage is not None and evidence.leverage.weak:
         return "weak"
-    return "untested" if _firmness_unknown(evidence) else "plausible"
+    return "untested" if _leverage_unknown(evidence) else "plausible"
 
 
-def _firmness_unknown(evidence: Evidence) -> bool:
+def _leverage_unknown(evidence: Evidence) -> bool:
     """Whether a leverage that would decide between plausible and weak is missing."""
     return evidence.leverage is None or evidence.leverage.unknown > 0
 

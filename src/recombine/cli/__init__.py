@@ -29,9 +29,11 @@ def main() -> None:
     """Run the command. Its parts are loaded here, so that an interrupt at any moment ends in a word."""
     interrupt = _Interrupt()
     try:
+        from recombine.cli.quick_start import put_off_what_is_not_used  # noqa: PLC0415
         from recombine.cli.streams import prepare  # noqa: PLC0415
 
         prepare()
+        put_off_what_is_not_used(sys.argv[1:])
         from recombine.cli.app import run  # noqa: PLC0415
 
         run()

@@ -94,7 +94,7 @@ def lint(
     raise typer.Exit(EXIT_CODES[found.grade])
 
 
-def _split_column(name: str, **words: list[str]) -> recombine.SplitColumn:
+def _split_column(name: str, **words: list[str]) -> "recombine.SplitColumn":
     return recombine.SplitColumn(name, **{side: options.names(given) for side, given in words.items() if given})
 
 

@@ -9,7 +9,6 @@ import recombine
 from recombine.cli import gates, options, outputs, reading
 from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_prediction import summary
-from recombine.errors import SpaceError
 from recombine.tables.locations import names_a_table
 from recombine.words import json_text
 
@@ -65,19 +64,21 @@ def predict(
     outputs.check(
         "prediction", out=out, force=force, inputs=[source, truth, features, impossible], report=report, domain=domain
     )
-    settings = {
-        "target_kind": target_kind,
-        "where": where,
-        "bins": bins,
-        "domain": domain,
-        "impossible": impossible,
-        "weight": weight,
-        "missing": missing,
-        "table": table,
-    }
+    how = reading.asked(
+        factors=factors,
+        target=target,
+        target_kind=target_kind,
+        where=where,
+        bins=bins,
+        domain=domain,
+        impossible=impossible,
+        weight=weight,
+        missing=missing,
+        table=table,
+    )
     with Watch("counting combinations") as watch:
-        support = reading.read(source, factors=factors, target=target, watch=watch, **settings)
-        known = _truth(truth, source, support, factors=factors, target=target, watch=watch, **settings)
+        support = recombine.read(source, **how, progress=watch.tell)
+        known = _truth(truth, source, support, how)
         found = recombine.predict(
             support,
             salience=salience,
@@ -102,23 +103,16 @@ def predict(
     raise typer.Exit(gates.exit_code(checked))
 
 
-def _truth(truth: str | None, source: str, support: Any, *, target: str, **given: Any) -> Any:
+def _truth(truth: str | None, source: str, support: Any, how: Any) -> Any:
     """True answers from a file of its own, or from a column of the same table."""
     if truth is None:
         return None
+    if names_a_table(truth):
+        from recombine.theory.answers import read_truth  # noqa: PLC0415 - the command's help needs no theory
+
+        return read_truth(truth, support, **how)
     kind = "label" if hasattr(support.target, "classes") else "number"
-    given |= {"target_kind": kind}
-    if not names_a_table(truth):
-        return reading.read(source, target=truth, **given)
-    given |= {"where": None, "table": None, "weight": None}
-    try:
-        return reading.read(truth, target=target, **given)
-    except SpaceError:  # it may hold one value of a factor only, which is fine where the table has more
-        return reading.read(truth, target=target, **given | {"domain": _domain(support)})
-
-
-def _domain(support: Any) -> dict[str, list[Any]]:
-    return {factor.name: list(factor.values) for factor in support.space.factors}
+    return recombine.read(source, **how | {"target": truth, "target_kind": kind})
 
 
 def _for_machines(found: Any, checked: gates.Gates) -> dict[str, Any]:

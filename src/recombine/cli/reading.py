@@ -32,20 +32,17 @@ Force = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
-def read(source: str, *, factors: Many, target: str | None, watch: Watch, **given: Any) -> Any:
+def asked(*, factors: Many, target: str | None, **given: Any) -> Any:
+    """The options as they were written, as the library takes them."""
+    parsed = {
+        "bins": options.bins(given["bins"]),
+        "domain": options.domain(given["domain"]),
+        "impossible": options.impossible(given["impossible"]),
+    }
+    own = {"factors": options.names(factors), "target": target, "command": options.command_line()}
+    return {**own, **given, **parsed}
+
+
+def read(source: str, *, watch: Watch, **given: Any) -> Any:
     """Read a support with the options as they were written."""
-    return recombine.read(
-        source,
-        factors=options.names(factors),
-        target=target,
-        target_kind=given["target_kind"],
-        where=given["where"],
-        bins=options.bins(given["bins"]),
-        domain=given["domain"] if isinstance(given["domain"], dict) else options.domain(given["domain"]),
-        impossible=options.impossible(given["impossible"]),
-        weight=given["weight"],
-        missing=given["missing"],
-        table=given["table"],
-        command=options.command_line(),
-        progress=watch.tell,
-    )
+    return recombine.read(source, **asked(**given), progress=watch.tell)

@@ -130,11 +130,11 @@ def prune(
     as_json: reading.AsJson = False,
 ) -> None:
     """Remove what interrupted writers left behind, forgotten unfinished work, and runs that you name."""
-    from recombine.lab.runs.pruning import remove, waste  # noqa: PLC0415 - it brings Arrow
+    from recombine.lab.runs.pruning import removable, remove  # noqa: PLC0415 - it brings Arrow
 
     with Watch("reading the store") as watch:
         store = _open(place)
-        found = waste(store, older=_age(older), status=_statuses(status), superseded=_superseded(keep_code))
+        found = removable(store, older=_age(older), status=_statuses(status), superseded=_superseded(keep_code))
         if yes:
             watch.now("removing")
             remove(store, found)

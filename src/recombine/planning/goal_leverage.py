@@ -22,7 +22,7 @@ from recombine.tables.engine import Steps
 from recombine.tables.support import Support
 from recombine.words import measure
 
-LISTED = 3 * 10**5
+LISTED = 3 * 10**5  # combinations of a space up to which every leverage is kept
 DEFAULT_BUDGET = 50.0
 _DRAWN = 20_000  # combinations that stand for a space too large to list
 _LARGEST_INVERSE = 3_000  # values of all factors: the matrix takes 72 MB, and each line touches all of it

@@ -26,9 +26,9 @@ from recombine.theory.squared import Duals, Fitted, squared
 from recombine.theory.variance import Uncertainty
 from recombine.words import measure, percent
 
-LISTED = 30_000
+LISTED = 30_000  # candidates, each of whose variances is brought up to date after each line
 DEFAULT_BUDGET = 50.0
-_DENSE = 1_500
+_DENSE = 1_500  # seen combinations up to which the kernel is inverted once, instead of a solve for each line
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,9 +20,9 @@ from recombine.auditing.determinacy import NO_ISLAND, Determinacy, determinacy
 from recombine.errors import TableError
 from recombine.tables.support import Support
 
-VECTORS = 4
-_BATCH = 64
-_MOST_FORM_ENTRIES = 3 * 10**8
+VECTORS = 4  # random null vectors modulo one prime: as many as an audit takes modulo its two
+_BATCH = 64  # candidates that are eliminated at a time
+_MOST_FORM_ENTRIES = 3 * 10**8  # of the table of linear forms: 2.4 GB
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,10 +29,10 @@ from recombine.theory.resolve import resolve
 from recombine.theory.salience import Salience
 from recombine.words import count, measure
 
-DRAWS = 20
-_MOST_REPLAYED = 3_000
+DRAWS = 20  # random orders
+_MOST_REPLAYED = 3_000  # combinations; of more a random part is replayed
 _LEAST_REPLAYED = 5
-_POINTS = 16
+_POINTS = 16  # along the curve
 _SHARE = {"determined": 0.1, "pairs": 0.1, "triples": 0.1, "leverage": 0.1, "variance": 0.25}
 
 

@@ -35,7 +35,7 @@ _DEMANDS = {
     "none": "neither side may be empty",
 }
 
-_ONE_BY_ONE = 20_000
+_ONE_BY_ONE = 20_000  # combinations of a class that are dealt one by one; the small rest is poured in at once
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)

@@ -23,11 +23,11 @@ from recombine.tables.support import LabelTarget, Support
 
 Mask = npt.NDArray[np.bool_]
 
-_DRAWS = 64
-_ROUNDING = 1e-9
+_DRAWS = 64  # draws by chance before a solver is asked: most contracts are easy
+_ROUNDING = 1e-9  # shares are quotients of sums: a bound that is met exactly must not fail by the last digit
 
 Family = Literal["share", "classes", "least", "number", "absent"]
-_ELASTIC_SECONDS = 15.0
+_ELASTIC_SECONDS = 15.0  # for each family of demands that is made elastic, once the contract has failed
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from recombine.algebra.additive import AdditiveDesign
 from recombine.algebra.graphs import spanning_forest
 from recombine.algebra.groups import Ints, number
 from recombine.algebra.modular import PRIMES, Echelon
+from recombine.algebra.nullspace import peel
 from recombine.auditing.determinacy import determinacy
 from recombine.splits.program import Program
 from recombine.tables.support import Support
@@ -30,12 +31,12 @@ Mask = npt.NDArray[np.bool_]
 
 _SECONDS = 20.0
 """How long a solver may take, for a cover or a spread."""
-_MOST_ELIMINATED = 2500
-_BATCH = 256
-_VECTORS = 3
-_ROUNDS = 40
-_ROUNDS_OF_MOVES = 60
-_MOST_SOLVED = 20_000
+_MOST_ELIMINATED = 2500  # values: each batch is a dense matrix of its rows by so many columns
+_BATCH = 256  # rows that are eliminated at a time, as one product of matrices
+_VECTORS = 3  # random null vectors: a row outside of the span escapes them all once in prime ** 3
+_ROUNDS = 40  # of batches; what is not settled by then is left in training, and told as not proven
+_ROUNDS_OF_MOVES = 60  # of random moves, before a solver is asked
+_MOST_SOLVED = 20_000  # unknowns, combinations x folds, beyond which a solver would not end in its time
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +124,8 @@ def kept_to_determine(support: Support, order: Ints, wanted: int) -> Kept:
     most = len(support) - determinacy(support).rank
     if most < wanted:
         return Kept(np.ones(len(support), dtype=bool), most, proven=True)
-    kept, core = _peeled(rows)
+    core = peel(rows, int(rows.max()) + 1).active
+    kept = ~core
     tried = _by_batches(support, order[core[order]], wanted)
     if int((~tried).sum()) >= wanted or len(np.unique(rows[core])) > _MOST_ELIMINATED:
         return Kept.of(tried, proven=False)
@@ -135,18 +137,6 @@ def _variables(support: Support) -> Ints:
     """Each combination as the numbers of its values, counted through all factors."""
     design = AdditiveDesign(support.codes, support.space.sizes)
     return number(design.columns.ravel(), design.width)[1].reshape(design.columns.shape)
-
-
-def _peeled(rows: Ints) -> tuple[Mask, Mask]:
-    """Combinations that hold a value which no other holds, again and again: every basis has them."""
-    active = np.ones(len(rows), dtype=bool)
-    nodes = int(rows.max()) + 1
-    while True:
-        degree = np.bincount(rows[active].ravel(), minlength=nodes)
-        alone = active & (degree[rows] == 1).any(axis=1)
-        if not alone.any():
-            return ~active, active
-        active &= ~alone
 
 
 def _eliminated(rows: Ints, latest: Ints) -> Ints:

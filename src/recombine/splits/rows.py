@@ -187,12 +187,12 @@ def _check_rows(arrow: pa.Table, names: list[str], missing: Missing) -> None:
 def _numbered(arrow: pa.Table, support: Support, bins: Mapping[str, Bins]) -> Rows:
     """The combination of each row, and its class, by the same expressions that the support was counted with."""
     target = support.target
-    with opened(arrow.append_column(_ROW, pa.array(np.arange(len(arrow))))) as lent:
-        keys = factor_keys(lent.table, Question(factors=support.space.names, bins=bins), lent.backend)
+    with opened(arrow.append_column(_ROW, pa.array(np.arange(len(arrow))))) as open_table:
+        keys = factor_keys(open_table.table, Question(factors=support.space.names, bins=bins), open_table.backend)
         asked = {f"f{place}": key.expression for place, key in enumerate(keys)}
         if isinstance(target, LabelTarget):
-            asked["target"] = columns.as_value(lent.table[target.name])
-        answer = lent.backend.to_pyarrow(lent.table.select(lent.table[_ROW].name("row"), **asked))
+            asked["target"] = columns.as_value(open_table.table[target.name])
+        answer = open_table.backend.to_pyarrow(open_table.table.select(open_table.table[_ROW].name("row"), **asked))
     place = answer["row"].to_numpy()
     codes = np.empty((len(arrow), len(keys)), dtype=np.int32)
     for k, (key, factor) in enumerate(zip(keys, support.space.factors, strict=True)):

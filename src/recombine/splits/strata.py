@@ -12,9 +12,9 @@ from recombine.tables.support import LabelTarget, Support
 
 Mask = npt.NDArray[np.bool_]
 
-_MOST_CLASSES = 200
-_ROUNDS = 300
-_TRIED = 48
+_MOST_CLASSES = 200  # an exchange compares all class shares of all its candidates
+_ROUNDS = 300  # of exchanges, each of which is kept only if the shares get nearer
+_TRIED = 48  # combinations of either side that a round compares, all pairs of them
 _CLOSE = 1e-4  # chasing more would only drive every split to the number of rows that divides most neatly
 
 

@@ -26,7 +26,7 @@ from recombine.tables.space import Value
 
 Bins = Sequence[float] | int | str
 
-MOST_WHOLE_NUMBERS = 100
+MOST_WHOLE_NUMBERS = 100  # digits, ages and classes are below it; identifiers and prices are not
 MOST_BINS = 500
 """Each edge is a comparison in the question to the engine: 500 take some seconds and 100 MB, 10,000 took 1.6 GB."""
 MOST_EQUAL_BINS = 10_000

@@ -15,12 +15,11 @@ import pyarrow as pa
 from recombine.errors import ColumnError, TableError
 from recombine.tables import columns
 from recombine.tables.columns import Key
-from recombine.tables.conditions import filtered
-from recombine.tables.engine import Progress, Source, explained, run, sniffing_again, unreadable
-from recombine.tables.question import Question
+from recombine.tables.engine import OpenTable, Progress, explained, run, sniffing_again, unreadable
+from recombine.tables.question import Question, filtered
 from recombine.tables.sources import opened
 
-MOST_COMBINATIONS = 5 * 10**7
+MOST_COMBINATIONS = 5 * 10**7  # some gigabytes of lines; a table with more has an identifier among its factors
 
 
 @dataclass(frozen=True)
@@ -80,20 +79,20 @@ def count_table(
 
     def count(sniff_all: bool) -> Counts:
         with (
-            opened(source, table=question.table, columns=wanted, sniff_all=sniff_all) as opened_source,
-            explained(opened_source),
+            opened(source, table=question.table, columns=wanted, sniff_all=sniff_all) as open_table,
+            explained(open_table),
         ):
-            table = filtered(opened_source.table, question.where, opened_source.backend)
+            table = filtered(open_table.table, question.where, open_table.backend)
             columns.require(table, question.factors, role="a factor")
             for other in joined:
                 table = _joined(table, other)
-            return count_groups(replace(opened_source, table=table), question, asking, progress=progress)
+            return count_groups(replace(open_table, table=table), question, asking, progress=progress)
 
     return sniffing_again(count)
 
 
 def count_groups(
-    source: Source,
+    open_table: OpenTable,
     question: Question,
     asking: Asking,
     *,
@@ -104,14 +103,14 @@ def count_groups(
 
     `stand_ins` names, for some of the factors, the column that is asked in their place.
     """
-    table, backend = source.table, source.backend
+    table, backend = open_table.table, open_table.backend
     keys = factor_keys(table, question, backend, stand_ins=stand_ins)
     asked = asking(table, backend)
     by = {f"f{place}": key.expression for place, key in enumerate(keys)} | dict(asked.by)
     sums = {"rows": table.count(), **asked.sums}
     lines = run(backend, table.group_by(**by).aggregate(**sums).limit(MOST_COMBINATIONS + 1), progress)
-    _check_size(lines, source.name, further=bool(asked.by))
-    return Counts(lines, keys, source.name, asked.context)
+    _check_size(lines, open_table.name, further=bool(asked.by))
+    return Counts(lines, keys, open_table.name, asked.context)
 
 
 def factor_keys(
@@ -150,12 +149,12 @@ def _joined(table: Any, other: JoinedTable) -> Any:
 
 def columns_of(source: Any, names: Sequence[str], *, role: str) -> pa.Table:
     """Some columns of a table, row by row, for a join."""
-    with opened(source, columns=list(names)) as opened_source:
-        columns.require(opened_source.table, names, role=role)
+    with opened(source, columns=list(names)) as open_table:
+        columns.require(open_table.table, names, role=role)
         try:
-            return opened_source.backend.to_pyarrow(opened_source.table.select(*dict.fromkeys(names)))
+            return open_table.backend.to_pyarrow(open_table.table.select(*dict.fromkeys(names)))
         except Exception as error:
-            raise unreadable(opened_source.name, error, engine=opened_source.backend.name) from error
+            raise unreadable(open_table.name, error, engine=open_table.backend.name) from error
 
 
 def stacked(counts: Sequence[Counts], marks: Sequence[Any]) -> pa.Table:

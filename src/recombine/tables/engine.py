@@ -27,13 +27,13 @@ Progress = Callable[[float | None], None]
 Steps = Callable[[str, float | None], None]
 """Called with the name of a step and, where it is known, how far it is."""
 
-_TICK_SECONDS = 0.1
-_BATCH = 100_000
+_TICK_SECONDS = 0.1  # how often progress is told, and how soon an interruption is noticed
+_BATCH = 100_000  # rows that are in memory at a time
 _UNREAD_LINES = "Error when sniffing file"
 
 
 @dataclass(frozen=True)
-class Source:
+class OpenTable:
     """A table, the engine that counts it, and what to call it."""
 
     table: Any
@@ -102,18 +102,18 @@ def sniffing_again(ask: Callable[[bool], Answered]) -> Answered:
 
 
 @contextmanager
-def explained(source: Source) -> Iterator[None]:
+def explained(open_table: OpenTable) -> Iterator[None]:
     """What an engine complains of while it is asked, as one of our errors; a type guessed too soon passes through."""
     try:
         yield
     except duckdb.ConversionException as error:
-        if source.whole_file_sniffed:
-            raise unreadable(source.name, error) from error
+        if open_table.whole_file_sniffed:
+            raise unreadable(open_table.name, error) from error
         raise
     except RecombineError:
         raise
     except Exception as error:
-        raise unreadable(source.name, error, engine=source.backend.name) from error
+        raise unreadable(open_table.name, error, engine=open_table.backend.name) from error
 
 
 @contextmanager

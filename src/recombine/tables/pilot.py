@@ -25,8 +25,8 @@ Centres = Mapping[str, float]
 Sums = tuple[Numbers, Numbers, Numbers, float]
 """Counts, totals and squares of a column, and what they were taken about."""
 
-_LOOKED_AT = 1_000
-_ORDINARY = 100.0
+_LOOKED_AT = 1_000  # rows: enough for quartiles
+_ORDINARY = 100.0  # spreads: a mean so near costs four of the sixteen digits
 _TOLERATED = 1_000.0
 """A mean this many spreads away costs six of the sixteen digits: ten are left."""
 _WHOLE = 2.0**52

@@ -20,7 +20,7 @@ from recombine.tables.question import Question, ReadOptions, TargetKind, Where, 
 from recombine.tables.space import Value
 from recombine.tables.support import Support
 
-_MOST_CLASSES = 100
+_MOST_CLASSES = 100  # whole numbers with more different values than this are amounts, not classes
 
 
 def read(  # noqa: PLR0913 - each is one plain question, and all but two have an answer already

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from recombine.errors import ColumnError, SettingError, SourceError, TableError, nearest
 from recombine.redaction import guarded, redacted
-from recombine.tables.engine import Source, first_line, own_duckdb, unreadable
+from recombine.tables.engine import OpenTable, first_line, own_duckdb, unreadable
 from recombine.tables.locations import (
     DUCKDB_FILES,
     check_plain_file,
@@ -35,6 +35,7 @@ from recombine.tables.locations import (
     scheme_of,
     suggest_file,
 )
+from recombine.tables.support import Support
 
 _DUCKDB_TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
 _GIVEN_UP = r"fetch_\w+\(\) is deprecated"
@@ -48,7 +49,7 @@ _PARQUET_HEADING = "SELECT file_name, name, num_children FROM parquet_schema(?)"
 @contextmanager
 def opened(
     source: Any, *, table: str | None = None, columns: Sequence[str] | None = None, sniff_all: bool = False
-) -> Iterator[Source]:
+) -> Iterator[OpenTable]:
     """Open a source for the time of one read; connections that we made are closed and leave no files.
 
     Its name is without passwords, and so is whatever its engine complains of meanwhile.
@@ -67,14 +68,16 @@ def _let_ibis_be() -> None:
     warnings.filterwarnings("ignore", _GIVEN_UP, DeprecationWarning, module=r"ibis\.")
 
 
-def _opened(source: Any, table: str | None, columns: Sequence[str] | None, sniff_all: bool) -> Iterator[Source]:
+def _opened(source: Any, table: str | None, columns: Sequence[str] | None, sniff_all: bool) -> Iterator[OpenTable]:
     if table is not None and not (isinstance(source, str | Path) and is_database(str(source))):
         raise SettingError(
             f"table={table!r}",
             why="the source is a table already, not a database that holds tables",
             instead="leave it out, or give a database: a URI such as 'postgresql://…', or a .duckdb file",
         )
-    if _is_ibis(source):
+    if isinstance(source, Support):  # a row for each combination: what was counted of them is not counted again
+        yield from _from_memory(source.table, columns)
+    elif _is_ibis(source):
         yield from _from_ibis(source)
     elif isinstance(source, str | Path):
         yield from _from_text(str(source), table, columns, sniff_all)
@@ -86,7 +89,7 @@ def _is_ibis(source: Any) -> bool:
     return type(source).__module__.startswith("ibis.")
 
 
-def _from_ibis(table: Any) -> Iterator[Source]:
+def _from_ibis(table: Any) -> Iterator[OpenTable]:
     if not hasattr(table, "group_by"):
         raise SourceError(
             f"cannot read {type(table).__name__} as a table",
@@ -95,7 +98,7 @@ def _from_ibis(table: Any) -> Iterator[Source]:
         )
     backends, _ = table._find_backends()  # Ibis offers no public question "does this table live anywhere?"
     if backends:
-        yield Source(table, backends[0], _ibis_name(table))
+        yield OpenTable(table, backends[0], _ibis_name(table))
         return
     with own_duckdb() as backend:
         arrow = backend.to_pyarrow(table)
@@ -109,7 +112,7 @@ def _ibis_name(table: Any) -> str:
         return "an Ibis table"
 
 
-def _from_memory(frame: Any, columns: Sequence[str] | None) -> Iterator[Source]:
+def _from_memory(frame: Any, columns: Sequence[str] | None) -> Iterator[OpenTable]:
     arrow = _arrow(frame, columns)
     _refuse_twins(arrow.column_names, where="this table")
     with own_duckdb() as backend:
@@ -118,7 +121,7 @@ def _from_memory(frame: Any, columns: Sequence[str] | None) -> Iterator[Source]:
             table = backend.table("recombine_source")
         except duckdb.Error as error:
             raise unreadable(_memory_name(frame), error) from error
-        yield Source(table, backend, _memory_name(frame))
+        yield OpenTable(table, backend, _memory_name(frame))
 
 
 def _memory_name(frame: Any) -> str:
@@ -225,7 +228,7 @@ def _whole_with_gaps(column: pa.ChunkedArray) -> bool:
     return bool(small and pc.all(pc.equal(pc.floor(column), column)).as_py())
 
 
-def _from_text(text: str, table: str | None, columns: Sequence[str] | None, sniff_all: bool) -> Iterator[Source]:
+def _from_text(text: str, table: str | None, columns: Sequence[str] | None, sniff_all: bool) -> Iterator[OpenTable]:
     scheme = scheme_of(text)
     if is_database(text):
         yield from _from_duckdb_file(text, table) if scheme in ("", "duckdb") else _from_database(text, table)
@@ -235,7 +238,7 @@ def _from_text(text: str, table: str | None, columns: Sequence[str] | None, snif
         yield from _from_files(text, columns, remote=bool(scheme), sniff_all=sniff_all)
 
 
-def _from_files(pattern: str, columns: Sequence[str] | None, *, remote: bool, sniff_all: bool) -> Iterator[Source]:
+def _from_files(pattern: str, columns: Sequence[str] | None, *, remote: bool, sniff_all: bool) -> Iterator[OpenTable]:
     path = pattern if remote else existing_files(pattern)
     reader = reader_of(path)
     # the first 20,480 lines of a CSV usually tell the types; a later surprise makes `read` look again
@@ -259,7 +262,7 @@ def _from_files(pattern: str, columns: Sequence[str] | None, *, remote: bool, sn
             )
         _refuse_renamed(table, backend, path, reader, columns)
         name = redacted(pattern) if remote else pattern
-        yield Source(table, backend, name, whole_file_sniffed=reader != "read_csv" or sniff_all)
+        yield OpenTable(table, backend, name, whole_file_sniffed=reader != "read_csv" or sniff_all)
 
 
 def _read_arrow(backend: Any, pattern: str, asked: Sequence[str] | None, *, remote: bool) -> Any:
@@ -286,19 +289,19 @@ def _separated(table: Any, backend: Any, path: str, options: dict[str, Any]) -> 
     return backend.read_csv(path, delim=marks[0], **options) if marks else table
 
 
-def _from_duckdb_file(text: str, table: str | None) -> Iterator[Source]:
+def _from_duckdb_file(text: str, table: str | None) -> Iterator[OpenTable]:
     path = from_home(text.removeprefix("duckdb://"))
     check_plain_file(path, text)
     if not path.is_file():
         raise SourceError(f"no file '{text}'", why="there is no such file", instead=suggest_file(path, DUCKDB_FILES))
     with own_duckdb(path) as backend:
-        yield Source(_named_table(backend, text, table), backend, f"{redacted(text)} {table}")
+        yield OpenTable(_named_table(backend, text, table), backend, f"{redacted(text)} {table}")
 
 
-def _from_database(uri: str, table: str | None) -> Iterator[Source]:
+def _from_database(uri: str, table: str | None) -> Iterator[OpenTable]:
     backend = _connect(uri)
     try:
-        yield Source(_named_table(backend, uri, table), backend, f"{redacted(uri)} {table}")
+        yield OpenTable(_named_table(backend, uri, table), backend, f"{redacted(uri)} {table}")
     finally:
         backend.disconnect()
 

@@ -5,12 +5,14 @@ The space is never materialised: it can hold 10^12 combinations.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from recombine.algebra.groups import ANY, Codes, Patterns, group
 from recombine.errors import SettingError, SpaceError, nearest
@@ -19,7 +21,7 @@ Value = str | bool | int | float | date | datetime
 
 MISSING = "(missing)"
 """How a missing value is named where it counts as a value."""
-_MOST_IMPOSSIBLE = 10**7
+_MOST_IMPOSSIBLE = 10**7  # cells that are written out and sorted: 10^7 take a few hundred megabytes
 
 
 def text(value: Value) -> str:
@@ -179,6 +181,13 @@ class Space:
         rows = [self._row(combination) for combination in combinations]
         return np.array(rows, dtype=np.int32).reshape(len(rows), len(self.factors))
 
+    def columns(self, codes: Codes) -> dict[str, pa.Array]:
+        """Combinations as a table has them: a column for each factor, in the user's own values."""
+        return {
+            factor.name: arrow_column(factor.values).take(pa.array(codes[:, k], mask=codes[:, k] < 0))
+            for k, factor in enumerate(self.factors)
+        }
+
     def every(self) -> Codes:
         """Every combination that could occur, the last factor fastest; for spaces that are small enough to list."""
         grids = np.meshgrid(*(np.arange(size, dtype=np.int32) for size in self.sizes), indexing="ij")
@@ -267,3 +276,11 @@ class Space:
     def _expand(self, row: tuple[int, ...], spoken: tuple[int, ...]) -> Codes:
         choices = [range(self.sizes[k]) if row[k] == ANY else (row[k],) for k in spoken]
         return np.stack(np.meshgrid(*choices, indexing="ij"), axis=-1).reshape(-1, len(spoken)).astype(np.int32)
+
+
+def arrow_column(values: Sequence[Any]) -> pa.Array:
+    """Values as Arrow holds them; as text where they are of several kinds, or beyond 64 bits."""
+    for kind in (None, pa.uint64()):
+        with suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            return pa.array(list(values), kind)
+    return pa.array([text(value) for value in values])

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from recombine.algebra.groups import Codes, Groups, Ints, Numbers, group
 from recombine.errors import SpaceError
@@ -19,7 +20,7 @@ from recombine.tables.space import Space, Value
 
 _ROUNDED = 1e-9
 """Sums that differ by less, relative to what was added, are the same: engines add in different orders."""
-_ARITHMETIC = 1e-12
+_ARITHMETIC = 1e-12  # of the squares: float64 keeps 16 digits, and sums of many rows lose some of them
 WEIGHTLESS = "(weight 0)"
 """Under which name `left_out` counts the rows that stand for no example."""
 
@@ -207,6 +208,19 @@ class Support:
     def decode(self, codes: Sequence[int] | npt.NDArray[Any]) -> dict[str, Value]:
         """A row of positions in the user's own values."""
         return {f.name: f.values[int(code)] for f, code in zip(self.space.factors, codes, strict=True)}
+
+    @property
+    def table(self) -> pa.Table:
+        """A row for each seen combination, with how often it was seen; anything that takes a table takes this.
+
+        >>> import recombine
+        >>> table = {"colour": ["red", "red", "blue"], "shape": ["disc", "disc", "bar"]}
+        >>> recombine.read(table, factors=["colour", "shape"]).table.to_pylist()
+        [{'colour': 'blue', 'shape': 'bar', 'count': 1.0}, {'colour': 'red', 'shape': 'disc', 'count': 2.0}]
+        """
+        return pa.table({"count": self.counts} | self.space.columns(self.codes)).select(
+            [*self.space.names, *(["count"] if "count" not in self.space.names else [])]
+        )
 
     @cached_property
     def value_counts(self) -> tuple[Numbers, ...]:

@@ -10,12 +10,14 @@ The true answers, where somebody knows them, come from another table over the sa
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Unpack, cast
 
 import numpy as np
 
 from recombine.algebra.groups import Codes, Groups, Ints, Numbers, group
-from recombine.errors import SettingError, TableError
+from recombine.errors import SettingError, SpaceError, TableError
+from recombine.tables.question import ReadOptions
+from recombine.tables.read import support_of
 from recombine.tables.space import Value, text
 from recombine.tables.support import LabelTarget, NumberTarget, Support
 
@@ -174,6 +176,21 @@ class Truth:
     @cached_property
     def _groups(self) -> Groups:
         return group(self.codes, sizes=self.sizes, factors=tuple(range(len(self.sizes))))
+
+
+def read_truth(given: Any, support: Support, **reading: Unpack[ReadOptions]) -> Support:
+    """The support of a table of true answers, which is read as the table itself was.
+
+    But for what speaks of the table's own rows (`where`, `table`, `weight`). One value of a factor is enough there, if
+    the table has more.
+    """
+    alike = {name: value for name, value in reading.items() if name not in ("where", "table", "weight")}
+    alike["target_kind"] = "number" if isinstance(support.target, NumberTarget) else "label"
+    try:
+        return support_of(given, "predict", **cast("ReadOptions", alike))
+    except SpaceError:
+        values = {factor.name: list(factor.values) for factor in support.space.factors}
+        return support_of(given, "predict", **cast("ReadOptions", alike | {"domain": values}))
 
 
 def truth_of(given: Support, support: Support, own: Answers) -> Truth:

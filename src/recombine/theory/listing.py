@@ -5,8 +5,6 @@ each factor; beside the cells stand the contributions of every conjunction of th
 of them.
 """
 
-from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +14,7 @@ import pyarrow as pa
 
 from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.statistics.distributions import normal_quantile
-from recombine.tables.space import Factor, Space, rows_of, text
+from recombine.tables.space import Space, arrow_column, rows_of
 from recombine.tables.support import Support
 from recombine.theory.answers import class_names
 from recombine.theory.diagnosis import VERDICTS, Diagnosis
@@ -36,28 +34,13 @@ def read_combinations(space: Space, given: Any) -> Codes:
 def lines(diagnosis: Diagnosis, *, contributions: bool) -> pa.Table:
     """The table of a prediction."""
     space = diagnosis.learner.support.space
-    columns: dict[str, Any] = {}
-    for k, factor in enumerate(space.factors):
-        columns[factor.name] = _values(factor, diagnosis.codes[:, k])
+    columns: dict[str, Any] = space.columns(diagnosis.codes)
     ours = _told(diagnosis) | _parts_seen(diagnosis)
     if contributions:
         ours |= _contributions(diagnosis)
     for name, column in ours.items():
         columns[name if name not in columns else f"{name}_"] = column
     return pa.table(columns)
-
-
-def _values(factor: Factor, codes: Codes) -> pa.Array:
-    """A factor's column in the user's own values."""
-    return _column(factor.values).take(pa.array(codes, mask=codes < 0))
-
-
-def _column(values: Sequence[Any]) -> pa.Array:
-    """Values as Arrow holds them; as text where they are of several kinds, or beyond 64 bits."""
-    for kind in (None, pa.uint64()):
-        with suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-            return pa.array(list(values), kind)
-    return pa.array([text(value) for value in values])
 
 
 def _told(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -97,7 +80,7 @@ def _numbers(diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def _classes(classes: tuple[Any, ...], places: Ints) -> pa.Array:
-    return _column(classes).take(pa.array(places, mask=places < 0))
+    return arrow_column(classes).take(pa.array(places, mask=places < 0))
 
 
 def _parts_seen(diagnosis: Diagnosis) -> dict[str, Any]:

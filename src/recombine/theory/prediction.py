@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Unpack, cast
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from recombine.tables.read import support_of
 from recombine.tables.support import Support
 from recombine.theory import saved, wording
 from recombine.theory import slope as slopes
-from recombine.theory.answers import Truth, answers, class_names, truth_of
+from recombine.theory.answers import Truth, answers, class_names, read_truth, truth_of
 from recombine.theory.backtest import Backtest
 from recombine.theory.backtest import backtest as back_tested
 from recombine.theory.diagnosis import CANNOT, IMPOSSIBLE, LEAK, NOT_DETERMINED, SHORTCUT, UNSURE, VERDICTS, Diagnosis
@@ -215,7 +215,9 @@ def predict(
     tell: Steps = progress or silent
     support = support_of(source, "predict", progress=lambda share: tell("counting combinations", share), **reading)
     own = answers(support)
-    known = None if truth is None else truth_of(_read_alike(truth, reading), support, own)
+    if reading and not isinstance(truth, Support | None):
+        truth = read_truth(truth, support, **reading)
+    known = None if truth is None else truth_of(truth, support, own)
     tell("weighing conjunctions", None)
     weights = resolve(salience, trained(support, own), seed=seed)
     learner = learn(support, own, weights, loss=loss, ridge=ridge, seed=seed)
@@ -241,14 +243,6 @@ def _diagnosis(learner: Learner, codes: Codes, truth: Truth | None) -> Diagnosis
     if truth is None:
         return Diagnosis(learner, codes, np.full(len(codes), np.nan))
     return Diagnosis(learner, codes, truth.on(codes), truth.doubt(codes, learner.answers.within))
-
-
-def _read_alike(truth: Any, reading: ReadOptions) -> Support:
-    """The support of the true answers: a table is read with the same settings, but for `where` and `table`."""
-    if isinstance(truth, Support) or not reading:
-        return cast("Support", truth)
-    alike = {name: given for name, given in reading.items() if name not in ("where", "table")}
-    return support_of(truth, "predict", **cast("ReadOptions", alike))
 
 
 def _listed(learner: Learner, asked: Any, truth: Truth | None, seed: int) -> tuple[Codes, bool]:

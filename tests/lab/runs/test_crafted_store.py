@@ -14,7 +14,7 @@ from recombine.cli.app import app
 from recombine.errors import OutputError, RecordError
 from recombine.lab.runs.layout import folder_of
 from recombine.lab.runs.listing import lines
-from recombine.lab.runs.pruning import waste
+from recombine.lab.runs.pruning import removable
 from recombine.lab.runs.store import Store
 from tests import mutations
 from tests.lab.runs.samples import run
@@ -125,7 +125,7 @@ def test_a_run_of_a_later_version_is_not_offered_for_removal(tmp_path: Path) -> 
     done = CliRunner().invoke(app, ["runs", "list", store.place])
     assert "1 other version" in done.output
     assert "prune" not in done.output
-    assert waste(store, older=-60, status=["damaged"]) == ()
+    assert removable(store, older=-60, status=["damaged"]) == ()
     with pytest.raises(RecordError, match="a run of a newer version"):
         store.get(made.key)
 

@@ -14,7 +14,7 @@ from recombine.lab.runs import listing
 from recombine.lab.runs.comparing import Spread, compare
 from recombine.lab.runs.layout import folder_of
 from recombine.lab.runs.listing import find, lines
-from recombine.lab.runs.pruning import remove, waste
+from recombine.lab.runs.pruning import removable, remove
 from recombine.lab.runs.store import Store
 from tests.lab.runs.samples import configuration, run
 
@@ -138,7 +138,7 @@ def test_an_empty_store(tmp_path):
     store = Store.open(tmp_path)
     assert lines(store) == []
     assert store.table().num_rows == 0
-    assert waste(store, older=0, status=["failed"], superseded=True) == ()
+    assert removable(store, older=0, status=["failed"], superseded=True) == ()
     with pytest.raises(SettingError, match="this store is empty"):
         find(store, "3f")
 
@@ -242,12 +242,12 @@ def test_nothing_young_is_removed(store):
     staged.mkdir()
     (staged / "curve.parquet").write_bytes(b"half")
     store.save_state("pack", b"state", {})
-    assert waste(store) == ()
-    assert [(one.kind, one.name) for one in waste(store, older=-10)] == [
+    assert removable(store) == ()
+    assert [(one.kind, one.name) for one in removable(store, older=-10)] == [
         ("left over", "tmp/writer"),
         ("unfinished", "states/pack"),
     ]
-    remove(store, waste(store, older=-10))
+    remove(store, removable(store, older=-10))
     assert not staged.exists()
     assert store.load_state("pack") is None
     assert len(lines(store)) == 7
@@ -257,26 +257,28 @@ def test_runs_that_no_mark_names_are_left_over(store):
     orphan = Path(store.place) / folder_of(run(9).key)
     orphan.mkdir(parents=True)
     (orphan / "curve.parquet").write_bytes(b"half")
-    assert [one.name for one in waste(store, older=-10)] == [f"{folder_of(run(9).key)}/curve.parquet"]
+    assert [one.name for one in removable(store, older=-10)] == [f"{folder_of(run(9).key)}/curve.parquet"]
 
 
 def test_what_stands_beside_a_damaged_mark_is_left_alone(store):
     (Path(store.place) / folder_of(run(0).key) / "record.json").write_text("{")
-    assert waste(store, older=-10) == ()
+    assert removable(store, older=-10) == ()
 
 
 @pytest.mark.parametrize("status", ["failed", "diverged", "damaged"])
 def test_runs_are_removed_by_how_they_ended(store, status):
     before = {line.key: line.status for line in lines(store)}
-    remove(store, waste(store, status=[status]))
+    remove(store, removable(store, status=[status]))
     assert {line.key for line in lines(store)} == {key for key, end in before.items() if end != status}
 
 
 def test_of_runs_that_differ_in_code_alone_the_latest_stays(store):
     again = run(0, code="0.2.0", created="2027-01-01T00:00:00+00:00")
     store.put(again)
-    assert [(one.name, one.why) for one in waste(store, superseded=True)] == [(run(0).key, "run again by code 0.2.0")]
-    remove(store, waste(store, superseded=True))
+    assert [(one.name, one.why) for one in removable(store, superseded=True)] == [
+        (run(0).key, "run again by code 0.2.0")
+    ]
+    remove(store, removable(store, superseded=True))
     assert store.has(again.key)
     assert not store.has(run(0).key)
-    assert waste(store, superseded=True) == ()
+    assert removable(store, superseded=True) == ()

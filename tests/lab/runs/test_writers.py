@@ -16,7 +16,7 @@ from recombine import records
 from recombine.errors import RecordError
 from recombine.lab.runs.layout import folder_of
 from recombine.lab.runs.listing import lines
-from recombine.lab.runs.pruning import remove, waste
+from recombine.lab.runs.pruning import removable, remove
 from recombine.lab.runs.run import Run
 from recombine.lab.runs.storage import FolderStorage, ObjectStorage
 from recombine.lab.runs.store import Store
@@ -88,9 +88,9 @@ def test_two_writers_of_one_run_leave_a_sound_one(place, monkeypatch):
     stands = first if place[1] else second
     assert store.faults(first.key) == []
     assert store.get(first.key) == stands
-    left = [one.name.rpartition("/")[2].split(".")[0] for one in waste(store, older=-10)]
+    left = [one.name.rpartition("/")[2].split(".")[0] for one in removable(store, older=-10)]
     assert sorted(left) == (["curve", "model"] if place[1] else [])  # the tables that are equal are shared
-    remove(store, waste(store, older=-10))
+    remove(store, removable(store, older=-10))
     assert store.get(first.key) == stands
     assert store.faults(first.key) == []
 
@@ -101,11 +101,11 @@ def test_a_writer_that_is_killed_before_the_mark(place):
     assert subprocess.run(command, cwd=ROOT, check=False).returncode == -signal.SIGKILL
     store = opened(place)
     assert (store.keys(), store.has(run(0).key), lines(store)) == (set(), False, [])
-    assert waste(store) == ()  # it may be at work still
-    found = waste(store, older=-10)
+    assert removable(store) == ()  # it may be at work still
+    found = removable(store, older=-10)
     assert sum(one.size for one in found) > 1000
     remove(store, found)
-    assert waste(store, older=-10) == ()
+    assert removable(store, older=-10) == ()
     assert store.put(run(0))
     assert store.get(run(0).key) == run(0)
 

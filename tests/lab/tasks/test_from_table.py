@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from PIL import Image
 from safetensors.numpy import save_file
 
-from recombine.catalogue import plain
 from recombine.errors import ColumnError, RecombineError, SettingError, SourceError, TableError
 from recombine.lab.runs.run import Configuration
 from recombine.lab.tasks.catalogue import TASKS
@@ -23,6 +22,7 @@ from recombine.lab.tasks.exposure import HeldOut, Own
 from recombine.lab.tasks.from_table import FromTable
 from recombine.lab.tasks.table_rows import read_table
 from recombine.splits.combinations import HoldOutCombinations
+from recombine.words import plain_setting
 
 COLOURS, SHAPES = ["red", "red", "blue", "red", "green"], ["disc", "bar", "disc", "disc", "bar"]
 TABLE = {
@@ -230,7 +230,7 @@ def test_a_spec_holds_paths_and_checksums(files: Path) -> None:
     spec = TASKS.spec(made)
     assert spec["source"] == str(files / "factors.csv")
     assert [name for name, _ in spec["sha256"]] == [str(files / "factors.csv"), str(files / "inputs.npy")]
-    assert json.loads(json.dumps(spec)) == plain(spec)
+    assert json.loads(json.dumps(spec)) == plain_setting(spec)
     assert TASKS.build(spec) == made
 
 

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recombine.errors import SettingError
-from recombine.lab.tasks.exposure import Binned, Cells
+from recombine.lab.tasks.exposure import BinnedSource, FiniteSource
 from recombine.lab.training.examples import Fixed, Fresh, examples_of, feed_of
 from recombine.lab.training.recipe import Recipe
 from tests.lab.training.toys import Sum
 
 TASK = Sum()
-EVERY = Cells(torch.from_numpy(TASK.every()))
+EVERY = FiniteSource(torch.from_numpy(TASK.every()))
 
 
 @given(st.integers(1, 30), st.integers(1, 40), st.integers(0, 99))
@@ -67,6 +67,6 @@ def test_the_support_counts_what_is_shown() -> None:
 def test_every_needs_what_can_be_counted() -> None:
     assert examples_of(TASK, EVERY, Recipe(steps=1, samples="every"), seed=0).size == 25
     with pytest.raises(SettingError, match="cannot be counted"):
-        examples_of(TASK, Binned(TASK, TASK.every()), Recipe(steps=1, samples="every"), seed=0)
+        examples_of(TASK, BinnedSource(TASK, TASK.every()), Recipe(steps=1, samples="every"), seed=0)
     with pytest.raises(SettingError, match="nothing to train on"):
-        examples_of(TASK, Cells(torch.zeros(0, 2, dtype=torch.long)), Recipe(steps=1, samples="every"), seed=0)
+        examples_of(TASK, FiniteSource(torch.zeros(0, 2, dtype=torch.long)), Recipe(steps=1, samples="every"), seed=0)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from recombine.errors import SettingError
 from recombine.lab.tasks.task import Shapes
-from recombine.lab.training.examples import Cells
+from recombine.lab.training.examples import ExampleGroups
 from recombine.lab.training.fit import fit
 from recombine.lab.training.losses import hinge, loss_of, token_cross_entropy
 from recombine.lab.training.questions import Question, ask
@@ -163,7 +163,7 @@ def test_cells_are_counted_as_by_hand(rows: list[tuple[int, int]], large: bool) 
         rows = [(*row, *[0] * 15) for row in rows]  # type: ignore[misc]
     codes = np.array(rows, dtype=np.int64).reshape(len(rows), len(space.factors))
     values = np.arange(len(rows), dtype=float)
-    cells = Cells.of(space, codes)
+    cells = ExampleGroups.of(space, codes)
     assert [tuple(row) for row in cells.codes] == sorted(set(rows))
     for row, count, mean in zip(cells.codes, cells.counts, cells.means(values), strict=True):
         mine = [v for v, other in zip(values, rows, strict=True) if tuple(row) == other]

@@ -18,7 +18,7 @@ from recombine.lab.training import loop
 from recombine.lab.training.configurations import configurations, jobs
 from recombine.lab.training.fit import fit
 from recombine.lab.training.learner import Optimiser
-from recombine.lab.training.loop import StepEvent, TrainingContext, held_back
+from recombine.lab.training.loop import StepEvent, TrainingContext, deferred_interrupt
 from recombine.lab.training.pack import train, train_jobs
 from tests.lab.training.toys import SPLIT, Memory, Net, Sum, same
 
@@ -131,7 +131,7 @@ def test_who_handled_ctrl_c_before_does_so_again() -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, theirs)
-    with pytest.raises(KeyboardInterrupt), held_back(wanted=True) as interrupted:  # noqa: PT012 - it raises at its end
+    with pytest.raises(KeyboardInterrupt), deferred_interrupt(wanted=True) as interrupted:  # noqa: PT012 - it raises at its end
         signal.raise_signal(signal.SIGINT)
         assert interrupted()
         assert not came
@@ -140,12 +140,12 @@ def test_who_handled_ctrl_c_before_does_so_again() -> None:
 
 
 def test_a_second_ctrl_c_does_not_wait() -> None:
-    with pytest.raises(KeyboardInterrupt), held_back(wanted=True) as interrupted:  # noqa: PT012 - the second raises
+    with pytest.raises(KeyboardInterrupt), deferred_interrupt(wanted=True) as interrupted:  # noqa: PT012 - the second raises
         signal.raise_signal(signal.SIGINT)
         assert interrupted()
         signal.raise_signal(signal.SIGINT)
         pytest.fail("it waited")
-    with pytest.raises(KeyboardInterrupt), held_back(wanted=True):
+    with pytest.raises(KeyboardInterrupt), deferred_interrupt(wanted=True):
         signal.raise_signal(signal.SIGINT)  # and one that nobody asked about is not lost
 
 

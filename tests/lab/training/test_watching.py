@@ -38,6 +38,6 @@ def test_what_is_counted_is_every_step_of_every_run(monkeypatch: pytest.MonkeyPa
             def __exit__(self, *_: Any) -> None:
                 assert sum(counted) == self.total
 
-        monkeypatch.setattr("recombine.lab.training.fit.watched", Watched)
+        monkeypatch.setattr("recombine.lab.training.fit.progress_bar", Watched)
         fit(Sum(), SPLIT, Net(), {"steps": 7, "together": together}, seeds=(0, 1, 2))
         assert sum(counted) == 21

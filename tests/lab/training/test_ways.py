@@ -159,7 +159,7 @@ def test_the_slower_way_is_not_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 def test_a_model_whose_steps_are_long_is_not_traced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("RECOMBINE_CACHE", str(tmp_path))
     monkeypatch.setattr(pack, "seconds_of", lambda step, rival: 2 * rival)
-    monkeypatch.setattr(pack, "Batched", lambda *_, **__: pytest.fail("it was traced"))
+    monkeypatch.setattr(pack, "BatchedLearner", lambda *_, **__: pytest.fail("it was traced"))
     for _ in range(2):
         assert [run.together for run in _fit({"steps": 5})] == [1, 1, 1]
     (held,) = json.loads(notes().read_text()).values()

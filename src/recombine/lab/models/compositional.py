@@ -29,7 +29,7 @@ _DECODERS: dict[DecoderName, Callable[[int, int], Model]] = {
     "cnn": lambda _, channels: CNNDecoder(channels=channels),
     "mlp": lambda hidden, _: MLP(hidden=(hidden,) * 3, activation="elu", initialisation="torch"),
 }
-_TOLERANCE = 0.01
+_TOLERANCE = 0.01  # how far the sizes of two networks that are compared may differ
 _WIDTHS = range(4, 2**14)
 
 

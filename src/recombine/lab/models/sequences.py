@@ -18,8 +18,8 @@ from recombine.lab.models.model import Model, answer_shape, check_attention, che
 from recombine.lab.tasks.task import Shapes
 from recombine.lab.tasks.tokens import END, PADDING
 
-_PIECES, _FEWEST = 4, 16
-_NEVER = -1e9
+_PIECES, _FEWEST = 4, 16  # pieces of a batch, and rows of a piece: smaller ones cost more in calls than they save
+_NEVER = -1e9  # a score whose softmax is 0; -inf would give NaN where a whole row is padding
 """A score that gives no weight; finite, so that a row without words has no NaN."""
 
 

@@ -19,7 +19,7 @@ DAY = 86_400.0
 
 
 @dataclass(frozen=True)
-class Waste:
+class Removable:
     """Something that can be removed: what it is, its name, its size, and why."""
 
     kind: Kind
@@ -28,9 +28,9 @@ class Waste:
     why: str
 
 
-def waste(
+def removable(
     store: Store, *, older: float = DAY, status: Collection[str] = (), superseded: bool = False
-) -> tuple[Waste, ...]:
+) -> tuple[Removable, ...]:
     """What could be removed.
 
     Left-overs and unfinished work must be `older` than so many seconds: younger ones may still be at work. Runs are
@@ -48,7 +48,7 @@ def waste(
     return tuple(found)
 
 
-def remove(store: Store, found: Sequence[Waste]) -> None:
+def remove(store: Store, found: Sequence[Removable]) -> None:
     """Remove it, each run's mark before its other files."""
     for one in found:
         if one.kind == "run":
@@ -60,17 +60,17 @@ def remove(store: Store, found: Sequence[Waste]) -> None:
             store.discard(one.name)
 
 
-def _left_over(store: Store, runs: Mapping[str, FileInfo], before: float) -> Iterator[Waste]:
+def _left_over(store: Store, runs: Mapping[str, FileInfo], before: float) -> Iterator[Removable]:
     staged: dict[str, list[FileInfo]] = {}
     for name, seen in store.listing(STAGING).items():
         staged.setdefault("/".join(name.split("/")[:2]), []).append(seen)
     for name, parts in staged.items():
         if max(seen.changed for seen in parts) < before:
-            yield Waste("left over", name, sum(seen.size for seen in parts), "its writer never finished")
+            yield Removable("left over", name, sum(seen.size for seen in parts), "its writer never finished")
     named = _named(store, runs)
     for name, seen in runs.items():
         if seen.changed < before and name not in named:
-            yield Waste("left over", name, seen.size, "no finished run names it")
+            yield Removable("left over", name, seen.size, "no finished run names it")
 
 
 def _named(store: Store, runs: Mapping[str, FileInfo]) -> set[str]:
@@ -91,10 +91,10 @@ def _named(store: Store, runs: Mapping[str, FileInfo]) -> set[str]:
     return found
 
 
-def _unfinished(store: Store, before: float) -> Iterator[Waste]:
+def _unfinished(store: Store, before: float) -> Iterator[Removable]:
     for name, seen in store.listing(STATES).items():
         if seen.changed < before:
-            yield Waste("unfinished", name, seen.size, "nobody went on with it")
+            yield Removable("unfinished", name, seen.size, "nobody went on with it")
 
 
 def _sizes(runs: Mapping[str, FileInfo]) -> dict[str, int]:
@@ -105,13 +105,13 @@ def _sizes(runs: Mapping[str, FileInfo]) -> dict[str, int]:
     return sizes
 
 
-def _run(line: Line, sizes: Mapping[str, int]) -> Waste:
+def _run(line: Line, sizes: Mapping[str, int]) -> Removable:
     folder = folder_of(line.key)
     why = f"{line.status}: {line.reason}" if line.reason else line.status
-    return Waste("run" if folder in sizes else "failure", line.key, sizes.get(folder, 0), why)
+    return Removable("run" if folder in sizes else "failure", line.key, sizes.get(folder, 0), why)
 
 
-def _superseded(listed: Sequence[Line], sizes: Mapping[str, int]) -> Iterator[Waste]:
+def _superseded(listed: Sequence[Line], sizes: Mapping[str, int]) -> Iterator[Removable]:
     """Of finished runs that differ in the code's version alone, all but the latest."""
     twins: dict[str, list[Line]] = {}
     for line in listed:
@@ -121,4 +121,4 @@ def _superseded(listed: Sequence[Line], sizes: Mapping[str, int]) -> Iterator[Wa
     for found in twins.values():
         *old, latest = sorted(found, key=lambda line: (line.created or "", line.code or ""))
         for line in old:
-            yield Waste("run", line.key, sizes[folder_of(line.key)], f"run again by code {latest.code}")
+            yield Removable("run", line.key, sizes[folder_of(line.key)], f"run again by code {latest.code}")

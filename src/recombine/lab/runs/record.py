@@ -21,7 +21,7 @@ from recombine.records import FILE, refuse_other_formats
 _KIND = "run"
 _FIRST_FORMAT = 1
 """Of marks whose checksum stands inside `store`. They are as sound as later ones, and what they mark took long."""
-_SMALL = 2**17
+_SMALL = 2**17  # bytes
 _TABLE = ".parquet"
 
 

@@ -17,13 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recombine import records
-from recombine.catalogue import Spec, plain
+from recombine.catalogue import Spec
 from recombine.decoding import MalformedError, decoding, parsed, revive, revive_all
 from recombine.errors import SettingError
 from recombine.extras import loaded
 from recombine.grades import Grade
 from recombine.records import FILE, Provenance, Record
 from recombine.results import Result
+from recombine.words import plain_setting
 
 if TYPE_CHECKING:
     from torch import nn
@@ -66,7 +67,7 @@ class Configuration:
 
     def plain(self) -> dict[str, Any]:
         """As JSON holds it."""
-        return {setting.name: plain(getattr(self, setting.name)) for setting in fields(self)}
+        return {setting.name: plain_setting(getattr(self, setting.name)) for setting in fields(self)}
 
     def flat(self) -> dict[str, Any]:
         """Every setting under a name of its own.
@@ -281,7 +282,7 @@ class Run(RunSummary, Result):
         """As plain data."""
         data: dict[str, Any] = {"key": self.key} | {name: getattr(self, name) for name in _PLAIN}
         data["configuration"] = self.configuration.plain()
-        data["domain"] = None if self.domain is None else plain(self.domain)
+        data["domain"] = None if self.domain is None else plain_setting(self.domain)
         data["metrics"] = {name: _finite(value) for name, value in self.metrics.items()}
         return Record("run", data, self.tables, self.provenance)
 

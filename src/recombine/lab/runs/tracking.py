@@ -27,7 +27,7 @@ KEY = "recombine.key"
 _EXPERIMENT = "MLFLOW_EXPERIMENT_NAME"
 # MLflow's own patience is seven tries of two minutes, for which no run should wait.
 _PATIENCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2", "MLFLOW_HTTP_REQUEST_TIMEOUT": "20"}
-_BATCH = 500
+_BATCH = 500  # metrics a request; MLflow takes 1,000 at most
 _LONGEST = 500  # what every version of MLflow takes as a param
 _MEASURED = ("loss", "error", "score")
 _ENDED = {"finished": "FINISHED", "diverged": "FAILED", "failed": "FAILED"}

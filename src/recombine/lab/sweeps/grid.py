@@ -17,7 +17,7 @@ from typing import Annotated, Any, TypeVar
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from recombine.catalogue import Spec, plain
+from recombine.catalogue import Spec
 from recombine.errors import RecombineError, SettingError, nearest
 from recombine.lab.models.catalogue import MODELS
 from recombine.lab.runs.run import Configuration
@@ -25,6 +25,7 @@ from recombine.lab.sweeps.settings_file import parsed
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.exposure import Parts
 from recombine.lab.training.configurations import MOST_RUNS, configurations, split_of
+from recombine.words import plain_setting
 
 _PARTS = ("task", "split", "model", "recipe", "seed")
 Entry = str | dict[str, Any]
@@ -220,7 +221,7 @@ def _entry(field: str, part: Spec, specs: list[Any]) -> str:
     """Where a part of a run stands in the file: the first entry that has its name and no setting but its own."""
     for place, spec in enumerate(specs):
         given = {"name": spec} if isinstance(spec, str) else spec
-        if all(name in part and _equal(part[name], plain(value)) for name, value in given.items()):
+        if all(name in part and _equal(part[name], plain_setting(value)) for name, value in given.items()):
             return f"{field!r}, entry {place + 1} ({part['name']})"
     return f"{field!r} ({part['name']})"
 

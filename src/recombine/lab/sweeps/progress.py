@@ -30,7 +30,7 @@ PARTS = ("task", "split", "model", "recipe")
 
 
 @dataclass(frozen=True)
-class Group:
+class SweepGroup:
     """A group's name in each of the four columns, and the keys of its runs."""
 
     task: str
@@ -49,7 +49,7 @@ class Group:
 class Tally:
     """How far one group is."""
 
-    group: Group
+    group: SweepGroup
     done: int = 0
     diverged: int = 0
     failed: int = 0
@@ -212,7 +212,7 @@ def span(seconds: float) -> str:
     return f"{seconds / 86400:.1f} days"
 
 
-def groups(runs: Sequence[Configuration]) -> list[Group]:
+def groups(runs: Sequence[Configuration]) -> list[SweepGroup]:
     """The groups in the order of their first run.
 
     >>> parts = {"task": {"name": "toy"}, "split": {"name": "own"}, "code": ""}
@@ -227,7 +227,7 @@ def groups(runs: Sequence[Configuration]) -> list[Group]:
         task, split, model, recipe = (told[part][_text(getattr(run, part))] for part in PARTS)
         found.setdefault((task, split, model, recipe), []).append(run.key)
     return [
-        Group(task=task, split=split, model=model, recipe=recipe, keys=tuple(keys))
+        SweepGroup(task=task, split=split, model=model, recipe=recipe, keys=tuple(keys))
         for (task, split, model, recipe), keys in found.items()
     ]
 

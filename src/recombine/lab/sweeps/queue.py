@@ -19,7 +19,7 @@ twenty times is taken for the cause."""
 
 
 @dataclass(frozen=True)
-class Job:
+class QueuedPack:
     """A pack and its past."""
 
     pack: Pack
@@ -39,13 +39,13 @@ class RunQueue:
     """The queue of a sweep."""
 
     retries: int
-    waiting: deque[Job] = field(default_factory=deque)
-    running: dict[int, Job] = field(default_factory=dict)
+    waiting: deque[QueuedPack] = field(default_factory=deque)
+    running: dict[int, QueuedPack] = field(default_factory=dict)
     _handed_out: int = 0
 
     def add(self, packs: list[Pack]) -> None:
         """More to do."""
-        self.waiting.extend(map(Job, packs))
+        self.waiting.extend(map(QueuedPack, packs))
 
     @property
     def open(self) -> bool:
@@ -58,7 +58,7 @@ class RunQueue:
         self.running[self._handed_out] = self.waiting.popleft()
         return self._handed_out, self.running[self._handed_out].pack
 
-    def settle(self, number: int, report: Report) -> Job | None:
+    def settle(self, number: int, report: Report) -> QueuedPack | None:
         """Take a report down; the job comes back where it is given up for good."""
         job = self.running.pop(number)
         if report.fault is None:
@@ -72,7 +72,7 @@ class RunQueue:
             return self._lost(job)
         return self._failed(job, hopeless=report.fault == "mistake")
 
-    def _unwritten(self, job: Job, report: Report) -> None:
+    def _unwritten(self, job: QueuedPack, report: Report) -> None:
         later = replace(job, unwritten=job.unwritten + 1)
         self.waiting.appendleft(later)
         if later.unwritten > self.retries:
@@ -82,15 +82,15 @@ class RunQueue:
                 instead="mend that, then give the same command again: what is finished is kept",
             )
 
-    def _lost(self, job: Job) -> Job | None:
+    def _lost(self, job: QueuedPack) -> QueuedPack | None:
         later = replace(job, lost_workers=job.lost_workers + 1)
         return self._again(later, later.lost_workers <= (1 if len(job.pack) > 1 else self.retries))
 
-    def _failed(self, job: Job, *, hopeless: bool) -> Job | None:
+    def _failed(self, job: QueuedPack, *, hopeless: bool) -> QueuedPack | None:
         later = replace(job, failures=job.failures + 1)
         return self._again(later, len(job.pack) == 1 and later.failures <= self.retries and not hopeless)
 
-    def _again(self, job: Job, worth_it: bool) -> Job | None:
+    def _again(self, job: QueuedPack, worth_it: bool) -> QueuedPack | None:
         """Back to the queue: as it is where that is worth it, else taken apart, else given up."""
         if worth_it:
             self.waiting.append(job)

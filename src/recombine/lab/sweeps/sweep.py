@@ -19,7 +19,7 @@ from recombine.lab.runs.store import Store
 from recombine.lab.sweeps.grid import SweepPlan, read_plan, store_place
 from recombine.lab.sweeps.pool import MOST, Outcome, Report, WorkerPool, packs
 from recombine.lab.sweeps.progress import Board, groups
-from recombine.lab.sweeps.queue import Job, RunQueue
+from recombine.lab.sweeps.queue import QueuedPack, RunQueue
 from recombine.lab.sweeps.ray_pool import RayPool, processors
 from recombine.lab.sweeps.worker import InProcessPool
 from recombine.lab.sweeps.worker import outcome as outcome_of
@@ -27,7 +27,7 @@ from recombine.lab.training.pack import signature
 from recombine.redaction import redacted
 from recombine.words import amount
 
-_LOOKED_AT = 50
+_LOOKED_AT = 50  # runs that an estimate of time is made from
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,7 +206,7 @@ class _Driver:
             if outcome.key in self._noted and outcome.status != "failed":
                 self._store.drop_failures(outcome.key)
 
-    def _give_up(self, job: Job, report: Report) -> None:
+    def _give_up(self, job: QueuedPack, report: Report) -> None:
         (run,) = job.pack.runs
         self._store.put_failure(run, report.reason, attempt=job.tries)
         failed = Outcome(key=run.key, status="failed", score=None, part=None, reason=report.reason)

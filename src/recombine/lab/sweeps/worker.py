@@ -30,7 +30,7 @@ from recombine.lab.training.pack import train
 from recombine.redaction import guarded, redacted_words
 
 _LONGEST_REASON = 2000
-_MOST_WAITING = 4
+_MOST_WAITING = 4  # writes: they hold their runs in memory
 
 
 def work(sent: str, place: str) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from recombine.errors import SettingError, nearest
+from recombine.checks import check_choice, check_whole
 from recombine.lab.tasks.odd_one_out import ITEMS, OddOneOutTask, ProblemSet
 from recombine.lab.tasks.task import Part, Shapes
 from recombine.lab.tasks.tokens import Vocabulary
@@ -74,18 +74,10 @@ class Agreement(OddOneOutTask):
     def __post_init__(self) -> None:
         self.check_set()
         for name, given, known in (("pair", self.pair, TEMPLATES), ("number", self.number, _NUMBERS)):
-            if given not in known:
-                raise SettingError(
-                    f"{name}={given!r}",
-                    why=f"it can be {' or '.join(known)}",
-                    instead=nearest(str(given), known),
-                )
-        if self.length < longest(self.pair):
-            raise SettingError(
-                f"length={self.length!r}",
-                why=f"the longest of these sentences has {longest(self.pair)} words",
-                instead=f"write length={longest(self.pair)} or more",
-            )
+            check_choice(name, given, known, why=f"it can be {' or '.join(known)}")
+        words = longest(self.pair)
+        why = f"the longest of these sentences has {words} words"
+        check_whole("length", self.length, least=words, why=why, instead=f"write length={words} or more")
 
     @property
     @final

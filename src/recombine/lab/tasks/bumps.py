@@ -13,8 +13,9 @@ from typing import Any, Literal, final
 import torch
 from torch import Tensor
 
-from recombine.errors import SettingError, TableError, nearest
-from recombine.lab.tasks.exposure import Cells, Exposure, Parts, Source, as_exposure
+from recombine.checks import check_choice, check_number, check_whole
+from recombine.errors import SettingError, TableError
+from recombine.lab.tasks.exposure import Exposure, FiniteSource, Parts, Source, as_exposure
 from recombine.lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes, Task
 from recombine.seeds import derived
 from recombine.tables.space import Factor, Space
@@ -49,21 +50,11 @@ class Bumps(DiscreteTask):
     inverted: bool = True
 
     def __post_init__(self) -> None:
-        if self.code not in CODES:
-            raise SettingError(
-                f"code={self.code!r}", why="there is no such code", instead=nearest(str(self.code), CODES)
-            )
-        if self.size < 2:
-            raise SettingError(
-                f"size={self.size}", why="each coordinate needs two values or more", instead="write size=28"
-            )
+        check_choice("code", self.code, CODES, why="there is no such code")
+        check_whole("size", self.size, least=2, why="each coordinate needs two values or more", instead="write size=28")
         for setting in ("sigma", "widen"):
-            if not getattr(self, setting) > 0:
-                raise SettingError(
-                    f"{setting}={getattr(self, setting)}",
-                    why="a bump has a positive width",
-                    instead=f"write {setting}=1.0",
-                )
+            why = "a bump has a positive width"
+            check_number(setting, getattr(self, setting), above=0, why=why, instead=f"write {setting}=1.0")
 
     @property
     def space(self) -> Space:
@@ -185,12 +176,14 @@ class Stripes(Exposure):
     share: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 <= self.share <= 1:
-            raise SettingError(
-                f"share={self.share}",
-                why="it is the part of the training examples that are stripes",
-                instead="write a number between 0 and 1, for example share=0.5",
-            )
+        check_number(
+            "share",
+            self.share,
+            least=0,
+            most=1,
+            why="it is the part of the training examples that are stripes",
+            instead="write a number between 0 and 1, for example share=0.5",
+        )
 
     @final
     def parts(self, task: Task, *, seed: int) -> Parts:
@@ -202,7 +195,7 @@ class Stripes(Exposure):
                 instead="use them with Bumps(…), or give the base split by itself",
             )
         base = as_exposure(self.base).parts(task, seed=seed)
-        return Parts(Mixed(base.train, Cells(stripes(task)), self.share), base.tests)
+        return Parts(Mixed(base.train, FiniteSource(stripes(task)), self.share), base.tests)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from recombine.checks import check_whole
 from recombine.errors import SettingError
 from recombine.lab.tasks.data.files import open_text
-from recombine.lab.tasks.exposure import Cells, Parts
+from recombine.lab.tasks.exposure import FiniteSource, Parts
 from recombine.lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes
 from recombine.lab.tasks.tokens import Vocabulary
 from recombine.tables.space import Factor, Space
@@ -40,9 +41,11 @@ class Cogs(DiscreteTask):
     by_type: bool = False
 
     def __post_init__(self) -> None:
-        if self.longest is not None and self.longest < _SHORTEST:
-            raise SettingError(
-                f"longest={self.longest}",
+        if self.longest is not None:
+            check_whole(
+                "longest",
+                self.longest,
+                least=_SHORTEST,
                 why=f"hardly a sentence has a logical form of fewer than {_SHORTEST} tokens",
                 instead="write for example longest=154, the longest that training has",
             )
@@ -96,9 +99,9 @@ class Cogs(DiscreteTask):
             tests |= {name: self._source((split == "gen") & (kind == name)) for name in kinds}
         return Parts(self._source(split == "train"), tests)
 
-    def _source(self, held: npt.NDArray[np.bool_]) -> Cells:
+    def _source(self, held: npt.NDArray[np.bool_]) -> FiniteSource:
         rows = np.flatnonzero(held)
-        return Cells(torch.from_numpy(np.column_stack([self._sentences.codes[rows], rows])))
+        return FiniteSource(torch.from_numpy(np.column_stack([self._sentences.codes[rows], rows])))
 
     @cached_property
     def _sentences(self) -> "_Sentences":

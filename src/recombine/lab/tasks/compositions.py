@@ -16,6 +16,7 @@ from functools import reduce
 import torch
 from torch import Tensor
 
+from recombine.checks import check_whole
 from recombine.errors import SettingError, nearest
 
 COVERED = 0.5  # a hard front covers the pixels whose channels sum to more than this
@@ -54,12 +55,9 @@ def jacobian(name: str, components: Tensor, slot: int) -> Tensor:
     [[0.5, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.5]]
     """
     found = _checked(name, components)
-    if not 0 <= slot < components.shape[1]:
-        raise SettingError(
-            f"slot={slot}",
-            why=f"the components have {components.shape[1]} slots",
-            instead=f"give one from 0, in front, to {components.shape[1] - 1}",
-        )
+    last = components.shape[1] - 1
+    why = f"the components have {last + 1} slots"
+    check_whole("slot", slot, least=0, most=last, why=why, instead=f"give one from 0, in front, to {last}")
     return found.jacobian(components, slot)
 
 

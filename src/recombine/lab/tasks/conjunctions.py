@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from recombine.checks import check_whole
 from recombine.errors import SettingError
 from recombine.lab.tasks.digit_pairs import permutation
-from recombine.lab.tasks.exposure import Cells, Parts
+from recombine.lab.tasks.exposure import FiniteSource, Parts
 from recombine.lab.tasks.pictures import CLASSES, ImageSet, Pictures
 from recombine.lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes, at_least, one_of
 from recombine.seeds import derived
@@ -121,7 +122,10 @@ class ConjunctionTask(DiscreteTask):
         """What the paper shows, and the rest of the space as `unseen`."""
         codes = self.every()
         shown = self.is_shown(codes)
-        tests = {"seen": Cells(torch.from_numpy(codes[shown])), "unseen": Cells(torch.from_numpy(codes[~shown]))}
+        tests = {
+            "seen": FiniteSource(torch.from_numpy(codes[shown])),
+            "unseen": FiniteSource(torch.from_numpy(codes[~shown])),
+        }
         return Parts(tests["seen"], tests)
 
     @property
@@ -265,12 +269,9 @@ class ContextDependence(SignTask):
                     why="there are two halves of equal size",
                     instead=f"write an even number: {setting}=2, 4 or 6",
                 )
-        if not 1 <= self.k <= self.values // 2:
-            raise SettingError(
-                f"k={self.k!r}",
-                why=f"k x k values are left out, and half of a feature's values are {self.values // 2}",
-                instead=f"write k from 1 to {self.values // 2}",
-            )
+        half = self.values // 2
+        why = f"k x k values are left out, and half of a feature's values are {half}"
+        check_whole("k", self.k, least=1, most=half, why=why, instead=f"write k from 1 to {half}")
 
     @cached_property
     def space(self) -> Space:

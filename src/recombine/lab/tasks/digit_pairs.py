@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from recombine.errors import SettingError
-from recombine.lab.tasks.exposure import Cells, Parts
+from recombine.lab.tasks.exposure import FiniteSource, Parts
 from recombine.lab.tasks.pictures import CLASSES, ImageSet, Layout, Pictures
 from recombine.lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes, one_of
 from recombine.seeds import derived
@@ -116,12 +116,12 @@ class DigitPairs(DiscreteTask):
         shown = self._is_shown(codes)
         band, others = torch.from_numpy(codes[shown]), torch.from_numpy(codes[~shown])
         if self.setting == "B":
-            everything = Cells(torch.from_numpy(codes))
-            return Parts(everything, {"seen": everything, "test": Cells(others)})
-        asked = {"seen": Cells(band), "unseen": Cells(others)}
+            everything = FiniteSource(torch.from_numpy(codes))
+            return Parts(everything, {"seen": everything, "test": FiniteSource(others)})
+        asked = {"seen": FiniteSource(band), "unseen": FiniteSource(others)}
         if self.setting == "A":
             return Parts(asked["seen"], asked)
-        return Parts(Cells(torch.cat([band, torch.ones_like(band[:, :1])], dim=1)), asked)
+        return Parts(FiniteSource(torch.cat([band, torch.ones_like(band[:, :1])], dim=1)), asked)
 
     def _is_shown(self, codes: Codes) -> npt.NDArray[np.bool_]:
         offsets = [offset % CLASSES for offset in self.offsets]

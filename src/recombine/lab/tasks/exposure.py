@@ -16,6 +16,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
+from recombine.checks import check_whole
 from recombine.errors import SettingError
 from recombine.lab.tasks.task import Codes, Task
 from recombine.seeds import derived
@@ -36,10 +37,10 @@ class Source(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Cells(Source):
+class FiniteSource(Source):
     """Latents that can be listed, drawn evenly or by weight.
 
-    >>> Cells(torch.tensor([[0, 1], [1, 0]])).draw(3, seed=0).shape
+    >>> FiniteSource(torch.tensor([[0, 1], [1, 0]])).draw(3, seed=0).shape
     torch.Size([3, 2])
     """
 
@@ -63,7 +64,7 @@ class Cells(Source):
 
 
 @dataclass(frozen=True, eq=False)
-class Binned(Source):
+class BinnedSource(Source):
     """Combinations of a continuous task: each draw is a new point within the bins of one of them."""
 
     task: Task
@@ -81,10 +82,10 @@ class Binned(Source):
         """Points cannot be counted."""
 
 
-def cells(task: Task, codes: Codes) -> Source:
+def source_of(task: Task, codes: Codes) -> Source:
     """Combinations of a task as a source."""
     latents = task.latents(codes, seed=0)
-    return Binned(task, codes) if latents.is_floating_point() else Cells(latents)
+    return BinnedSource(task, codes) if latents.is_floating_point() else FiniteSource(latents)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +135,7 @@ class Everything(Exposure):
     @final
     def parts(self, task: Task, *, seed: int) -> Parts:  # noqa: ARG002 - nothing is left to chance
         """All combinations on both sides."""
-        source = cells(task, task.every())
+        source = source_of(task, task.every())
         return Parts(source, {"seen": source})
 
 
@@ -159,18 +160,15 @@ class HeldOut(Exposure):
                 why=f"all {len(codes):,} combinations of the task are held out",
                 instead="hold out fewer",
             )
-        sides = {"seen": cells(task, train), "unseen": cells(task, test)}
+        sides = {"seen": source_of(task, train), "unseen": source_of(task, test)}
         return Parts(sides["seen"], sides)
 
     def _rows(self, table: pa.Table) -> tuple[Rows, Rows]:
         """Both sides. A splitter from elsewhere may know nothing of combinations: what it gives is checked."""
         folds = list(self.splitter.split(table))
-        if not 0 <= self.fold < len(folds):
-            raise SettingError(
-                f"fold={self.fold}",
-                why=f"{self.splitter!r} gives {len(folds)} splits, counted from 0",
-                instead="write the number of one of them",
-            )
+        why = f"{self.splitter!r} gives {len(folds)} splits, counted from 0"
+        most = len(folds) - 1
+        check_whole("fold", self.fold, least=0, most=most, why=why, instead="write the number of one of them")
         train, test = (np.asarray(rows) for rows in folds[self.fold])
         for rows in (train, test):
             if len(rows) and (rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= len(table)):

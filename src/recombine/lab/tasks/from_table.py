@@ -25,7 +25,7 @@ from torch import Tensor
 
 from recombine.errors import SettingError, SourceError, TableError
 from recombine.lab.tasks import table_inputs as fingerprints
-from recombine.lab.tasks.exposure import Cells, Parts
+from recombine.lab.tasks.exposure import FiniteSource, Parts
 from recombine.lab.tasks.table_inputs import ARRAYS, ArrayInputs, ImageFiles, Inputs, checked, column_inputs, read_array
 from recombine.lab.tasks.table_rows import Choice, Ints, Rows, TargetForm, Targets, choices, read_table, require_columns
 from recombine.lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes, one_of
@@ -133,9 +133,9 @@ class FromTable(DiscreteTask):
         tests = {"seen": test.rows[known], "unseen": test.rows[~known]}
         return Parts(self._cells(train.rows), {name: self._cells(rows) for name, rows in tests.items() if len(rows)})
 
-    def _cells(self, rows: Ints) -> Cells:
+    def _cells(self, rows: Ints) -> FiniteSource:
         codes = self._rows.support.codes[self._rows.combination[rows]]
-        return Cells(torch.from_numpy(np.concatenate([codes, rows[:, None]], axis=1, dtype=np.int64)))
+        return FiniteSource(torch.from_numpy(np.concatenate([codes, rows[:, None]], axis=1, dtype=np.int64)))
 
     def _found(self, codes: Codes) -> Ints:
         places = self._rows.find(codes)

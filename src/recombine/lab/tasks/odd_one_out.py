@@ -24,8 +24,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from recombine.errors import SettingError, nearest
-from recombine.lab.tasks.exposure import Cells, Parts
+from recombine.checks import check_choice
+from recombine.errors import SettingError
+from recombine.lab.tasks.exposure import FiniteSource, Parts
 from recombine.lab.tasks.task import Batch, Codes, DiscreteTask, Part
 from recombine.seeds import derived
 from recombine.tables.space import Space, Value
@@ -119,23 +120,18 @@ class OddOneOutTask(DiscreteTask):
     def own_parts(self, *, seed: int) -> Parts:  # noqa: ARG002 - all of each set, nothing is drawn
         """This set to train on; it, the target and the other set to ask about, seen from the component of this set."""
         first = not self.set.endswith("second")
-        shown = Cells(self._cells(self._contents))
+        shown = FiniteSource(self._cells(self._contents))
         tests = {
             "seen": shown,
-            "target": Cells(self._cells(_Contents((0,) if first else (1,)))),
-            "other": Cells(self._cells(_Contents((1,) if first else (0,)))),
+            "target": FiniteSource(self._cells(_Contents((0,) if first else (1,)))),
+            "other": FiniteSource(self._cells(_Contents((1,) if first else (0,)))),
         }
         return Parts(shown, tests)
 
     @final
     def check_set(self) -> None:
         """Refuse a set that is not one."""
-        if self.set not in _CONTENTS:
-            raise SettingError(
-                f"set={self.set!r}",
-                why=f"the sets are {', '.join(_CONTENTS)}",
-                instead=nearest(str(self.set), _CONTENTS),
-            )
+        check_choice("set", self.set, _CONTENTS, why=f"the sets are {', '.join(_CONTENTS)}")
 
     @property
     def _contents(self) -> _Contents:

@@ -17,7 +17,7 @@ from typing import Literal, final, get_args
 import torch
 from torch import Tensor
 
-from recombine.errors import SettingError, nearest
+from recombine.checks import check_choice, check_number, check_whole
 from recombine.lab.tasks.odd_one_out import ITEMS, OddOneOutTask, ProblemSet
 from recombine.lab.tasks.outlines import box, gap, lines, outlines, reach
 from recombine.lab.tasks.task import Part, Shapes
@@ -64,24 +64,11 @@ class Relations(OddOneOutTask):
 
     def __post_init__(self) -> None:
         self.check_set()
-        if self.rule not in get_args(Rule):
-            raise SettingError(
-                f"rule={self.rule!r}",
-                why=f"the rules are {', '.join(get_args(Rule))}",
-                instead=nearest(str(self.rule), get_args(Rule)),
-            )
-        if self.size < _SMALLEST:
-            raise SettingError(
-                f"size={self.size!r}",
-                why=f"below {_SMALLEST} pixels lines that touch and lines that do not look the same",
-                instead=f"write size={_SMALLEST}, 64 or 128",
-            )
-        if not self.deviation > 0:
-            raise SettingError(
-                f"deviation={self.deviation!r}",
-                why="pixels are divided by it",
-                instead="write deviation=0.1, or mean=0, deviation=1 for pixels from 0 to 1",
-            )
+        check_choice("rule", self.rule, get_args(Rule), why=f"the rules are {', '.join(get_args(Rule))}")
+        why = f"below {_SMALLEST} pixels lines that touch and lines that do not look the same"
+        check_whole("size", self.size, least=_SMALLEST, why=why, instead=f"write size={_SMALLEST}, 64 or 128")
+        instead = "write deviation=0.1, or mean=0, deviation=1 for pixels from 0 to 1"
+        check_number("deviation", self.deviation, above=0, why="pixels are divided by it", instead=instead)
 
     @property
     @final

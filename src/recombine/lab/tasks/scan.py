@@ -16,9 +16,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from recombine.checks import check_choice
 from recombine.errors import SettingError, nearest
 from recombine.lab.tasks.data.files import local_or_downloaded, open_text
-from recombine.lab.tasks.exposure import Cells, Parts
+from recombine.lab.tasks.exposure import FiniteSource, Parts
 from recombine.lab.tasks.scan_grammar import ACTION_WORDS, TURN, Command, Phrase, commands, encoded, parse, space
 from recombine.lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes
 from recombine.tables.space import Space
@@ -64,10 +65,8 @@ class Scan(DiscreteTask):
 
     def __post_init__(self) -> None:
         check_name(self.split)
-        if self.setting not in ("A", "B-all", "B-jump"):
-            raise SettingError(
-                f"setting={self.setting!r}", why="there is no such setting", instead="write A, B-all or B-jump"
-            )
+        known = ("A", "B-all", "B-jump")
+        check_choice("setting", self.setting, known, why="there is no such setting", instead="write A, B-all or B-jump")
         if self.setting != "A" and self.split != "addprim_jump":
             raise SettingError(
                 f"setting={self.setting!r} with split={self.split!r}",
@@ -125,11 +124,11 @@ class Scan(DiscreteTask):
         return Parts(_source(train), {name: _source(weights) for name, weights in ({"seen": shown} | tests).items()})
 
 
-def _source(weights: Weights) -> Cells:
+def _source(weights: Weights) -> FiniteSource:
     """Commands by weight; evenly, where all weights are the same."""
     held = weights > 0
     even = len(np.unique(weights[held])) == 1
-    return Cells(torch.from_numpy(encoded().codes[held]), None if even else weights[held])
+    return FiniteSource(torch.from_numpy(encoded().codes[held]), None if even else weights[held])
 
 
 def replaced_weights(weights: Weights, words: Sequence[str], by: Sequence[str]) -> Weights:

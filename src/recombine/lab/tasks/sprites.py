@@ -25,6 +25,7 @@ from typing import Literal, final
 import torch
 from torch import Tensor
 
+from recombine.checks import check_number, check_whole
 from recombine.errors import SettingError
 from recombine.lab.tasks.compositions import compose, composed_channels, composition
 from recombine.lab.tasks.task import Batch, Codes, ContinuousTask, Part, Range, Shapes
@@ -72,18 +73,11 @@ class Sprites(ContinuousTask):
                 instead=f"write channels={needed}, or leave it out",
             )
         for setting, least in (("slots", 1), ("size", 2), ("bins", 1)):
-            if getattr(self, setting) < least:
-                raise SettingError(
-                    f"{setting}={getattr(self, setting)}",
-                    why=f"there must be at least {least}",
-                    instead=f"write for example Sprites({setting}={max(least, 3)})",
-                )
-        if not self.sharpness > 0:
-            raise SettingError(
-                f"sharpness={self.sharpness}",
-                why="an edge rises from outside to inside, so it has a positive slope",
-                instead="write sharpness=4.0 for the slope of a pixel's true coverage",
-            )
+            why, instead = f"there must be at least {least}", f"write for example Sprites({setting}={max(least, 3)})"
+            check_whole(setting, getattr(self, setting), least=least, why=why, instead=instead)
+        why = "an edge rises from outside to inside, so it has a positive slope"
+        instead = "write sharpness=4.0 for the slope of a pixel's true coverage"
+        check_number("sharpness", self.sharpness, above=0, why=why, instead=instead)
 
     @cached_property
     def ranges(self) -> tuple[Range, ...]:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from recombine.checks import check_choice
 from recombine.errors import SettingError
 from recombine.lab.tasks.exposure import Exposure, Parts, Source
 from recombine.lab.tasks.task import ContinuousTask, Task
@@ -217,12 +218,7 @@ class Orthogonal(Exposure):
     variant: Variant = "plain"
 
     def __post_init__(self) -> None:
-        if self.variant not in _STILL:
-            raise SettingError(
-                f"variant={self.variant!r}",
-                why="there is no such variant of the orthogonal support",
-                instead=f"write one of {', '.join(map(repr, _STILL))}",
-            )
+        check_choice("variant", self.variant, _STILL, why="there is no such variant of the orthogonal support")
 
     @final
     def parts(self, task: Task, *, seed: int) -> Parts:  # noqa: ARG002 - sources draw with seeds of their own

@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 from torch import Tensor
 
-from recombine.errors import SettingError
-from recombine.lab.tasks.exposure import Parts, cells
+from recombine.checks import check_choice
+from recombine.lab.tasks.exposure import Parts, source_of
 from recombine.lab.tasks.task import Batch, Codes, ContinuousTask, Part, Range, Shapes
 
 _MIDDLE = 1 - 2.0**-24  # the number below 1, so that a number is above 0 exactly where its factor is 1
@@ -34,12 +34,13 @@ class Toy(ContinuousTask):
     setting: Literal["A", "B"] = "A"
 
     def __post_init__(self) -> None:
-        if self.setting not in _TRAINING:
-            raise SettingError(
-                f"setting={self.setting!r}",
-                why="the second number either tells something of the class, or does not",
-                instead="write setting='A' if it shall, setting='B' if not",
-            )
+        check_choice(
+            "setting",
+            self.setting,
+            _TRAINING,
+            why="the second number either tells something of the class, or does not",
+            instead="write setting='A' if it shall, setting='B' if not",
+        )
 
     @property
     def ranges(self) -> tuple[Range, ...]:
@@ -61,5 +62,5 @@ class Toy(ContinuousTask):
 
     def own_parts(self, *, seed: int) -> Parts:  # noqa: ARG002 - sources draw with seeds of their own
         """The training combinations of the setting, and (1, 1)."""
-        train = cells(self, np.array(_TRAINING[self.setting], dtype=np.int64))
-        return Parts(train, {"seen": train, "unseen": cells(self, np.array([[1, 1]], dtype=np.int64))})
+        train = source_of(self, np.array(_TRAINING[self.setting], dtype=np.int64))
+        return Parts(train, {"seen": train, "unseen": source_of(self, np.array([[1, 1]], dtype=np.int64))})

@@ -30,12 +30,13 @@ from recombine.lab.training.recipe import Recipe
 _PREFIX = "module."
 _ALONE = (nn.modules.batchnorm._BatchNorm, nn.RNNBase)
 _RANDOM = (nn.modules.dropout._DropoutNd, nn.MultiheadAttention, nn.RReLU)
+# Far above what another order of summation does to 32 bits (1e-6), far below what a lost layer or penalty does.
 _TOLERANCE = 1e-3
-LANES = 32
+LANES = 32  # numbers of 32 bits in the widest vectors that torch works in, unrolled twice
 Stacked = Mapping[str, Tensor]
 Update = Callable[[Stacked, Stacked, Tensor, Tensor], tuple[dict[str, Tensor], Tensor]]
 _KEPT: dict[tuple[Any, ...], tuple[Update, int]] = {}
-_MOST_KEPT = 16
+_MOST_KEPT = 16  # traces; each holds a graph, and a sweep has few shapes at a time
 _VIEWS = ("expand", "view", "_unsafe_view", "reshape")
 # Exact in any vector (sums, products, comparisons, copies), or tested to be the same in all of them.
 _EVEN = frozenset(
@@ -68,7 +69,7 @@ def check_batchable(module: nn.Module) -> None:
         raise CannotBatchError("only weights of 32 bits are batched")
 
 
-class Batched(Learner):
+class BatchedLearner(Learner):
     """Runs of one shape in training. A run's numbers do not depend on which others are there, on one thread."""
 
     def __init__(

@@ -21,7 +21,7 @@ from recombine.lab.training.recipe import Recipe
 from recombine.seeds import derived
 from recombine.tables.space import Space
 
-_CHUNK = 4096
+_CHUNK = 4096  # examples rendered at once; part of the numbers, because each chunk has a seed of its own
 _MOST_NUMBERS = 2**22  # of a round of fresh examples
 _MOST_STEPS = 64  # that one round serves
 _MOST_PICKED = 16  # steps whose batches are picked at once
@@ -71,7 +71,7 @@ class Fixed(Examples):
     @final
     def support(self) -> tuple[Codes, Codes]:
         """Each of the set."""
-        return count_cells(self.task.space, self.task.combinations(self.latents))
+        return count_combinations(self.task.space, self.task.combinations(self.latents))
 
     @property
     @final
@@ -118,7 +118,7 @@ class Fresh(Examples):
         wanted = min(self.steps * self.batch, _MOST_COUNTED)
         rounds = range(-(-wanted // (self.per_round * self.batch)))
         drawn = torch.cat([self.latents(turn) for turn in rounds])[:wanted]
-        return count_cells(self.task.space, self.task.combinations(drawn))
+        return count_combinations(self.task.space, self.task.combinations(drawn))
 
     @property
     @final
@@ -248,11 +248,11 @@ def feed_of(examples: Sequence[Examples], *, stacked: bool) -> Feed:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class ExampleGroups:
     """The distinct combinations of some examples (C, K), and the place of each example among them (n,).
 
     >>> space = Space.of({"a": ["x", "y"], "b": ["x", "y"]})
-    >>> cells = Cells.of(space, np.array([[1, 0], [0, 1], [1, 0]]))
+    >>> cells = ExampleGroups.of(space, np.array([[1, 0], [0, 1], [1, 0]]))
     >>> cells.codes.tolist(), cells.place.tolist(), cells.counts.tolist()
     ([[0, 1], [1, 0]], [1, 0, 1], [1, 2])
     """
@@ -261,7 +261,7 @@ class Cells:
     place: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, space: Space, codes: Codes) -> "Cells":
+    def of(cls, space: Space, codes: Codes) -> "ExampleGroups":
         """The combinations among codes (n, K), in order; -1 stands for a factor that is left out."""
         sizes = tuple(size + 1 for size in space.sizes)
         groups = group(codes + 1, sizes=sizes, factors=tuple(range(len(sizes))))
@@ -277,7 +277,7 @@ class Cells:
         return np.bincount(self.place, weights=values, minlength=len(self.codes)) / np.maximum(self.counts, 1)
 
 
-def count_cells(space: Space, codes: Codes) -> tuple[Codes, Codes]:
+def count_combinations(space: Space, codes: Codes) -> tuple[Codes, Codes]:
     """The distinct combinations and how often each occurs."""
-    cells = Cells.of(space, codes)
+    cells = ExampleGroups.of(space, codes)
     return cells.codes, cells.counts

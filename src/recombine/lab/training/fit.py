@@ -12,7 +12,7 @@ from recombine.lab.runs.store import Store
 from recombine.lab.tasks.task import Task
 from recombine.lab.training.checkpoints import RunStore
 from recombine.lab.training.configurations import Recipes, Seeds, jobs
-from recombine.lab.training.loop import Callback, TrainingContext, watched
+from recombine.lab.training.loop import Callback, TrainingContext, progress_bar
 from recombine.lab.training.pack import train_jobs
 
 
@@ -46,7 +46,7 @@ def fit(
     asked = jobs(task, split, model, recipe, seeds, named=kept is not None)
     total = sum(job.recipe.steps for job in asked)
     text = f"training {len(asked)} runs" if len(asked) > 1 else "training"
-    with watched(text, total, shown=progress) as advance:
+    with progress_bar(text, total, shown=progress) as advance:
         context = TrainingContext(store=kept, callbacks=callbacks, checkpoint_every=checkpoint_every, advance=advance)
         return tuple(train_jobs(asked, context))
 

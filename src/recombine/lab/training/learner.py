@@ -1,5 +1,8 @@
-"""An update for each step, and the state of each run by name: what both ways of training have in common, and one of
-them, a plain loop over a plain module (`Alone`). The other, several runs as one, is `batched.Batched`."""
+"""An update for each step, and the state of each run by name.
+
+What both ways of training have in common, and one of them, a plain loop over a plain module (`SingleLearner`). The
+other, several runs as one, is `batched.BatchedLearner`.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -82,7 +85,7 @@ def _made(name: str, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
     return torch.optim.Adam(groups, fused=True) if name == "adam" else torch.optim.AdamW(groups, fused=True)
 
 
-class Alone(Learner):
+class SingleLearner(Learner):
     """One run. What its layers draw while it is trained (dropout) comes from the seed and the step."""
 
     def __init__(self, module: nn.Module, recipe: Recipe, *, loss: Loss, shapes: Shapes, seed: int) -> None:

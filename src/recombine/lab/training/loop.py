@@ -27,9 +27,9 @@ from recombine.lab.training.member import Member
 from recombine.lab.training.questions import Evaluated, training_loss
 from recombine.lab.training.recipe import evaluation_steps
 
-_SHARE = 0.02
-_LEAST_SECONDS = 15.0
-_EVERY = 0.1
+_SHARE = 0.02  # of the time may go into saving unfinished runs
+_LEAST_SECONDS = 15.0  # between two saves: shorter runs start again as quickly
+_EVERY = 0.1  # seconds between two drawings of the bar
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,10 @@ class Loop:
         With a store, Ctrl-C waits for the end of the step, and the runs in work are saved before it goes on.
         """
         cadence = _Cadence(self._context.checkpoint_every)
-        with torch.random.fork_rng(devices=[]), held_back(wanted=self._context.store is not None) as interrupted:
+        with (
+            torch.random.fork_rng(devices=[]),
+            deferred_interrupt(wanted=self._context.store is not None) as interrupted,
+        ):
             if start == 0 and 0 in self._marks:
                 self._tell(0, [], self._evaluate(0, []))
             self._context.advance(start * len(self._members))
@@ -194,13 +197,13 @@ class Loop:
 
 
 @contextmanager
-def held_back(*, wanted: bool) -> Iterator[Callable[[], bool]]:
+def deferred_interrupt(*, wanted: bool) -> Iterator[Callable[[], bool]]:
     """Within, a first Ctrl-C is only noted, for whoever asks; a second one does not wait.
 
     One that nobody acted on is handed on at the end, to whoever handled Ctrl-C before. Nothing is held back outside the
     main thread, or where Ctrl-C is ignored.
 
-    >>> with held_back(wanted=True) as interrupted:
+    >>> with deferred_interrupt(wanted=True) as interrupted:
     ...     interrupted()
     False
     """
@@ -226,10 +229,10 @@ def held_back(*, wanted: bool) -> Iterator[Callable[[], bool]]:
 
 
 @contextmanager
-def watched(text: str, total: int, *, shown: bool) -> Iterator[Callable[[int], None]]:
+def progress_bar(text: str, total: int, *, shown: bool) -> Iterator[Callable[[int], None]]:
     """Something to tell each time that steps are done; silent unless shown, and where there is no terminal.
 
-    >>> with watched("training", 10, shown=False) as advance:
+    >>> with progress_bar("training", 10, shown=False) as advance:
     ...     advance(10)
     """
     console = Console(stderr=True)

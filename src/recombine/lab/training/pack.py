@@ -31,22 +31,22 @@ from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.data.files import cache_folder
 from recombine.lab.tasks.exposure import Exposure
 from recombine.lab.tasks.task import Batch, Task
-from recombine.lab.training.batched import Batched, CannotBatchError, check_batchable
+from recombine.lab.training.batched import BatchedLearner, CannotBatchError, check_batchable
 from recombine.lab.training.checkpoints import RunStore, Unfinished, Way, load_unfinished
 from recombine.lab.training.configurations import split_of
 from recombine.lab.training.examples import Feed, Fixed, feed_of
-from recombine.lab.training.learner import Alone, Learner
+from recombine.lab.training.learner import Learner, SingleLearner
 from recombine.lab.training.loop import Callback, Loop, TrainingContext
 from recombine.lab.training.member import Job, Member
 from recombine.lab.training.recipe import Recipe, recipe_of
 
 _FREE_RECIPE = ("lr", "weight_decay", "momentum")
 _FREE_MODEL = ("scale",)
-_MOST_RUNS = 64
-_MOST_BYTES = 2**30
-_LONG_STEP = 0.03
-_WARM, _MEASURED = 3, 7
-_HOPELESS, _MOST_SECONDS = 2.0, 1.0
+_MOST_RUNS = 64  # trained as one: beyond it a step no longer gets cheaper a run
+_MOST_BYTES = 2**30  # of examples that are held at once
+_LONG_STEP = 0.03  # seconds: such a step is nearly all arithmetic, and batching saves only the overhead of operations
+_WARM, _MEASURED = 3, 7  # steps that are not counted (caches, first allocations), and steps that are
+_HOPELESS, _MOST_SECONDS = 2.0, 1.0  # times the rival; and what a measurement may take
 
 
 def signature(configuration: Configuration) -> str:
@@ -216,10 +216,10 @@ class _Group:
         members = [one.member for one in several]
         Loop(members, learner, feed, way=several[0].way, context=self._context).run(several[0].start)
 
-    def _alone(self, member: Member, module: nn.Module) -> Alone:
-        return Alone(module, member.job.recipe, loss=member.loss, shapes=self._shapes, seed=member.seed)
+    def _alone(self, member: Member, module: nn.Module) -> SingleLearner:
+        return SingleLearner(module, member.job.recipe, loss=member.loss, shapes=self._shapes, seed=member.seed)
 
-    def _batched(self, several: Sequence[_Ready], feed: Feed) -> Batched:
+    def _batched(self, several: Sequence[_Ready], feed: Feed) -> BatchedLearner:
         members = [one.member for one in several]
         first = feed.at(several[0].start)
         recipes = [member.job.recipe for member in members]
@@ -227,7 +227,7 @@ class _Group:
         # The trace of a model that can be named can be used again.
         name = json.dumps(self._work()) if self._members[0].job.configuration.model["name"] in MODELS.entries else None
         try:
-            return Batched(modules, recipes, loss=members[0].loss, shapes=self._shapes, first=first, name=name)
+            return BatchedLearner(modules, recipes, loss=members[0].loss, shapes=self._shapes, first=first, name=name)
         except CannotBatchError as error:
             raise SettingError(
                 f"together='always' with {type(members[0].job.model).__name__}",
@@ -278,7 +278,7 @@ class _Group:
         member = self._members[0]
         stacked = Batch(*(torch.stack([part] * runs) for part in (batch.inputs, batch.targets)))
         modules, recipes = [member.start() for _ in range(runs)], [member.job.recipe] * runs
-        learner = Batched(modules, recipes, loss=member.loss, shapes=self._shapes, first=stacked)
+        learner = BatchedLearner(modules, recipes, loss=member.loss, shapes=self._shapes, first=stacked)
         return seconds_of(lambda step: learner.step(stacked, step), rival=rival * runs) / runs
 
     def _at_once(self, way: Way) -> int:

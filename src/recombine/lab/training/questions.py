@@ -19,14 +19,14 @@ from torch import Tensor, nn
 from recombine.catalogue import Spec
 from recombine.lab.tasks.exposure import Source
 from recombine.lab.tasks.task import Batch, Codes, Shapes, Task, factor_columns
-from recombine.lab.training.examples import Cells, rendered
+from recombine.lab.training.examples import ExampleGroups, rendered
 from recombine.lab.training.losses import Loss, answers
 from recombine.records import Provenance
 from recombine.seeds import derived
 from recombine.tables.space import Space, Value, text
 
 Floats = npt.NDArray[np.float64]
-_CHUNK = 1000
+_CHUNK = 1000  # examples asked at once; part of the numbers, as chunks have seeds of their own
 _MOST_KEPT = 2**24  # numbers of a set that is kept rendered, 64 MiB
 TRAIN = "train"
 _MOST_LISTED = 10_000
@@ -55,9 +55,9 @@ class Question:
     _kept: list[Batch] | None = field(init=False, default=None)
 
     @cached_property
-    def cells(self) -> Cells:
+    def cells(self) -> ExampleGroups:
         """The combinations of its examples."""
-        return Cells.of(self.task.space, self.task.combinations(self.latents))
+        return ExampleGroups.of(self.task.space, self.task.combinations(self.latents))
 
     def chunks(self) -> Iterator[Batch]:
         """The examples, rendered; a large set is rendered anew each time rather than kept."""

@@ -33,7 +33,7 @@ from recombine.words import count, listing, measure
 ATOMS_ALPHA = 0.5
 COMPOUNDS_ALPHA = 0.1
 
-_ROUNDING = 1e-12
+_ROUNDING = 1e-12  # the coefficient of equal sides may come out above 1 by so much
 
 
 @dataclass(frozen=True, eq=False)

@@ -117,7 +117,7 @@ def _exactly_addable(weight: Numbers) -> Numbers:
 _CANDIDATES = 8_192  # how many combinations of a side a round looks at
 _ENTRIES = 200_000  # and how many of their parts
 _PRICE = 5.0  # of atom divergence above the limit, in compound divergence: it buys one to three times itself
-_ROUNDING = 1e-12
+_ROUNDING = 1e-12  # a divergence is 1 - a sum of powers: differences below this are the order of adding
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from recombine.auditing.determinacy import determinacy
 from recombine.auditing.ladder import rungs
 from recombine.errors import TableError
 from recombine.splits.assignment import SEEN
-from recombine.splits.linting.check import Check, few
+from recombine.splits.linting.linted import Check, few
 from recombine.splits.linting.sides import EVERY_SIDE, TEST, TRAIN, Sided
 from recombine.statistics.distributions import student_quantile
 from recombine.statistics.multiplicity import bonferroni
@@ -23,7 +23,7 @@ from recombine.tables.space import text
 from recombine.tables.support import LabelTarget
 from recombine.words import amount, count, listing, percent
 
-_BY_FAR = 2
+_BY_FAR = 2  # times as many test rows as training rows: fewer may be meant so
 _ERROR = 0.05  # how often a difference that is chance alone may be called more
 _FEWEST = 5  # combinations on a side, for its spread to be known at all
 

@@ -13,7 +13,6 @@ From the weakest claim to the strongest:
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +21,19 @@ import pyarrow as pa
 from recombine.algebra.groups import Ints
 from recombine.checks import check_choice, check_number, check_whole
 from recombine.errors import SettingError
-from recombine.splits.linting.check import MOST_CULPRITS, Check, culprit_table, few, is_, named, worst_first
+from recombine.splits.linting.linted import (
+    CLAIMS,
+    MOST_CULPRITS,
+    Check,
+    Claim,
+    culprit_table,
+    few,
+    is_,
+    named,
+    worst_first,
+)
 from recombine.splits.linting.sides import TEST, TRAIN, Sided
 from recombine.words import amount, count, percent
-
-Claim = Literal["rows", "combinations", "conjunctions", "values"]
-CLAIMS: tuple[Claim, ...] = ("rows", "combinations", "conjunctions", "values")
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from recombine.splits.assignment import SEEN
-from recombine.splits.linting.check import MOST_CULPRITS, Check, few, is_
-from recombine.splits.linting.claims import Claim
+from recombine.splits.linting.linted import MOST_CULPRITS, Check, Claim, few, is_
 from recombine.splits.linting.sides import EVERY_SIDE, NO_SIDE, TEST, TRAIN, VALIDATION, Sided, compared_columns
 from recombine.tables import columns
-from recombine.tables.engine import Progress, Source, run
+from recombine.tables.engine import OpenTable, Progress, run
 from recombine.words import amount, count, listing, percent
 
 _MOST_REPEATED = 0.5  # rows of a side that repeat others: beyond it, equal columns do not mean the same row
-_VALIDATION_IS_TEST = 0.9
+_VALIDATION_IS_TEST = 0.9  # of the test rows: some may have been dropped or repaired on one side
 _SHOWN_COLUMNS = 4
 _SIDES = tuple(side for side in EVERY_SIDE if side != NO_SIDE)
 _PAIRS = (("train", "test"), ("train", "validation"), ("train", SEEN), (SEEN, "test"), ("validation", "test"))
@@ -51,18 +50,24 @@ class Identity:
 
 
 def identify(
-    lent: Source, side: str, sided: Sided, *, identity: str | None, target: str | None, progress: Progress | None
+    open_table: OpenTable,
+    side: str,
+    sided: Sided,
+    *,
+    identity: str | None,
+    target: str | None,
+    progress: Progress | None,
 ) -> Identity:
     """Compare the rows of the sides, where the table lies, with one more aggregate."""
     if identity is not None:
-        columns.require(lent.table, [identity], role="the id")
-        return _compared(lent, side, sided, [identity], f"the id {identity!r}", progress)
-    names = compared_columns(lent.table, lent.backend, side=side)
+        columns.require(open_table.table, [identity], role="the id")
+        return _compared(open_table, side, sided, [identity], f"the id {identity!r}", progress)
+    names = compared_columns(open_table.table, open_table.backend, side=side)
     if _no_combination_twice(sided):
         return Identity("the combinations", shared=dict.fromkeys(_PAIRS, 0), apart=True)
     if not set(names) - {*sided.factors, target}:
         return Identity("all columns", "there are no columns but the factors and the target")
-    return _compared(lent, side, sided, names, f"all {len(names)} columns but the split", progress)
+    return _compared(open_table, side, sided, names, f"all {len(names)} columns but the split", progress)
 
 
 def _no_combination_twice(sided: Sided) -> bool:
@@ -72,17 +77,17 @@ def _no_combination_twice(sided: Sided) -> bool:
 
 
 def _compared(
-    lent: Source, side: str, sided: Sided, names: Sequence[str], by: str, progress: Progress | None
+    open_table: OpenTable, side: str, sided: Sided, names: Sequence[str], by: str, progress: Progress | None
 ) -> Identity:
-    rows = _by_row(lent.table, side, sided, names)
+    rows = _by_row(open_table.table, side, sided, names)
     present = {word: rows[f"on_{place}"] > 0 for place, word in enumerate(_SIDES)}
     asked = {f"distinct_{place}": present[word].sum() for place, word in enumerate(_SIDES)}
     asked |= {f"shared_{place}": (present[a] & present[b]).sum() for place, (a, b) in enumerate(_PAIRS)}
-    found = run(lent.backend, rows.aggregate(**asked), progress).to_pylist()[0]
+    found = run(open_table.backend, rows.aggregate(**asked), progress).to_pylist()[0]
     distinct = {word: int(found[f"distinct_{place}"] or 0) for place, word in enumerate(_SIDES)}
     shared = {pair: int(found[f"shared_{place}"] or 0) for place, pair in enumerate(_PAIRS)}
     why_not = "" if len(names) == 1 else _repeated(sided, distinct)
-    culprits = _listed(lent, rows, present, names, progress) if any(shared.values()) and not why_not else None
+    culprits = _listed(open_table, rows, present, names, progress) if any(shared.values()) and not why_not else None
     return Identity(by, why_not, distinct, shared, culprits)
 
 
@@ -107,7 +112,7 @@ def _repeated(sided: Sided, distinct: dict[str, int]) -> str:
 
 
 def _listed(
-    lent: Source, rows: Any, present: dict[str, Any], names: Sequence[str], progress: Progress | None
+    open_table: OpenTable, rows: Any, present: dict[str, Any], names: Sequence[str], progress: Progress | None
 ) -> pa.Table:
     """The rows that stand on two sides, by their columns, in the order of these."""
     twice = reduce(or_, [present[a] & present[b] for a, b in _PAIRS])
@@ -117,7 +122,7 @@ def _listed(
     sides = [rows[f"on_{place}"].name(f"on_{place}") for place in range(len(_SIDES))]
     listing_ = rows.filter(twice).select(*keys, *sides)
     ordered = listing_.order_by([f"key_{place}" for place in shown]) if shown else listing_
-    found = run(lent.backend, ordered.limit(MOST_CULPRITS), progress)
+    found = run(open_table.backend, ordered.limit(MOST_CULPRITS), progress)
     titles = [names[place] for place in shown] + [f"{side}_rows" for side in _SIDES]
     return found.rename_columns(titles)
 

@@ -11,15 +11,16 @@ import duckdb
 import numpy as np
 
 from recombine.errors import RecombineError, SettingError, nearest
+from recombine.grades import Grade
 from recombine.records import Provenance
 from recombine.splits.assignment import SEEN, digest
 from recombine.splits.linting import balance, claims, identity
-from recombine.splits.linting.check import Check
-from recombine.splits.linting.claims import Claim, Expectation
-from recombine.splits.linting.linted import Lint, SideCount
+from recombine.splits.linting.claims import Expectation
+from recombine.splits.linting.linted import Check, Claim, Lint, SideCount
 from recombine.splits.linting.sides import (
     EVERY_SIDE,
     NO_SIDE,
+    TEST,
     Part,
     Sided,
     SplitQuestion,
@@ -27,13 +28,36 @@ from recombine.splits.linting.sides import (
     gathered,
     parts_of,
 )
-from recombine.splits.linting.wording import grade_of, verdict_of
 from recombine.tables.columns import Bins
 from recombine.tables.engine import Progress, sniffing_again, unreadable
 from recombine.tables.question import Question, Where
 from recombine.tables.sides import SIDES, SplitColumn
+from recombine.words import amount, count, listing
 
 _SETTINGS = ["factors", "split", "train", "test", "validation", "against", "id", "target", "expect"]
+
+_HELD = {
+    "rows": "no row is on two sides",
+    "combinations": "no test combination is in training, and every test value is",
+    "conjunctions": "every test combination holds a conjunction of {order} values that training never shows",
+    "values": "every test row holds a value that training never shows",
+}
+_PROVES = {
+    "rows": ("rows",),
+    "combinations": ("combinations",),
+    "conjunctions": ("combinations", "conjunctions"),
+    "values": ("combinations", "values"),
+}
+_FAULT = {
+    "combinations": "test combinations are in training",
+    "conjunctions": "test combinations hold no new conjunction",
+    "values": "test values are not in training",
+    "rows": "rows are on two sides",
+    "validation": "validation holds test rows",
+    "classes": "the shares of the classes are off",
+    "sides": "rows belong to no side",
+    "seen": "rows marked as seen are of combinations that training lacks",
+}
 
 
 class LintReading(TypedDict, total=False):
@@ -155,15 +179,15 @@ def _look_once(
         where=question.where,
         table=question.table,
         sniff_all=sniff_all,
-    ) as (lent, side):
+    ) as (open_table, side):
         try:
-            sided = count_sides(lent, side, asked, progress)
-            rows = identity.identify(lent, side, sided, identity=id_, target=asked.target, progress=progress)
+            sided = count_sides(open_table, side, asked, progress)
+            rows = identity.identify(open_table, side, sided, identity=id_, target=asked.target, progress=progress)
         except (RecombineError, duckdb.ConversionException):
             raise
         except Exception as error:
-            raise unreadable(lent.name, error, engine=lent.backend.name) from error
-        return _Looked(sided, rows, lent.name)
+            raise unreadable(open_table.name, error, engine=open_table.backend.name) from error
+        return _Looked(sided, rows, open_table.name)
 
 
 def _checks(looked: _Looked, held_to: Expectation, *, id_: str | None) -> tuple[Check, ...]:
@@ -215,3 +239,32 @@ def _digest(sided: Sided) -> str:
     counts[:, [EVERY_SIDE.index(SEEN), EVERY_SIDE.index(NO_SIDE)]] = 0
     places, side = np.nonzero(counts)
     return digest(sided.whole, side, EVERY_SIDE, places)
+
+
+def grade_of(checks: Sequence[Check]) -> Grade:
+    """The worst of what was found; a warning changes nothing."""
+    ends = {check.verdict for check in checks}
+    return "failing" if "fail" in ends else "untested" if "not enough evidence" in ends else "sound"
+
+
+def verdict_of(sided: Sided, checks: Sequence[Check], expect: Claim, order: int) -> str:
+    """The answer in a sentence."""
+    found = {check.name: check for check in checks}
+    if not sided.on(TEST).any():
+        return "There is no test side, so there is nothing to hold the split to."
+    broken = [name for name in _PROVES[expect] if found[name].verdict == "fail"]
+    if broken:
+        return f"This split does not hold out {expect}. {found[broken[0]].sentence.split('. ')[0].rstrip('.')}."
+    grade = grade_of(checks)
+    faults = [_fault(check.name, expect) for check in checks if check.verdict == "fail"]
+    if grade == "failing":
+        return f"This split has {amount(len(faults), 'fault')}: {listing(faults)}."
+    if grade == "untested":
+        thin = [check.sentence for check in checks if check.verdict == "not enough evidence"]
+        return f"There is not enough evidence to pass this split. {thin[0]}"
+    rows = f"{count(sided.rows(TEST))} test {'row' if sided.rows(TEST) == 1 else 'rows'}"
+    return f"This split keeps its word on its {rows}: {_HELD[expect].format(order=order)}."
+
+
+def _fault(name: str, expect: Claim) -> str:
+    return "test rows hold no new value" if (name, expect) == ("values", "values") else _FAULT[name]

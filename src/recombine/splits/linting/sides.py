@@ -26,10 +26,9 @@ from recombine.splits.assignment import SEEN
 from recombine.tables import columns
 from recombine.tables.assembly import TargetAsked, assemble
 from recombine.tables.columns import Bins, Key
-from recombine.tables.conditions import filtered
 from recombine.tables.counting import Aggregate, Counts, count_groups
-from recombine.tables.engine import Progress, Source, stream
-from recombine.tables.question import Question, Where
+from recombine.tables.engine import OpenTable, Progress, stream
+from recombine.tables.question import Question, Where, filtered
 from recombine.tables.sides import SIDES, Side, SplitColumn, sides_of
 from recombine.tables.sources import opened
 from recombine.tables.space import Value, text
@@ -117,7 +116,7 @@ class Sided:
         return self.whole.subset(np.flatnonzero(self.on(TRAIN)))
 
 
-def count_sides(source: Source, side: str, asked: SplitQuestion, progress: Progress | None) -> Sided:
+def count_sides(open_table: OpenTable, side: str, asked: SplitQuestion, progress: Progress | None) -> Sided:
     """Count the combinations on each side where the table lies."""
     question = Question(factors=asked.factors, bins=asked.bins)
 
@@ -125,7 +124,7 @@ def count_sides(source: Source, side: str, asked: SplitQuestion, progress: Progr
         by = {"side": columns.key(table, side, bins=None, declared=True, backend=backend).expression}
         return Aggregate(by if asked.target is None else by | {"target": _label(table, asked.target)})
 
-    return _assembled(count_groups(source, question, asking, progress=progress), asked)
+    return _assembled(count_groups(open_table, question, asking, progress=progress), asked)
 
 
 def _assembled(counts: Counts, asked: SplitQuestion) -> Sided:
@@ -254,14 +253,14 @@ def gathered(
     where: Where | None,
     table: str | None,
     sniff_all: bool = False,
-) -> Iterator[tuple[Source, str]]:
+) -> Iterator[tuple[OpenTable, str]]:
     """The split as one table for the time of one check, and the column that tells the side."""
     wanted = None if identity is None or where is not None else [*needed, identity]
     if len(parts) == 1:
         only = None if wanted is None else [*wanted, split]
-        with opened(parts[0].source, table=table, columns=only, sniff_all=sniff_all) as lent:
-            columns.require(lent.table, [split], role="the split")
-            yield replace(lent, table=filtered(lent.table, where, lent.backend)), split
+        with opened(parts[0].source, table=table, columns=only, sniff_all=sniff_all) as open_table:
+            columns.require(open_table.table, [split], role="the split")
+            yield replace(open_table, table=filtered(open_table.table, where, open_table.backend)), split
         return
     with ExitStack() as stack:
         spill = stack.enter_context(tempfile.TemporaryDirectory(prefix="recombine-"))
@@ -270,17 +269,17 @@ def gathered(
         names, selects = [], []
         for place, part in enumerate(parts):
             told = table if part.side is None else None
-            with opened(part.source, table=told, columns=None, sniff_all=sniff_all) as lent:
-                _copy(lent, backend, place, part, split=split, wanted=wanted, where=where, needed=needed)
-                names.append(lent.name)
+            with opened(part.source, table=told, columns=None, sniff_all=sniff_all) as open_table:
+                _copy(open_table, backend, place, part, split=split, wanted=wanted, where=where, needed=needed)
+                names.append(open_table.name)
             selects.append(f"FROM part{place}")
         # by name: a column that one table lacks is missing there, and types that differ become text
         backend.con.execute(f"CREATE VIEW recombine_split AS {' UNION ALL BY NAME '.join(selects)}")
-        yield Source(backend.table("recombine_split"), backend, " + ".join(names)), SIDE
+        yield OpenTable(backend.table("recombine_split"), backend, " + ".join(names)), SIDE
 
 
 def _copy(
-    lent: Source,
+    open_table: OpenTable,
     backend: Any,
     place: int,
     part: Part,
@@ -291,24 +290,26 @@ def _copy(
     needed: Sequence[str],
 ) -> None:
     """Copy what is needed of one table, with its side, as the table `part<place>`."""
-    _require(lent, needed if wanted is None else wanted)
+    _require(open_table, needed if wanted is None else wanted)
     if part.side is None:
-        columns.require(lent.table, [split], role="the split")
-    kept = [name for name in lent.table.columns if name not in (split, SIDE) and (wanted is None or name in wanted)]
-    rows = filtered(lent.table, where, lent.backend)
+        columns.require(open_table.table, [split], role="the split")
+    kept = [
+        name for name in open_table.table.columns if name not in (split, SIDE) and (wanted is None or name in wanted)
+    ]
+    rows = filtered(open_table.table, where, open_table.backend)
     side = ibis.literal(part.side) if part.side else rows[split].cast("string")
     chosen = rows.select(*kept, **{SIDE: side})
-    backend.con.register("recombine_part", stream(lent.backend, chosen))
+    backend.con.register("recombine_part", stream(open_table.backend, chosen))
     backend.con.execute(f"CREATE TABLE part{place} AS SELECT * FROM recombine_part")  # noqa: S608
     backend.con.unregister("recombine_part")
 
 
-def _require(lent: Source, names: Sequence[str]) -> None:
+def _require(open_table: OpenTable, names: Sequence[str]) -> None:
     """As `columns.require`, but with the name of the table: there are several."""
     try:
-        columns.require(lent.table, names, role="asked for")
+        columns.require(open_table.table, names, role="asked for")
     except ColumnError as error:
-        raise ColumnError(f"{error.what} in '{lent.name}'", why=error.why, instead=error.instead) from error
+        raise ColumnError(f"{error.what} in '{open_table.name}'", why=error.why, instead=error.instead) from error
 
 
 def compared_columns(table: Any, backend: Any, *, side: str) -> list[str]:

@@ -20,12 +20,11 @@ import pyarrow.parquet as pq
 from recombine.errors import ColumnError
 from recombine.splits.writing import destination
 from recombine.tables import columns
-from recombine.tables.conditions import filtered
-from recombine.tables.engine import Source, stream, unreadable
-from recombine.tables.question import Question
+from recombine.tables.engine import OpenTable, stream, unreadable
+from recombine.tables.question import Question, filtered
 from recombine.tables.sources import opened
 
-_HASHES = 1_000_000
+_HASHES = 1_000_000  # the steps of a share that is drawn by a hash: a millionth
 _FETCHED = "fetched.parquet"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ENDINGS = (".csv", ".tsv", ".txt")
@@ -44,20 +43,20 @@ class OutgoingRows:
 
 
 @contextmanager
-def local(source: Any, question: Question, table: str | None, staging: Path, *, sniff_all: bool) -> Iterator[Source]:
+def local(source: Any, question: Question, table: str | None, staging: Path, *, sniff_all: bool) -> Iterator[OpenTable]:
     """The source in a DuckDB of our own: files and frames are there already, other engines' rows are fetched once."""
-    with opened(source, table=table, sniff_all=sniff_all) as lent:
-        columns.require(lent.table, question.factors, role="a factor")
+    with opened(source, table=table, sniff_all=sniff_all) as open_table:
+        columns.require(open_table.table, question.factors, role="a factor")
         if question.target is not None:
-            columns.require(lent.table, [question.target], role="the strata")
-        if lent.backend.name == "duckdb" and not type(source).__module__.startswith("ibis."):
-            yield lent
+            columns.require(open_table.table, [question.target], role="the strata")
+        if open_table.backend.name == "duckdb" and not type(source).__module__.startswith("ibis."):
+            yield open_table
             return
         fetched = _fetched(staging)
-        _fetch(lent, filtered(lent.table, question.where, lent.backend), fetched)
-        name = lent.name
+        _fetch(open_table, filtered(open_table.table, question.where, open_table.backend), fetched)
+        name = open_table.name
     with opened(str(fetched)) as here:
-        yield Source(here.table, here.backend, name)
+        yield OpenTable(here.table, here.backend, name)
 
 
 def _fetched(staging: Path) -> Path:
@@ -65,24 +64,24 @@ def _fetched(staging: Path) -> Path:
     return staging.parents[1] / _FETCHED
 
 
-def _fetch(lent: Source, rows: Any, path: Path) -> None:
+def _fetch(open_table: OpenTable, rows: Any, path: Path) -> None:
     try:
-        reader = stream(lent.backend, rows)
+        reader = stream(open_table.backend, rows)
         with pq.ParquetWriter(path, reader.schema) as writer:
             for batch in reader:
                 writer.write_batch(batch)
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _NO_ROOM:  # not the source's fault
             raise
-        raise unreadable(lent.name, error, engine=lent.backend.name) from error
+        raise unreadable(open_table.name, error, engine=open_table.backend.name) from error
 
 
-def rows_to_write(lent: Source, question: Question, staging: Path, column: str) -> OutgoingRows:
+def rows_to_write(open_table: OpenTable, question: Question, staging: Path, column: str) -> OutgoingRows:
     """The rows as they will be written."""
     fetched = _fetched(staging).exists()
     as_text = destination.ending(staging).startswith((".csv", ".tsv")) and question.where is None and not fetched
-    kept = lent.table if fetched else filtered(lent.table, question.where, lent.backend)
-    rows = verbatim(lent, question) if as_text else OutgoingRows(kept, {})
+    kept = open_table.table if fetched else filtered(open_table.table, question.where, open_table.backend)
+    rows = verbatim(open_table, question) if as_text else OutgoingRows(kept, {})
     taken = [name for name in rows.table.columns if name.lower() == column.lower()]
     if taken:
         raise ColumnError(
@@ -106,19 +105,19 @@ def rows_drawn(rows: OutgoingRows, id_: str | None, *, share: float, seed: int) 
     return (whole.hash() % _HASHES + _HASHES) % _HASHES < round(share * _HASHES)
 
 
-def verbatim(lent: Source, question: Question) -> OutgoingRows:
+def verbatim(open_table: OpenTable, question: Question) -> OutgoingRows:
     """The rows of a CSV file with all columns as text; any other table as it is."""
-    path = Path(lent.name).expanduser()
-    schema = lent.table.schema()
+    path = Path(open_table.name).expanduser()
+    schema = open_table.table.schema()
     needed = [name for name in (*question.factors, question.target) if name is not None]
     if not _is_csv(path) or not all(_plainly_written(schema[name]) for name in needed):
-        return OutgoingRows(lent.table, {})
+        return OutgoingRows(open_table.table, {})
     try:
-        text = lent.backend.read_csv(glob.escape(str(path)), all_varchar=True, header=True)
+        text = open_table.backend.read_csv(glob.escape(str(path)), all_varchar=True, header=True)
     except (duckdb.Error, ibis.common.exceptions.IbisError):
-        return OutgoingRows(lent.table, {})
-    if list(text.columns) != list(lent.table.columns):
-        return OutgoingRows(lent.table, {})
+        return OutgoingRows(open_table.table, {})
+    if list(text.columns) != list(open_table.table.columns):
+        return OutgoingRows(open_table.table, {})
     numbers = {name: f"recombine_typed{k}" for k, name in enumerate(needed) if not schema[name].is_string()}
     typed = {shadow: text[name].cast(schema[name]) for name, shadow in numbers.items()}
     return OutgoingRows(text.mutate(**typed) if typed else text, numbers)

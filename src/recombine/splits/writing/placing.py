@@ -19,7 +19,7 @@ from recombine.tables import columns
 from recombine.tables.assembly import TargetAsked, assemble, encoded, without_missing
 from recombine.tables.columns import Key
 from recombine.tables.counting import Aggregate, count_groups
-from recombine.tables.engine import Progress, Source
+from recombine.tables.engine import OpenTable, Progress
 from recombine.tables.question import Question
 from recombine.tables.support import Support
 from recombine.words import amount, count, listing, percent
@@ -50,7 +50,7 @@ class Decided:
 
 
 def count_combinations(
-    source: Source, rows: OutgoingRows, drawn: Any, question: Question, progress: Progress | None
+    open_table: OpenTable, rows: OutgoingRows, drawn: Any, question: Question, progress: Progress | None
 ) -> Counted:
     """Count the combinations, and the rows of each that a draw would keep apart."""
 
@@ -61,7 +61,7 @@ def count_combinations(
         return Aggregate(by, {"drawn": apart})
 
     counts = count_groups(
-        replace(source, table=rows.table), question, asking, stand_ins=rows.understood, progress=progress
+        replace(open_table, table=rows.table), question, asking, stand_ins=rows.understood, progress=progress
     )
     keys, lines = counts.keys, counts.lines
     support = assemble(counts, question, target=None if question.target is None else TargetAsked("label"))

@@ -25,7 +25,7 @@ from recombine.splits.writing import destination, manifest
 from recombine.splits.writing.outgoing import OutgoingRows, local, rows_drawn, rows_to_write
 from recombine.splits.writing.placing import Counted, Decided, count_combinations, decide, join_table, summed_up
 from recombine.splits.writing.split import Split
-from recombine.tables.engine import Progress, Source, run, sniffing_again, unreadable
+from recombine.tables.engine import OpenTable, Progress, run, sniffing_again, unreadable
 from recombine.tables.question import Question, Where
 
 _MEMORY = "2GB"  # of the engine: what does not fit goes to disk
@@ -112,39 +112,42 @@ def _write(
 ) -> Split:
     """Count, decide, write the table and its manifest, from where they will be moved to their places together."""
     staging, note = new / path.name, new / destination.place_beside(path).name
-    with explained(path), local(source, question, table, staging, sniff_all=sniff_all) as lent:
+    with explained(path), local(source, question, table, staging, sniff_all=sniff_all) as open_table:
         try:
-            lent.backend.con.execute(f"SET memory_limit = '{_MEMORY}'")
-            rows = rows_to_write(lent, question, staging, order.column)
+            open_table.backend.con.execute(f"SET memory_limit = '{_MEMORY}'")
+            rows = rows_to_write(open_table, question, staging, order.column)
             drawn = rows_drawn(rows, order.id, share=order.seen_share, seed=order.seed)
-            counted = count_combinations(lent, rows, drawn, question, progress)
+            counted = count_combinations(open_table, rows, drawn, question, progress)
             decided = decide(order.splitter, counted, order.fold, order.seen_share)
             to = f"TO '{_quoted(staging)}' ({order.how})"
-            written = _copy(lent, rows, drawn, counted, decided, order.column, to, progress)
+            written = _copy(open_table, rows, drawn, counted, decided, order.column, to, progress)
         except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
             raise _no_room(path, error) from error
         except duckdb.ConversionException as error:
-            if lent.whole_file_sniffed:
-                raise unreadable(lent.name, error) from error
+            if open_table.whole_file_sniffed:
+                raise unreadable(open_table.name, error) from error
             raise
         except duckdb.Error as error:
-            raise unreadable(lent.name, error) from error
+            raise unreadable(open_table.name, error) from error
         if written != counted.support.rows:
             raise TableError(
-                f"'{lent.name}' had {counted.support.rows:,} rows when it was counted, and {written:,} when written",
+                f"'{open_table.name}' had {counted.support.rows:,} rows when it was counted, "
+                f"and {written:,} when written",
                 why="it is changed while it is read, or is a view that answers anew each time",
                 instead="copy it first, and split the copy",
             )
-    made = summed_up(counted, decided, order.splitter, order.file, order.column, _provenance(lent, question, order))
+    made = summed_up(
+        counted, decided, order.splitter, order.file, order.column, _provenance(open_table, question, order)
+    )
     with explained(path):
         manifest.write(made, note)
     return made
 
 
-def _provenance(lent: Source, question: Question, order: _Order) -> Provenance:
+def _provenance(open_table: OpenTable, question: Question, order: _Order) -> Provenance:
     seed = getattr(order.splitter, "random_state", order.seed)
     settings = question.settings() | {"seed": seed, "fold": order.fold, "seen_share": order.seen_share}
-    return Provenance(source=lent.name, settings=settings, command=order.command)
+    return Provenance(source=open_table.name, settings=settings, command=order.command)
 
 
 def _file_name(path: Path) -> FileName:
@@ -207,7 +210,7 @@ def _question(splitter: Splitter, where: Where | None) -> Question:
 
 
 def _copy(
-    lent: Source,
+    open_table: OpenTable,
     rows: OutgoingRows,
     drawn: Any,
     counted: Counted,
@@ -217,7 +220,7 @@ def _copy(
     progress: Progress | None,
 ) -> int:
     """One streaming join: every row with the side of its combination; answers with how many were written."""
-    connection = lent.backend.con
+    connection = open_table.backend.con
     names = [f"recombine_key{place}" for place in range(len(counted.keys))]
     connection.register("recombine_assignment", join_table(counted, decided, names))
     added = {name: key.expression for name, key in zip(names, counted.keys, strict=True)}
@@ -227,7 +230,8 @@ def _copy(
     seen = f"CASE WHEN assigned.may_be_seen AND source.recombine_drawn THEN '{SEEN}' ELSE assigned.side END"
     query = (
         f"COPY (SELECT source.* EXCLUDE ({unwritten}), {seen} AS {_identifier(column)} "  # noqa: S608
-        f"FROM ({lent.backend.compile(keyed)}) AS source LEFT JOIN recombine_assignment AS assigned ON {same}) {to}"
+        f"FROM ({open_table.backend.compile(keyed)}) AS source "
+        f"LEFT JOIN recombine_assignment AS assigned ON {same}) {to}"
     )
     # the rows keep their order: the table is the side that streams past, and batches are written as they came
     connection.execute("SET preserve_insertion_order = true")
