@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recombine.algebra.additive import AdditiveDesign, AdditiveFit, Elimination, Leverages, inverse_on_range
+from recombine.algebra.additive import AdditiveDesign, AdditiveFit, DenseLeverage, Elimination, inverse_on_range
 from recombine.auditing.determinacy import determinacy
 from tests.twins import brute_leverage, every, one_hot, support_of, supports
 
@@ -43,7 +43,7 @@ def test_elimination_is_the_schur_complement(support, ridged: bool) -> None:
 def test_leverages_need_no_support(support) -> None:
     found, codes = determinacy(support), every(support.space.sizes)
     codes = codes[found.determined(codes)]
-    dense = Leverages.of(support.codes, support.space.sizes, found.islands, deficit=found.deficit)
+    dense = DenseLeverage.of(support.codes, support.space.sizes, found.islands, deficit=found.deficit)
     wanted = brute_leverage(support)[found.determined(every(support.space.sizes))]
     np.testing.assert_allclose(dense.at(codes), wanted, atol=1e-7)
 
@@ -87,5 +87,5 @@ def test_one_combination_leaves_itself_open() -> None:
 def test_a_table_without_any_shared_value_has_leverage_one() -> None:
     support = support_of([(0, 0), (1, 1), (2, 2)])
     found = determinacy(support)
-    dense = Leverages.of(support.codes, support.space.sizes, found.islands, deficit=found.deficit)
+    dense = DenseLeverage.of(support.codes, support.space.sizes, found.islands, deficit=found.deficit)
     np.testing.assert_allclose(dense.at(support.codes), 1.0)

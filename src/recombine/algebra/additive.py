@@ -5,7 +5,7 @@ into a matrix: what is not one-hot (a factor whose value is a set) would change 
 
     AdditiveDesign   the one-hot design A of some combinations      determinacy, plans, splits, the sparse solver
     Elimination      A'WA with its largest factor eliminated        the two below, and `theory.solver.TwoFactors`
-    Leverages        a (A'A)+ a' of any combinations                `auditing.leverage`, for whoever holds a Support
+    DenseLeverage    a (A'A)+ a' of any combinations                `auditing.leverage`, for whoever holds a Support
     AdditiveFit      a weighted fit, and the fit without each one   `evaluation.deviations`
     LeverageUpdates  leverages while rows are added                 the goal "leverage" of a plan, and its replay
 
@@ -258,14 +258,14 @@ def _by_eigenvalues(matrix: Numbers, rank: int) -> Inverse:
 
 
 @dataclass(frozen=True, eq=False)
-class Leverages:
+class DenseLeverage:
     """The leverage of any determined combinations, after one elimination and one inverse."""
 
     condition: float  # by how much rounding may have been magnified
     _form: QuadraticForm
 
     @classmethod
-    def of(cls, codes: Codes, sizes: Sizes, islands: tuple[Ints, ...], *, deficit: int) -> "Leverages":
+    def of(cls, codes: Codes, sizes: Sizes, islands: tuple[Ints, ...], *, deficit: int) -> "DenseLeverage":
         """From the seen combinations, each factor's islands, and the number of open directions that are not shifts."""
         made = Elimination.of(codes, sizes)
         homes = np.concatenate([islands[k] for k in made.kept])

@@ -55,17 +55,17 @@ def solved(gram: "csr_array", right: Numbers) -> tuple[Numbers, Flags]:
     >>> found.round(6).ravel().tolist(), passed.tolist()
     ([1.0, 1.0], [True])
     """
-    tried = _refined(gram, _Elimination.of(gram), right)
+    tried = _refined(gram, _SparseElimination.of(gram), right)
     return tried.found, tried.passed
 
 
 @dataclass(frozen=True, eq=False)
-class SparseSolver:
+class SparseLeverage:
     """Leverages of combinations of a large table, each solved and tested."""
 
     seen: AdditiveDesign
 
-    def leverages(self, codes: Codes) -> Numbers:
+    def at(self, codes: Codes) -> Numbers:
         """The leverage of each combination, which must be determined; NaN where the residual test is not passed."""
         parts = [self._some(codes[start : start + _COLUMNS]) for start in range(0, len(codes), _COLUMNS)]
         return np.concatenate([np.zeros(0), *parts])
@@ -85,13 +85,13 @@ class SparseSolver:
         return self.seen.sparse_gram()
 
     @cached_property
-    def _largest_eliminated(self) -> "_Elimination":
+    def _largest_eliminated(self) -> "_SparseElimination":
         largest = int(np.argmax(self.seen.sizes))
-        return _Elimination.implicit(self._gram, np.arange(*self.seen.offsets[largest : largest + 2]))
+        return _SparseElimination.implicit(self._gram, np.arange(*self.seen.offsets[largest : largest + 2]))
 
     @cached_property
-    def _eliminated(self) -> "_Elimination":
-        return _Elimination.of(self._gram)
+    def _eliminated(self) -> "_SparseElimination":
+        return _SparseElimination.of(self._gram)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ class _Tried:
         return _Tried(self.right, found, residual)
 
 
-def _refined(gram: "csr_array", elimination: "_Elimination", right: Numbers) -> _Tried:
+def _refined(gram: "csr_array", elimination: "_SparseElimination", right: Numbers) -> _Tried:
     """Solve, and again for what is left, while that helps some column that does not pass yet."""
     goal = _GOAL * _norms(right)
     tried = _Tried(right, np.zeros_like(right), right)
@@ -154,7 +154,7 @@ class _Rest:
 
 
 @dataclass(frozen=True, eq=False)
-class _Elimination:
+class _SparseElimination:
     """What was eliminated, round by round, and the core that is left."""
 
     rounds: tuple[_Round, ...]
@@ -163,7 +163,7 @@ class _Elimination:
     refinements: int
 
     @classmethod
-    def implicit(cls, gram: "csr_array", gone: Ints) -> "_Elimination":
+    def implicit(cls, gram: "csr_array", gone: Ints) -> "_SparseElimination":
         """One round that is not written out: half of the work of each iteration, and half of the iterations."""
         left = np.setdiff1d(np.arange(gram.shape[0]), gone)
         inverse = _reciprocal(gram.diagonal()[gone])
@@ -174,7 +174,7 @@ class _Elimination:
         return cls((one,), rest, _FIRST_ITERATIONS, 2)
 
     @classmethod
-    def of(cls, gram: "csr_array") -> "_Elimination":
+    def of(cls, gram: "csr_array") -> "_SparseElimination":
         """Eliminate as long as the matrix stays affordable."""
         most, copied = max(_FILL * gram.nnz, _SMALL), 0
         diagonal = gram.diagonal()

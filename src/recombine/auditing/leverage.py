@@ -19,9 +19,9 @@ from functools import cached_property
 
 import numpy as np
 
-from recombine.algebra.additive import AdditiveDesign, Leverages
+from recombine.algebra.additive import AdditiveDesign, DenseLeverage
 from recombine.algebra.groups import Codes, Numbers
-from recombine.algebra.sparse_solver import SparseSolver
+from recombine.algebra.sparse_solver import SparseLeverage
 from recombine.auditing.determinacy import Determinacy
 from recombine.tables.support import Support
 
@@ -61,17 +61,17 @@ class Leverage:
         """
         answer = np.full(len(codes), np.nan)
         determined = np.flatnonzero(self.determinacy.determined(codes))
-        solve = self._dense.at if self.inverts else self._sparse.leverages
+        solve = self._dense.at if self.inverts else self._sparse.at
         for start in range(0, len(determined), _CHUNK):
             part = determined[start : start + _CHUNK]
             answer[part] = solve(codes[part])
         return np.round(answer, 9)  # what lies below is the arithmetic's, not the data's
 
     @cached_property
-    def _dense(self) -> Leverages:
+    def _dense(self) -> DenseLeverage:
         found = self.determinacy
-        return Leverages.of(self.support.codes, self.support.space.sizes, found.islands, deficit=found.deficit)
+        return DenseLeverage.of(self.support.codes, self.support.space.sizes, found.islands, deficit=found.deficit)
 
     @cached_property
-    def _sparse(self) -> SparseSolver:
-        return SparseSolver(AdditiveDesign(self.support.codes, self.support.space.sizes))
+    def _sparse(self) -> SparseLeverage:
+        return SparseLeverage(AdditiveDesign(self.support.codes, self.support.space.sizes))
