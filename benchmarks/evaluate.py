@@ -78,7 +78,13 @@ def ours_by_side(path: Path) -> Callable[[], Scores]:
         found = {}
         for score, (target, prediction) in SCORES.items():
             one = recombine.evaluate(
-                path, factors=FACTORS, target=target, prediction=prediction, score=score, split="split", draws=100
+                path,
+                factors=FACTORS,
+                target=target,
+                prediction=prediction,
+                score=score,
+                split="split",
+                intervals=recombine.IntervalSettings(draws=100),
             )
             found |= {f"{score} {side}": one.side(side).score for side in ("all", "seen", "unseen")}
         return found

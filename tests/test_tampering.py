@@ -71,7 +71,7 @@ def a_plan(folder: Path) -> Any:
 
 def an_evaluation(folder: Path) -> Any:
     asked: dict[str, Any] = {"factors": FACTORS, "target": "label", "prediction": "said", "split": "split"}
-    return recombine.evaluate(table(CELLS), **asked, against="other", draws=100)
+    return recombine.evaluate(table(CELLS), **asked, against="other", intervals=recombine.IntervalSettings(draws=100))
 
 
 def a_lint(folder: Path) -> Any:

@@ -49,7 +49,12 @@ def originals() -> Originals:
         "plan": recombine.plan(support),
         "prediction": recombine.predict(support, backtest=True),
         "evaluation": recombine.evaluate(
-            _TABLE, factors=_FACTORS, target="label", prediction="said", split="split", draws=200
+            _TABLE,
+            factors=_FACTORS,
+            target="label",
+            prediction="said",
+            split="split",
+            intervals=recombine.IntervalSettings(draws=200),
         ),
         "lint": recombine.lint(_TABLE, factors=_FACTORS, target="label"),
         "split": split,

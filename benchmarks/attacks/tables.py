@@ -231,7 +231,13 @@ def _evaluate(case: Case, drawn: Drawn) -> None:
     train = {k for k in rows if sides[k] == "train"}
     try:
         found = recombine.evaluate(
-            table, factors=list(drawn.factors), target="y", prediction="said", split="split", causes=False, draws=200
+            table,
+            factors=list(drawn.factors),
+            target="y",
+            prediction="said",
+            split="split",
+            causes=False,
+            intervals=recombine.IntervalSettings(draws=200),
         )
     except recombine.RecombineError as error:
         few = len(train) in (0, len(rows)) or any(len({factors[n][k] for k in rows}) < 2 for n in factors)

@@ -75,7 +75,7 @@ def main() -> None:
     forecast = recombine.predict(brightness(500 if options.smoke else 5_000), salience="relu:2", ridge=0.1)
     print(f"\naudit     {audited(shown, FACTORS, domain=_domain(Sprites())).verdict}")
     print(f"predict   {forecast.verdict}")
-    print(f"evaluate  {evaluated(shown, FACTORS, score='error', better='lower', causes=False).verdict}")
+    print(f"evaluate  {evaluated(shown, FACTORS, score=recombine.Score('error', 'lower'), causes=False).verdict}")
     draw(runs, options.out / "sprites.png")
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from recombine.errors import RecombineError as RecombineError
     from recombine.evaluation.evaluation import Evaluation as Evaluation
     from recombine.evaluation.evaluation import evaluate as evaluate
+    from recombine.evaluation.outcomes import Score as Score
     from recombine.loading import load as load
     from recombine.planning.plan import Plan as Plan
     from recombine.planning.plan import plan as plan
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from recombine.splits.linting.linted import Lint as Lint
     from recombine.splits.writing.split import Split as Split
     from recombine.splits.writing.write import write_split as write_split
+    from recombine.statistics.resampling import IntervalSettings as IntervalSettings
     from recombine.tables.read import read as read
     from recombine.tables.sides import SplitColumn as SplitColumn
     from recombine.tables.space import Factor as Factor
@@ -62,7 +64,9 @@ _HOME = {
     "HoldOutCombinations": "recombine.splits.combinations",
     "HoldOutConjunctions": "recombine.splits.conjunctions",
     "Expectation": "recombine.splits.linting.claims",
+    "IntervalSettings": "recombine.statistics.resampling",
     "Lint": "recombine.splits.linting.linted",
+    "Score": "recombine.evaluation.outcomes",
     "SplitColumn": "recombine.tables.sides",
     "OrthogonalPlanes": "recombine.splits.geometric",
     "Plan": "recombine.planning.plan",
@@ -101,6 +105,7 @@ __all__ = [
     "Factor",
     "HoldOutCombinations",
     "HoldOutConjunctions",
+    "IntervalSettings",
     "Lint",
     "OrthogonalPlanes",
     "Plan",
@@ -108,6 +113,7 @@ __all__ = [
     "RecombineError",
     "Result",
     "Salience",
+    "Score",
     "Space",
     "Split",
     "SplitColumn",

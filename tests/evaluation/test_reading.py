@@ -7,18 +7,20 @@ import psycopg
 import pytest
 
 import recombine
+from recombine import IntervalSettings, Score, SplitColumn
 from recombine.errors import ColumnError, RecombineError, SettingError, TableError
 from recombine.evaluation.evaluation import evaluate
 from tests.evaluation.twins import predictions
 
 FACTORS = ["colour", "shape"]
+FEW = IntervalSettings(draws=200)
 FRAME = predictions()
 TEST = FRAME[FRAME.split == "test"]
 TRAIN = FRAME[FRAME.split == "train"]
 
 
 def found(source=FRAME, **given):
-    settings = {"factors": FACTORS, "target": "label", "prediction": "said", "split": "split", "draws": 200}
+    settings = {"factors": FACTORS, "target": "label", "prediction": "said", "split": "split", "intervals": FEW}
     return evaluate(source, **settings | given)
 
 
@@ -86,7 +88,7 @@ def test_the_seen_side_of_a_written_split_is_tested():
 
 def test_sides_can_be_named():
     folds = FRAME.assign(split=np.where(FRAME.split == "train", 0, 7))
-    assert found(folds, train_side=["0"], test_side=["7"]).sides == BASE.sides
+    assert found(folds, split=SplitColumn("split", train=["0"], test=["7"])).sides == BASE.sides
 
 
 def test_labels_may_be_typed_in_another_way():
@@ -177,12 +179,22 @@ def test_settings_that_contradict_each_other():
     assert "no prediction was named" in complaint(SettingError, prediction=None)
     assert "no target was named" in complaint(SettingError, target=None)
     assert "both the target and the prediction" in complaint(SettingError, prediction="label")
-    assert "without a split" in complaint(SettingError, split=None, test_side=["test"])
-    assert "it is for a score of your own" in complaint(SettingError, better="lower")
-    assert "draws=5" in complaint(SettingError, draws=5)
-    assert "confidence=95" in complaint(SettingError, confidence=95)
+    assert "it is for a score of your own" in complaint(SettingError, score=Score("accuracy", "lower"))
+    assert "draws=5" in complaint(SettingError, intervals=IntervalSettings(draws=5))
+    assert "confidence=95" in complaint(SettingError, intervals=IntervalSettings(confidence=95))
     assert "it is for numbers" in complaint(SettingError, prediction={"x": "p_x", "y": "p_y"}, score="mse")
     assert "theory was given a int" in complaint(SettingError, theory=3)
+
+
+def test_a_setting_that_there_is_not():
+    assert "write intervals=IntervalSettings(" in complaint(SettingError, draws=200)
+    assert "write split=SplitColumn(" in complaint(SettingError, test_side=["test"])
+    assert "write score=Score(" in complaint(SettingError, better="lower")
+    assert "did you mean 'where'?" in complaint(SettingError, wher="colour = 'r'")
+
+
+def test_a_known_score_may_say_which_way_is_better():
+    assert found(score=Score("accuracy", "higher")).sides == BASE.sides
 
 
 def test_a_split_without_a_test_side():
@@ -240,7 +252,7 @@ def test_an_own_score_needs_neither_target_nor_prediction():
     assert some.side("all").score == pytest.approx(TEST.p_x.mean())
     assert some.outcomes.kind == "score"
     assert "the score 'shape' is of type string" in complaint(ColumnError, own, score="shape")
-    lower = found(own, target=None, prediction=None, score="dice", better="lower")
+    lower = found(own, target=None, prediction=None, score=Score("dice", "lower"))
     assert lower.gap.value == pytest.approx(-some.gap.value)
 
 

@@ -19,6 +19,7 @@ from recombine.records import Record
 from recombine.statistics.resampling import IntervalSettings
 from tests.evaluation import twins
 
+FEW = IntervalSettings(draws=200)
 FACTORS = ["colour", "shape"]
 FRAME = twins.predictions()
 SIDES = twins.test_sides(FRAME, FACTORS)
@@ -26,7 +27,7 @@ LABELS = {"x": "p_x", "y": "p_y", "z": "p_z"}
 
 
 def found(frame=FRAME, **given) -> Evaluation:
-    settings = {"factors": FACTORS, "target": "label", "prediction": "said", "split": "split", "draws": 200}
+    settings = {"factors": FACTORS, "target": "label", "prediction": "said", "split": "split", "intervals": FEW}
     return evaluate(frame, **settings | given)
 
 
@@ -112,7 +113,7 @@ def test_sides_of_random_tables(seed, rows):
         return
     if not set(frame[frame.split == "test"].said) & set(frame.label):
         return
-    ours = found(frame, draws=100)
+    ours = found(frame, intervals=IntervalSettings(draws=100))
     for name, part in twins.test_sides(frame, FACTORS).items():
         side = ours.side(name)
         assert (side.rows, side.combinations) == (len(part), len(part[FACTORS].drop_duplicates()))
@@ -280,7 +281,7 @@ def test_saved_and_loaded_it_is_the_same(tmp_path, given):
     assert again == ours
     assert again.outcomes.tested == ours.outcomes.tested
     assert again.outcomes.training == ours.outcomes.training
-    assert found(**given, seed=1) != ours
+    assert found(**given, intervals=IntervalSettings(draws=200, seed=1)) != ours
     record = again.record()
     assert isinstance(record, Record)
     json.dumps(record.to_json(), allow_nan=False)

@@ -9,6 +9,7 @@ import recombine
 from recombine.cli import gates, options, outputs, reading
 from recombine.cli.show import Watch, page_written, say
 from recombine.cli.show_evaluation import summary
+from recombine.errors import SettingError
 from recombine.words import json_text
 
 
@@ -96,13 +97,10 @@ def evaluate(
             target=target,
             prediction=_columns(prediction),
             train=train,
-            split=split,
-            train_side=options.names(train_side),
-            test_side=options.names(test_side),
+            split=_split(split, train=options.names(train_side), test=options.names(test_side)),
             data=data,
             id=id_column,
-            score=score,
-            better=better,  # type: ignore[arg-type]
+            score=_score(score, better),
             against=against,
             theory=theory,
             causes=causes,
@@ -113,9 +111,7 @@ def evaluate(
             impossible=options.impossible(impossible),
             missing=missing,  # type: ignore[arg-type]
             table=table,
-            draws=draws,
-            confidence=confidence,
-            seed=seed,
+            intervals=recombine.IntervalSettings(draws=draws, confidence=confidence, seed=seed),
             command=options.command_line(),
             progress=watch.step,
         )
@@ -139,6 +135,29 @@ def _split_column(source: str, table: str | None) -> str | None:
     from recombine.evaluation.gathering import split_column  # noqa: PLC0415 - it brings the engines
 
     return split_column(source, table=table)
+
+
+def _split(name: str | None, *, train: list[str], test: list[str]) -> "recombine.SplitColumn | None":
+    if name is not None:
+        return recombine.SplitColumn(name, train=train, test=test)
+    if train or test:
+        raise SettingError(
+            "--train-side or --test-side without a split",
+            why="they name values of the column that says which side a row stands on",
+            instead="name that column: --split split",
+        )
+    return None
+
+
+def _score(name: str | None, better: str | None) -> "str | recombine.Score | None":
+    """The score, and which way it is better where that is not known."""
+    if better is None:
+        return name
+    if name is None:
+        raise SettingError(
+            f"--better {better}", why="it is for a score of your own", instead="name its column: --score COLUMN"
+        )
+    return recombine.Score(name, better)  # type: ignore[arg-type]
 
 
 def _columns(written: str | None) -> Any:

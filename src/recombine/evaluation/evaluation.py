@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
 import pyarrow as pa
 
 from recombine import records
 from recombine.checks import check_share, check_whole
 from recombine.decoding import revive_all
-from recombine.errors import SettingError
+from recombine.errors import SettingError, nearest
 from recombine.evaluation import listing, wording
 from recombine.evaluation.additivity import Additivity, additivity
 from recombine.evaluation.anatomy import Anatomy, anatomy
@@ -32,6 +32,7 @@ from recombine.tables.columns import Bins
 from recombine.tables.engine import Steps, silent
 from recombine.tables.locations import names_a_table
 from recombine.tables.question import Question, TargetKind, Where, declared_values
+from recombine.tables.sides import SplitColumn
 from recombine.tables.space import Value
 from recombine.theory.prediction import Prediction
 
@@ -155,6 +156,27 @@ _APART = ("table", "by_value", "by_pair", "outcomes")
 _RESULTS = tuple(field.name for field in fields(Evaluation) if field.name not in _APART)
 
 
+_INTERVALS = IntervalSettings()
+_SETTINGS = ("factors", "target", "prediction", "train", "split", "data", "id", "score", "against", "theory", "causes")
+_GROUPED = dict.fromkeys(
+    ("draws", "confidence", "seed"), "write intervals=IntervalSettings(draws=…, confidence=…, seed=…)"
+)
+_GROUPED |= dict.fromkeys(("train_side", "test_side"), "write split=SplitColumn('split', train=['…'], test=['…'])")
+_GROUPED["better"] = "write score=Score('…', 'lower')"
+
+
+class EvaluateReading(TypedDict, total=False):
+    """How the tables of an evaluation are read: these settings of `recombine.read`, by the same names."""
+
+    target_kind: TargetKind | None
+    where: Where | None
+    bins: Mapping[str, Bins] | None
+    domain: Mapping[str, Sequence[Value]] | None
+    impossible: Iterable[Mapping[str, Value]]
+    missing: Literal["leave out", "value"]
+    table: str | None
+
+
 def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few have an answer already
     predictions: Any,
     *,
@@ -162,60 +184,51 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     target: str | None = None,
     prediction: Columns | None = None,
     train: Any = None,
-    split: str | None = None,
-    train_side: Sequence[str] = (),
-    test_side: Sequence[str] = (),
+    split: str | SplitColumn | None = None,
     data: Any = None,
     id: str | None = None,  # noqa: A002 - what the column is called everywhere
-    score: str | None = None,
-    better: Literal["higher", "lower"] | None = None,
+    score: str | Score | None = None,
     against: Any = None,
     theory: Prediction | str | Path | None = None,
     causes: bool = True,
-    target_kind: TargetKind | None = None,
-    where: Where | None = None,
-    bins: Mapping[str, Bins] | None = None,
-    domain: Mapping[str, Sequence[Value]] | None = None,
-    impossible: Iterable[Mapping[str, Value]] = (),
-    missing: Literal["leave out", "value"] = "leave out",
-    table: str | None = None,
-    draws: int = 2_000,
-    confidence: float = 0.95,
-    seed: int = 0,
+    intervals: IntervalSettings = _INTERVALS,
     command: str | None = None,
     progress: Steps | None = None,
+    **reading: Unpack[EvaluateReading],
 ) -> Evaluation:
     """Say how predictions fare on combinations that were seen in training, and on those that were not.
 
     `predictions` is any table with the factors, the target and the model's answers; or with `data` a table of ids and
     answers alone, of which `data` holds the rest. `train` is the table that was trained on; or `split` names the
-    column that says which rows were. `score` is accuracy, mse, r2, logloss, or a column with a score for each row.
-    `prediction` is a column, or for log loss a mapping from class to column. `against` is another column of answers,
-    or another table of them. `theory` is a `Prediction` to set beside the measurement. `causes=False` leaves out the
-    causes of the errors (anatomy, swap test, additivity), which take longer than all the rest.
+    column that says which rows were: `SplitColumn("fold", train=["0"], test=["1"])` where its words are not the usual
+    ones. `score` is accuracy, mse, r2, logloss, or a column with a score for each row: `Score("loss", "lower")` where
+    less of it is better. `prediction` is a column, or for log loss a mapping from class to column. `against` is another
+    column of answers, or another table of them. `theory` is a `Prediction` to set beside the measurement.
+    `causes=False` leaves out the causes of the errors (anatomy, swap test, additivity), which take longer than all the
+    rest. `intervals` says how sure the intervals are, from how many draws and which. `target_kind`, `where`, `bins`,
+    `domain`, `impossible`, `missing` and `table` are those of `recombine.read`.
     """
     tell: Steps = progress or silent
-    settings = _interval_settings(draws, confidence, seed)
+    _check_names(reading)
+    _check_intervals(intervals)
     other_table = against if against is not None and names_a_table(against) else None
     asked = PredictionQuestion(
         question=Question(
             factors=(factors,) if isinstance(factors, str) else tuple(factors),
             target=target,
-            target_kind=target_kind,
-            where=where,
-            bins=dict(bins or {}),
-            domain=declared_values(domain),
-            impossible=tuple(impossible),
-            missing=missing,
-            table=table,
+            target_kind=reading.get("target_kind"),
+            where=reading.get("where"),
+            bins=dict(reading.get("bins") or {}),
+            domain=declared_values(reading.get("domain")),
+            impossible=tuple(reading.get("impossible", ())),
+            missing=reading.get("missing", "leave out"),
+            table=reading.get("table"),
         ),
         prediction=prediction,
         other=_other(against, prediction, other_table, id),
-        score=score,
-        better=better,
-        split=split,
-        train_side=tuple(train_side),
-        test_side=tuple(test_side),
+        score=score.name if isinstance(score, Score) else score,
+        better=score.better if isinstance(score, Score) else None,
+        split=SplitColumn(split) if isinstance(split, str) else split,
         id=id,
     )
     theirs = _theory(theory)
@@ -224,11 +237,11 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     gathered = gather(
         predictions, asked, data=data, train=train, against=joined, progress=lambda share: tell("scoring rows", share)
     )
-    source = Provenance(source=gathered.source, settings=_settings(asked, settings, gathered.train), command=command)
-    reading = outcomes_of(gathered, asked, source)
+    source = Provenance(source=gathered.source, settings=_settings(asked, intervals, gathered.train), command=command)
+    read = outcomes_of(gathered, asked, source)
     if other_table is not None and id is None:
-        reading = replace(reading, paired=paired_by_combination(other_table, asked, gathered.scoring, reading.outcomes))
-    found = _measured(reading, settings, tell, other=str(against) if isinstance(against, str | Path) else "other")
+        read = replace(read, paired=paired_by_combination(other_table, asked, gathered.scoring, read.outcomes))
+    found = _measured(read, intervals, tell, other=str(against) if isinstance(against, str | Path) else "other")
     return _explained(found, theirs, tell, causes=causes)
 
 
@@ -302,11 +315,19 @@ def _deviating(outcomes: Outcomes, own: Any, found: Deviations) -> Deviating:
     return Deviating(found.sentence, found.testable, found.rank, found.found, RATE, listed)
 
 
-def _interval_settings(draws: int, confidence: float, seed: int) -> IntervalSettings:
-    check_share("confidence", confidence, why="it is the share that an interval promises", instead="write 0.95")
+def _check_names(reading: Mapping[str, Any]) -> None:
+    """A setting that an evaluation does not have is refused, never ignored."""
+    known = list(EvaluateReading.__annotations__)
+    for name in reading:
+        if name not in known:
+            instead = _GROUPED.get(name) or nearest(name, [*_SETTINGS, *known])
+            raise SettingError(f"{name}=…", why="an evaluation has no such setting", instead=instead)
+
+
+def _check_intervals(given: IntervalSettings) -> None:
+    check_share("confidence", given.confidence, why="it is the share that an interval promises", instead="write 0.95")
     why = "an interval's ends need more draws to be found"
-    check_whole("draws", draws, least=100, why=why, instead="write 2000, or 100 at least")
-    return IntervalSettings(draws=draws, confidence=confidence, seed=seed)
+    check_whole("draws", given.draws, least=100, why=why, instead="write 2000, or 100 at least")
 
 
 def _other(against: Any, prediction: Columns | None, table: Any, own_id: str | None) -> Columns | None:
@@ -339,7 +360,7 @@ def _settings(asked: PredictionQuestion, settings: IntervalSettings, train: str 
         "prediction": dict(asked.prediction) if isinstance(asked.prediction, Mapping) else asked.prediction,
         "other": dict(asked.other) if isinstance(asked.other, Mapping) else asked.other,
         "score": asked.score,
-        "split": asked.split,
+        "split": None if asked.split is None else asked.split.name,
         "train": train,
         "id": asked.id,
     }

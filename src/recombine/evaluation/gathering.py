@@ -30,7 +30,7 @@ from recombine.tables.columns import Key
 from recombine.tables.counting import Aggregate, Counts, JoinedTable, columns_of, count_table, stacked
 from recombine.tables.engine import Progress
 from recombine.tables.pilot import Centres, Sums, about, pilots, settled
-from recombine.tables.sides import likeliest, no_side, sides_of
+from recombine.tables.sides import SplitColumn, likeliest, no_side, sides_of
 from recombine.tables.sources import opened
 from recombine.tables.space import text
 
@@ -296,33 +296,35 @@ def _check_own_ids(table: Any, asked: PredictionQuestion, backend: Any) -> None:
 
 def _side(table: Any, asked: PredictionQuestion, backend: Any) -> Any:
     """The side that each row stands on, in our own words."""
-    column = clean(table[asked.split], backend)
+    split = asked.split or SplitColumn()
+    column = clean(table[split.name], backend)
     found = backend.to_pyarrow(table.select(side=column).filter(column.notnull()).distinct().limit(1001))
     values = columns.ordered(set(found["side"].to_pylist()))
     if len(values) > 1000:
         raise ColumnError(
-            f"the split {asked.split!r} has more than 1,000 different values",
+            f"the split {split.name!r} has more than 1,000 different values",
             why="a split says on which side a row stands",
             instead="name the column that holds train and test",
         )
     sides: dict[Any, str] = dict(
-        sides_of(str(asked.split), values, train=asked.train_side, test=asked.test_side, option="train_side=[{!r}]")
+        sides_of(split.name, values, **split.words, option=f"split=SplitColumn({split.name!r}, train=[{{!r}}])")
     )
-    if not asked.test_side:
+    if not split.test:
         sides |= {value: "test" for value in values if text(value).lower() == _SEEN_SIDE}
     if "test" not in sides.values():
         free = [text(value) for value in values if value not in sides]
-        raise no_side("test", str(asked.split), values, instead=_ask_for_test(free))
+        raise no_side("test", split.name, values, instead=_ask_for_test(split.name, free))
     return ibis.cases(*[(column == value, side) for value, side in sides.items()], else_=ibis.null("string"))
 
 
-def _ask_for_test(free: list[str]) -> str:
+def _ask_for_test(split: str, free: list[str]) -> str:
     if not free:
         return "give a split that has rows on another side than training"
     value = likeliest(free, ["test", "hold", "held", "eval"], alone=True)
     if value is None:
-        return "say which of them it is: test_side=['VALUE'] (--test-side VALUE)"
-    return f"say which value it is: test_side=[{value!r}] (--test-side {shlex.quote(value)})"
+        return f"say which of them it is: split=SplitColumn({split!r}, test=['VALUE']) (--test-side VALUE)"
+    written = f"split=SplitColumn({split!r}, test=[{value!r}])"
+    return f"say which value it is: {written} (--test-side {shlex.quote(value)})"
 
 
 def _trained(

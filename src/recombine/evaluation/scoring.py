@@ -18,6 +18,7 @@ from recombine.tables import columns
 from recombine.tables.pilot import Centres, difference
 from recombine.tables.question import Question
 from recombine.tables.read import target_kind
+from recombine.tables.sides import SplitColumn
 from recombine.tables.space import Value, text
 
 Columns = str | Mapping[str, str]
@@ -45,20 +46,12 @@ class PredictionQuestion:
     other: Columns | None = None
     score: str | None = None
     better: Literal["higher", "lower"] | None = None
-    split: str | None = None
-    train_side: tuple[str, ...] = ()
-    test_side: tuple[str, ...] = ()
+    split: SplitColumn | None = None
     id: str | None = None
 
     def __post_init__(self) -> None:
         self._check_answers()
         self._check_score()
-        if (self.train_side or self.test_side) and self.split is None:
-            raise SettingError(
-                "train_side or test_side without a split",
-                why="they name values of the column that says which side a row stands on",
-                instead="name that column: split='split' (--split split)",
-            )
 
     @property
     def target(self) -> str | None:
@@ -79,7 +72,8 @@ class PredictionQuestion:
 
     def needs(self) -> list[str]:
         """The columns that it needs beside the factors."""
-        named = [self.target, self.own_score, self.split, self.id, *answer_columns(self.prediction)]
+        split = None if self.split is None else self.split.name
+        named = [self.target, self.own_score, split, self.id, *answer_columns(self.prediction)]
         return [name for name in [*named, *answer_columns(self.other)] if name is not None]
 
     def _check_answers(self) -> None:
@@ -119,7 +113,7 @@ class PredictionQuestion:
                 instead="write 'logloss' or 'accuracy'",
             )
         check_choice("better", self.better, (None, "higher", "lower"), instead="write 'higher' or 'lower'")
-        if self.better is not None and self.own_score is None:
+        if self.better is not None and self.own_score is None and self.better != SCORES[str(self.score)]:
             raise SettingError(
                 f"better={self.better!r}",
                 why=f"it is known which way {self.score or 'this score'} is better",
@@ -219,7 +213,7 @@ def _require(table: Any, asked: PredictionQuestion) -> None:
         ("the prediction", _listed(asked.prediction)),
         ("the other prediction", _listed(asked.other)),
         ("the id", [asked.id]),
-        ("the split", [asked.split]),
+        ("the split", [None if asked.split is None else asked.split.name]),
     ):
         columns.require(table, [name for name in names if name is not None], role=role)
     if asked.own_score is not None and asked.own_score not in table.columns:

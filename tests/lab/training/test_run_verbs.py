@@ -90,7 +90,7 @@ def test_an_evaluation_is_that_of_its_answers(run, ordering):
             train=one.tables["support"], domain=domain(one), impossible=impossible(one),
         )  # fmt: skip
         assert without_provenance(one.evaluate()) == without_provenance(by_hand)
-    assert run.evaluate(draws=200).record() != run.evaluate().record()
+    assert run.evaluate(intervals=recombine.IntervalSettings(draws=200)).record() != run.evaluate().record()
 
 
 def test_answers_that_are_sentences_are_evaluated_by_their_errors():

@@ -226,9 +226,10 @@ class Run(RunSummary, Result):
     def evaluate(self, **settings: Any) -> "Evaluation":
         """How its answers hold on combinations that it was not shown; as `recombine.evaluate`."""
         from recombine.evaluation.evaluation import evaluate  # noqa: PLC0415 - a listing of runs needs no statistics
+        from recombine.evaluation.outcomes import Score  # noqa: PLC0415
 
         answers = self._answers()
-        scored: dict[str, Any] = {"score": "error", "better": "lower"}
+        scored: dict[str, Any] = {"score": Score("error", "lower")}
         if "prediction" in answers.column_names:
             scored = {"target": "target", "prediction": "prediction", "target_kind": self._target_kind(answers)}
         asked = {"factors": self.factors, "train": self.tables["support"], **scored, **self._space()}
