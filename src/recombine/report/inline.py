@@ -122,7 +122,7 @@ def _grid(
 ) -> Picture:
     rows, columns = (min(_MOST_CELLS, size) for size in codes.shape)
     side = float(np.clip(560 / columns, 7, 22))
-    left, top = 128.0, 84.0
+    left, top = 128.0, 66.0
     cells = "".join(
         f"<rect x='{left + side * c:.1f}' y='{top + side * r:.1f}' width='{side:.1f}' height='{side:.1f}' "
         f"fill='{colours.get(words[codes[r, c]], _IMPOSSIBLE)}' stroke='#fff' stroke-width='.6'/>"
@@ -180,9 +180,9 @@ def _scores(record: Record) -> Picture | None:
             lines.append(f"<line {ends} y1='{y}' y2='{y}' stroke='{_ACCENT}' stroke-width='5' stroke-opacity='.35'/>")
         if dot.at is not None:
             lines.append(f"<circle cx='{left + width * dot.at / 100:.1f}' cy='{y}' r='4.5' fill='{_ACCENT}'/>")
-        lines.append(_text(left + width + 14, y + 4, f"{dot.text} {dot.note}".strip()))
+        lines.append(_text(left + width + 14, y + 4, shorten(f"{dot.text}: {dot.note}" if dot.note else dot.text, 70)))
     return Picture(
-        "".join(lines), 760, 20 + step * len(found.dots), f"{found.score}, of which {found.better} is better."
+        "".join(lines), 900, 20 + step * len(found.dots), f"{found.score}, of which {found.better} is better."
     )
 
 

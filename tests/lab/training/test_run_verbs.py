@@ -128,6 +128,11 @@ def test_a_run_of_an_earlier_version_takes_the_values_of_its_tables(run):
         assert earlier.support().space.sizes == (5, 5)
 
 
+def test_a_score_of_nothing_is_a_score(run):
+    told = replace(run, metrics={"seen.score": 0.5, "unseen.score": 0.0, "other.score": None})
+    assert told.verdict == "mlp on addition finished after 12 steps: seen.score 0.5, unseen.score 0."
+
+
 # The network
 
 

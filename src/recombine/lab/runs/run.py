@@ -170,7 +170,8 @@ class Run(RunSummary, Result):
     def verdict(self) -> str:
         """How it ended, and its scores."""
         names = f"{self.configuration.model.get('name')} on {self.configuration.task.get('name')}"
-        scores = [f"{name} {value:.3g}" for name, value in self.metrics.items() if name.endswith("score") and value]
+        found = {name: value for name, value in self.metrics.items() if name.endswith("score")}
+        scores = [f"{name} {value:.3g}" for name, value in found.items() if value is not None]
         told = f": {', '.join(scores)}" if scores else ""
         return f"{names} {self.status} after {self.steps:,} steps{told}."
 

@@ -23,8 +23,7 @@ from recombine.splits.assignment import SEEN
 from recombine.splits.splitter import Splitter
 from recombine.splits.writing import destination, manifest
 from recombine.splits.writing.outgoing import OutgoingRows, local, rows_drawn, rows_to_write
-from recombine.splits.writing.placing import Counted, Decided, count_combinations, decide, join_table, summed_up
-from recombine.splits.writing.split import Split
+from recombine.splits.writing.split import Counted, Decided, Split, count_combinations, decide, join_table, summed_up
 from recombine.tables.engine import OpenTable, Progress, run, sniffing_again, unreadable
 from recombine.tables.question import Question, Where
 
