@@ -1,7 +1,7 @@
 """Theory beside measurement: the join, what is compared, rank correlations, and three known answers."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -188,3 +188,18 @@ def test_what_rounding_alone_tells_apart_is_a_tie():
     found = beside(label_outcomes(training, cells[left], truth, said), recombine.predict(training))
     assert found.rank.value is None
     assert len({x for x, _, _ in found.points}) > 1  # apart by rounding
+
+
+def test_an_evaluation_of_the_previous_version_is_read():
+    table = {"a": [a for a in range(4) for _ in range(4)], "b": [*range(4)] * 4}
+    table |= {"y": [float(a + b) for a, b in zip(table["a"], table["b"], strict=True)]}
+    table |= {
+        "said": [0.9 * y for y in table["y"]],
+        "side": ["train" if 0 in ab else "test" for ab in zip(table["a"], table["b"], strict=True)],
+    }
+    training = recombine.read(table, factors=["a", "b"], target="y", where="side = 'train'")
+    asked = {"factors": ["a", "b"], "target": "y", "prediction": "said", "split": "side"}
+    found = recombine.evaluate(table, **asked, theory=recombine.predict(training))
+    record = found.record()
+    older = replace(record, data={**record.data, "theory": {**record.data["theory"], "draws": 2_000}})
+    assert recombine.Evaluation.from_record(older).theory == found.theory

@@ -143,13 +143,21 @@ class Evaluation(Result):
         """Back from plain data."""
         outcomes = load_outcomes(record)
         return cls(
-            **revive_all(cls, tuple(name for name in _RESULTS if name != "score"), record.data),
+            **revive_all(cls, tuple(name for name in _RESULTS if name != "score"), _without_draws(record.data)),
             score=outcomes.score,
             table=record.tables["combinations"],
             by_value=record.tables["by_value"],
             by_pair=record.tables["by_pair"],
             outcomes=outcomes,
         )
+
+
+def _without_draws(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Evaluations saved before ranks had intervals by formula say how many draws these had."""
+    theory = data.get("theory")
+    if not isinstance(theory, Mapping) or "draws" not in theory:
+        return data
+    return {**data, "theory": {name: value for name, value in theory.items() if name != "draws"}}
 
 
 _APART = ("table", "by_value", "by_pair", "outcomes")
