@@ -14,7 +14,7 @@ import pytest
 import recombine
 from recombine.errors import RecordError
 from recombine.records import Provenance, Record
-from recombine.report import causes, deviating, draw, evaluation_page, scoremap, scores
+from recombine.report import causes, draw, evaluation_page, scoremap, scores
 from tests.report.test_audit_page import (
     CREATED,
     MATERIALS,
@@ -406,17 +406,17 @@ def test_another_model_is_compared_side_by_side():
 
 def test_deviating_combinations_are_filled_and_thinned_with_words():
     record = large()
-    drawn = deviating.volcano(record.data, record.tables["combinations"])
+    drawn = causes.volcano(record.data, record.tables["combinations"])
     kinds = [mark.kind for mark in drawn.marks]
-    assert kinds.count("deviating") == deviating.MOST_NAMED
-    assert kinds.count("plain") == deviating.MOST_PLAIN
+    assert kinds.count("deviating") == causes.MOST_NAMED
+    assert kinds.count("plain") == causes.MOST_PLAIN
     assert f"1,200 of {record.tables['combinations'].num_rows:,} are drawn" in drawn.sentence
     assert all(14 <= mark.y <= 282 for mark in drawn.marks)
 
 
 def test_a_factor_may_have_the_name_of_a_measure():
     record = nasty()
-    drawn = deviating.volcano(record.data, record.tables["combinations"])
+    drawn = causes.volcano(record.data, record.tables["combinations"])
     assert len(drawn.marks) == record.tables["combinations"].num_rows
 
 
@@ -510,7 +510,7 @@ def test_a_worst_case_speaks_of_the_untested(pages):
     missing = shoes().data["untested"]["total"]
     assert f"{missing} combinations were never tested and may be worse." in pages["shoes"]
     titles = [one["file"] for one in payload_of(pages["shoes"])["lists"]]
-    assert titles == ["worst.csv", "deviating.csv", "untested.csv"]
+    assert titles == ["worst.csv", "causes.csv", "untested.csv"]
 
 
 def test_the_least_record_says_that_there_is_nothing(pages):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from recombine.records import Record
-from recombine.report import causes, deviating, frame, scoremap, scores, wording
+from recombine.report import causes, frame, scoremap, scores, wording
 from recombine.report.frame import Data, names_of, shown_of
 
 
@@ -43,7 +43,7 @@ def evaluation_page(record: Record) -> str:
         compared=scores.compared(data),
         by_factor=scores.by_factor(data, tables.get("by_value")),
         factors_left_out=scores.factors_left_out(data),
-        volcano=deviating.volcano(data, tables.get("combinations")),
+        volcano=causes.volcano(data, tables.get("combinations")),
         causes=causes.causes(data.get("anatomy")),
         swaps=causes.swaps(data.get("swap")),
         additive=causes.additive(data.get("additivity")),
@@ -80,7 +80,7 @@ def _deviating(data: Data) -> dict[str, Any] | None:
     found = data.get("deviations") or {}
     return _measured(
         "Combinations that deviate from their parts",
-        "deviating.csv",
+        "causes.csv",
         data["score"],
         list(found.get("listed") or []),
         (*_rung(data), "rows", "score", "expected", "deviation", "q"),

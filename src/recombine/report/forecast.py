@@ -6,9 +6,8 @@ from math import isfinite
 from typing import Any
 
 from recombine.report.cube import VERDICTS
-from recombine.report.dots import Dot, Dots, bounds, place, ticks
 from recombine.report.pictures import Bar, Bars, Piece
-from recombine.report.plots import Axes, Label, Mark, Path, Plot, Tick, around
+from recombine.report.plots import Axes, Dot, Dots, Label, Mark, Path, Plot, Tick, around, bounds, place, ticks
 from recombine.report.wording import decimal, enumerate_words, percent, share, shorten, value, whole
 
 Data = Mapping[str, Any]

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recombine.report.cube import codes
-from recombine.report.dots import widened
 from recombine.report.packing import varints
+from recombine.report.plots import widened
 from recombine.report.scores import score_name
 from recombine.report.wording import shorten, value, whole
 

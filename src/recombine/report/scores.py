@@ -7,8 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recombine.report.dots import Dot, Dots, bounds, place, ticks, widened
-from recombine.report.plots import Bounds, around
+from recombine.report.plots import Bounds, Dot, Dots, around, bounds, place, ticks, widened
 from recombine.report.wording import decimal, enumerate_words, percent, shorten, value, whole
 
 Data = Mapping[str, Any]
