@@ -117,12 +117,15 @@ def ours_by_group(path: Path) -> Callable[[], dict[tuple[str, ...], float]]:
     """The same part of an evaluation: every combination's accuracy, from the file."""
     from recombine.evaluation.gathering import gather
     from recombine.evaluation.reading import outcomes_of
-    from recombine.evaluation.scoring import Asked
+    from recombine.evaluation.scoring import PredictionQuestion
     from recombine.records import Provenance
     from recombine.tables.question import Question
+    from recombine.tables.sides import SplitColumn
 
     def work() -> dict[tuple[str, ...], float]:
-        asked = Asked(question=Question(factors=tuple(FACTORS), target="y"), prediction="said", split="split")
+        asked = PredictionQuestion(
+            question=Question(factors=tuple(FACTORS), target="y"), prediction="said", split=SplitColumn("split")
+        )
         found = outcomes_of(gather(path, asked), asked, Provenance(source=str(path))).outcomes
         labels = [f.labels for f in found.tested.space.factors]
         codes = [[names[code] for code in column] for names, column in zip(labels, found.tested.codes.T, strict=True)]

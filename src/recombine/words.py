@@ -96,3 +96,17 @@ def known_numbers(content: Any) -> Any:
     if isinstance(content, list | tuple):
         return [known_numbers(value) for value in content]
     return None if isinstance(content, float) and not math.isfinite(content) else content
+
+
+def span(seconds: float) -> str:
+    """A length of time for people.
+
+    >>> span(0.4), span(59), span(150), span(9000), span(400000)
+    ('1 s', '59 s', '2.5 min', '2.5 h', '4.6 days')
+    """
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    for unit, size in (("min", 60), ("h", 3600)):
+        if seconds < 90 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds / 86400:.1f} days"

@@ -21,8 +21,7 @@ from rich.table import Table
 from recombine.cli import options, reading
 from recombine.cli.show import console_for, next_commands, say, warnings_as_notes
 from recombine.errors import SettingError
-from recombine.lab.sweeps.progress import span
-from recombine.words import amount, count, json_text
+from recombine.words import amount, count, json_text, span
 
 _SOME_FAILED = 1
 _INTERRUPTED = 130

@@ -6,7 +6,8 @@ import pytest
 from rich.console import Console
 
 from recombine.lab.sweeps.pool import Outcome
-from recombine.lab.sweeps.progress import Board, span
+from recombine.lab.sweeps.progress import Board
+from recombine.words import span
 from tests.lab.sweeps.test_packs import run
 
 RUNS = [run(model, seed) for model in "ab" for seed in range(10)]

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from recombine.lab.runs.run import Configuration
 from recombine.lab.sweeps.pool import Outcome
-from recombine.words import measure
+from recombine.words import measure, span
 
 _LINES = 20
 """Where output is piped, about so many lines tell of a whole sweep."""
@@ -196,20 +196,6 @@ class Board:
         more = f"… {hidden} more groups; " if hidden else ""
         took = span(time.monotonic() - self._began)
         return f"{more}{ended:,} of {len(self.runs):,} runs in {took}{self._remark()}; Ctrl-C stops, nothing is lost"
-
-
-def span(seconds: float) -> str:
-    """A length of time for people.
-
-    >>> span(0.4), span(59), span(150), span(9000), span(400000)
-    ('1 s', '59 s', '2.5 min', '2.5 h', '4.6 days')
-    """
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    for unit, size in (("min", 60), ("h", 3600)):
-        if seconds < 90 * size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds / 86400:.1f} days"
 
 
 def groups(runs: Sequence[Configuration]) -> list[SweepGroup]:
