@@ -49,12 +49,10 @@ def sweep(
 ) -> None:
     """Train every run of a grid that is not in the store yet; stop and resume at any time."""
     room = _loaded()
-    from recombine.cli import show_sweep  # noqa: PLC0415 - it loads the room too
-
     if dry_run:
         with warnings_as_notes():
             found = room.dry_run(file, store=store, workers=workers, pack=pack)
-        say(json_text(asdict(found))) if as_json else show_sweep.dry_run(found)
+        say(json_text(asdict(found))) if as_json else say_dry_run(found)
         return
     try:
         with _second_interrupt_ends(), warnings_as_notes():
@@ -62,12 +60,12 @@ def sweep(
                 file, store=store, address=address, workers=workers, retries=retries, pack=pack, progress=not as_json
             )
     except room.InterruptedSweep as stopped:
-        show_sweep.interrupted(stopped.result)
+        interrupted(stopped.result)
         raise typer.Exit(_INTERRUPTED) from stopped
     except room.StoppedSweepError as stopped:
-        show_sweep.so_far(stopped.result)
+        so_far(stopped.result)
         raise
-    say(json_text(asdict(result))) if as_json else show_sweep.summary(result)
+    say(json_text(asdict(result))) if as_json else summary(result)
     if result.failed:
         raise typer.Exit(_SOME_FAILED)
 
@@ -209,7 +207,7 @@ def interrupted(result: Any) -> None:
     console_for(stderr=True).print(f"  Resume with  {escape(options.command_line())}", soft_wrap=True)
 
 
-def dry_run(found: Any) -> None:
+def say_dry_run(found: Any) -> None:
     """What a sweep would do."""
     console = console_for()
     console.print()
