@@ -9,7 +9,7 @@ import pytest
 
 import recombine
 from recombine.errors import OutputError, RecordError, SettingError
-from recombine.grades import EXIT_CODES, GRADES, MEANING
+from recombine.grades import COLOURS, EXIT_CODES, GRADES, MEANING
 from recombine.report import draw
 
 ROWS = {
@@ -148,7 +148,7 @@ def test_what_is_no_saved_result_is_told_apart(tmp_path) -> None:
 
 
 def test_a_gate_knows_every_grade() -> None:
-    assert set(EXIT_CODES) == set(MEANING) == set(GRADES)
+    assert set(EXIT_CODES) == set(MEANING) == set(COLOURS) == set(GRADES)
     assert {EXIT_CODES[grade] for grade in ("weak", "failing")} == {3}
     assert EXIT_CODES["untested"] == 4
 

@@ -1,8 +1,11 @@
 """The one scale of grades: how far a verdict can be trusted, in the same five words for every verb.
 
 A grade is earned by evidence and lost by it. Words for single combinations (seen, determined, leak, …) are another
-matter: they say why, the grade says how far to trust it. To add a grade: a word and its meaning here, its colour in
-`cli/show.py` and `report/assets/page.css`; every page then explains it, and a test holds all verbs to this list.
+matter: they say why, the grade says how far to trust it.
+
+To add a grade: its word, meaning, colour and exit code here; every page then explains it. Then the verbs that award it:
+`auditing/verdict.py`, `theory/wording.py`, `evaluation/wording.py`, `planning/plan.py`, `splits/linting/lint.py` (mypy
+finds those that must say a sentence for each), and the tables in `docs/results.md`.
 """
 
 from collections.abc import Mapping
@@ -18,6 +21,15 @@ MEANING: Mapping[Grade, str] = {
     "untested": "not enough evidence to say",
 }
 GRADES: tuple[Grade, ...] = get_args(Grade)
+
+COLOURS: Mapping[Grade, str] = {
+    "sound": "green",
+    "plausible": "green",
+    "weak": "yellow",
+    "failing": "red",
+    "untested": "yellow",
+}
+"""Of the verdict on a terminal, where the word itself may stand far away."""
 
 EXIT_CODES: Mapping[Grade, int] = {"sound": 0, "plausible": 0, "weak": 3, "failing": 3, "untested": 4}
 """How a command ends that is held to its grade: 0 pass, 3 fail, 4 not enough evidence."""

@@ -1,13 +1,14 @@
 """Leverage: how much the noise in the seen answers is amplified in the answer that is worked out for a combination.
 
-At 1 the worked-out answer is as uncertain as one single example; without a bound it is undetermined. This file is the
-door for whoever holds a `Support`; the formula, its derivation and the matrices are in `algebra.additive`, and
+At 1 the worked-out answer is as uncertain as one single example; without a bound it is undetermined. This file is
+where to ask with a `Support`; the formula, its derivation and the matrices are in `algebra.additive`, and
 `algebra.sparse_solver` for tables that are too large for them.
 
 Who asks here: the audit's summary and its weakest combinations (`unseen`), the ladder behind `Audit.explain`
 (`ladder`) and the map (`maps`). Plans for the goal "leverage", and their replay, keep leverages up to date while rows
 are added (`planning.goal_leverage`), and evaluations leave one combination out (`evaluation.deviations`): both stand on
-`algebra.additive` itself.
+`algebra.additive` itself. `evaluation.additivity` asks how additive a *model's answers* are, by the hat values (0 to 1)
+of a design of its own, of conjunctions.
 
 One factor is eliminated exactly. What is left is inverted once if it is small enough and the inverse keeps its digits;
 otherwise each combination that is asked for is solved sparsely, and its solution tested. Where the test fails the

@@ -62,18 +62,26 @@ def _leverage_unknown(evidence: Evidence) -> bool:
 
 def verdict(evidence: Evidence) -> str:
     """The answer in a sentence that a person would say."""
-    sentence = {
-        "sound": _complete,
-        "plausible": _sound,
-        "weak": _weak,
-        "failing": _broken,
-        "untested": _not_enough,
-    }[_grade_of_seen_values(evidence)](evidence)
+    sentence = _sentence(evidence, _grade_of_seen_values(evidence))
     novel = evidence.counts.novel
     if novel:
         hold = _verb(novel, "1 combination holds", f"{novel:,} combinations hold")
         sentence += f" {hold} a value never seen: nothing can be promised there."
     return sentence
+
+
+def _sentence(evidence: Evidence, grade: Grade) -> str:
+    match grade:
+        case "sound":
+            return _complete(evidence)
+        case "plausible":
+            return _all_determined(evidence)
+        case "weak":
+            return _weak(evidence)
+        case "failing":
+            return _broken(evidence)
+        case "untested":
+            return _not_enough(evidence)
 
 
 def reasons(evidence: Evidence) -> tuple[str, ...]:
@@ -111,13 +119,13 @@ def _others(counts: Counts) -> str:
     return "The other one" if unseen == 1 else f"The other {unseen:,}"
 
 
-def _sound(evidence: Evidence) -> str:
+def _all_determined(evidence: Evidence) -> str:
     counts = evidence.counts
     return f"{_seen(counts)} {_others(counts)} can {'' if counts.determined == 1 else 'all '}be worked out from them."
 
 
 def _weak(evidence: Evidence) -> str:
-    start = _sound(evidence).removesuffix(".")
+    start = _all_determined(evidence).removesuffix(".")
     return (
         f"{start}, but {_how_many_weak(evidence.leverage)}only weakly: less certain than one single example would be."
     )
@@ -154,7 +162,8 @@ def _cause(evidence: Evidence) -> str:
 def _not_enough(evidence: Evidence) -> str:
     counts = evidence.counts
     if counts.seen > evidence.rank:
-        return f"Not enough evidence. {_sound(evidence).removesuffix('.')}, but how firmly {_how_unknown(evidence)}."
+        start = _all_determined(evidence).removesuffix(".")
+        return f"Not enough evidence. {start}, but how firmly {_how_unknown(evidence)}."
     return (
         f"Not enough evidence. {_seen(counts)} On paper they fix {_others(counts).lower()}, "
         "but none of them is to spare: nothing in the table could show such a rule wrong."

@@ -12,8 +12,9 @@ from rich.table import Table
 import recombine
 from recombine.cli import gates, options, outputs, reading
 from recombine.cli.gates import lines as gate_lines
-from recombine.cli.show import GRADE_COLOURS, Watch, console_for, next_commands, page_written, say, short
+from recombine.cli.show import Watch, console_for, next_commands, page_written, say, short
 from recombine.errors import SettingError
+from recombine.grades import COLOURS
 from recombine.words import json_text, measure, percent
 
 
@@ -185,7 +186,7 @@ def summary(found: Any, gates: dict[str, dict[str, Any]], *, split: str | None =
     console = console_for()
     width = min(console.width, 100)
     console.print()
-    console.print(Padding(f"[bold {GRADE_COLOURS[found.grade]}]{escape(found.verdict)}[/]", (0, 2)), width=width)
+    console.print(Padding(f"[bold {COLOURS[found.grade]}]{escape(found.verdict)}[/]", (0, 2)), width=width)
     console.print()
     console.print(_sides(found))
     console.print()

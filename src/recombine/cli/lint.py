@@ -12,8 +12,8 @@ from rich.table import Table
 import recombine
 from recombine.cli import options, outputs, reading
 from recombine.cli.options import pasted
-from recombine.cli.show import GRADE_COLOURS, Watch, console_for, next_commands, page_written, say
-from recombine.grades import EXIT_CODES
+from recombine.cli.show import Watch, console_for, next_commands, page_written, say
+from recombine.grades import COLOURS, EXIT_CODES
 from recombine.redaction import redacted
 from recombine.words import json_text
 
@@ -131,7 +131,7 @@ def summary(lint: Any, *, again: list[str] | None) -> None:
     console = console_for()
     width = min(console.width, 100)
     console.print()
-    console.print(Padding(f"[bold {GRADE_COLOURS[lint.grade]}]{escape(lint.verdict)}[/]", (0, 2)), width=width)
+    console.print(Padding(f"[bold {COLOURS[lint.grade]}]{escape(lint.verdict)}[/]", (0, 2)), width=width)
     console.print()
     console.print(_checks(lint), width=max(width, 60))
     next_commands(console, _next(lint, again))

@@ -12,7 +12,8 @@ from rich.table import Table
 import recombine
 from recombine.cli import gates, options, outputs, reading
 from recombine.cli.gates import lines as gate_lines
-from recombine.cli.show import GRADE_COLOURS, Watch, console_for, next_commands, page_written, say, short
+from recombine.cli.show import Watch, console_for, next_commands, page_written, say, short
+from recombine.grades import COLOURS
 from recombine.planning.settings import check_settings
 from recombine.words import count, json_text, measure
 
@@ -132,7 +133,7 @@ def summary(plan: Any, gates: dict[str, dict[str, Any]]) -> None:
     console = console_for()
     width = min(console.width, 100)
     console.print()
-    console.print(Padding(f"[bold {GRADE_COLOURS[plan.grade]}]{escape(plan.verdict)}[/]", (0, 2)), width=width)
+    console.print(Padding(f"[bold {COLOURS[plan.grade]}]{escape(plan.verdict)}[/]", (0, 2)), width=width)
     if plan.table.num_rows:
         console.print()
         console.print(_lines(plan), width=console.width)

@@ -12,7 +12,8 @@ from rich.table import Table
 import recombine
 from recombine.cli import gates, options, outputs, reading
 from recombine.cli.gates import lines as gate_lines
-from recombine.cli.show import GRADE_COLOURS, Watch, console_for, next_commands, page_written, say, short
+from recombine.cli.show import Watch, console_for, next_commands, page_written, say, short
+from recombine.grades import COLOURS
 from recombine.tables.locations import names_a_table
 from recombine.words import json_text, measure, percent
 
@@ -134,7 +135,7 @@ def summary(prediction: Any, gates: dict[str, dict[str, Any]]) -> None:
     console = console_for()
     width = min(console.width, 100)
     console.print()
-    sentence = f"[bold {GRADE_COLOURS[prediction.grade]}]{escape(prediction.verdict)}[/]"
+    sentence = f"[bold {COLOURS[prediction.grade]}]{escape(prediction.verdict)}[/]"
     console.print(Padding(sentence, (0, 2)), width=width)
     console.print()
     console.print(_facts(prediction))

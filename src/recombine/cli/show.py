@@ -17,6 +17,7 @@ from rich.table import Table
 from recombine.cli import options
 from recombine.cli.gates import lines as gate_lines
 from recombine.errors import RecombineError
+from recombine.grades import COLOURS
 from recombine.words import count, measure, percent
 
 _SHOWN_FACTORS = 8
@@ -36,7 +37,6 @@ _READING = (
 )
 _UNKNOWN_TO_SPLIT = ("--domain", "--impossible", "--weight")
 _FLAGS = ("--json", "--")
-GRADE_COLOURS = {"sound": "green", "plausible": "green", "weak": "yellow", "failing": "red", "untested": "yellow"}
 
 
 def console_for(*, stderr: bool = False) -> Console:
@@ -125,7 +125,7 @@ def summary(audit: Any, gates: dict[str, dict[str, Any]]) -> None:
     """The audit on one screen."""
     console = console_for()
     console.print()
-    sentence = f"[bold {GRADE_COLOURS[audit.grade]}]{escape(audit.verdict)}[/]"
+    sentence = f"[bold {COLOURS[audit.grade]}]{escape(audit.verdict)}[/]"
     console.print(Padding(sentence, (0, 2)), width=min(console.width, 100))
     console.print()
     console.print(_facts(audit))

@@ -102,7 +102,7 @@ def beside(
     better = 1.0 if outcomes.score.better == "higher" else -1.0
     measured = outcomes.mean[joined.tested]
     use = np.flatnonzero(~joined.seen & np.isfinite(values) & np.isfinite(measured))
-    rank = spearman(_level(sign * values[use]), _level(better * measured[use]), confidence=confidence)
+    rank = spearman(_snap_ties(sign * values[use]), _snap_ties(better * measured[use]), confidence=confidence)
     shown = thinned(use.tolist(), POINTS, seed=seed)
     names = [VERDICTS[code] for code in joined.verdict[shown]]
     return BesideTheory(
@@ -235,10 +235,10 @@ def _answers(outcomes: Outcomes, joined: _Joined, use: Ints, confidence: float) 
         return None
     model = (outcomes.prediction_total / outcomes.rows)[joined.tested[use]]
     theory = joined.prediction.to_numpy().astype(np.float64)[use]
-    return spearman(_level(theory), _level(model), confidence=confidence)
+    return spearman(_snap_ties(theory), _snap_ties(model), confidence=confidence)
 
 
-def _level(values: Numbers) -> Numbers:
+def _snap_ties(values: Numbers) -> Numbers:
     """Without what a solver's rounding adds: numbers that differ by it alone are ties."""
     if not len(values):
         return values

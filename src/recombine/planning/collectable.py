@@ -77,11 +77,11 @@ class Forbidden:
         sizes = collectable.space.sizes
         priced = collectable.costs.patterns
         lines = [np.array(row, dtype=np.int32) for row in collectable.space.impossible]
-        lines += list(collectable.costs.forbidding)
+        lines += list(collectable.costs.uncollectable)
         if not lines:
             return cls(sizes, (), np.zeros((0, len(sizes)), dtype=np.int32))
         named = (np.array(lines) != ANY).any(axis=0)
-        if len(collectable.costs.forbidding):  # a more specific price may make an exception
+        if len(collectable.costs.uncollectable):  # a more specific price may make an exception
             named |= (priced != ANY).any(axis=0)
         named[0] |= bool((np.array(lines) == ANY).all(axis=1).any())  # "nothing at all" is spread over one factor
         spoken = tuple(np.flatnonzero(named).tolist())

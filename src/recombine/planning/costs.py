@@ -1,4 +1,4 @@
-"""What collecting a combination costs: a table with factors as columns and a `cost`, the most specific line counting.
+"""What collecting a combination costs: a table with factors as columns and a `cost`, the most specific row wins.
 
 An empty cell stands for any value. The line that names most factors counts, and of two such lines the later one; where
 none speaks, a combination costs 1. An empty cost, or `inf`, says that it cannot be collected.
@@ -19,7 +19,7 @@ from recombine.handwritten import read_cells
 from recombine.tables.space import Space, rows_of, text
 
 COST = "cost"
-_DEAREST = 1e15  # float64 holds whole numbers up to 9e15: sums of costs keep their units
+_MAX_COST = 1e15  # float64 holds whole numbers up to 9e15: sums of costs keep their units
 _INSTEAD = "a cost is a number from 0 on; leave it empty, or write inf, for what cannot be collected"
 
 
@@ -56,7 +56,7 @@ class Costs:
         return bool(np.isin(self.prices, (1.0, math.inf)).all())
 
     @property
-    def forbidding(self) -> Codes:
+    def uncollectable(self) -> Codes:
         """The lines that say that something cannot be collected; a more specific one may say otherwise."""
         return self.patterns[np.isinf(self.prices)]
 
@@ -155,10 +155,10 @@ def _price(line: Mapping[str, Any]) -> float:
         price = -1.0
     if not price >= 0:
         raise SettingError(f"a cost of {cell!r}", why="that is not an amount that can be spent", instead=_INSTEAD)
-    if _DEAREST < price < math.inf:
+    if _MAX_COST < price < math.inf:
         raise SettingError(
             f"a cost of {cell!r}",
-            why=f"costs are added up, and sums beyond {_DEAREST:.0e} lose their smaller parts",
+            why=f"costs are added up, and sums beyond {_MAX_COST:.0e} lose their smaller parts",
             instead="give costs in a larger unit; leave one empty, or write inf, for what cannot be collected",
         )
     return price

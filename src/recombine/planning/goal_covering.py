@@ -154,7 +154,7 @@ _SAID = "Fewer may do: no quick way is known to find the smallest covering array
 def _out_of_reach(collectable: Collectable, conjunctions: Conjunctions) -> tuple[Flags, Flags]:
     """Conjunctions that cannot occur at all, and those that nothing collectable holds, the former included."""
     infeasible = _infeasible(collectable, conjunctions)
-    if not len(collectable.costs.forbidding):
+    if not len(collectable.costs.uncollectable):
         return infeasible, infeasible
     free = Collectable(collectable.support, type(collectable.costs).of(None, collectable.space))
     return _infeasible(free, conjunctions), infeasible

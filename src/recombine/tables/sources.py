@@ -38,7 +38,7 @@ from recombine.tables.locations import (
 from recombine.tables.support import Support
 
 _DUCKDB_TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
-_GIVEN_UP = r"fetch_\w+\(\) is deprecated"
+_DEPRECATED = r"fetch_\w+\(\) is deprecated"
 _EXTRAS = {"postgres": "postgres", "postgresql": "postgres", "pyspark": "spark", "spark": "spark"}
 _RENAMED = re.compile(r"(?P<name>.*)_\d+", re.DOTALL)
 _CSV_HEADING = "SELECT * FROM read_csv(?, header = false, all_varchar = true) LIMIT 1"
@@ -54,18 +54,18 @@ def opened(
 
     Its name is without passwords, and so is whatever its engine complains of meanwhile.
     """
-    _let_ibis_be()
+    _silence_ibis_deprecation()
     with guarded(*([str(source)] if isinstance(source, str | Path) else [])):
         yield from _opened(source, table, columns, sniff_all)
 
 
-def _let_ibis_be() -> None:
+def _silence_ibis_deprecation() -> None:
     """Where warnings are errors (`-W error`), Ibis must still be able to ask DuckDB in a way that DuckDB gives up.
 
     Only those words, and only to Ibis. The rule is put up at every opening, since pytest takes it down after each test,
     and is left standing, since taking it down would take away what other threads have put up meanwhile.
     """
-    warnings.filterwarnings("ignore", _GIVEN_UP, DeprecationWarning, module=r"ibis\.")
+    warnings.filterwarnings("ignore", _DEPRECATED, DeprecationWarning, module=r"ibis\.")
 
 
 def _opened(source: Any, table: str | None, columns: Sequence[str] | None, sniff_all: bool) -> Iterator[OpenTable]:
@@ -145,7 +145,7 @@ def as_arrow(frame: Any, *, columns: Sequence[str] | None = None) -> pa.Table:
 def _arrow(frame: Any, columns: Sequence[str] | None) -> pa.Table:
     """A frame of any library as Arrow, through the interface that they share."""
     try:
-        return _doubled(_converted(frame, columns))
+        return _upcast_half(_converted(frame, columns))
     except (pa.ArrowException, TypeError, ValueError, KeyError) as error:
         raise ColumnError(
             f"cannot read this {type(frame).__name__} as a table",
@@ -154,7 +154,7 @@ def _arrow(frame: Any, columns: Sequence[str] | None) -> pa.Table:
         ) from error
 
 
-def _doubled(table: pa.Table) -> pa.Table:
+def _upcast_half(table: pa.Table) -> pa.Table:
     """Half-precision numbers in single precision, as DuckDB knows no others."""
     for place, field in enumerate(table.schema):
         if field.type == pa.float16():

@@ -94,7 +94,7 @@ def test_the_same_seed_gives_the_same_numbers_and_another_others() -> None:
         ({"seeds": 0}, "at least one run"),
         ({"seeds": True}, "seeds=True"),
         ({"seeds": np.array([0.0, 1.0])}, "a whole number from 0 on"),
-        ({"seeds": (4, 2, 4)}, "the seed 4 stands there 2 times"),
+        ({"seeds": (4, 2, 4)}, "the seed 4 is listed 2 times"),
         ({"store": 7}, "store=7"),
         ({"recipe": []}, "no recipe"),
         ({"recipe": {"steps": 5, "loss": "hinge"}}, "whose targets are values"),

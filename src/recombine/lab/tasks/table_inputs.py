@@ -142,11 +142,11 @@ def checked(array: Array, name: str) -> Array:
             why="there is no input for each row that a network can take",
             instead="give an array of numbers whose first axis is the row",
         )
-    _refuse_gaps(array, name)
+    _require_no_missing(array, name)
     return array
 
 
-def _refuse_gaps(array: Array, name: str) -> None:
+def _require_no_missing(array: Array, name: str) -> None:
     """One number that is none would spread to every weight. Read in pieces: a mapped file may be larger than memory."""
     if array.dtype.kind != "f":
         return

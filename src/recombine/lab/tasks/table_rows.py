@@ -35,7 +35,7 @@ class Rows:
         """Read the factors of every row."""
         require_columns(table, factors, role="a factor")
         for name in factors:
-            refuse_gaps(table, name)
+            require_no_missing(table, name)
         support = read(table.select(list(factors)), factors=factors)
         codes = [_codes(table[factor.name], factor) for factor in support.space.factors]
         combination = support.groups(range(len(factors))).lookup(np.stack(codes, axis=1).astype(np.int32))
@@ -106,7 +106,7 @@ def require_columns(table: pa.Table, names: tuple[str, ...], *, role: str) -> No
     require(_Named(table.column_names), names, role=role)
 
 
-def refuse_gaps(table: pa.Table, name: str) -> None:
+def require_no_missing(table: pa.Table, name: str) -> None:
     """A column that every row fills."""
     absent = pc.sum(pc.is_null(table[name], nan_is_null=True)).as_py()
     if absent:
@@ -144,7 +144,7 @@ class Targets:
         array([1., 0., 1.])
         """
         require_columns(table, (name,), role="the target")
-        refuse_gaps(table, name)
+        require_no_missing(table, name)
         column = table[name]
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)

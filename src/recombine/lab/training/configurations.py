@@ -75,7 +75,7 @@ def configurations(
 
 
 def jobs(task: Any, split: Any, model: Any, recipe: Recipes, seeds: Seeds, *, named: bool) -> list[Job]:
-    """The same with the things themselves. Where `named` is false, things that are in no catalogue are allowed."""
+    """Like `configurations`, with the built objects; where `named` is false, also those that no catalogue has."""
     recipes = [recipe_of(recipe)] if isinstance(recipe, Recipe | Mapping) else [recipe_of(one) for one in recipe]
     if not recipes:
         raise SettingError("no recipe", why="a run is trained by a recipe", instead="write {steps: 1000}")
@@ -152,7 +152,7 @@ def seeds_of(given: Any) -> tuple[int, ...]:
     if hasattr(given, "__len__") and len(given) > MOST_RUNS:
         raise SettingError(
             f"{len(given):,} seeds",
-            why=f"each seed is a run, and {MOST_RUNS:,} are as many as a list can hold with comfort",
+            why=f"each seed is a run, and {MOST_RUNS:,} are the most for one call",
             instead="write fewer seeds, or call it several times with other ones; a store keeps them together",
         )
     listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
@@ -166,7 +166,7 @@ def seeds_of(given: Any) -> tuple[int, ...]:
     seed, times = Counter(map(int, numbers)).most_common(1)[0]
     if times > 1:
         raise SettingError(
-            f"the seed {seed} stands there {times} times",
+            f"the seed {seed} is listed {times} times",
             why="the same seed gives the same run again",
             instead="write each seed once",
         )
