@@ -39,8 +39,11 @@ def _labels_by_csgraph(rows: Ints, nodes: int) -> Ints:
     from scipy.sparse import coo_array  # noqa: PLC0415 - SciPy is loaded where it is needed
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 
-    first = np.repeat(rows[:, 0], rows.shape[1] - 1)
-    links = coo_array((np.ones(len(first), dtype=np.int8), (first, rows[:, 1:].ravel())), shape=(nodes, nodes))
+    narrow = rows.astype(
+        np.int32
+    )  # earlier versions of csgraph take no others; a node is a value, of which there are few
+    first = np.repeat(narrow[:, 0], rows.shape[1] - 1)
+    links = coo_array((np.ones(len(first), dtype=np.int8), (first, narrow[:, 1:].ravel())), shape=(nodes, nodes))
     return np.asarray(connected_components(links.tocsr(), directed=False)[1], dtype=np.int64)
 
 
@@ -60,5 +63,6 @@ def spanning_forest(pairs: Ints, nodes: int) -> Ints:
     # a pair that comes again would be added to its first weight, and a node is joined to itself already
     _, first = np.unique(low.astype(np.int64) * nodes + high, return_index=True)
     first = first[low[first] != high[first]]
-    weights = csr_array((first + 1.0, (low[first], high[first])), shape=(nodes, nodes))  # 0 would mean no link
+    ends = low[first].astype(np.int32), high[first].astype(np.int32)  # earlier versions of csgraph take no others
+    weights = csr_array((first + 1.0, ends), shape=(nodes, nodes))  # 0 would mean no link
     return np.sort(minimum_spanning_tree(weights).data.astype(np.int64) - 1)
