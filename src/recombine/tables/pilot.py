@@ -98,13 +98,18 @@ def better(count: Numbers, total: Numbers, squares: Numbers, centre: float) -> f
 
     >>> better(np.array([2.0]), np.array([2e9 + 2]), np.array([2e18]), 0.0)
     1000000001.0
+    >>> better(np.array([1.0]), np.array([1e200]), np.array([1.0]), 0.0) is None
+    True
     """
     with np.errstate(over="ignore"):  # what is too large is refused where the sums are used
         known, whole, square = (float(np.nansum(part)) for part in (count, total, squares))
     if not known > 0 or not math.isfinite(whole) or not math.isfinite(square):
         return None
     off = whole / known
-    variance = max(square / known - off**2, 0.0)
+    mean_square = off * off  # not off**2, which raises where this is infinite
+    if not math.isfinite(mean_square):
+        return None
+    variance = max(square / known - mean_square, 0.0)
     return centre + off if abs(off) > _TOLERATED * math.sqrt(variance) else None
 
 

@@ -30,21 +30,29 @@ class Machines:
         return [pid for pid in _pids() if _parent(pid) in raylets and _title(pid).startswith("ray::recombine pack")]
 
     def kill_worker(self) -> int:
-        """SIGKILL to a process that is training; it is halted first, so that it is at work for certain."""
-        while True:
-            pid = wait_for(self.busy)[0]
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGSTOP)
-                at_work = pid in self.busy()
-                os.kill(pid, signal.SIGKILL if at_work else signal.SIGCONT)
-                if at_work:
-                    return pid
+        """SIGKILL to a process that is training."""
+        pid = self._halt(self.busy)
+        os.kill(pid, signal.SIGKILL)
+        return pid
 
     def kill_node(self) -> None:
         """A whole node gone at once, one that has a process at work."""
-        node = wait_for(lambda: [node for node in self.others if self.busy([node])])[0]
+        pid = self._halt(lambda: self.busy(self.others))
+        node = next(node for node in self.others if _raylet(node) == _parent(pid))
         self.others.remove(node)
         self.cluster.remove_node(node, allow_graceful=False)
+        with contextlib.suppress(ProcessLookupError):  # what is halted does not notice that its node is gone
+            os.kill(pid, signal.SIGKILL)
+
+    def _halt(self, busy: Callable[[], list[int]]) -> int:
+        """A process that is training, halted so that it is at work for certain until it is killed."""
+        while True:
+            pid = wait_for(busy)[0]
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+                if pid in busy():
+                    return pid
+                os.kill(pid, signal.SIGCONT)
 
     def add_node(self) -> None:
         """One more."""

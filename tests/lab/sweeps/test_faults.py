@@ -73,8 +73,7 @@ def check(here, alone):
 
 def test_a_killed_process_an_interrupt_and_a_killed_node_lose_nothing(here, alone):
     with machines(3) as cluster:
-        words = ["--address", cluster.address, "--pack", "2"]
-        sweep = begun(here, *words)
+        sweep = begun(here, "--address", cluster.address, "--pack", "2")
         holds(here, sweep, 4)
         cluster.kill_worker()
         says(here, sweep, "its process was lost")
@@ -86,7 +85,7 @@ def test_a_killed_process_an_interrupt_and_a_killed_node_lose_nothing(here, alon
         told = int(re.search(rf"(\d+) of {RUNS} runs are finished and kept", said(here))[1])
         assert 8 <= told <= len(store.keys()) < RUNS
         assert sound(store)
-        sweep = begun(here, *words)
+        sweep = begun(here, "--address", cluster.address, "--pack", "2")
         holds(here, sweep, len(store.keys()) + 4)
         cluster.kill_node()  # what it was training comes back only when Ray has noticed, so the end waits for that
         assert sweep.wait() == 0

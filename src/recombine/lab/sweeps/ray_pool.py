@@ -78,12 +78,17 @@ class RayPool(WorkerPool):
 
     @final
     def stop(self) -> None:
-        """Cancel what runs; end the Ray that we started."""
-        for reference in self._running:
-            self._ray.cancel(reference, force=True)
-        self._running.clear()
+        """End what runs. With our own connection that ends with it; in somebody else's session it is cancelled.
+
+        Never by force: where a task ends at the very moment at which it is cancelled by force, Ray 2.60 fails a check
+        of its own and takes the whole process along.
+        """
         if self._ours:
             self._ray.shutdown()
+        else:
+            for reference in self._running:
+                self._ray.cancel(reference, force=False)
+        self._running.clear()
 
     def _heard(self, reference: Any) -> Report:
         errors = self._ray.exceptions
