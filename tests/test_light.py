@@ -57,7 +57,7 @@ print("compilers", *sorted(n.rpartition(".")[2] for n in sys.modules if n.starts
 
 
 def test_the_command_loads_no_pandas_and_one_compiler(tmp_path) -> None:
-    """Ibis would load those of twenty engines, and pandas: together half of the time that a small audit takes."""
+    """Ibis would load those of twenty engines, and pandas: together a third of the time that a small audit takes."""
     (tmp_path / "four.csv").write_text("a,b\nx,p\nx,q\ny,p\ny,p\n")
     code = COMMAND.format(table=str(tmp_path / "four.csv"))
     assert loaded_by(code) == set()

@@ -1,4 +1,4 @@
-"""Let the command start without what it never uses of others' libraries, which would be most of its start-up time.
+"""Let the command start without what it never uses of others' libraries, which would be a third of its start-up time.
 
 Ibis loads the SQL compilers of all twenty engines for any one of them. Ibis and Arrow load pandas wherever it is
 installed, the one to convert answers that recombine fetches as Arrow, the other to see whether it is there. Both are
