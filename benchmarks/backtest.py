@@ -54,10 +54,10 @@ from threadpoolctl import threadpool_limits
 import measure
 import recombine
 from recombine.theory.answers import Answers, answers
-from recombine.theory.backtest import additive_rule, mean_answer
 from recombine.theory.diagnosis import Diagnosis
 from recombine.theory.learner import learn
 from recombine.theory.resolve import resolve
+from recombine.theory.rules import additive_rule, mean_answer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 from tables import FACES, data_folder

@@ -452,3 +452,14 @@ def test_a_path_through_a_folder_that_is_not_there_means_the_place_it_ends_at(fo
     assert "already exists" in refused("audit", "t.csv", *AB, "--out", "lost/../saved", "--report", "page.html")
     assert "is the table that is to be split" in refused("split", "t.csv", *AB, "--out", "lost/../t.csv", "--force")
     assert not (folder / "lost").exists()
+
+
+def test_a_page_is_not_written_into_a_folder_that_is_not_there(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    runner = CliRunner()
+    assert runner.invoke(app, ["demo"]).exit_code == 0
+    done = runner.invoke(app, ["audit", "products.csv", "-f", "material,garment", "-r", "no where/x.html"])
+    assert isinstance(done.exception, OutputError)
+    assert "there is no folder 'no where'" in str(done.exception)
+    assert "mkdir -p 'no where'" in str(done.exception)
+    assert not Path("no where").exists()

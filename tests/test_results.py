@@ -4,13 +4,14 @@ import base64
 import re
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import recombine
 from recombine.errors import OutputError, RecordError, SettingError
 from recombine.grades import COLOURS, EXIT_CODES, GRADES, MEANING
-from recombine.report import draw
+from recombine.report import draw, view
 
 ROWS = {
     "colour": ["red", "red", "red", "blue", "blue", "green", "green", "green"],
@@ -88,6 +89,19 @@ def test_a_notebook_shows_the_sentence_the_grade_and_a_picture(result) -> None:
     assert "<script" not in shown
 
 
+def test_a_notebook_computes_only_what_it_draws(monkeypatch) -> None:
+    codes = np.indices((9, 9, 9)).reshape(3, -1)[:, ::2]
+    table = {f"f{k}": codes[k] for k in range(3)} | {"y": codes.sum(0) + 0.5}
+    found = recombine.predict(table, factors=["f0", "f1", "f2"], target="y", target_kind="number")
+    whole = found.record()
+    verdicts = whole.tables["cells"]["verdict"].to_numpy().reshape(9, 9, 9)[:, :, 0]
+    shown = found.shown_record()
+    assert np.array_equal(shown.tables["cells"]["verdict"].to_numpy().reshape(9, 9), verdicts)
+    assert view(shown, verdict="V.", grade="weak") == view(whole, verdict="V.", grade="weak")
+    monkeypatch.setattr(type(found), "record", None)
+    assert found._repr_html_()
+
+
 def test_a_value_that_looks_like_markup_stays_text_in_a_notebook() -> None:
     nasty = "</text><script>alert(1)</script>"
     table = {"colour": ["red", nasty, nasty], "shape": ["disc", "disc", "<b>&'\""]}
@@ -163,15 +177,23 @@ def test_a_support_stands_for_a_table_wherever_one_is_taken(tmp_path) -> None:
     """With a row for each combination: what lint, evaluate and split say of combinations is then the same."""
     table = pa.table(ROWS)
     parts = {side: table.filter(pa.array([one == side for one in ROWS["side"]])) for side in ("train", "test")}
-    supports = {side: recombine.read(part, factors=FACTORS, domain=VALUES) for side, part in parts.items()}
+    supports = {
+        side: recombine.read(part, factors=FACTORS, target="size", domain=VALUES) for side, part in parts.items()
+    }
     assert recombine.lint(**supports, factors=FACTORS).verdict == recombine.lint(**parts, factors=FACTORS).verdict
 
     question = {"factors": FACTORS, "target": "size", "prediction": "guess"}
-    verdicts = {recombine.evaluate(parts["test"], train=one["train"], **question).verdict for one in (supports, parts)}
-    assert len(verdicts) == 1
+    found = [recombine.evaluate(parts["test"], train=one["train"], **question) for one in (supports, parts)]
+    assert found[0].sides == found[1].sides  # simple rules need the training's answers, which a support has no rows of
 
     splitter = recombine.HoldOutConjunctions(FACTORS, conjunctions=[{"colour": "blue", "shape": "bar"}])
     support = recombine.read(ROWS, factors=FACTORS)
     made = recombine.write_split(support, splitter=splitter, out=tmp_path / "combinations.parquet")
     assert made.side(("blue", "bar")) == "test"
     assert recombine.audit(support.table, factors=FACTORS, weight="count").table.equals(recombine.audit(support).table)
+
+
+@pytest.mark.parametrize("verb", ["audit", "predict", "plan"])
+def test_a_misspelt_setting_is_told_by_the_verb_that_was_called(verb: str) -> None:
+    with pytest.raises(SettingError, match=rf"recombine.{verb} has no such setting\n.*did you mean 'target'"):
+        getattr(recombine, verb)(ROWS, factors=FACTORS, taget="size")

@@ -5,7 +5,7 @@ and what to write instead; whoever knows better (`why`, `instead`) says so.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, NoReturn
 
@@ -136,3 +136,21 @@ def check_seed(value: Any, *, name: str = "seed") -> None:
 
 def _refuse(name: str, value: Any, why: str, instead: str) -> NoReturn:
     raise SettingError(f"{name}={value!r}", why=why, instead=instead)
+
+
+def check_known(
+    given: Iterable[str], known: Sequence[str], *, who: str, instead: Mapping[str, str] | None = None
+) -> None:
+    """A setting that somebody does not have is refused, never ignored; `instead` has words for some of them.
+
+    >>> check_known(["taget"], ["target", "where"], who="an audit")
+    Traceback (most recent call last):
+    ...
+    recombine.errors.SettingError: taget=…
+      why      an audit has no such setting
+      instead  did you mean 'target'?
+    """
+    for name in given:
+        if name not in known:
+            said = (instead or {}).get(name) or nearest(name, known)
+            raise SettingError(f"{name}=…", why=f"{who} has no such setting", instead=said)

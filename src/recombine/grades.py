@@ -14,10 +14,11 @@ from typing import Literal, get_args
 Grade = Literal["sound", "plausible", "weak", "failing", "untested"]
 
 MEANING: Mapping[Grade, str] = {
-    "sound": "looked at, and it holds; nothing rests on an assumption alone",
-    "plausible": "follows if an assumption holds that was not tested here, such as that the factors add up",
-    "weak": "not reliably better than a simple rule, or hanging on one or two examples",
-    "failing": "worse than asked or than a simple rule, or not to be had from what was seen",
+    "sound": "tested on held-out combinations: better than any simple rule, and the low end reaches what was asked",
+    "plausible": "better than the best simple rule, but not as good as asked for certain; or it follows if something "
+    "holds that could not be tested here, such as that the factors add up",
+    "weak": "tested, and not reliably better than a simple rule; or hanging on one or two examples",
+    "failing": "tested, and worse than asked or than a simple rule; or not to be had from what was seen",
     "untested": "not enough evidence to say",
 }
 GRADES: tuple[Grade, ...] = get_args(Grade)

@@ -9,6 +9,7 @@ result of another kind.
 import glob
 import json
 import os
+import shlex
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -71,6 +72,7 @@ def check_page(target: Path, *, force: bool = False, inputs: Iterable[Any] = ())
             instead="name another file for the page",
         )
     _refuse_store(target)
+    check_parent(target)
     if os.path.lexists(target) and not force and not _is_page(target):
         raise OutputError(
             f"'{target}' already exists and is not a page that recombine drew",
@@ -93,6 +95,17 @@ def check_place(target: Path) -> None:
             f"'{target}' is a link",
             why="what it leads to would stay behind",
             instead=f"name the place itself: '{os.path.realpath(target)}'",
+        )
+
+
+def check_parent(target: Path) -> None:
+    """Refuse a place in a folder that is not there: a misspelt path would become a folder."""
+    parent = target.parent
+    if _identity(parent) is None:
+        raise OutputError(
+            f"cannot write '{target}'",
+            why=f"there is no folder '{parent}'",
+            instead=f"make it first: mkdir -p {shlex.quote(str(parent))}; or name a place that is there",
         )
 
 

@@ -62,6 +62,10 @@ class Result(ABC):
         """
         return self.record()
 
+    def shown_record(self) -> Record:
+        """What a notebook draws; less than `record` where the rest would take long to compute."""
+        return self.record()
+
     @final
     def page(self, path: str | Path, *, force: bool = False) -> Path:
         """Write it as one self-contained HTML page. `force` replaces a file that is not one of our pages."""
@@ -103,4 +107,4 @@ class Result(ABC):
         """What a notebook shows: the sentence, the grade, and a picture."""
         from recombine.report import view  # noqa: PLC0415 - as for a page
 
-        return view(self.record(), verdict=self.verdict, grade=self.grade)
+        return view(self.shown_record(), verdict=self.verdict, grade=self.grade)

@@ -7,18 +7,116 @@ from datetime import date
 from pathlib import PurePath
 from typing import Any
 
+NOT_KNOWN = "not known"
+
 
 def percent(share: float) -> str:
-    """A share, never rounded to none or to all of it when it is neither.
+    """A share without decimals, unless it lies below 1 or above 99 %: none and all are said of none and all alone.
 
-    >>> [percent(share) for share in (0.0, 0.004, 0.43, 0.999, 1.0)]
-    ['0 %', 'under 1 %', '43 %', 'over 99 %', '100 %']
+    >>> [percent(share) for share in (0.0, 0.0004, 0.43, 0.9996, 1.0)]
+    ['0 %', '0.04 %', '43 %', '99.96 %', '100 %']
     """
-    if 0 < share < 0.01:
-        return "under 1 %"
-    if 0.99 < share < 1:
-        return "over 99 %"
-    return f"{100 * share:.0f} %"
+    return NOT_KNOWN if math.isnan(share) else f"{_of_hundred(share)} %"
+
+
+def percent_range(low: float, high: float) -> str:
+    """The ends of an interval of shares; one number where both ends are one.
+
+    >>> percent_range(0.741, 0.868), percent_range(0.741, 0.744), percent_range(0.0004, 1.0), percent_range(1.0, 1.0)
+    ('74 to 87 %', '74.1 to 74.4 %', '0.04 to 100 %', '100 %')
+    """
+    if math.isnan(low) or math.isnan(high):
+        return NOT_KNOWN
+    if low == high:
+        return percent(low)
+    ends = _of_hundred(low), _of_hundred(high)
+    if ends[0] == ends[1]:
+        ends = f"{100 * low:.1f}", f"{100 * high:.1f}"
+    return f"{ends[0]} to {ends[1]} %" if ends[0] != ends[1] else f"{ends[0]} %"
+
+
+def points(difference: float) -> str:
+    """A difference of two shares, which is counted in points, not in percent.
+
+    >>> points(0.11), points(0.008), points(-0.01), points(0.0)
+    ('11 points', '0.8 points', '-1 point', '0 points')
+    """
+    written = NOT_KNOWN if math.isnan(difference) else _of_hundred(difference)
+    return f"{written} {'point' if written in ('1', '-1') else 'points'}"
+
+
+def points_range(low: float, high: float) -> str:
+    """The ends of an interval of a difference of two shares.
+
+    >>> points_range(-0.021, 0.11), points_range(0.008, 0.03)
+    ('-2 to 11 points', '0.8 to 3 points')
+    """
+    return percent_range(low, high).replace(" %", " points")
+
+
+def interval_words(value: float, low: float | None, high: float | None, *, share: bool = True) -> str:
+    """A number and the interval around it; the number alone where there is no interval.
+
+    >>> interval_words(0.81, 0.74, 0.87), interval_words(0.81, None, None), interval_words(0.712, 0.6, 0.8, share=False)
+    ('81 % (74 to 87 %)', '81 %', '0.712 (0.6 to 0.8)')
+    """
+    said = percent(value) if share else measure(value)
+    if low is None or high is None:
+        return said
+    return f"{said} ({percent_range(low, high) if share else f'{measure(low)} to {measure(high)}'})"
+
+
+def _of_hundred(share: float) -> str:
+    """A share of a hundred in digits: as many decimals as tell it from none and from all."""
+    sign, size = ("-" if share < 0 else ""), 100 * abs(share)
+    off = min(size, 100 - size)
+    if not 0 < off < 1:
+        return f"{sign}{size:.0f}"
+    if off < 0.005:
+        return f"under {sign}0.01" if size < 1 else f"over {sign}99.99"
+    return sign + f"{size:.{1 if off >= 0.095 else 2}f}".removesuffix(".0")
+
+
+def text(value: Any) -> str:
+    """How a value is written for people, in every table, page and message.
+
+    >>> text(True), text("red"), text(3)
+    ('true', 'red', '3')
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def target_words(name: str, classes: Sequence[Any] | None) -> str:
+    """A target and what it was taken for: a label with these classes, or a number where there are none.
+
+    Whole numbers can be either, so it says how to have the other.
+
+    >>> target_words("price", None), target_words("label", ["warm", "light"])
+    ('price, a number', 'label, a label with 2 values')
+    >>> target_words("rating", [1, 2, 3, 4, 5])
+    'rating, a label with 5 values; or --target-kind number'
+    """
+    if classes is None:
+        return f"{name}, a number"
+    said = f"{name}, a label with {amount(len(classes), 'value')}"
+    whole = len(classes) > 2 and all(isinstance(value, int) and not isinstance(value, bool) for value in classes)
+    return f"{said}; or --target-kind number" if whole else said
+
+
+def named(combination: Mapping[str, Any], *, usual: Mapping[str, Any] | None = None) -> str:
+    """A combination with its factors' names, or by what tells it from the `usual` one.
+
+    >>> named({"material": "suede", "garment": "boots"})
+    'material=suede, garment=boots'
+    >>> named({"material": "suede", "size": 4, "lined": True}, usual={"material": "suede", "size": 3, "lined": True})
+    'size=4, otherwise as usual'
+    """
+    if usual is None:
+        return ", ".join(f"{name}={text(value)}" for name, value in combination.items())
+    apart = {name: value for name, value in combination.items() if name not in usual or usual[name] != value}
+    if not apart:
+        return "as usual"
+    return named(apart) + (", otherwise as usual" if len(apart) < len(combination) else "")
 
 
 _EXACT = 2.0**53

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from recombine.auditing.determinacy import determinacy
+import recombine
+from recombine.auditing.determinacy import _halves, determinacy
 from tests.twins import brute_determined, digits, every, one_hot, support_of, supports
 
 DIGIT_PAIRS = [(y, (y + step) % 10) for y in range(10) for step in (0, 1)]
@@ -87,3 +88,21 @@ def test_a_loose_table_with_many_values_equals_brute_force(factors: int) -> None
         assert found.rank == np.linalg.matrix_rank(one_hot(support.codes, support.space.sizes))
         if size**factors <= 4000:
             assert found.count() == brute_determined(support).sum()
+
+
+@settings(max_examples=60, deadline=None)
+@given(support=supports(most_factors=4))
+def test_counting_in_small_parts_gives_the_same_number(support) -> None:
+    found = determinacy(support)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("recombine.auditing.determinacy._CHUNK", 3)
+        patched.setattr("recombine.auditing.determinacy._MOST_HELD", 25)
+        assert found.count() == int(brute_determined(support).sum())
+
+
+def test_what_would_fill_the_memory_is_refused_before_it_is_begun() -> None:
+    """Seen before: 30 million sums were held at once, some seven gigabytes."""
+    rng = np.random.default_rng(0)
+    wide = [(rng.integers(0, 10**6, (3_000, 4)), np.ones(3_000, dtype=np.int64)) for _ in range(6)]
+    with pytest.raises(recombine.RecombineError, match="audit fewer factors at a time"):
+        _halves(wide)

@@ -256,5 +256,5 @@ def test_nothing_known_is_not_sound(monkeypatch: pytest.MonkeyPatch) -> None:
     assert audit.leverage is not None
     assert (audit.leverage.known, audit.leverage.unknown, audit.leverage.worst) == (0, 1, None)
     assert audit.grade == "untested"
-    assert audit.verdict.endswith("The other one can be worked out from them, but how firmly is not known.")
+    assert audit.verdict.endswith("the other one follows from them, but how firmly is not known.")
     assert "leverage is not known" in draw(audit.record())

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -42,11 +43,35 @@ def test_the_answer_comes_first_and_the_next_commands_can_be_pasted(folder):
     done = process(folder, *SPLIT, "--against", "said_b")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.strip().splitlines()
-    assert lines[0].startswith("On the 22 combinations seen in training it is right in")
+    assert lines[0].startswith("On 8 unseen combinations it gets 50 % right (")
+    assert "target        label, a label with 3 values" in done.stdout
+    assert "simple rules  on unseen: majority 37 %" in done.stdout
     assert "worst tested" in done.stdout
     assert "said_b" in done.stdout
     assert "\x1b" not in done.stdout
     assert f"next   recombine {' '.join(SPLIT)} --against said_b --report evaluation.html" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        SPLIT,
+        ASK,
+        (*SPLIT[:3], "colour,label", *SPLIT[4:]),
+        (*SPLIT, "--target", "value", "--prediction", "guess"),
+        (*SPLIT, "--target", "value", "--prediction", "guess", "--score", "r2"),
+    ],
+    ids=["labels", "no split", "groups", "numbers", "r2"],
+)
+def test_the_next_commands_run(folder, ask):
+    done = process(folder, *ask, "--no-causes")
+    assert done.returncode == 0, done.stderr
+    lines = [line.removeprefix("  next").strip() for line in done.stdout.splitlines()]
+    commands = [line for line in lines if line.startswith("recombine ")]
+    assert commands
+    for command in commands:
+        again = process(folder, *shlex.split(command)[1:])
+        assert again.returncode in ((0, 3, 4) if "--fail-under" in command else (0,)), again.stderr
 
 
 def test_without_training_the_next_step_is_to_tell_it(folder):
@@ -79,6 +104,10 @@ def test_the_worst_table_fits_80_columns(folder):
         ("unseen=0.99", 3, "fail"),
         ("novel=0.5", 4, "not enough evidence"),
         ("worst=0.01", 0, "pass"),
+        ("balanced_accuracy=0.4", 0, "pass"),
+        ("balanced_accuracy=0.8", 3, "fail"),
+        ("lift=0.1", 4, "not enough evidence"),
+        ("lift=0.5", 3, "fail"),
     ],
 )
 def test_gates(folder, gate, code, verdict):
@@ -116,7 +145,7 @@ def test_probabilities_on_the_command_line(folder):
         (("--split", "spilt"), "no column 'spilt' (given as the split)"),
         (("--split", "split", "--score", "f1"), "no score 'f1'"),
         (("--split", "split", "--fail-under", "unseen"), "it is not of the form NAME=SOMETHING"),
-        (("--split", "split", "--fail-under", "unsen=0.5"), "determined, undetermined, novel, worst"),
+        (("--split", "split", "--fail-under", "unsen=0.5"), "undetermined, novel, worst, lift, balanced_accuracy"),
         (("--split", "split", "--score", "mse"), "write score='accuracy' (--score accuracy)"),
         (("--split", "split", "--against", "label"), "is both the target and the other model's answers"),
         (("--split", "split", "--report", "p.csv"), "a page's name ends in .html"),

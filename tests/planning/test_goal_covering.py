@@ -85,7 +85,7 @@ def test_two_factors_need_every_combination() -> None:
 
 def test_nothing_to_cover() -> None:
     plan = recombine.plan(support_of(every((2, 2, 2))), goal="triples")
-    assert plan.verdict == "Nothing is missing for this goal: every possible triple of values was seen."
+    assert plan.verdict == "There is nothing to plan for: every possible combination was seen."
     assert plan.grade == "sound"
 
 

@@ -79,13 +79,13 @@ def test_it_stops_where_everything_is_firm() -> None:
     assert corner.curve[-1].value is None or corner.curve[-1].value <= 1.0
     firm = support_of([row for row in every((5, 5)).tolist() if row != [0, 0]])
     done = recombine.plan(firm, goal="leverage")
-    assert done.verdict.startswith("Nothing is missing for this goal: the worst leverage of an unseen combination is")
-    assert done.grade == "sound"
+    assert done.verdict.startswith("This goal was met before any plan: the worst leverage of an unseen combination is")
+    assert done.grade == "plausible"
 
 
 def test_nothing_unseen_is_no_leverage_at_all() -> None:
     plan = recombine.plan(support_of(every((3, 3))), goal="leverage")
-    assert plan.verdict == "Nothing is left to plan: every possible combination was seen."
+    assert plan.verdict == "There is nothing to plan for: every possible combination was seen."
     assert np.isnan(plan.share("firm"))
     last = recombine.plan(digits("00 01 10"), goal="leverage", budget=5)
     assert last.lines[-1].after is None

@@ -17,7 +17,11 @@ LOOSE = "000 001 010 100 222 223"
 
 @pytest.fixture(params=GOALS)
 def plan(request):
-    return recombine.plan(digits(LOOSE), goal=request.param, budget=5, replay=True)
+    return planned(request.param)
+
+
+def planned(goal: str):
+    return recombine.plan(digits(LOOSE), goal=goal, budget=5, replay=goal != "balance")
 
 
 def test_it_loads_back_into_the_same_plan(plan, tmp_path) -> None:
@@ -47,7 +51,7 @@ def test_lines_table_and_curve_say_the_same(plan) -> None:
 def test_lines_are_possible_unseen_and_different(plan) -> None:
     codes = plan.support.space.encode([tuple(line.combination.values()) for line in plan.lines])
     assert len(np.unique(codes, axis=0)) == len(codes)
-    assert (plan.support.groups(range(3)).lookup(codes) < 0).all()
+    assert plan.goal == "balance" or (plan.support.groups(range(3)).lookup(codes) < 0).all()
 
 
 def test_it_can_be_shown(plan) -> None:
@@ -56,7 +60,7 @@ def test_it_can_be_shown(plan) -> None:
 
 
 def test_the_same_seed_gives_the_same_plan(plan) -> None:
-    assert recombine.plan(digits(LOOSE), goal=plan.goal, budget=5, replay=True).table == plan.table
+    assert planned(plan.goal).table == plan.table
 
 
 def test_shares_can_be_gated(plan) -> None:
@@ -78,6 +82,9 @@ def test_a_factor_may_be_called_cost() -> None:
     ("given", "words"),
     [
         ({"goal": "determine"}, "did you mean 'determined'?"),
+        ({"goal": "coverage"}, "write goal='pairs' (--goal pairs): every pair of values seen together"),
+        ({"goal": "worst-group"}, "write goal='balance'"),
+        ({"goal": "uncertainty"}, "write goal='variance'"),
         ({"budget": -1}, "a budget is a number from 0 on"),
         ({"budget": math.nan}, "a budget is a number from 0 on"),
         ({"budget": "much"}, "a budget is a number from 0 on"),

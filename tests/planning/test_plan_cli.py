@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -50,8 +51,8 @@ def test_the_answer_comes_first_and_fits_a_screen(folder) -> None:
 
 def test_when_nothing_is_missing_the_next_goal_is_named(folder) -> None:
     done = run(folder, *ASK, "--where", "material <> 'suede'", "--goal", "determined")
-    assert "Nothing is missing for this goal" in done.stdout
-    assert "--where \"material <> 'suede'\" --goal leverage" in done.stdout
+    assert "There is nothing to plan for" in done.stdout
+    assert "--where \"material <> 'suede'\" --goal balance" in done.stdout
 
 
 @pytest.mark.parametrize("goal", ["determined", "pairs", "leverage", "variance"])
@@ -139,3 +140,24 @@ def test_an_interrupt_leaves_nothing(tmp_path) -> None:
     assert process.returncode == 130
     assert "Stopped. Nothing was left half-written." in said
     assert [path.name for path in tmp_path.iterdir()] == ["large.csv"]
+
+
+TABLES = {
+    "islands": LINES,
+    "with a split": "material,garment,split\nwool,coat,train\nwool,hat,train\nsilk,hat,test\nsilk,coat,test\n",
+    "nothing open": "material,garment\nwool,coat\nwool,hat\nsilk,hat\nsuede,hat\n",
+}
+
+
+@pytest.mark.parametrize("goal", ["determined", "pairs", "leverage", "variance", "balance"])
+@pytest.mark.parametrize("table", TABLES)
+def test_what_it_proposes_next_can_be_pasted(table, goal, folder, here) -> None:
+    (folder / "products.csv").write_text(TABLES[table])
+    said = run(folder, *ASK, "--goal", goal).stdout
+    commands = [line.strip().removeprefix("next").strip().split("   ")[0] for line in said.splitlines()]
+    commands = [line for line in commands if line.startswith("recombine ")]
+    assert commands or "was met before any plan" in said
+    for command in commands:
+        words = shlex.split(command)[1:]
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, (command, done.output, done.exception)

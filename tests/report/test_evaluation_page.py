@@ -581,7 +581,8 @@ PROBE = """<script>setTimeout(() => {
 def test_searching_pinning_ordering_and_sorting_work(pages, tmp_path: Path):
     found = probed(pages["shoes"], PROBE, tmp_path)
     assert re.match(
-        r"Pinned: Leather × \S+\. (Tested: accuracy \d+ % on \d+ rows\.|Untested: nothing)", found["pinned"]
+        r"Pinned: material=Leather, type=\S+\. (Tested: accuracy \d+ % on \d+ rows\.|Untested: nothing)",
+        found["pinned"],
     )
     assert "een together in training." in found["pinned"]
     assert len(set(found["pictures"])) == 3

@@ -229,7 +229,7 @@ def test_costs_are_shown_where_there_are_any(pages):
 
 
 def test_a_complete_plan_draws_no_curve(pages):
-    assert "<svg" not in pages["complete"]
+    assert '<svg class="plot"' not in pages["complete"]
     assert "There is nothing to collect for this goal" in pages["complete"]
 
 

@@ -438,7 +438,7 @@ def test_the_track_record_does_not_boast():
 
 
 def test_the_caution_stands_on_the_page_once():
-    said = "It would fail. This speaks of kernel-like learners; a network that learns features can do better."
+    said = "It would fail. This speaks of kernel-like learners; a network that learns features may do better or worse."
     page = prediction_page(changed(clothes(), verdict=said))
     assert page.count("speaks of kernel-like learners") == 1
 

@@ -78,7 +78,9 @@ def test_adversarial_one_row_of_many_leaks() -> None:
     rows["split"] = ["train"] * 3000 + ["test"] * 999 + ["train"]
     found = recombine.lint(rows, factors=CD)
     assert ends(found) == {"combinations": "fail"}
-    assert "Partly held out: 1 of 1,000 rows of (blue, cube) is in training" in found["combinations"].sentence
+    assert (
+        "Partly held out: 1 of 1,000 rows of (colour=blue, shape=cube) is in training" in found["combinations"].sentence
+    )
 
 
 # --- the known bad splits, re-created
@@ -104,7 +106,7 @@ def test_a_colour_never_in_training() -> None:
     found = recombine.lint(table(CLEAN + "purple cube test\n" * 1204), factors=CD)
     assert ends(found) == {"values": "fail"}
     assert found["values"].sentence == (
-        "1 value never appears in training: colour 'purple' (1,204 test rows). "
+        "1 value never appears in training: colour=purple (1,204 test rows). "
         "1,204 test rows cannot be answered by composing."
     )
     assert found["values"].table.to_pylist() == [{"factor": "colour", "value": "purple", "test_rows": 1204}]
@@ -119,7 +121,7 @@ def test_unseen_pairs_all_in_the_train_file(tmp_path) -> None:
     assert found["combinations"].verdict == "fail"
     assert found["combinations"].sentence.startswith(
         "All of the 2 test combinations are in training: nothing here is unseen. "
-        "Partly held out: 4 of 5 rows of (blue, cone) are in training"
+        "Partly held out: 4 of 5 rows of (colour=blue, shape=cone) are in training"
     )
 
 
@@ -132,7 +134,7 @@ def test_only_part_of_each_unseen_cell_held_out() -> None:
             rows[name].append(value)
     found = recombine.lint(rows, factors=["drug", "cell"], split=recombine.SplitColumn(train=["train"], test=["ood"]))
     assert found["combinations"].culprits == 2
-    assert "12 of 40 rows of (A, 3) are in training" in found["combinations"].sentence
+    assert "12 of 40 rows of (drug=A, cell=3) are in training" in found["combinations"].sentence
     assert found["combinations"].table.to_pylist()[0] == {
         "drug": "A",
         "cell": "3",
@@ -187,7 +189,7 @@ def test_a_two_dimensional_split_that_leaks_one_factor() -> None:
     assert one.grade == "sound"
     assert ends(both) == {"values": "fail"}
     assert both["values"].sentence == (
-        "1 of 2 test rows does not hold a new value of drug and of protein: (d3, p1), 1 row. "
+        "1 of 2 test rows does not hold a new value of drug and of protein: (drug=d3, protein=p1), 1 row. "
         "New in test rows: drug in 100 %, protein in 50 %."
     )
 
@@ -305,7 +307,10 @@ def classed(rng: np.random.Generator, groups: int, shift: float) -> dict[str, li
 def sided_of(rows: dict[str, list]) -> Sided:
     asked = SplitQuestion(factors=("a", "b"), column=recombine.SplitColumn(), target="label", bins={})
     parts = parts_of(rows, {"train": None, "validation": None, "test": None}, ())
-    with gathered(parts, split="split", needed=[], identity=None, where=None, table=None) as (open_table, side):
+    with gathered(parts, split="split", factors=[], target=None, identity=None, where=None, table=None) as (
+        open_table,
+        side,
+    ):
         return count_sides(open_table, side, asked, None)
 
 
@@ -620,7 +625,7 @@ def test_scan_add_jump(data) -> None:
     """Training holds the bare command `jump`, so `jump` as a *second* verb is a value that it never shows."""
     found = scan(data, "addprim_jump")
     assert ends(found) == {"values": "fail"}
-    assert "verb2 'jump' (4,284 test rows)" in found["values"].sentence
+    assert "verb2=jump (4,284 test rows)" in found["values"].sentence
     commands = duckdb.sql(
         f"SELECT count(*) FROM '{data}/scan/scan_factors.parquet' WHERE verb2 = 'jump' AND split_addprim_jump = 'train'"
     )
@@ -709,3 +714,9 @@ def test_clevr_cogent(data) -> None:
     assert ends(found) == {"combinations": "fail"}
     assert set(found["combinations"].table["shape"].to_pylist()) == {"sphere"}
     assert ends(recombine.lint(file, **asked, where="shape != 'sphere'", expect="conjunctions")) == {}
+
+
+def test_a_table_without_a_split_is_led_to_one_that_does_not_take_the_target_for_a_factor() -> None:
+    table = {"a": [0, 0, 1], "b": [0, 1, 0], "y": list("xyx")}
+    with pytest.raises(ColumnError, match=r"recombine split .* --factors a,b --out"):
+        recombine.lint(table, factors=["a", "b"], target="y")

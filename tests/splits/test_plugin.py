@@ -51,7 +51,7 @@ def test_a_leak_fails_in_the_lints_words(run) -> None:
     done.stdout.fnmatch_lines(
         [
             "failing: This split does not hold out combinations. All of the 1 test combination is in training*",
-            "*combinations: fail.*1 of 2 rows of (blue, cube) is in training.",
+            "*combinations: fail.*1 of 2 rows of (colour=blue, shape=cube) is in training.",
         ]
     )
     assert "pytest_plugin.py" not in done.stdout.str()  # the words, not our own lines

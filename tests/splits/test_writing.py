@@ -47,7 +47,9 @@ def products(rows: int = 300, seed: int = 0) -> pd.DataFrame:
 
 
 def write(source, out, splitter=None, **given) -> recombine.Split:
-    return recombine.write_split(source, splitter=splitter or recombine.HoldOutCombinations(CD), out=out, **given)
+    """A split without rows kept apart as seen, unless they are asked for."""
+    splitter = splitter or recombine.HoldOutCombinations(CD)
+    return recombine.write_split(source, splitter=splitter, out=out, **{"seen_share": 0, **given})
 
 
 def expected(frame: pd.DataFrame, splitter: Splitter) -> list[str]:

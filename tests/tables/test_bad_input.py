@@ -81,7 +81,7 @@ def test_no_such_file(tmp_path: Path) -> None:
 
 
 def test_unknown_ending(tmp_path: Path) -> None:
-    refused(SourceError, "'.xlsx'", ".parquet, .csv", source=write(tmp_path / "shoes.xlsx", CSV))
+    refused(SourceError, "'.sav'", ".parquet, .csv", source=write(tmp_path / "shoes.sav", CSV))
     refused(SourceError, "no ending", source=write(tmp_path / "shoes", CSV))
 
 

@@ -92,7 +92,7 @@ def test_no_weight_ends_in_a_number_that_is_none(weights: list[float]) -> None:
         return
     found = recombine.audit(support)
     json.dumps(found.record().to_json(), allow_nan=False)
-    assert not any(math.isnan(pair.cramers_v) for pair in found.dependence)
+    assert not any(math.isnan(pair.cramers_v or 0.0) for pair in found.dependence)
 
 
 @pytest.mark.parametrize("verb", [["audit"], ["predict", "--target", "y"], ["plan"]])

@@ -6,6 +6,7 @@ generalization?", ICLR 2025) and their consequences; S is the salience of one va
 
 from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -718,3 +719,28 @@ def test_dispersed_addition(s: float, items: float, predictions: float) -> None:
     assert found[0] == pytest.approx(items, abs=6e-4)
     assert found[1] == pytest.approx(predictions, abs=0.03)
     assert found[1] < found[0] or s == 0.5
+
+
+def anchored(values: range, factors: int) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """Sums: seen where all values but one are -2 or 2, and the whole grid."""
+    grid = list(product(values, repeat=factors))
+    seen = [one for one in grid if sum(abs(value) == 2 for value in one) >= factors - 1]
+    names = "abc"[:factors]
+
+    def table(rows: list[tuple[int, ...]]) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {name: [one[k] for one in rows] for k, name in enumerate(names)}
+        return columns | {"y": [float(sum(one)) for one in rows]}
+
+    return table(seen), table(grid)
+
+
+@pytest.mark.parametrize(("factors", "rough"), [(2, False), (3, True)])
+def test_what_is_carried_over_is_called_rough_where_the_formula_is(factors: int, rough: bool) -> None:
+    """For two factors it is what comes out. For three it is 12 points off, and the sentence does not hide that."""
+    seen, grid = anchored(range(-2, 3), factors)
+    found = recombine.predict(seen, factors=list("abc"[:factors]), target="y", truth=grid)
+    assert found.slope is not None
+    told = found.slope.needed[0].slope_now
+    assert (abs(told - found.slope.value) > 0.1) is rough
+    sentence = next(reason for reason in found.reasons if "carries over" in reason)
+    assert ("roughly" in sentence) is rough

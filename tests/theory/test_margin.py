@@ -11,9 +11,10 @@ from scipy.optimize import linprog
 import recombine
 from recombine.errors import TableError
 from recombine.theory import diagnosis as realisable
+from recombine.theory import margin as margins
 from recombine.theory.diagnosis import SeenParts, best_margin, shortfall
 from recombine.theory.margin import margin
-from recombine.theory.solver import Penalty
+from recombine.theory.solver import Penalty, kernel
 from tests.twins import labels, one_hot, support_of
 
 
@@ -110,3 +111,21 @@ def test_what_is_not_known_is_not_out_of_reach(monkeypatch: pytest.MonkeyPatch) 
     parts = SeenParts.of(support_of(chain(4)), additive(2), np.asfortranarray(chain(4), dtype=np.int32))
     assert np.isnan(shortfall(parts, np.arange(7.0))).all()
     assert np.isnan(best_margin(parts, np.ones(7))).all()
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("full", [0.0, 0.3])
+def test_coordinate_ascent_finds_the_same_margin(seed: int, full: float) -> None:
+    """The last resort, where exchanges go round in circles and least squares do not end."""
+    rng = np.random.default_rng(seed)
+    cells = np.array([(a, b) for a in range(5) for b in range(4)], dtype=np.int32)[rng.random(20) < 0.7]
+    signs = np.where(rng.normal(size=5)[cells[:, 0]] + rng.normal(size=4)[cells[:, 1]] > 0, 1.0, -1.0)
+    table = {"a": cells[:, 0].tolist(), "b": cells[:, 1].tolist()}
+    support = recombine.read(table, factors=["a", "b"], domain={"a": list(range(5)), "b": list(range(4))})
+    weights, penalty = (0.0, 0.5, 0.5, full), Penalty(full)
+    found = margins._ascended(support, weights, penalty, signs)
+    wanted = margins._one(support, weights, penalty, signs)
+    assert found is not None
+    scores = kernel(support.codes, support.codes, (*weights[:-1], 0.0))
+    assert found.spare.min() >= -1e-6
+    np.testing.assert_allclose(scores @ found.dual, scores @ wanted.dual, atol=1e-3)

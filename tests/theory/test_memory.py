@@ -9,7 +9,7 @@ from recombine.theory import learner as memory
 from recombine.theory.answers import answers
 from recombine.theory.learner import learn
 from recombine.theory.resolve import resolve
-from recombine.theory.variance import _ByDraws, _ByKernel
+from recombine.theory.variance import _ByDraws, _ByKernel, _ByTriangle
 
 
 def random_support(factors: int, values: int, rows: int) -> recombine.Support:
@@ -21,15 +21,24 @@ def random_support(factors: int, values: int, rows: int) -> recombine.Support:
 
 def test_more_than_the_machine_holds_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     support = random_support(12, 5, 7_000)
-    monkeypatch.setattr(memory, "installed", lambda: 16e9)
+    monkeypatch.setattr(memory, "installed", lambda: 1e9)
     with pytest.raises(TableError) as caught:
         recombine.predict(support)
     assert "4,096 sets of 12 factors with 7,000 combinations" in caught.value.what
-    assert "GB of memory, and may take 8.0 GB here" in caught.value.why
-    assert caught.value.instead == "name at most 11 factors: those that matter most"
+    assert "GB of memory, and may take 0.5 GB here" in caught.value.why
     monkeypatch.setattr(memory, "installed", lambda: 1e4)
     with pytest.raises(TableError, match="fewer combinations"):
         recombine.predict(random_support(3, 4, 40))
+
+
+def test_sets_that_differ_within_an_order_need_their_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights of 4,095 sets, each its own, over more combinations than a matrix is written out for."""
+    support = random_support(12, 5, 7_000)
+    monkeypatch.setattr(memory, "installed", lambda: 16e9)
+    uneven = recombine.Salience(12, tuple(np.random.default_rng(0).random(4096)))
+    with pytest.raises(TableError) as caught:
+        recombine.predict(support, salience=uneven)
+    assert caught.value.instead == "name at most 11 factors: those that matter most"
 
 
 def test_small_predictions_are_not_refused() -> None:
@@ -37,12 +46,11 @@ def test_small_predictions_are_not_refused() -> None:
     assert recombine.predict(random_support(3, 4, 40)).counts["seen"] > 0
 
 
-def test_many_sets_and_few_combinations_go_by_the_kernel() -> None:
+def test_many_factors_go_by_the_number_of_matches() -> None:
     """64 draws of 4,095 sets took 16 GB at 5,000 combinations; a matrix of the combinations takes 0.2."""
-    support = random_support(12, 5, 2_200)
-    assert len(support) > 2_000
+    support = random_support(12, 5, 300)
     learner = learn(support, answers(support), resolve("relu:3", support), loss="squared", ridge=0.0)
-    assert isinstance(learner.uncertainty._way, _ByKernel)
+    assert isinstance(learner.uncertainty._way, _ByTriangle)
     few = random_support(5, 5, 8_000)
     learner = learn(few, answers(few), resolve("relu:3", few), loss="squared", ridge=0.0)
     assert isinstance(learner.uncertainty._way, _ByDraws)

@@ -22,7 +22,7 @@ from recombine.theory import squared as module
 from recombine.theory.answers import answers
 from recombine.theory.learner import learn
 from recombine.theory.margin import margin
-from recombine.theory.solver import Design, Penalty, agreement, kernel
+from recombine.theory.solver import Design, Penalty, kernel
 from recombine.theory.squared import Duals, Fitted, squared
 from tests.twins import brute_kernel, brute_scores, every, labels, numbers, support_of, supports
 
@@ -98,7 +98,8 @@ def test_the_kernel_is_the_sum_over_sets(problem: Problem) -> None:
 
 def test_a_value_that_is_not_one_agrees_with_nothing() -> None:
     codes = np.array([[0, -1], [0, 1]], dtype=np.int32)
-    assert agreement(codes, codes).tolist() == [[1, 1], [1, 3]]
+    for weights in ((0.0, 1.0, 1.0, 1.0), (0.0, 1.0, 2.0, 3.0)):  # by the number of matches, and by which match
+        assert kernel(codes, codes, weights).tolist() == [[1.0, 1.0], [1.0, sum(weights)]]
 
 
 @settings(max_examples=60)

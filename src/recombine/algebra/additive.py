@@ -6,7 +6,7 @@ into a matrix: what is not one-hot (a factor whose value is a set) would change 
     AdditiveDesign   the one-hot design A of some combinations      determinacy, plans, splits, the sparse solver
     Elimination      A'WA with its largest factor eliminated        the two below, and `theory.solver.TwoFactors`
     DenseLeverage    a (A'A)+ a' of any combinations                `auditing.leverage`, for whoever holds a Support
-    AdditiveFit      a weighted fit, and the fit without each one   `evaluation.deviations`
+    AdditiveFit      a weighted fit, and the fit without each one   `evaluation.deviations`, `held_out`
     LeverageUpdates  leverages while rows are added                 the goal "leverage" of a plan, and its replay
 
 Where the matrix is too large to be inverted `sparse_solver` computes leverages, one combination at a time.
@@ -377,19 +377,29 @@ class AdditiveFit:
         fit less the share of its own noise, h² noise, over (1 - h)². A combination of weight 0 takes no part in the
         fit, and is told by all those that do.
         """
-        fitted = self.fitted(score)
-        leverage = np.clip(self.weights * self._quadratic(self.inverse, 1 / self._degree), 0, 1)
+        fitted, leverage = self.fitted(score), self.own_leverage
         alone = (1 - leverage < _ALONE) | self._untold()
         rest = np.where(alone, np.nan, 1 - leverage)
         value = score - (score - fitted) / rest
         spread = self._sandwich(noise) - leverage**2 * noise
         return LeftOut(value, np.maximum(spread, 0.0) / rest**2, leverage, self.rank)
 
+    @cached_property
+    def own_leverage(self) -> Numbers:
+        """How much each combination pulls the fit towards itself: 0 not at all, 1 it is fitted by itself alone."""
+        return np.clip(self.weights * self._quadratic(self.inverse, 1 / self._degree), 0, 1)
+
     def fitted(self, score: Numbers) -> Numbers:
         """The fit itself."""
+        return self.pulled_by(self.weights * score)
+
+    def pulled_by(self, pulled: Numbers) -> Numbers:
+        """A (A'WA)+ A' `pulled`, which is the fit where `pulled` is weights times scores.
+
+        It is symmetric: the mean v'f of the fit f moves with each score by its weight times A (A'WA)+ A' v.
+        """
         share = self.elimination.share
         places, others = self._parts
-        pulled = self.weights * score
         first = totals(places, pulled, len(self._degree))
         right = sum(totals(column, pulled, len(share)) for column in others.T) - share @ first
         effects = self.inverse @ right

@@ -70,15 +70,26 @@ class SparseLeverage:
         parts = [self._some(codes[start : start + _COLUMNS]) for start in range(0, len(codes), _COLUMNS)]
         return np.concatenate([np.zeros(0), *parts])
 
+    def effects(self, right: Numbers) -> tuple[Numbers, Flags]:
+        """What A'A must be multiplied with to give each column, which must be A' times some answers, and whether it was
+        solved: the effects of all values that fit those answers best.
+        """
+        tried = self._tried(right)
+        return tried.found, tried.passed
+
     def _some(self, codes: Codes) -> Numbers:
         rows = self.seen.at(codes)
         right = np.zeros((self._gram.shape[0], len(rows)))
         right[rows.T, np.arange(len(rows))] = 1.0
+        tried = self._tried(right)
+        return np.where(tried.passed, ((right + tried.residual) * tried.found).sum(axis=0), np.nan)
+
+    def _tried(self, right: Numbers) -> "_Tried":
         tried = _refined(self._gram, self._largest_eliminated, right)
         open_ = np.flatnonzero(~tried.passed)
         if len(open_):
             tried = tried.with_columns(open_, _refined(self._gram, self._eliminated, right[:, open_]))
-        return np.where(tried.passed, ((right + tried.residual) * tried.found).sum(axis=0), np.nan)
+        return tried
 
     @cached_property
     def _gram(self) -> "csr_array":

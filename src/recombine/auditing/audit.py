@@ -10,16 +10,22 @@ import pyarrow as pa
 from recombine import records
 from recombine.algebra.groups import Codes
 from recombine.auditing import saved
+from recombine.auditing.additivity import AdditiveTest, additive_test, to_expect
 from recombine.auditing.coverage import FactorCoverage, OrderCoverage, factor_coverage, order_coverage
 from recombine.auditing.dependence import Dependence, Redundancy, dependence, redundancy
 from recombine.auditing.determinacy import Determinacy, Island, determinacy, islands
+from recombine.auditing.grading import Evidence, grade
 from recombine.auditing.ladder import Counts, counts, ladder
 from recombine.auditing.leverage import Leverage
 from recombine.auditing.maps import PairMap, pair_maps
+from recombine.auditing.reasons import reasons
+from recombine.auditing.thin import ThinCombination, thin, thinnest
 from recombine.auditing.unseen import LeverageSummary, Listed, unseen
-from recombine.auditing.verdict import Evidence, grade, reasons, verdict
+from recombine.auditing.verdict import verdict
+from recombine.auditing.zeros import Zeros, as_csv, suspected
 from recombine.decoding import revive_all
 from recombine.errors import SettingError
+from recombine.expected import Expected
 from recombine.grades import Grade
 from recombine.records import Provenance, Record
 from recombine.results import Result
@@ -27,7 +33,7 @@ from recombine.tables import stored
 from recombine.tables.engine import Progress
 from recombine.tables.question import ReadOptions
 from recombine.tables.read import support_of
-from recombine.tables.space import rows_of
+from recombine.tables.space import rows_of, text
 from recombine.tables.support import Support
 
 Combinations = Sequence[Mapping[str, Any] | Sequence[Any]]
@@ -60,6 +66,11 @@ class Audit(Result):
     undetermined_examples: tuple[Listed, ...]
     dependence: tuple[Dependence, ...]
     redundancy: Redundancy | None
+    additive: AdditiveTest | None
+    expected: Expected | None
+    thin: tuple[ThinCombination, ...]
+    zeros: Zeros | None
+    likely: Counts | None
     maps: tuple[PairMap, ...]
     support: Support
     determinacy: Determinacy
@@ -109,6 +120,10 @@ class Audit(Result):
             )
         return shares[name]
 
+    def impossible_csv(self) -> str:
+        """The pairs of values that seem to be impossible, as `--impossible` reads them; read them over first."""
+        return as_csv(self.zeros or Zeros((), 0), self.support.space.names)
+
     def record(self) -> Record:
         """The audit as plain data, which can be saved, drawn and loaded."""
         return Record("audit", self._data(), saved.tables(self.support, self.determinacy, self.maps), self.provenance)
@@ -135,6 +150,7 @@ class Audit(Result):
 
 
 _MOST_LISTED = 100_000
+_A_LIST = 20  # rows, from which on a single row for each combination is no accident
 _APART = ("maps", "support", "determinacy")
 _RESULTS = tuple(field.name for field in fields(Audit) if field.name not in _APART)
 
@@ -155,7 +171,13 @@ def audit(source: Any, *, seed: int = 0, progress: Progress | None = None, **rea
 
 def _assemble(support: Support, found: Determinacy, maps: tuple[PairMap, ...], *, seed: int) -> Audit:
     divided = counts(support, found)
-    shown = unseen(support, Leverage(support, found), divided.determined, seed=seed)
+    zeros, possible = suspected(support)
+    likely = counts(possible, found) if zeros is not None and zeros.combinations is not None else None
+    tested = additive_test(support, seed=seed)
+    reach = tested[0].reach if tested is not None else None
+    shown = unseen(possible, Leverage(support, found), (likely or divided).determined, seed=seed, reach=reach)
+    like = shown.leverage.like_the_tested if shown.leverage is not None else 0
+    expected, of_many = to_expect(*tested, like) if tested is not None else (None, None)
     evidence = Evidence(
         counts=divided,
         rank=found.rank,
@@ -166,25 +188,27 @@ def _assemble(support: Support, found: Determinacy, maps: tuple[PairMap, ...], *
         coverage=order_coverage(support),
         dependence=dependence(support),
         redundancy=redundancy(support),
+        additive=tested[0] if tested is not None else None,
+        expected=expected,
+        expected_of_many=of_many,
+        thin=thinnest(support, thin(support)),
+        zeros=zeros,
+        likely=likely,
+        usual={name: text(value) for name, value in support.combination(int(support.counts.argmax())).items()},
+        mean_count=float(support.counts.mean()),
+        one_row_each=support.rows > _A_LIST and bool((support.counts == 1).all()),
         rows=support.rows,
         rows_left_out=support.left_out.get("(any)", 0),
         weightless=support.weightless,
     )
+    said = {field.name: getattr(evidence, field.name) for field in fields(Evidence) if field.name in _RESULTS}
     return Audit(
         verdict=verdict(evidence),
         grade=grade(evidence),
         reasons=reasons(evidence),
-        counts=divided,
-        rank=evidence.rank,
-        island_count=evidence.island_count,
-        factors=evidence.factors,
-        coverage=evidence.coverage,
-        islands=evidence.islands,
-        leverage=evidence.leverage,
         undetermined_examples=shown.undetermined,
-        dependence=evidence.dependence,
-        redundancy=evidence.redundancy,
         maps=maps,
         support=support,
         determinacy=found,
+        **said,
     )

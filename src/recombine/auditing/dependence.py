@@ -36,19 +36,20 @@ class Dependence:
 
     `cramers_v` is bias-corrected (0 independent, 1 one fixes the other), `nmi` the mutual information divided by the
     mean of the two entropies, `spread` how much of each factor's entropy is left when the other is known: 1 all of
-    it, 0 none.
+    it, 0 none. `cramers_v` and `nmi` are None where the table cannot tell: one of the factors has a single value, most
+    rows hold a value that occurs once, or the rows are a list of pairs, each once.
     """
 
     factors: tuple[str, str]
-    cramers_v: float
-    nmi: float
+    cramers_v: float | None
+    nmi: float | None
     spread: tuple[float, float]
 
 
 def dependence(support: Support) -> tuple[Dependence, ...]:
     """Every pair of factors, the most dependent first."""
     found = [_pair(support, a, b) for a, b in combinations(range(len(support.space.factors)), 2)]
-    return tuple(sorted(found, key=lambda pair: -pair.cramers_v))
+    return tuple(sorted(found, key=lambda pair: 1.0 if pair.cramers_v is None else -pair.cramers_v))
 
 
 def _pair(support: Support, a: int, b: int) -> Dependence:
@@ -58,13 +59,27 @@ def _pair(support: Support, a: int, b: int) -> Dependence:
     joint = groups.total(support.counts)
     first = support.codes[groups.representatives]
     there = joint > 0
+    values = int((counts_a > 0).sum()), int((counts_b > 0).sum())
+    told = _tells(joint[there], counts_a[first[there, a]], counts_b[first[there, b]], values)
     shares = [joint[there] / counts[first[there, k]] for k, counts in ((a, counts_a), (b, counts_b))]
     ratio = float((shares[0] * shares[1]).sum())  # 1 + chi-square / N; products of weights could leave the range
-    v = corrected_cramers_v(ratio - 1, int((counts_a > 0).sum()), int((counts_b > 0).sum()), support.total)
+    v = corrected_cramers_v(ratio - 1, *values, support.total)
     h_a, h_b, h_ab = entropy(counts_a), entropy(counts_b), entropy(joint)
     shared = max(h_a + h_b - h_ab, 0.0)  # the mutual information; rounding alone could make it negative
     nmi = 2 * shared / (h_a + h_b) if h_a + h_b else 0.0
-    return Dependence(names, v, min(nmi, 1.0), (_left(h_a, shared), _left(h_b, shared)))
+    spread = (_left(h_a, shared), _left(h_b, shared))
+    return Dependence(names, v if told else None, min(nmi, 1.0) if told else None, spread)
+
+
+def _tells(joint: Numbers, mine: Numbers, theirs: Numbers, values: tuple[int, int]) -> bool:
+    """Whether counts can say anything of dependence.
+
+    A value that occurs once meets one value of the other factor whether the two depend on each other or not; and in a
+    list that names each pair once, counts are no frequencies (unless it names them all).
+    """
+    again = (mine > 1) & (theirs > 1)
+    listed = bool((joint == 1).all()) and len(joint) < values[0] * values[1]
+    return min(values) > 1 and not listed and joint[again].sum() >= 0.5 * joint.sum()
 
 
 def _left(total: float, shared: float) -> float:
@@ -92,7 +107,8 @@ class Part:
     """Some factors and what they tell of the target.
 
     `told` is the share of the target's entropy (label) or variance (number), `score` the best accuracy or R² from these
-    factors alone, `score_left_out` the same when each row is predicted from the others.
+    factors alone, `score_left_out` the same when each row is predicted from the others. `gain` is what that gains over
+    guessing, between the ends of a 95 % interval over combinations.
     """
 
     factors: tuple[str, ...]
@@ -100,6 +116,7 @@ class Part:
     bits: float | None
     score: float
     score_left_out: float
+    gain: tuple[float, float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +132,12 @@ class Redundancy:
     entropy_bits: float | None
     parts: tuple[Part, ...]
     nothing: str | None = None
+
+    @property
+    def shortcut(self) -> Part | None:
+        """The factor that gains most over guessing, if one gains beyond chance."""
+        firm = [part for part in self.parts if len(part.factors) == 1 and part.gain is not None and part.gain[0] > 0]
+        return max(firm, key=lambda part: part.score_left_out, default=None)
 
 
 def redundancy(support: Support) -> Redundancy | None:
@@ -142,6 +165,30 @@ def _nothing_to_tell(target: Target) -> str | None:
     return None if target.varies else f"{target.name} never varies, so there is nothing for the factors to tell."
 
 
+_FEW = 8  # combinations, below which rows are the unit of chance: there is no spread between combinations to tell
+
+
+def _gain(gained: Numbers, units: Numbers, total: float, candidates: int) -> tuple[float, float, float] | None:
+    """What is gained in all over `total`, from what each unit gained; as sure as the best of several candidates can be.
+
+    The units are whole combinations, so that rows of one combination do not pass for evidence about another.
+    """
+    if len(gained) < 2 or not total > 0:
+        return None
+    value = float(gained.sum()) / total
+    spread = gained - units * float(gained.sum()) / float(units.sum())
+    error = sqrt(float((spread**2).sum()) * len(gained) / (len(gained) - 1)) / total
+    reach = _reach(candidates, len(gained) - 1) * error
+    return value - reach, value, value + reach
+
+
+def _reach(candidates: int, freedom: float) -> float:
+    """Standard errors on each side of a 95 % interval that holds for all candidates at once."""
+    from recombine.statistics.distributions import student_quantile  # noqa: PLC0415 - SciPy, where there is a target
+
+    return float(student_quantile(1 - 0.025 / candidates, max(freedom, 1.0)))
+
+
 class _Labels:
     kind: Literal["label"] = "label"
 
@@ -154,6 +201,7 @@ class _Labels:
         self.entropy_bits = self._entropy / NATS_PER_BIT
 
     def part(self, groups: Groups, names: tuple[str, ...]) -> Part:
+        """What these factors tell."""
         width = len(self._target.classes)
         raw = groups.ids[self._target.combination] * width + self._target.label
         keys, ids = number(raw, groups.size * width)
@@ -163,17 +211,32 @@ class _Labels:
         shared = max(self._entropy + entropy(size) - entropy(counts), 0.0)
         best = np.zeros(groups.size)
         np.maximum.at(best, group, counts)
+        won = self._left_out(counts, group, label, size)
         return Part(
             factors=tuple(names[k] for k in groups.factors),
             told=min(shared / self._entropy, 1.0) if self._entropy > 0 else 0.0,
             bits=shared / NATS_PER_BIT,
             score=float(best.sum() / self._total) if self._total else 0.0,
-            score_left_out=self._left_out(counts, group, label, size),
+            score_left_out=float((won * counts).sum() / self._total) if self._total else 0.0,
+            gain=self._gain(won[ids], len(names)),
         )
 
-    def _left_out(self, counts: Numbers, group: Ints, label: Ints, size: Numbers) -> float:
-        """Accuracy when each row is predicted by the other rows of its group; ties count half, a lone row takes the
-        commonest class.
+    def _gain(self, won: Numbers, candidates: int) -> tuple[float, float, float] | None:
+        """What each line of the target gains over the commonest class, by combination or, with few of these, by row."""
+        target = self._target
+        more = won - (target.label == int(np.argmax(self._classes)))
+        place = np.unique(target.combination, return_inverse=True)[1].ravel()
+        sizes = totals(place, target.count, int(place.max(initial=-1)) + 1)
+        if len(sizes) >= _FEW:
+            return _gain(totals(place, more * target.count, len(sizes)), sizes, self._total, candidates)
+        value = float((more * target.count).sum()) / self._total
+        error = sqrt(float((target.count * (more - value) ** 2).sum())) / self._total
+        reach = _reach(candidates, self._total - 1) * error
+        return value - reach, value, value + reach
+
+    def _left_out(self, counts: Numbers, group: Ints, label: Ints, size: Numbers) -> Numbers:
+        """Of each line the chance to be right when a row is told by the other rows of its group; ties count half, a
+        lone row takes the commonest class.
         """
         order = np.lexsort((-counts, group))
         first = np.flatnonzero(np.diff(group[order], prepend=-1))
@@ -187,7 +250,7 @@ class _Labels:
         won = np.where(counts - 1 > rival, 1.0, np.where((counts - 1 == rival) & (rival > 0), 0.5, 0.0))
         lone = size[group] <= 1
         won[lone] = label[lone] == int(np.argmax(self._classes))
-        return float((won * counts).sum() / self._total) if self._total else 0.0
+        return np.asarray(won)
 
 
 class _Numbers:
@@ -222,7 +285,20 @@ class _Numbers:
             bits=None,
             score=told,
             score_left_out=self._explained(float(np.where(lone, alone, stretched).sum())),
+            gain=self._gain(groups, len(names)),
         )
+
+    def _gain(self, groups: Groups, candidates: int) -> tuple[float, float, float] | None:
+        """What each combination gains in squares over the mean, both without the row itself."""
+        target = self._target
+        kept = np.flatnonzero(target.count > 0)
+        mine = target.subset(kept)
+        size, total = (groups.total(x)[groups.ids[kept]] for x in (target.count, target.total))
+        mean, lone = mine.total / mine.count, size <= 1
+        beside = (self._count / max(self._count - 1, 1)) ** 2 * (mine.scatter + mine.count * (mean - self._mean) ** 2)
+        own = mine.scatter + mine.count * (mean - total / size) ** 2
+        own = own * (size / np.where(lone, size, size - 1)) ** 2
+        return _gain(np.where(lone, 0.0, beside - own), mine.count, self._variation, candidates)
 
     def _explained(self, residual: float) -> float:
         """R²: 1 all of the variation, 0 none, below 0 worse than the mean."""

@@ -29,7 +29,7 @@ NO_ISLAND = -1
 """The island of a value that was never seen."""
 
 _MOST_SUMS = 2 * 10**9  # some minutes of counting
-_MOST_HELD = 3 * 10**7  # of them in memory at once
+_MOST_HELD = 4 * 10**6  # of them in memory at once: half a gigabyte on the way
 _CHUNK = 1 << 21  # sums looked up at a time
 _INT64_MAX = np.iinfo(np.int64).max
 _MOST_PARTED = 12  # lists for which every way to part them in two is tried
@@ -215,8 +215,11 @@ def _vanishing(signatures: list[Ints], moduli: Ints) -> int:
         values, counts = _all_sums(grouped, moduli)
         return sum(map(int, counts[~np.mod(values, moduli).any(axis=1)]))
     smaller, larger = _halves(grouped)
-    wanted = _Wanted.of(_all_sums(smaller, moduli), moduli)
-    return sum(wanted.matches(_all_sums(part, moduli)) for part in _chunks(larger))
+    total = 0
+    for held in _chunks(smaller, _MOST_HELD):
+        wanted = _Wanted.of(_all_sums(held, moduli), moduli)
+        total += sum(wanted.matches(_all_sums(part, moduli)) for part in _chunks(larger, _CHUNK))
+    return total
 
 
 Grouped = tuple[Ints, Ints]
@@ -234,7 +237,8 @@ def _halves(grouped: list[Grouped]) -> tuple[list[Grouped], list[Grouped]]:
         halves = [[g for k, g in enumerate(grouped) if (mask >> k & 1) == side] for side in (0, 1)]
         choices.append(sorted(halves, key=_sum_count))
     smaller, larger = min(choices, key=lambda halves: _sum_count(halves[0]) + _sum_count(halves[1]))
-    if _sum_count(larger) > _MOST_SUMS or _sum_count(smaller) > _MOST_HELD:
+    passes = -(-_sum_count(smaller) // _MOST_HELD)
+    if _sum_count(larger) * passes > _MOST_SUMS or max(map(_wide, (smaller, larger))) > _MOST_HELD:
         raise TableError(
             f"counting what is determined would take {_sum_count(smaller) + _sum_count(larger):,} sums",
             why="the table hangs together so loosely that hardly two values are interchangeable",
@@ -260,10 +264,15 @@ def _sum_count(grouped: list[Grouped]) -> int:
     return math.prod(len(counts) for _, counts in grouped)
 
 
-def _chunks(grouped: list[Grouped]) -> Iterator[list[Grouped]]:
-    """The same choices in parts that fit in memory, cut along the longest list."""
+def _wide(grouped: list[Grouped]) -> int:
+    """How many sums the smallest chunk has: one of the longest list with all of the others."""
+    return _sum_count(sorted(grouped, key=lambda group: -len(group[1]))[1:])
+
+
+def _chunks(grouped: list[Grouped], size: int) -> Iterator[list[Grouped]]:
+    """The same choices in parts that fit in memory, of about so many sums, cut along the longest list."""
     first, *others = sorted(grouped, key=lambda group: -len(group[1]))
-    step = max(1, _CHUNK // _sum_count(others))
+    step = max(1, size // _sum_count(others))
     for start in range(0, len(first[1]), step):
         part = slice(start, start + step)
         yield [(first[0][part], first[1][part]), *others]

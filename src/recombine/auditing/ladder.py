@@ -1,7 +1,8 @@
 """Where combinations stand: the ladder of unseen-ness for any of them, and the whole space counted by rung.
 
-From the safest rung to the last: *seen*; *determined* (fixed by the seen ones under an additive rule; the leverage
-says how firmly); *undetermined*; *novel* (it holds a value never seen); *impossible* (declared so).
+From the safest rung to the last: *seen*; *thin* (seen, but by a handful of rows); *determined* (fixed by the seen ones
+under an additive rule; the leverage says how firmly); *undetermined*; *novel* (it holds a value never seen);
+*impossible* (declared so).
 """
 
 import math
@@ -15,13 +16,14 @@ import pyarrow as pa
 from recombine.algebra.groups import Codes, Ints
 from recombine.auditing.determinacy import Determinacy
 from recombine.auditing.leverage import Leverage
+from recombine.auditing.thin import thin
 from recombine.tables.support import Support
 
-RUNGS = ("seen", "determined", "undetermined", "novel", "impossible")
+RUNGS = ("seen", "thin", "determined", "undetermined", "novel", "impossible")
 
 
 def rungs(support: Support, determinacy: Determinacy, codes: Codes) -> npt.NDArray[np.str_]:
-    """The rung of each combination."""
+    """The rung of each combination; a thin one is seen here: how many rows it has is another matter."""
     seen = support.groups(range(codes.shape[1])).lookup(codes) >= 0
     conditions = [
         support.space.is_impossible(codes),
@@ -32,12 +34,19 @@ def rungs(support: Support, determinacy: Determinacy, codes: Codes) -> npt.NDArr
     return np.select(conditions, ["impossible", "seen", "novel", "determined"], default="undetermined")
 
 
+def rungs_with_thin(support: Support, determinacy: Determinacy, codes: Codes) -> npt.NDArray[np.str_]:
+    """The rung of each combination, thin ones apart."""
+    found = rungs(support, determinacy, codes)
+    place = support.groups(range(codes.shape[1])).lookup(codes)
+    return np.where((found == "seen") & thin(support)[np.maximum(place, 0)], "thin", found)
+
+
 def ladder(support: Support, leverage: Leverage, codes: Codes) -> pa.Table:
     """A row for each combination, with all that the table says about it."""
     determinacy = leverage.determinacy
     width = codes.shape[1]
     whole = support.groups(range(width)).lookup(codes)
-    rung = rungs(support, determinacy, codes)
+    rung = rungs_with_thin(support, determinacy, codes)
     counts = np.where(whole >= 0, support.counts[np.maximum(whole, 0)], 0.0)
     pairs: list[tuple[int, ...]] = list(combinations(range(width), 2))
     return pa.table(
@@ -74,7 +83,8 @@ def _neighbours(support: Support, codes: Codes, seen: npt.NDArray[np.bool_]) -> 
 
 @dataclass(frozen=True)
 class Counts:
-    """The space divided: seen + determined + undetermined + novel = space. Impossible combinations are outside it.
+    """The space divided: seen + determined + undetermined + novel = space. Impossible combinations are outside it, and
+    `thin` ones are among the seen.
 
     >>> Counts(space=4, impossible=0, seen=3, determined=1, undetermined=0, novel=0).determined_share
     1.0
@@ -86,6 +96,12 @@ class Counts:
     determined: int
     undetermined: int
     novel: int
+    thin: int = 0
+
+    @property
+    def unseen(self) -> int:
+        """All that was not seen, novel ones included."""
+        return self.determined + self.undetermined + self.novel
 
     @property
     def determined_share(self) -> float:
@@ -112,4 +128,5 @@ def counts(support: Support, determinacy: Determinacy) -> Counts:
         determined=determined,
         undetermined=space.size - novel - determined - len(support),
         novel=novel,
+        thin=int(thin(support).sum()),
     )

@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from recombine.algebra.groups import Ints, Numbers
 from recombine.auditing.determinacy import NO_ISLAND, Determinacy, determinacy
-from recombine.auditing.ladder import rungs
+from recombine.auditing.ladder import rungs_with_thin
 from recombine.auditing.leverage import Leverage
 from recombine.tables.support import Support
 
-STATES = ("undetermined", "determined", "seen", "novel", "impossible")
+STATES = ("undetermined", "determined", "seen", "novel", "impossible", "thin")
 MOST_MAPS = 45  # all pairs of ten factors
 _MOST_CELLS = 1_200_000  # of all maps together: a few megabytes of page
 _LONGEST_SIDE = 1000  # values: a browser's canvas at a pixel each is still legible
@@ -54,7 +54,7 @@ def _pair_map(pair: Support, cells: int) -> PairMap:
     grid = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2).astype(np.int32)
     whole = pair.groups((0, 1)).lookup(grid)
     leverage = Leverage(pair, found)
-    rung = rungs(pair, found, grid)
+    rung = rungs_with_thin(pair, found, grid)
     state = np.zeros(len(grid), dtype=np.uint8)
     for number, name in enumerate(STATES):
         state[rung == name] = number

@@ -11,12 +11,14 @@ import numpy as np
 
 from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.auditing.leverage import WEAK, Leverage
+from recombine.auditing.thin import expected_rows
 from recombine.tables.support import Support
 
 LISTED_SPACE = 10**6  # combinations of seen values up to which all of them are looked at
 _DRAWN = 20_000  # that stand for a larger space: shares have a standard error of 0.35 % at most
 _SOLVED_ONE_BY_ONE = 32  # leverages that are looked at where no inverse is affordable
 _SHOWN = 200
+_LIKE = 1.1  # times the error of the weakest combination that could be held out
 
 
 def unseen_combinations(
@@ -77,7 +79,9 @@ class LeverageSummary:
 
     `known` leverages out of `of` determined combinations were computed: all of them, or a random sample where
     `sampled`. `unknown` more were tried, and their equations could not be solved to the last digits: they are counted
-    here and nowhere else. `median`, `p90` and `worst` are None where nothing is known.
+    here and nowhere else. `median`, `p90` and `worst` are None where nothing is known. `like_tested` counts, of those
+    known, the ones that are like seen combinations which could be held out: where each answer has the noise of one, the
+    error of what is worked out is √(1 + leverage), and theirs is at most a tenth above the largest that was tested.
     """
 
     of: int
@@ -90,6 +94,14 @@ class LeverageSummary:
     histogram: Histogram
     weakest: tuple[Listed, ...] = field(repr=False)
     unknown: int = 0
+    like_tested: int | None = None
+
+    @property
+    def like_the_tested(self) -> int:
+        """How many of all determined combinations that stands for."""
+        if not self.known or self.like_tested is None:
+            return 0
+        return self.like_tested if self.known == self.of else round(self.of * self.like_tested / self.known)
 
 
 @dataclass(frozen=True)
@@ -100,8 +112,11 @@ class Unseen:
     undetermined: tuple[Listed, ...]
 
 
-def unseen(support: Support, leverage: Leverage, determined: int, *, seed: int) -> Unseen:
-    """Summarise the leverage of the determined ones, and list the undetermined ones that one would meet most often."""
+def unseen(support: Support, leverage: Leverage, determined: int, *, seed: int, reach: float | None = None) -> Unseen:
+    """Summarise the leverage of the determined ones, and list the undetermined ones that one would meet most often.
+
+    `reach` is the largest leverage among seen combinations that could be held out.
+    """
     values = [np.flatnonzero(island >= 0) for island in leverage.determinacy.islands]
     codes, sampled = unseen_combinations(support, values, listed=LISTED_SPACE, drawn=_DRAWN, seed=seed)
     is_determined = leverage.determinacy.determined(codes)
@@ -109,23 +124,23 @@ def unseen(support: Support, leverage: Leverage, determined: int, *, seed: int) 
     if not leverage.inverts and len(fixed) > _SOLVED_ONE_BY_ONE:
         fixed = fixed[np.random.default_rng(seed).permutation(len(fixed))[:_SOLVED_ONE_BY_ONE]]
         sampled = True
-    expected = _expected(support, open_)
+    expected = expected_rows(support, open_)
     often = np.argsort(-expected, kind="stable")[:_SHOWN]
     return Unseen(
-        leverage=_summary(support, leverage.of(fixed), fixed, determined, sampled=sampled),
+        leverage=_summary(support, leverage.of(fixed), fixed, determined, sampled=sampled, reach=reach),
         undetermined=tuple(_listed(support, open_[i], None, float(expected[i])) for i in often),
     )
 
 
 def _summary(
-    support: Support, tried: Numbers, codes: Codes, determined: int, *, sampled: bool
+    support: Support, tried: Numbers, codes: Codes, determined: int, *, sampled: bool, reach: float | None
 ) -> LeverageSummary | None:
     if not len(tried):
         return None
     solved = np.isfinite(tried)
     leverages, codes = tried[solved], codes[solved]
     worst = np.argsort(-leverages, kind="stable")[:_SHOWN]
-    expected = _expected(support, codes[worst])
+    expected = expected_rows(support, codes[worst])
     return LeverageSummary(
         of=determined,
         known=len(leverages),
@@ -140,6 +155,7 @@ def _summary(
             for i, often in zip(worst, expected, strict=True)
         ),
         unknown=int((~solved).sum()),
+        like_tested=None if reach is None else int((1 + leverages <= _LIKE**2 * (1 + reach)).sum()),
     )
 
 
@@ -148,13 +164,6 @@ def _histogram(leverages: Numbers) -> Histogram:
         return Histogram((), ())
     counts, edges = np.histogram(leverages, bins=min(24, max(4, len(leverages) // 4)))
     return Histogram(tuple(map(float, edges)), tuple(map(int, counts)))
-
-
-def _expected(support: Support, codes: Codes) -> Numbers:
-    share = np.ones(len(codes))
-    for k, counts in enumerate(support.value_counts):
-        share *= counts[codes[:, k]] / support.total
-    return share * support.total
 
 
 def _listed(support: Support, row: Codes, leverage: float | None, expected: float) -> Listed:

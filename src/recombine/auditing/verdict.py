@@ -1,177 +1,156 @@
-"""What the audit says in words: one sentence first, then the reasons.
+"""What the audit says in a few sentences: what was tested, what would follow, what cannot be known."""
 
-The grade is never above *plausible* while anything is unseen: that the factors add up is assumed, not tested.
-*Sound*: nothing is unseen. *Plausible*: all unseen combinations are determined, each at least as firmly as by one
-example. *Weak*: all are determined, some only weakly. *Failing*: some are not determined, or hold a value that was
-declared and never seen. *Untested*: all are determined, but just so: no seen combination is to spare, so nothing in the
-table could show the additive rule wrong; or how firmly they are determined is not known, and none is known to be weak.
-"""
-
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from recombine.auditing.coverage import FactorCoverage, OrderCoverage
-from recombine.auditing.dependence import Dependence, Redundancy
-from recombine.auditing.determinacy import Island
+from recombine.auditing.additivity import MAJORITY, MEAN, NEAREST, AdditiveTest
+from recombine.auditing.grading import FEWEST_SEEN, Evidence, grade
 from recombine.auditing.ladder import Counts
+from recombine.auditing.thin import ThinCombination
 from recombine.auditing.unseen import LeverageSummary
-from recombine.grades import Grade
-from recombine.words import listing, measure, percent
+from recombine.auditing.zeros import Zeros
+from recombine.expected import Expected, earned
+from recombine.words import count, listing, named, percent, percent_range
 
-
-@dataclass(frozen=True)
-class Evidence:
-    """All that the words are made from."""
-
-    counts: Counts
-    rank: int
-    island_count: int
-    islands: tuple[Island, ...]
-    leverage: LeverageSummary | None
-    factors: tuple[FactorCoverage, ...]
-    coverage: tuple[OrderCoverage, ...]
-    dependence: tuple[Dependence, ...]
-    redundancy: Redundancy | None
-    rows: int
-    rows_left_out: int
-    weightless: str | None = None
-
-
-def grade(evidence: Evidence) -> Grade:
-    """Over all combinations that could occur: of a value never seen nothing is fixed."""
-    return "failing" if evidence.counts.novel else _grade_of_seen_values(evidence)
-
-
-def _grade_of_seen_values(evidence: Evidence) -> Grade:
-    counts = evidence.counts
-    if counts.undetermined:
-        return "failing"
-    if not counts.determined:
-        return "sound"
-    if counts.seen <= evidence.rank:
-        return "untested"
-    if evidence.leverage is not None and evidence.leverage.weak:
-        return "weak"
-    return "untested" if _leverage_unknown(evidence) else "plausible"
-
-
-def _leverage_unknown(evidence: Evidence) -> bool:
-    """Whether a leverage that would decide between plausible and weak is missing."""
-    return evidence.leverage is None or evidence.leverage.unknown > 0
+_MOST_NAMED = 4  # values of a combination that are all named in a sentence
 
 
 def verdict(evidence: Evidence) -> str:
-    """The answer in a sentence that a person would say."""
-    sentence = _sentence(evidence, _grade_of_seen_values(evidence))
-    novel = evidence.counts.novel
-    if novel:
-        hold = _verb(novel, "1 combination holds", f"{novel:,} combinations hold")
-        sentence += f" {hold} a value never seen: nothing can be promised there."
-    return sentence
+    """The answer as a person would say it."""
+    said = [_tested(evidence), _follows(evidence), _beyond(evidence), _impossible(evidence), _novel(evidence)]
+    return " ".join(part for part in [*said, _thin(evidence)] if part)
 
 
-def _sentence(evidence: Evidence, grade: Grade) -> str:
-    match grade:
-        case "sound":
-            return _complete(evidence)
-        case "plausible":
-            return _all_determined(evidence)
-        case "weak":
-            return _weak(evidence)
-        case "failing":
-            return _broken(evidence)
-        case "untested":
-            return _not_enough(evidence)
+def _tested(evidence: Evidence) -> str:
+    if not evidence.divided.unseen:
+        return ""
+    expected, test = evidence.expected, evidence.additive
+    if expected is None or test is None:
+        few = grade(evidence) == "untested"
+        return f"{'Not enough evidence. ' if few else ''}Nothing was tested: no target was named."
+    if expected.abstains:
+        return f"Not enough evidence. Nothing could be tested: {expected.reason}."
+    return told_score(expected, test)
 
 
-def reasons(evidence: Evidence) -> tuple[str, ...]:
-    """Why, in a few sentences, what matters most first."""
-    found = [
-        _identifier_reason(evidence),
-        _values_reason(evidence.factors),
-        _pairs_reason(evidence.coverage),
-        _island_reason(evidence),
-        _leverage_reason(evidence.leverage),
-        _dependence_reason(evidence.dependence),
-        _redundancy_reason(evidence.redundancy),
-        _left_out_reason(evidence),
-        evidence.weightless,
-        _uncounted_reason(evidence),
-    ]
-    return tuple(reason for reason in found if reason)
+def told_score(expected: Expected, test: AdditiveTest) -> str:
+    """The tested score, its interval, and what the best simple rule gets."""
+    if expected.value is None or expected.low is None or expected.high is None:
+        return ""
+    beside = f"{_rule(expected, test)} {_gets(expected.baseline, test)}"
+    if test.kind == "label":
+        sure = percent_range(expected.low, expected.high)
+        right = f"gets {percent(expected.value)} of held-out combinations right ({sure})"
+        return f"Adding up one effect for each value {right}; {beside}."
+    if expected.value <= 0:
+        most = f" (at most {percent(expected.high)})" if expected.high > 0 else ""
+        beside = ": always answering the mean does no worse" if expected.baseline_name == MEAN else f"; {beside}"
+        return (
+            f"Adding up one effect for each value explains nothing{most} of what held-out combinations differ by in "
+            f"{test.target}{beside}."
+        )
+    sure = percent_range(max(expected.low, 0.0), expected.high)
+    explained = f"{percent(expected.value)} of what held-out combinations differ by in {test.target} ({sure})"
+    return f"Adding up one effect for each value explains {explained}; {beside}."
+
+
+def _rule(expected: Expected, test: AdditiveTest) -> str:
+    if expected.baseline_name == MAJORITY:
+        return f"always answering “{test.commonest}”"
+    if expected.baseline_name == MEAN:
+        return "always answering the mean"
+    return "answering like the nearest seen ones" if expected.baseline_name == NEAREST else str(expected.baseline_name)
+
+
+def _gets(score: float | None, test: AdditiveTest) -> str:
+    if test.kind == "label":
+        return f"gets {percent(score or 0.0)}"
+    return "explains nothing" if not score or score <= 0 else f"explains {percent(score)}"
+
+
+def _follows(evidence: Evidence) -> str:
+    counts = evidence.divided
+    if not counts.unseen:
+        return _complete(evidence)
+    if not counts.determined:
+        return f"{_seen(counts)}."
+    return f"{_seen(counts)}{_rest(evidence)}"
 
 
 def _seen(counts: Counts) -> str:
-    return f"{counts.seen:,} of {counts.space:,} combinations {_verb(counts.seen, 'was', 'were')} seen."
+    return f"{counts.seen:,} of {counts.space:,} combinations {_verb(counts.seen, 'was', 'were')} seen"
 
 
 def _complete(evidence: Evidence) -> str:
-    counts = evidence.counts
-    if counts.novel:
-        return f"{_seen(counts)} Of the values that were seen, every combination was."
-    return f"All {counts.seen:,} combinations were seen. Nothing is left to work out."
+    counts = evidence.divided
+    if evidence.likely is not None:
+        return f"{counts.seen:,} combinations were seen, probably all that can occur."
+    return f"All {counts.seen:,} combinations were seen: nothing is left to work out."
+
+
+def _rest(evidence: Evidence) -> str:
+    """What would follow for the others, as an if."""
+    counts, expected = evidence.divided, evidence.expected
+    if expected is not None and not expected.abstains:
+        if grade(evidence) in ("weak", "failing") and not _held(evidence):
+            return f". Adding up {_why_not(expected)}: do not rely on what it would give for {_others(counts)}."
+        follow = _verb(expected.of, "follows", "follow")
+        return f"; if the rule holds beyond them, {_share_of(expected.of, counts)} {follow}."
+    firm = _firmness(evidence)
+    if counts.seen <= evidence.rank:
+        return (
+            f"; on paper they fix {_share_of(counts.determined, counts)}, but none of them is to spare: nothing in the "
+            "table could show such a rule wrong."
+        )
+    if counts.seen_share < FEWEST_SEEN:
+        some = "all others" if counts.determined == counts.unseen else "some others"
+        return (
+            ", fewer than one in a thousand: too few to say anything of the rest without a test. Only if effects add "
+            f"up would {some} follow from them."
+        )
+    follow = _verb(counts.determined, "follows", "follow")
+    return f"; if effects add up, {_share_of(counts.determined, counts)} {follow} from them{firm}."
+
+
+def _why_not(expected: Expected) -> str:
+    """What the test says against the rule."""
+    if expected.lift is not None and expected.lift[2] < 0:
+        return "does worse than a simpler rule"
+    if expected.lift is not None and (expected.over_constant or expected.lift)[0] > 0 and (expected.high or 0) < 0.5:
+        return "misses more than it gets"
+    return "is not reliably better than a simpler rule"
+
+
+def _held(evidence: Evidence) -> bool:
+    """Whether the rule itself held where it was tested, whatever it does not reach."""
+    return earned(evidence.expected_of_many) in ("sound", "plausible")
 
 
 def _others(counts: Counts) -> str:
-    unseen = counts.determined + counts.undetermined
-    if counts.novel:
-        return f"Another {unseen:,}"
-    return "The other one" if unseen == 1 else f"The other {unseen:,}"
+    return "the other one" if counts.unseen == 1 else f"the other {counts.unseen:,}"
 
 
-def _all_determined(evidence: Evidence) -> str:
-    counts = evidence.counts
-    return f"{_seen(counts)} {_others(counts)} can {'' if counts.determined == 1 else 'all '}be worked out from them."
+def _share_of(some: int, counts: Counts) -> str:
+    if some == counts.unseen:
+        return _others(counts)
+    return f"{some:,} of {_others(counts)}"
 
 
-def _weak(evidence: Evidence) -> str:
-    start = _all_determined(evidence).removesuffix(".")
-    return (
-        f"{start}, but {_how_many_weak(evidence.leverage)}only weakly: less certain than one single example would be."
-    )
+def _firmness(evidence: Evidence) -> str:
+    measured = evidence.leverage
+    if measured is not None and measured.weak:
+        return f", {_how_many_weak(measured)}only weakly (less certain than one single example would be)"
+    if evidence.leverage_unknown:
+        return f", but how firmly {_how_unknown(measured)}"
+    return ""
 
 
-def _how_many_weak(measured: LeverageSummary | None) -> str:
-    if measured is None or measured.of == 1:
+def _how_many_weak(measured: LeverageSummary) -> str:
+    if measured.of == 1:
         return ""
     if measured.sampled:
         return f"about {percent(measured.weak / measured.known)} of them "
-    return "all of them " if measured.weak == measured.of else f"{measured.weak:,} "
+    return "all of them " if measured.weak == measured.of else f"{measured.weak:,} of them "
 
 
-def _broken(evidence: Evidence) -> str:
-    counts = evidence.counts
-    lost = counts.undetermined
-    if counts.determined:
-        others = "" if counts.novel else f" of the other {counts.determined + lost:,}"
-        middle = f"{counts.determined:,}{others or ' more'} can be worked out from them; {lost:,} cannot"
-    else:
-        middle = "The other one cannot be worked out" if lost == 1 else f"None of the other {lost:,} can be worked out"
-        if counts.novel:
-            middle = f"{lost:,} more cannot be worked out from them"
-    return f"{_seen(counts)} {middle}, because {_cause(evidence)}."
-
-
-def _cause(evidence: Evidence) -> str:
-    if evidence.island_count > 1:
-        return f"the table falls into {evidence.island_count:,} islands that no example connects"
-    loose = [name for name, groups in evidence.islands[0].groups.items() if groups > 1]
-    return f"the examples do not tell some values of {listing(loose)} apart from the rest"
-
-
-def _not_enough(evidence: Evidence) -> str:
-    counts = evidence.counts
-    if counts.seen > evidence.rank:
-        start = _all_determined(evidence).removesuffix(".")
-        return f"Not enough evidence. {start}, but how firmly {_how_unknown(evidence)}."
-    return (
-        f"Not enough evidence. {_seen(counts)} On paper they fix {_others(counts).lower()}, "
-        "but none of them is to spare: nothing in the table could show such a rule wrong."
-    )
-
-
-def _how_unknown(evidence: Evidence) -> str:
-    measured = evidence.leverage
+def _how_unknown(measured: LeverageSummary | None) -> str:
     if measured is None:
         return "was not measured: none of them was among the combinations drawn"
     tried = measured.known + measured.unknown
@@ -182,88 +161,71 @@ def _how_unknown(evidence: Evidence) -> str:
     )
 
 
-def _values_reason(factors: Sequence[FactorCoverage]) -> str | None:
-    gaps = [f"{f.values - f.seen:,} of {f.values:,} values of {f.name}" for f in factors if f.seen < f.values]
-    if gaps:
-        return f"Never seen: {listing(gaps)}."
-    lone = [(f.name, f.rarest[0].value) for f in factors if f.rarest and f.rarest[0].count == 1]
+def _beyond(evidence: Evidence) -> str:
+    """What the rule leaves open, and what hangs on less than could be tested."""
+    counts, expected = evidence.divided, evidence.expected
+    said = []
+    if expected is not None and not expected.abstains and _held(evidence) and counts.determined > expected.of:
+        said.append(f"{counts.determined - expected.of:,} hang on less than any combination that could be held out.")
+    if counts.undetermined:
+        even = " even then" if counts.determined else " if effects add up"
+        verb = _verb(counts.undetermined, "does", "do")
+        all_ = "None of the others follows" if not (counts.determined or counts.novel) else ""
+        start = f"{all_}{even}" if all_ else f"{counts.undetermined:,} {verb} not follow{even}"
+        said.append(f"{start}, because {_cause(evidence)}.")
+    return " ".join(said)
+
+
+def _cause(evidence: Evidence) -> str:
+    if evidence.island_count > 1:
+        return f"the table falls into {evidence.island_count:,} islands that no example connects"
+    loose = [name for name, groups in evidence.islands[0].groups.items() if groups > 1]
+    return f"the examples do not tell some values of {listing(loose)} apart from the rest"
+
+
+def _impossible(evidence: Evidence) -> str:
+    zeros = evidence.zeros
+    if zeros is None:
+        return ""
+    return told_zeros(zeros)
+
+
+def told_zeros(zeros: Zeros) -> str:
+    """The suspicion, with its evidence."""
+    first = zeros.pairs[0]
+    many = f"Another {zeros.combinations:,} hold" if zeros.combinations is not None else "Many others hold"
     return (
-        f"Every value was seen, but {lone[0][0]} {lone[0][1]!r} only once."
-        if lone
-        else "Every value was seen more than once."
+        f"{many} a pair of values that never meets, and perhaps cannot occur: such as {first}, which about "
+        f"{count(round(first.expected))} seen combinations would hold by chance."
     )
 
 
-def _pairs_reason(coverage: Sequence[OrderCoverage]) -> str | None:
-    pairs = next((c for c in coverage if c.order == 2), None)
-    return (
-        f"{percent(pairs.share)} of the possible pairs of values were seen ({pairs.seen:,} of {pairs.possible:,})."
-        if pairs
-        else None
-    )
+def _novel(evidence: Evidence) -> str:
+    novel = evidence.divided.novel
+    if not novel:
+        return ""
+    hold = _verb(novel, "1 combination holds", f"{novel:,} combinations hold")
+    return f"{hold} a value never seen: nothing can be promised there."
 
 
-def _island_reason(evidence: Evidence) -> str:
-    if evidence.island_count == 1:
-        return "All values hang together in one island."
-    sizes = [f"{island.combinations:,}" for island in evidence.islands[:5]]
-    sizes = [*sizes, "fewer"] if evidence.island_count > 5 else sizes
-    return f"{evidence.island_count:,} islands, with {listing(sizes)} seen combinations: nothing is known across them."
+def _thin(evidence: Evidence) -> str:
+    if not evidence.thin:
+        return ""
+    first = evidence.thin[0]
+    name = named(first.combination, usual=evidence.usual if len(evidence.usual) > _MOST_NAMED else None)
+    if evidence.counts.thin == 1:
+        return f"One seen combination is thin: {name} has {_rows(first, evidence)}."
+    return f"{evidence.counts.thin:,} of the seen combinations are thin: {name} has {_rows(first, evidence)}."
 
 
-def _leverage_reason(measured: LeverageSummary | None) -> str | None:
-    if measured is None:
-        return None
-    lost = (
-        f"For {measured.unknown:,} the leverage is not known: their equations lose their digits. They count as neither "
-        "firm nor weak."
-        if measured.unknown
-        else ""
-    )
-    if measured.median is None or measured.worst is None:
-        return lost
-    scope = f"in a random sample of {measured.known:,}" if measured.sampled else "of what can be worked out"
-    numbers = f"median {measure(measured.median)}, worst {measure(measured.worst)}"
-    return f"Leverage {scope}: {numbers} (1 is as uncertain as one example). {lost}".rstrip()
+def _rows(thin: ThinCombination, evidence: Evidence) -> str:
+    rows = f"{count(thin.count)} {_verb(int(thin.count), 'row', 'rows')}"
+    if thin.expected > 10 * thin.count:
+        where = f"{count(round(thin.expected))} would be expected if the factors were independent"
+    else:
+        where = f"a seen combination has {count(round(evidence.mean_count))} on average"
+    return f"{rows} of {count(evidence.rows)}, where {where}"
 
 
-def _dependence_reason(pairs: Sequence[Dependence]) -> str | None:
-    if not pairs:
-        return None
-    strongest = pairs[0]
-    if strongest.cramers_v < 0.1:
-        return "No two factors tell much of each other (Cramér's V below 0.1, chance taken away)."
-    a, b = strongest.factors
-    return f"{a} and {b} depend on each other most: Cramér's V {strongest.cramers_v:.2f}."
-
-
-def _redundancy_reason(found: Redundancy | None) -> str | None:
-    if found is None or not found.parts:
-        return found.nothing if found is not None else None
-    best = found.parts[0]
-    name, of = best.factors[0], "accuracy" if found.kind == "label" else "R²"
-    return (
-        f"{name} alone tells {percent(best.told)} of {found.target}: {of} {measure(best.score_left_out)} "
-        f"without any other factor ({measure(found.baseline)} by guessing). A model could lean on it."
-    )
-
-
-def _identifier_reason(evidence: Evidence) -> str | None:
-    many = [factor.name for factor in evidence.factors if factor.seen > 100 and factor.seen > 0.5 * evidence.rows]
-    return f"{listing(many)}: nearly every row has a value of its own. Is that an identifier?" if many else None
-
-
-def _uncounted_reason(evidence: Evidence) -> str | None:
-    if len(evidence.factors) < 3 or any(covered.order == 3 for covered in evidence.coverage):
-        return None
-    return f"Triples were not counted: {len(evidence.factors)} factors make too many of them."
-
-
-def _left_out_reason(evidence: Evidence) -> str | None:
-    if not evidence.rows_left_out:
-        return None
-    return f"{evidence.rows_left_out:,} of {evidence.rows:,} rows miss a factor and were left out."
-
-
-def _verb(count: int, one: str, many: str) -> str:
-    return one if count == 1 else many
+def _verb(number: int, one: str, many: str) -> str:
+    return one if number == 1 else many

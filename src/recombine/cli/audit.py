@@ -8,6 +8,9 @@ import typer
 import recombine
 from recombine.cli import gates, options, outputs, reading
 from recombine.cli.show import Watch, page_written, say, summary
+from recombine.expected import earned
+from recombine.files import place_of, write_text
+from recombine.overwriting import check_page
 from recombine.words import json_text
 
 
@@ -27,6 +30,12 @@ def audit(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Save the audit as a folder of JSON and Parquet.")
     ] = None,
+    impossible_out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write pairs of values that never meet, and perhaps cannot, to a CSV that --impossible reads."
+        ),
+    ] = None,
     force: reading.Force = False,
     as_json: reading.AsJson = False,
     fail_under: Annotated[
@@ -41,6 +50,8 @@ def audit(
     """Which combinations are missing, and which of them can be worked out from the rest?"""
     asked = options.gates(fail_under)
     outputs.check("audit", out=out, force=force, inputs=[source, impossible], report=report, domain=domain)
+    if impossible_out is not None:
+        check_page(place_of(impossible_out), force=force, inputs=[source, impossible])
     with Watch("counting combinations") as watch:
         support = reading.read(
             source,
@@ -64,16 +75,20 @@ def audit(
             found.page(report, force=force)
         if out is not None:
             found.save(out, force=force)
+        if impossible_out is not None:
+            write_text(impossible_out, found.impossible_csv(), force=force)
     if as_json:
         say(json_text(_for_machines(found, checked)))
     else:
         summary(found, checked)
-        page_written(report, out)
+        page_written(report, out, impossible_out)
     raise typer.Exit(gates.exit_code(checked))
 
 
 def _on_paper(found: Any, name: str) -> bool:
-    return name == "determined" and found.grade == "untested"
+    """Whether a share of what would follow rests on a rule that was not tested enough, or not borne out."""
+    refuted = earned(found.expected) in ("weak", "failing") and found.grade in ("weak", "failing")
+    return name == "determined" and (found.grade == "untested" or refuted)
 
 
 def _for_machines(found: Any, checked: gates.Gates) -> dict[str, Any]:

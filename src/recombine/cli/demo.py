@@ -33,7 +33,7 @@ def demo(
     write_text(file, _table(seed), force=force)
     say(f"{file} now holds {_ROWS} made-up products: their id, material, garment and label.\n")
     say(f"next   recombine audit {file} --factors material,garment --target label --report audit.html")
-    say(f"       recombine predict {file} --factors material,garment --target label --backtest")
+    say(f"       recombine predict {file} --factors material,garment --target label")
 
 
 def _table(seed: int) -> str:

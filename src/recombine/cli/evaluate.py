@@ -15,7 +15,7 @@ from recombine.cli.gates import lines as gate_lines
 from recombine.cli.show import Watch, console_for, next_commands, page_written, say, short
 from recombine.errors import SettingError
 from recombine.grades import COLOURS
-from recombine.words import json_text, measure, percent
+from recombine.words import amount, interval_words, json_text, measure, percent, percent_range
 
 
 def evaluate(
@@ -78,7 +78,8 @@ def evaluate(
     fail_under: Annotated[
         reading.Many,
         typer.Option(
-            "--fail-under", help="A gate: unseen=0.8 (or all, seen, worst). Exit 3 below it, 4 where untested."
+            "--fail-under",
+            help="A gate: unseen=0.8 (all, seen, worst, lift, balanced_accuracy). Exit 3 below it, 4 where untested.",
         ),
     ] = [],  # noqa: B006
     draws: Annotated[int, typer.Option(help="How often combinations are resampled for an interval.")] = 2_000,
@@ -188,6 +189,8 @@ def summary(found: Any, gates: dict[str, dict[str, Any]], *, split: str | None =
     console.print()
     console.print(Padding(f"[bold {COLOURS[found.grade]}]{escape(found.verdict)}[/]", (0, 2)), width=width)
     console.print()
+    console.print(_facts(found), width=width)
+    console.print()
     console.print(_sides(found))
     console.print()
     if found.against is not None:
@@ -203,6 +206,48 @@ def summary(found: Any, gates: dict[str, dict[str, Any]], *, split: str | None =
     if found.outcomes.training is None and split is None:
         told = "To tell seen from unseen combinations, add --train and the table that the model was trained on."
         console.print(Padding(told, (0, 2, 1, 2)), width=width)
+
+
+def _facts(found: Any) -> Table:
+    """The target, what simple rules get, and the other numbers that the verdict rests on."""
+    table = _table("")
+    table.add_column("")
+    for name, told in (("target", _target(found)), ("simple rules", _rules(found)), ("balanced", _balanced(found))):
+        if told:
+            table.add_row(name, escape(told))
+    return table
+
+
+def _target(found: Any) -> str:
+    target = found.outcomes.tested.target
+    if target is None:
+        return f"none was named; rows are scored by {found.score.name}"
+    if found.outcomes.kind == "number":
+        return f"{target.name}, a number"
+    return f"{target.name}, a label with {amount(len(found.outcomes.classes), 'value')}"
+
+
+def _rules(found: Any) -> str:
+    """What each simple rule gets on unseen combinations, or on all where none was tested."""
+    side = "unseen" if found.side("unseen").rows else "all"
+    share = found.baselines.score == "accuracy"
+    told = [one for one in found.baselines.found if one.side == side]
+    if not told:
+        return ""
+    named = sorted(told, key=lambda one: -one.score)[:_SHOWN]
+    more = f", {len(told) - len(named)} more" if len(told) > len(named) else ""
+    said = ", ".join(f"{one.rule} {percent(one.score) if share else measure(one.score)}" for one in named)
+    return f"on {side}: {said}{more}{'' if share else ' (R²)'}"
+
+
+def _balanced(found: Any) -> str:
+    """The mean of the classes' shares."""
+    side = "unseen" if found.side("unseen").rows else "all"
+    told = next((one for one in found.balanced if one.side == side), None)
+    if told is None:
+        return ""
+    each = "class" if told.classes == 1 else "classes"
+    return f"on {side}: {interval_words(told.score, told.low, told.high)} right if {told.classes} {each} count alike"
 
 
 def _sides(found: Any) -> Table:
@@ -243,7 +288,7 @@ def _worst(found: Any) -> Table:
     table.add_column("parts give", justify="right")
     table.add_column("", no_wrap=True)
     for one in found.worst[:_SHOWN]:
-        named = ", ".join(escape(short(value)) for value in one.combination.values())
+        named = ", ".join(f"{escape(short(name))}={escape(short(value))}" for name, value in one.combination.items())
         table.add_row(
             named,
             f"{one.rows:,}",
@@ -277,7 +322,7 @@ def _amount(found: Any, number: float | None) -> str:
 def _ends(found: Any, low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return "none"
-    return f"{100 * low:.0f} to {100 * high:.0f} %" if found.score.is_share else f"{measure(low)} to {measure(high)}"
+    return percent_range(low, high) if found.score.is_share else f"{measure(low)} to {measure(high)}"
 
 
 def _points(found: Any, number: float | None) -> str:
@@ -294,6 +339,16 @@ def _next(found: Any, split: str | None) -> list[tuple[str, str]]:
         lines.append((f"{command} --split {shlex.quote(split)}", "tell seen from unseen combinations"))
     if not {"--report", "-r"} & words:
         lines.append((f"{command} --report evaluation.html", "see the map of scores, and every combination"))
-    if "--fail-under" not in words and found.score.better == "higher" and found.side("unseen").rows:
-        lines.append((f"{command} --fail-under unseen=0.8", "hold a pipeline to it"))
+    gate = _gate(found)
+    if "--fail-under" not in words and gate is not None:
+        lines.append((f"{command} --fail-under {gate}", "use as a CI gate"))
     return lines
+
+
+def _gate(found: Any) -> str | None:
+    """A gate on what was asked: the worst group, the unseen combinations, or what is gained there."""
+    if found.group is not None:
+        return "worst=0.8"
+    if not found.side("unseen").rows:
+        return None
+    return "unseen=0.8" if found.score.better == "higher" else "lift=0.1" if found.expected.lift else None

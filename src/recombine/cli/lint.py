@@ -31,6 +31,12 @@ def lint(
     cold: Annotated[
         reading.Many, typer.Option("--cold", help="Factors that must each be new, with --expect values: drug,cell.")
     ] = [],  # noqa: B006
+    exchangeable: Annotated[
+        reading.Many,
+        typer.Option(
+            "--exchangeable", help="Factors whose values may change places, such as a pair's two drugs: p1,p2."
+        ),
+    ] = [],  # noqa: B006
     identity: Annotated[
         str | None, typer.Option("--id", help="The column that tells rows apart, such as an image's name.")
     ] = None,
@@ -77,6 +83,7 @@ def lint(
                 cold=options.names(cold),
                 class_tolerance=class_tolerance,
             ),
+            exchangeable=options.names(exchangeable),
             where=where,
             bins=options.bins(bins),
             missing=missing,  # type: ignore[arg-type]

@@ -27,17 +27,17 @@ def check(
     out, report = (None if given is None else place_of(given) for given in (out, report))
     read = [*inputs, *(part for part in domain if part.endswith(".json"))]
     options.check_page(report)
-    if report is not None:
-        check_page(report, force=force, inputs=read)
-    if out is not None:
-        recover(out)
-        check_result_folder(out, kind, force=force, inputs=read)
     if out is not None and report is not None and _lies_in(report, out):
         raise SettingError(
             f"--report {report} with --out {out}",
             why="a folder that holds a page besides would no longer be known as a saved result",
             instead=f"--report {report.name}",
         )
+    if report is not None:
+        check_page(report, force=force, inputs=read)
+    if out is not None:
+        recover(out)
+        check_result_folder(out, kind, force=force, inputs=read)
 
 
 def _lies_in(page: Path, folder: Path) -> bool:

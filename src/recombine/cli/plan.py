@@ -24,7 +24,9 @@ def plan(
     goal: Annotated[
         str,
         typer.Option(
-            "--goal", "-g", help="determined · pairs · triples · leverage · variance: what the plan is to achieve."
+            "--goal",
+            "-g",
+            help="determined · pairs · triples · leverage (additive models) · variance (networks) · balance (rows).",
         ),
     ] = "determined",
     budget: Annotated[
@@ -52,6 +54,13 @@ def plan(
     replay: Annotated[
         bool, typer.Option("--replay", help="Compare the plan's order with random ones on the table's own past.")
     ] = False,
+    plausible: Annotated[
+        bool,
+        typer.Option(
+            "--plausible/--any",
+            help="Of combinations worth the same, the one whose values keep such company comes first.",
+        ),
+    ] = True,
     target_kind: reading.TargetKind = None,
     where: reading.Where = None,
     bins: reading.Bins = [],  # noqa: B006
@@ -78,7 +87,7 @@ def plan(
     """Which combinations should be collected next, and what would each of them buy?"""
     asked = options.gates(fail_under)
     outputs.check("plan", out=out, force=force, inputs=[source, cost, impossible], report=report, domain=domain)
-    check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge)
+    check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge, replay=replay)
     with Watch("counting combinations") as watch:
         support = reading.read(
             source,
@@ -102,6 +111,7 @@ def plan(
             salience=salience,
             ridge=ridge,
             replay=replay,
+            plausible=plausible,
             seed=seed,
             progress=watch.step,
         )
@@ -156,7 +166,7 @@ def _lines(plan: Any) -> Table:
     table.add_column("cost", justify="right")
     table.add_column("buys")
     for place, line in enumerate(plan.first(_SHOWN)):
-        named = ", ".join(short(value) for value in line.combination.values())
+        named = ", ".join(f"{short(name)}={short(value)}" for name, value in line.combination.items())
         table.add_row(str(place + 1), escape(named), count(line.cost), escape(line.buys))
     if plan.table.num_rows > _SHOWN:
         table.add_row("…", f"{plan.table.num_rows - _SHOWN:,} more", "", "--out, --json or --report for all of them")
@@ -193,21 +203,29 @@ def _next(plan: Any) -> list[tuple[str, str]]:
     command = plan.provenance.command or "recombine plan …"
     words = set(shlex.split(command))
     lines = []
-    if not plan.table.num_rows and plan.goal == "determined":
-        return [(f"{_without_goal(command)} --goal leverage", "make the weakest of them firmer")]
+    if not plan.table.num_rows:
+        again = _without_goal(command)
+        if len(plan.support) == plan.support.space.size:
+            return [] if plan.goal == "balance" else [(f"{again} --goal balance", "more rows where there are fewest")]
+        if plan.goal == "determined":
+            return [
+                (f"{again} --goal leverage", "firmer, for an additive model fitted to noisy answers"),
+                (f"{again} --goal variance", "for a network or kernel"),
+            ]
+        return [(f"{again} --goal pairs", "see every pair of values together")] if plan.goal != "pairs" else []
     if not {"--report", "-r"} & words:
         lines.append((f"{command} --report plan.html", "see the curve and the whole list"))
     if not {"--out", "-o"} & words:
         lines.append((f"{command} --out plan", "save the whole list"))
-    if "--replay" not in words and len(plan.support) >= 5:
+    if "--replay" not in words and len(plan.support) >= 5 and plan.goal != "balance":
         lines.append((f"{command} --replay", "see how this order would have done on the table's own past"))
     return lines
 
 
 def _without_goal(command: str) -> str:
-    """The command without its goal, so that another can be named."""
-    words = shlex.split(command)
-    for name in ("--goal", "-g"):
+    """The command without its goal and what belongs to it, so that another can be named."""
+    words = [word for word in shlex.split(command) if word not in ("--replay", "--json")]
+    for name in ("--goal", "-g", "--salience", "-s", "--ridge", "--report", "-r", "--out", "-o", "--fail-under"):
         if name in words:
             place = words.index(name)
             del words[place : place + 2]

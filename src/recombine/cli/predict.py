@@ -15,6 +15,7 @@ from recombine.cli.gates import lines as gate_lines
 from recombine.cli.show import Watch, console_for, next_commands, page_written, say, short
 from recombine.grades import COLOURS
 from recombine.tables.locations import names_a_table
+from recombine.theory.by_size import MOST_FACTORS
 from recombine.words import json_text, measure, percent
 
 
@@ -37,8 +38,12 @@ def predict(
         typer.Option(help="True answers: a column of the table, or another table with the same factors and target."),
     ] = None,
     backtest: Annotated[
-        bool, typer.Option("--backtest", help="Hold out seen combinations, predict them, and print the track record.")
-    ] = False,
+        bool,
+        typer.Option(
+            "--backtest/--no-backtest",
+            help="Hold out seen combinations and predict them. Without it nothing is tested.",
+        ),
+    ] = True,
     target_kind: reading.TargetKind = None,
     where: reading.Where = None,
     bins: reading.Bins = [],  # noqa: B006
@@ -56,7 +61,9 @@ def predict(
     fail_under: Annotated[
         reading.Many,
         typer.Option(
-            "--fail-under", help="A gate: fine=0.9, or right=0.9 with a truth. Exit 3 below it, 4 without evidence."
+            "--fail-under",
+            help="A CI gate: expected=0.8 (the low end of the score to expect), lift=0, fine=0.9, or right=0.9 with a "
+            "truth. Exit 3 below it, 4 without evidence.",
         ),
     ] = [],  # noqa: B006
     seed: Annotated[
@@ -94,7 +101,7 @@ def predict(
             seed=seed,
             progress=watch.step,
         )
-        checked = gates.check(found.share, asked, thin=lambda _: found.grade == "untested")
+        checked = gates.check(found.share, asked, thin=lambda name: name != "right" and found.grade == "untested")
         if report is not None:
             watch.now("drawing the page")
             found.page(report, force=force)
@@ -121,8 +128,8 @@ def _truth(truth: str | None, source: str, support: Any, how: Any) -> Any:
 
 
 def _for_machines(found: Any, checked: gates.Gates) -> dict[str, Any]:
-    content: dict[str, Any] = found.record().to_json()
-    for drawn in ("grid", "impossible", "read_target"):
+    content: dict[str, Any] = found.checked_record().to_json()
+    for drawn in ("impossible", "read_target"):
         content.pop(drawn)
     return content | {"gates": checked}
 
@@ -157,6 +164,9 @@ def summary(prediction: Any, gates: dict[str, dict[str, Any]]) -> None:
 
 def _facts(prediction: Any) -> Table:
     table = _plain_table()
+    own = prediction.learner.answers
+    kind = "a number" if own.kind == "number" else f"a label with {len(own.classes):,} values"
+    table.add_row("target", escape(short(own.name)), kind)
     unseen = sum(count for verdict, count in prediction.counts.items() if verdict != "seen")
     of = f"of {prediction.space:,} possible" + (
         f"; {unseen:,} unseen ones drawn at random" if prediction.sampled else ""
@@ -177,15 +187,28 @@ def _track_record(record: Any) -> Table:
     table.add_column("accuracy" if record.better == "higher" else "error", justify="right")
     table.add_column("95 % interval")
     table.add_column("kernel less this")
+    rows = record.better == "higher"
+    if rows:
+        table.add_column("by rows", justify="right")
     for method in record.methods:
-        gap = "" if method.difference is None else "{} to {}".format(*map(measure, method.difference[::2]))
-        around = "too few" if method.low is None else f"{measure(method.low)} to {measure(method.high)}"
-        table.add_row(method.name, measure(method.score), around, gap)
+        gap = "" if method.difference is None else _gap(*method.difference[::2], share=rows)
+        around = "too few" if method.low is None else _range(method.low, method.high, share=rows)
+        score = percent(method.score) if rows else measure(method.score)
+        more = [percent(method.by_rows)] if rows and method.by_rows is not None else []
+        table.add_row(escape(method.name), score, around, gap, *more)
     if record.coverage is not None:
         found = record.coverage
         around = "too few" if found.low is None else f"{percent(found.low)} to {percent(found.high)}"
         table.add_row("95 % intervals hold", percent(found.found), around, "")
     return table
+
+
+def _range(low: float, high: float, *, share: bool) -> str:
+    return f"{percent(low)} to {percent(high)}" if share else f"{measure(low)} to {measure(high)}"
+
+
+def _gap(low: float, high: float, *, share: bool) -> str:
+    return f"{100 * low:+.0f} to {100 * high:+.0f} points" if share else f"{measure(low)} to {measure(high)}"
 
 
 def _by_rung(record: Any) -> Table:
@@ -194,16 +217,17 @@ def _by_rung(record: Any) -> Table:
     table.add_column("of these")
     table.add_column("", justify="right")
     for method in record.methods:
-        table.add_column(method.name, justify="right")
+        table.add_column(escape(method.name), justify="right")
+    shown = percent if record.better == "higher" else measure
     for rung in record.rungs:
-        table.add_row(rung.rung, f"{rung.tested:,}", *map(measure, rung.scores))
+        table.add_row(rung.rung, f"{rung.tested:,}", *map(shown, rung.scores))
     return table
 
 
 def _worst(prediction: Any) -> Table:
     table = _plain_table()
     for one in prediction.worst[:_SHOWN_BAD]:
-        named = ", ".join(short(value) for value in one.combination.values())
+        named = ", ".join(f"{short(name)}={short(value)}" for name, value in one.combination.items())
         said = one.prediction if isinstance(one.prediction, str) else measure(one.prediction)
         table.add_row(one.verdict, escape(named), f"{escape(short(said))}. {escape(one.why)}")
     if len(prediction.worst) > _SHOWN_BAD:
@@ -225,8 +249,10 @@ def _next(prediction: Any) -> list[tuple[str, str]]:
     lines = []
     if not {"--report", "-r"} & words:
         lines.append((f"{command} --report predict.html", "see the grid, and click a combination to see why"))
-    if "--backtest" not in words and len(prediction.learner.support) >= 5:
-        lines.append((f"{command} --backtest", "see its track record on combinations that were seen"))
-    if not {"--salience", "-s"} & words:
+    if "--no-backtest" in words:
+        plain = shlex.join(word for word in shlex.split(command) if word != "--no-backtest")
+        lines.append((plain, "test it on combinations that were seen"))
+    fittable = prediction.learner.salience.factors <= MOST_FACTORS
+    if fittable and not {"--salience", "-s"} & words:
         lines.append((f"{command} --salience fit", "let the data say what counts"))
     return lines

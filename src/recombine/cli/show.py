@@ -2,7 +2,7 @@
 
 import shlex
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +18,7 @@ from recombine.cli import options
 from recombine.cli.gates import lines as gate_lines
 from recombine.errors import RecombineError
 from recombine.grades import COLOURS
-from recombine.words import count, measure, percent
+from recombine.words import count, measure, named, percent, target_words
 
 _SHOWN_FACTORS = 8
 _SHOWN_VALUES = 4
@@ -35,8 +35,9 @@ _READING = (
     "--missing",
     "--table",
 )
+_TARGET = ("--target", "-t", "--target-kind")
 _UNKNOWN_TO_SPLIT = ("--domain", "--impossible", "--weight")
-_FLAGS = ("--json", "--")
+_FLAGS = ("--json", "--force", "--")
 
 
 def console_for(*, stderr: bool = False) -> Console:
@@ -139,12 +140,16 @@ def _facts(audit: Any) -> Table:
     table.add_column(style="bold", no_wrap=True, max_width=_LONGEST)
     table.add_column()
     table.add_column()
+    if audit.support.target is not None:
+        table.add_row("target", *_target(audit.support.target))
     for factor in audit.factors[:_SHOWN_FACTORS]:
         table.add_row(escape(short(factor.name)), _values(factor), _rarest(factor))
     if len(audit.factors) > _SHOWN_FACTORS:
         table.add_row("…", f"{len(audit.factors) - _SHOWN_FACTORS} more factors", "")
     for name, first, second in (
+        _tested(audit),
         _pairs(audit),
+        _thin(audit),
         _leverage(audit),
         _dependence(audit),
         _redundancy(audit),
@@ -156,6 +161,11 @@ def _facts(audit: Any) -> Table:
     return table
 
 
+def _target(target: Any) -> tuple[str, str]:
+    said, _, hint = target_words(short(target.name), getattr(target, "classes", None)).partition("; ")
+    return escape(said), escape(hint)
+
+
 def _values(factor: Any) -> str:
     seen = "all seen" if factor.seen == factor.values else f"{factor.seen:,} seen"
     return f"{factor.values:,} values, {seen}"
@@ -165,6 +175,25 @@ def _rarest(factor: Any) -> str:
     if factor.never_seen:
         return f"never   {escape(short(factor.never_seen[0]))}"
     return f"rarest  {escape(short(factor.rarest[0].value))}  {count(factor.rarest[0].count)}"
+
+
+def _tested(audit: Any) -> tuple[str, str, str]:
+    test = audit.additive
+    if test is None or not test.tested:
+        return "tested", "", ""
+    best = max((one for one in test.rules[1:] if one.name.endswith(" alone")), key=lambda one: one.score)
+    others = [one for one in test.rules[1:] if not one.name.endswith(" alone")]
+    said = ", ".join(f"{short(one.name)} {percent(max(one.score, 0.0))}" for one in (best, *others))
+    lost = f", {test.untestable:,} cannot be held out" if test.untestable else ""
+    return "tested", f"{test.tested:,} seen combinations, each held out once{lost}", said
+
+
+def _thin(audit: Any) -> tuple[str, str, str]:
+    if not audit.thin:
+        return "thin", "", ""
+    first = audit.thin[0]
+    rows = f"{count(first.count)} rows, {count(round(first.expected))} if the factors were independent"
+    return "thin", f"{audit.counts.thin:,} of {audit.counts.seen:,} seen combinations", rows
 
 
 def _pairs(audit: Any) -> tuple[str, str, str]:
@@ -180,15 +209,23 @@ def _leverage(audit: Any) -> tuple[str, str, str]:
     lost = f"not known for {measured.unknown:,}" if measured.unknown else ""
     if measured.median is None:
         return "leverage", lost, ""
-    values = [short(value) for value in measured.weakest[0].combination.values()]
-    worst = ", ".join([*values[:_SHOWN_VALUES], "…"] if len(values) > _SHOWN_VALUES else values)
+    worst = named_shortly(measured.weakest[0].combination)
     scope = f" of {measured.known:,} drawn" if measured.sampled else ""
     middle = f"median {measure(measured.median)}{scope}" + (f", {lost}" if lost else "")
     return "leverage", middle, f"worst {measure(measured.worst)}  ({worst})"
 
 
+def named_shortly(combination: Mapping[str, Any]) -> str:
+    """A combination with its factors' names, where there is little room: long values cut, the first few factors."""
+    few = list(combination.items())[:_SHOWN_VALUES]
+    said = named({short(name): short(str(value)) for name, value in few})
+    return f"{said}, …" if len(combination) > len(few) else said
+
+
 def _dependence(audit: Any) -> tuple[str, str, str]:
     strongest = audit.dependence[0]
+    if strongest.cramers_v is None:
+        return "factors", "", ""
     return (
         "factors",
         f"Cramér's V {strongest.cramers_v:.2f}",
@@ -202,10 +239,17 @@ def _redundancy(audit: Any) -> tuple[str, str, str]:
         return "", "", ""
     if not found.parts:
         return short(found.target), "nothing to tell", found.nothing or ""
-    best = found.parts[0]
-    what = "accuracy" if found.kind == "label" else "R²"
-    alone = f"{best.factors[0]} alone tells {percent(best.told)}"
-    return short(found.target), alone, f"{what} {measure(best.score_left_out)}, by guessing {measure(found.baseline)}"
+    best = found.shortcut
+    if best is None:
+        return "", "", ""
+    if found.kind == "label":
+        alone = f"{short(best.factors[0])} alone gets {percent(best.score_left_out)} of the rows right"
+        return short(found.target), alone, f"guessing gets {percent(found.baseline)}"
+    return (
+        short(found.target),
+        f"{short(best.factors[0])} alone explains {percent(best.score_left_out)} of the rows",
+        "",
+    )
 
 
 def _left_out(audit: Any) -> tuple[str, str, str]:
@@ -216,20 +260,42 @@ def _left_out(audit: Any) -> tuple[str, str, str]:
 def _next(audit: Any) -> list[tuple[str, str]]:
     command = audit.provenance.command or "recombine audit …"
     words = shlex.split(command)
-    lines = _plans(audit, words)
+    lines = [*_zeros(audit, command, words), *_predictions(audit, words), *_plans(audit, words)]
     if not {"--report", "-r"} & set(words):
         lines.append((f"{command} --report audit.html", "see the map"))
     if audit.counts.seen > audit.rank:  # otherwise every seen combination is needed, and a split would be refused
         split = _asked_of("split", words, but=_UNKNOWN_TO_SPLIT)
-        lines.append((f"{split} --out held.parquet", "hold out combinations honestly"))
+        # a column name of its own: many tables have a `split` already
+        lines.append(
+            (f"{split} --column held_out --out held.parquet", "hold out whole combinations for an honest test")
+        )
     if "--fail-under" not in words:
-        lines.append((f"{command} --fail-under determined=0.95", "hold a pipeline to it"))
+        lines.append((f"{command} --fail-under determined=0.95", "use as a CI gate"))
     return lines
+
+
+def _zeros(audit: Any, command: str, words: list[str]) -> list[tuple[str, str]]:
+    if audit.zeros is None or "--impossible-out" in words:
+        return []
+    return [(f"{command} --impossible-out impossible.csv", "pairs that never meet, to be read over for --impossible")]
+
+
+def _predictions(audit: Any, words: list[str]) -> list[tuple[str, str]]:
+    """What a learner would answer, where there is something to learn and something unseen."""
+    target = audit.support.target
+    if target is None or not target.varies or audit.counts.seen == audit.counts.space:
+        return []
+    return [
+        (
+            _asked_of("predict", words, also=_TARGET),
+            "what a learner would answer for the unseen ones, and how far to trust it",
+        )
+    ]
 
 
 def _plans(audit: Any, words: list[str]) -> list[tuple[str, str]]:
     """What to collect, where something is undetermined or weak."""
-    plan = _asked_of("plan", words, but=())
+    plan = _asked_of("plan", words)
     if audit.counts.undetermined or audit.counts.novel:
         return [(plan, "what to collect, so that all of them can be worked out")]
     if audit.leverage is not None and audit.leverage.weak:
@@ -237,14 +303,14 @@ def _plans(audit: Any, words: list[str]) -> list[tuple[str, str]]:
     return []
 
 
-def _asked_of(verb: str, words: list[str], *, but: Collection[str]) -> str:
+def _asked_of(verb: str, words: list[str], *, but: Collection[str] = (), also: Collection[str] = ()) -> str:
     """The same table asked of another verb: what says how to read it is kept, what an audit does with it is not."""
     kept, rest = [], iter(words[2:])
     for word in rest:
         name = word.partition("=")[0] if word.startswith("--") else word[:2]
         option = word.startswith("-")
         value = [next(rest, "")] if option and word == name and name not in _FLAGS else []
-        if not option or (name in _READING and name not in but):
+        if not option or (name in {*_READING, *also} - {*but}):
             kept += [word, *value]
     return options.pasted(["recombine", verb, *kept])
 
@@ -259,9 +325,9 @@ def next_commands(console: Console, lines: list[tuple[str, str]]) -> None:
     console.print()
 
 
-def page_written(report: Path | None, out: Path | None) -> None:
+def page_written(*paths: Path | None) -> None:
     """Say where things were written."""
-    for path in (report, out):
+    for path in paths:
         if path is not None:
             say(f"  wrote  {path}")
 

@@ -313,6 +313,11 @@ def _answer(made: Any) -> str:
     (best, first), (next_best, second) = ranked[:2]
     if best.median == next_best.median:
         return f"{groups} Two of them have the same median of {metric}."
+    if min(len(best.known), len(next_best.known)) < 2:
+        return (
+            f"{groups} The best {metric} has {_titled(first)}: {_number(best.median)}, before {_titled(second)} "
+            f"({_number(next_best.median)}). One run of a group is too few to tell a difference from chance."
+        )
     apart = "every seed of it above every seed of" if best.low > next_best.high else "but their seeds overlap with"
     lost = f" Of the best {best.missing} of {len(best.values)} runs have no score." if best.missing else ""
     return (

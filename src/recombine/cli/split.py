@@ -49,8 +49,9 @@ def split(
         float | None, typer.Option(help="How far the values' own shares may differ, with --by divergence.")
     ] = None,
     seen_share: Annotated[
-        float, typer.Option(help="Training rows kept apart as 'seen', to compare seen and unseen scores.")
-    ] = 0.0,
+        float | None,
+        typer.Option(help="Training rows kept apart as 'seen', to compare seen and unseen scores: 0.1; 0 for none."),
+    ] = None,
     identity: Annotated[str | None, typer.Option("--id", help="The column that tells rows apart.")] = None,
     column: Annotated[
         str | None, typer.Option(help="The new column's name: split, or fold, if nothing is said.")

@@ -6,6 +6,9 @@ how much of them such a sum explains. The measure is empty where there are as ma
 at all are then a sum. So the rank is always told beside it, and two R² that cannot be bought with more numbers: the
 adjusted one, and the one in which each combination is foretold from the others.
 
+Of classes only the chosen ones are known. A learner whose scores add up exactly still chooses classes whose shares do
+not, so it is said that chosen classes cannot tell; for an answer, evaluate a class's score as a number.
+
 Where the combinations or the conjunctions are at most some thousands, the projection is written out through a Gram
 matrix: how many seen conjunctions two combinations share, or how many combinations two conjunctions. Beyond both, the
 fit is found by conjugate gradients over group sums, and the rank by the trace of the projection, estimated with random
@@ -13,7 +16,7 @@ signs and told with its standard error; where that does not settle, the answer i
 sparse solvers would need the 2^K entries of each combination written out, and SciPy is no part of the core.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -92,7 +95,16 @@ def additivity(outcomes: Outcomes, *, seed: int = 0) -> Additivity | None:
     fitted = _fitted(parts, centred, seed)
     if fitted is None:
         return _abstained(len(places), "How additive the answers are was not computed: the fit did not settle.")
-    return _told(centred, fitted)
+    found = _told(centred, fitted)
+    return found if outcomes.kind == "number" else replace(found, verdict=_of_classes(found))
+
+
+def _of_classes(found: Additivity) -> str:
+    """The same said of classes: those with the largest score were chosen, and which one is largest does not add up."""
+    if found.vacuous:
+        return found.verdict
+    chosen = found.verdict.replace("The answers on", "The chosen classes on", 1)
+    return f"{chosen} Whether the scores behind them add up cannot be told from chosen classes."
 
 
 def _answers(outcomes: Outcomes) -> Numbers | None:

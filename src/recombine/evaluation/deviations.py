@@ -2,7 +2,9 @@
 
 If difficulty were additive (a hard camera costs so many points, a rare object so many), a combination's score could be
 told from the others. What deviates from that by more than the luck of its rows is about the combination itself. As
-many are tested at once, the share of false alarms among those named is controlled (Benjamini and Hochberg 1995).
+many are tested at once, the share of false alarms among those named is controlled (Benjamini and Hochberg 1995). Where
+hardly more combinations were tested than the parts have numbers, all deviate alike and none can be named: five more are
+needed.
 
 Shares are tested by the tails of a beta-binomial, so that few rows make no false alarm; losses, which cannot be
 negative and are skewed, by the ratio of two gammas (Fisher's F); other scores by the normal's.
@@ -18,6 +20,7 @@ from recombine.algebra.groups import Numbers
 from recombine.evaluation.outcomes import Mask, Outcomes
 from recombine.statistics.distributions import beta_below, beta_binomial_tails, normal_tail
 from recombine.statistics.multiplicity import false_discovery
+from recombine.statistics.resampling import FEWEST
 from recombine.words import count, measure
 
 RATE = 0.05
@@ -54,11 +57,11 @@ def deviations(outcomes: Outcomes) -> Deviations:
             f"{count(sum(sizes) - max(sizes))} values, and {LARGEST_FIT:,} are the most that are solved.",
         )
     fit = _fit(outcomes, outcomes.rows)
-    if len(outcomes) <= fit.rank:
+    if len(outcomes) - fit.rank < FEWEST:
         return _nothing(
             outcomes,
             f"Whether single combinations deviate from their parts cannot be told: {count(len(outcomes))} were "
-            f"tested, and the parts alone take {count(fit.rank)} of them to be known.",
+            f"tested, and the parts alone take {count(fit.rank)} of them to be known; {FEWEST} more are needed.",
             rank=fit.rank,
         )
     noise = _Noise.of(outcomes)
@@ -127,17 +130,18 @@ def _tested(outcomes: Outcomes, fit: AdditiveFit, noise: "_Noise") -> Deviations
     p = _p_values(outcomes, left, noise)
     q = false_discovery(p)
     error = np.sqrt(noise.at(left.value) / outcomes.rows + left.variance)
+    told = np.clip(left.value, 0.0, 1.0) if outcomes.score.is_share else left.value  # a sum of parts may leave 0 to 1
     found, testable = int((q <= RATE).sum()), int(np.isfinite(p).sum())
     return Deviations(
-        expected=left.value,
-        deviation=outcomes.mean - left.value,
+        expected=told,
+        deviation=outcomes.mean - told,
         error=error,
         p=p,
         q=q,
         rank=left.rank,
         testable=testable,
         found=found,
-        sentence=_sentence(testable, found, outcomes, error),
+        sentence=_sentence(testable, (q <= RATE) * (outcomes.mean - told), outcomes, error),
     )
 
 
@@ -224,12 +228,16 @@ def _loss_p(score: Numbers, value: Numbers, own: Numbers, spread: Numbers, least
     return np.asarray(2 * np.minimum(below, 1 - below))
 
 
-def _sentence(testable: int, found: int, outcomes: Outcomes, error: Numbers) -> str:
+def _sentence(testable: int, apart: Numbers, outcomes: Outcomes, error: Numbers) -> str:
+    """What was found; `apart` is the deviation of those that are named, and 0 elsewhere."""
     rest = f" ({count(len(outcomes) - testable)} more rest on themselves alone)" if testable < len(outcomes) else ""
-    if found:
+    better, worse = int((apart > 0).sum()), int((apart < 0).sum())
+    if outcomes.score.rows_better == "lower":
+        better, worse = worse, better
+    if better or worse:
         return (
-            f"{count(found)} of {count(testable)} combinations{rest} deviate from what their parts give elsewhere; "
-            f"about {100 * RATE:.0f} % of those named may be luck."
+            f"{count(worse)} of {count(testable)} combinations{rest} do worse than their parts give elsewhere, and "
+            f"{count(better)} better; about {100 * RATE:.0f} % of those named may be luck."
         )
     if not testable:
         return "Whether single combinations deviate cannot be told: each rests on itself alone."

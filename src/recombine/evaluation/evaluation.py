@@ -8,22 +8,26 @@ from typing import Any, ClassVar, Literal, TypedDict, Unpack
 import pyarrow as pa
 
 from recombine import records
-from recombine.checks import check_share, check_whole
+from recombine.checks import check_known, check_share, check_whole
 from recombine.decoding import revive_all
-from recombine.errors import SettingError, nearest
+from recombine.errors import SettingError
 from recombine.evaluation import listing, wording
 from recombine.evaluation.additivity import Additivity, additivity
 from recombine.evaluation.anatomy import Anatomy, anatomy
+from recombine.evaluation.baselines import Baselines, baselines, expected, simple_rules
 from recombine.evaluation.beside_theory import BesideTheory, beside
 from recombine.evaluation.comparison import Comparison, comparison, paired_by_combination
 from recombine.evaluation.deviations import RATE, Deviations, deviations
 from recombine.evaluation.gathering import gather
+from recombine.evaluation.groups import Balanced, WorstGroup, balanced, worst_group
 from recombine.evaluation.listing import Listed, Untested, untested
+from recombine.evaluation.matching import MatchedGap, matched_gap
 from recombine.evaluation.outcomes import Outcomes, Score, describe_outcomes, load_outcomes, outcome_tables
 from recombine.evaluation.reading import Reading, outcomes_of
-from recombine.evaluation.scores import Gap, Side, parts, scores, shrunk
+from recombine.evaluation.scores import Gap, Side, masks, parts, scores, shrunk
 from recombine.evaluation.scoring import Columns, PredictionQuestion
 from recombine.evaluation.swap import SwapTest, swap_test
+from recombine.expected import Expected
 from recombine.grades import Grade
 from recombine.records import Provenance, Record
 from recombine.results import Result
@@ -39,12 +43,16 @@ from recombine.theory.prediction import Prediction
 
 @dataclass(frozen=True)
 class Deviating:
-    """How many combinations deviate from what their parts give elsewhere; `rate` of those named may be luck."""
+    """How many combinations deviate from what their parts give elsewhere; `rate` of those named may be luck.
+
+    `worse` of those `found` do worse than their parts, and these are `listed`.
+    """
 
     sentence: str
     testable: int
     rank: int
     found: int
+    worse: int
     rate: float
     listed: tuple[Listed, ...]
 
@@ -70,7 +78,12 @@ class Evaluation(Result):
     draws: int
     seed: int
     sides: tuple[Side, ...]
+    expected: Expected
+    baselines: Baselines
+    balanced: tuple[Balanced, ...]
     gap: Gap | None
+    matched: MatchedGap | None
+    group: WorstGroup | None
     worst: tuple[Listed, ...]
     untested: Untested
     deviations: Deviating
@@ -102,30 +115,57 @@ class Evaluation(Result):
         )
 
     def share(self, name: str) -> float:
-        """A score that a gate can be held against: that of a side, or of the `worst` combination after shrinkage.
+        """A score that a gate can be held against, NaN where it was not tested.
 
-        NaN where it was not tested.
+        That of a side; of the `worst` combination after shrinkage (of groups with the true class, as it is); the `lift`
+        over the best simple rule on unseen combinations; or the `balanced_accuracy` there, the mean of the classes'
+        shares. Without a training side the latter is over all tested rows.
         """
+        if name == "lift":
+            return float("nan") if self.expected.lift is None else self.expected.lift[1]
+        if name == "balanced_accuracy":
+            found = self._balanced
+            return float("nan") if found is None else found.score
         if self.score.better == "lower":
             raise SettingError(
                 f"a gate on {name!r}",
                 why=f"the score is {wording.score_name(self.score)}, of which less is better",
-                instead="score by accuracy or r2 for a gate (--score r2)",
+                instead="score by accuracy or r2 for a gate (--score r2), or ask for lift",
             )
         if name == "worst":
-            return self.worst[0].shrunk if self.score.name != "r2" else float("nan")
+            return self._worst
         if name not in {side.name for side in self.sides}:
             raise SettingError(
                 f"no side {name!r}",
-                why="a gate is held against one side, or against the worst combination",
-                instead=f"write one of {', '.join(side.name for side in self.sides)}, worst",
+                why="a gate is held against one side, the worst combination, or what is gained over a simple rule",
+                instead=f"write one of {', '.join(side.name for side in self.sides)}, {', '.join(_GATES)}",
             )
-        found = self.side(name).score
-        return float("nan") if found is None else found
+        score = self.side(name).score
+        return float("nan") if score is None else score
 
     def thin(self, name: str) -> bool:
-        """Whether the evidence behind a gate is not enough: no interval, or a worst case with untested ones."""
-        return self.untested.total > 0 if name == "worst" else self.side(name).low is None
+        """Whether the evidence behind a gate is not enough: no interval, or a worst case with untested ones.
+
+        A lift that chance explains is none.
+        """
+        if name == "lift":
+            return self.expected.lift is None or self.expected.lift[0] <= 0
+        if name == "balanced_accuracy":
+            return self._balanced is None or self._balanced.low is None
+        if name == "worst":
+            return self.untested.total > 0 or (self.group is not None and bool(self.group.thin))
+        return self.side(name).low is None
+
+    @property
+    def _worst(self) -> float:
+        if self.group is not None:
+            return float("nan") if self.group.score is None else self.group.score
+        return self.worst[0].shrunk if self.score.name != "r2" else float("nan")
+
+    @property
+    def _balanced(self) -> Balanced | None:
+        side = "all" if self.outcomes.training is None or self.group is not None else "unseen"
+        return next((one for one in self.balanced if one.side == side), None)
 
     def record(self) -> Record:
         """The evaluation as plain data, which can be saved, drawn and loaded."""
@@ -160,6 +200,7 @@ def _without_draws(data: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**data, "theory": {name: value for name, value in theory.items() if name != "draws"}}
 
 
+_GATES = ("worst", "lift", "balanced_accuracy")
 _APART = ("table", "by_value", "by_pair", "outcomes")
 _RESULTS = tuple(field.name for field in fields(Evaluation) if field.name not in _APART)
 
@@ -212,12 +253,13 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     ones. `score` is accuracy, mse, r2, logloss, or a column with a score for each row: `Score("loss", "lower")` where
     less of it is better. `prediction` is a column, or for log loss a mapping from class to column. `against` is another
     column of answers, or another table of them. `theory` is a `Prediction` to set beside the measurement.
+    The target may be one of the `factors`: then groups hold the true class, and the worst of them is told.
     `causes=False` leaves out the causes of the errors (anatomy, swap test, additivity), which take longer than all the
     rest. `intervals` says how sure the intervals are, from how many draws and which. `target_kind`, `where`, `bins`,
     `domain`, `impossible`, `missing` and `table` are those of `recombine.read`.
     """
     tell: Steps = progress or silent
-    _check_names(reading)
+    check_known(reading, [*_SETTINGS, *EvaluateReading.__annotations__], who="an evaluation", instead=_GROUPED)
     _check_intervals(intervals)
     other_table = against if against is not None and names_a_table(against) else None
     asked = PredictionQuestion(
@@ -231,6 +273,7 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
             impossible=tuple(reading.get("impossible", ())),
             missing=reading.get("missing", "leave out"),
             table=reading.get("table"),
+            groups=_groups(target, factors, reading),
         ),
         prediction=prediction,
         other=_other(against, prediction, other_table, id),
@@ -253,19 +296,40 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     return _explained(found, theirs, tell, causes=causes)
 
 
+def _groups(target: str | None, factors: Sequence[str], reading: EvaluateReading) -> bool:
+    """Whether groups that hold the true class are asked for: worst-group accuracy."""
+    if target is None or target not in factors:
+        return False
+    if target in (reading.get("bins") or {}) or reading.get("target_kind") == "number":
+        raise SettingError(
+            f"{target!r} is both a factor and a number to be predicted",
+            why="groups are made with the true class",
+            instead="take it off the factors, or say target_kind='label' (--target-kind label) and bin nothing",
+        )
+    return True
+
+
 def _measured(reading: Reading, settings: IntervalSettings, tell: Steps, *, other: str) -> Evaluation:
     """All that the scores alone say."""
     outcomes = reading.outcomes
     tell("resampling combinations", None)
+    chosen = masks(outcomes)
     scored, apart = scores(outcomes, settings)
+    rules = simple_rules(outcomes)
+    beside_it = baselines(rules, chosen, settings)
     compared = None if reading.paired is None else comparison(outcomes, reading.paired, settings, other=other)
     tell("comparing combinations", None)
     own, deviation, by_part = shrunk(outcomes, settings), deviations(outcomes), parts(outcomes, settings)
+    missing = untested(outcomes)
     found = wording.Findings(
         outcomes=outcomes,
         sides={side.name: side for side in scored},
         gap=apart,
-        untested=untested(outcomes),
+        matched=matched_gap(outcomes, settings),
+        expected=expected(outcomes, rules, beside_it, settings),
+        baselines=beside_it,
+        group=worst_group(outcomes, rules, missing.total, settings),
+        untested=missing,
         deviations=deviation,
         comparison=compared,
         notes=reading.notes,
@@ -280,9 +344,14 @@ def _measured(reading: Reading, settings: IntervalSettings, tell: Steps, *, othe
         draws=settings.draws,
         seed=settings.seed,
         sides=scored,
+        expected=found.expected,
+        baselines=beside_it,
+        balanced=balanced(outcomes, chosen, settings),
         gap=apart,
+        matched=found.matched,
+        group=found.group,
         worst=listing.worst(outcomes, own, deviation),
-        untested=found.untested,
+        untested=missing,
         deviations=_deviating(outcomes, own, deviation),
         against=compared,
         anatomy=None,
@@ -303,7 +372,7 @@ def _explained(found: Evaluation, theory: Prediction | None, tell: Steps, *, cau
     tell("looking at the errors", None)
     cause, swapped, added = (
         (anatomy(outcomes, seed=seed), swap_test(outcomes, seed=seed), additivity(outcomes, seed=seed))
-        if causes
+        if causes and found.group is None  # where the class is a factor, that factor would explain everything
         else (None, None, None)
     )
     beside_it = None if theory is None else beside(outcomes, theory, confidence=found.confidence, seed=seed)
@@ -320,16 +389,8 @@ def _explained(found: Evaluation, theory: Prediction | None, tell: Steps, *, cau
 
 def _deviating(outcomes: Outcomes, own: Any, found: Deviations) -> Deviating:
     listed = listing.deviating(outcomes, own, found)
-    return Deviating(found.sentence, found.testable, found.rank, found.found, RATE, listed)
-
-
-def _check_names(reading: Mapping[str, Any]) -> None:
-    """A setting that an evaluation does not have is refused, never ignored."""
-    known = list(EvaluateReading.__annotations__)
-    for name in reading:
-        if name not in known:
-            instead = _GROUPED.get(name) or nearest(name, [*_SETTINGS, *known])
-            raise SettingError(f"{name}=…", why="an evaluation has no such setting", instead=instead)
+    bad = int((listing.worse(outcomes, found) & (found.q <= RATE)).sum())
+    return Deviating(found.sentence, found.testable, found.rank, found.found, bad, RATE, listed)
 
 
 def _check_intervals(given: IntervalSettings) -> None:

@@ -92,21 +92,21 @@ def explanations(training: Support, lines: Lines) -> tuple[Explanation, ...]:
     if not isinstance(target, LabelTarget):
         raise TypeError("habits are learnt from a training table with classes")
     names = training.space.names
-    shares = [_mode(_by_value(training, target, k, lines.classes)) for k in range(len(names))]
+    shares = [mode(by_value(training, target, k, lines.classes)) for k in range(len(names))]
     overall = totals(target.label, target.count, lines.classes)
     speakers: list[tuple[Habit, tuple[str, ...], Answering]] = [
         ("memory", (), Memory.of(training, target, lines.classes).answers),
         *(("shortcut", (name,), partial(_alone, shares[k], k)) for k, name in enumerate(names)),
-        ("commonest", (), partial(_same, _mode(overall[None])[0])),
+        ("commonest", (), partial(_same, mode(overall[None])[0])),
     ]
     return tuple(_explained(habit, factors, answering, lines) for habit, factors, answering in speakers)
 
 
 def _explained(habit: Habit, factors: tuple[str, ...], answering: Answering, lines: Lines) -> Explanation:
-    """Some combinations at a time, so that a table of all their classes is never held."""
+    """What a habit gives for each line."""
     probability, allowed = np.zeros(len(lines.said)), np.zeros(len(lines.said))
     order = np.argsort(lines.combination, kind="stable")
-    for part in _chunks(len(lines.codes), lines.classes):
+    for part in chunks(len(lines.codes), lines.classes):
         first, last = np.searchsorted(lines.combination[order], [part.start, part.stop])
         here = order[first:last]
         table = answering(lines.codes[part])
@@ -116,7 +116,8 @@ def _explained(habit: Habit, factors: tuple[str, ...], answering: Answering, lin
     return Explanation(habit, f"{habit}: {factors[0]}" if factors else habit, factors, probability, allowed)
 
 
-def _chunks(rows: int, classes: int) -> Iterator[slice]:
+def chunks(rows: int, classes: int) -> Iterator[slice]:
+    """Some combinations at a time, so that a table of all their classes is never held."""
     step = max(_CELLS // max(classes, 1), 1)
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
@@ -164,13 +165,13 @@ class Memory:
             if tried > _MOST_SETS:
                 break
             for chosen in combinations(range(factors), order):
-                found[still] += self._heard(self.support.groups(chosen), codes[still])
+                found[still] += self.heard(self.support.groups(chosen), codes[still])
             still = still[found[still].sum(axis=1) == 0]
             if not len(still):
                 break
         return _normal(found)
 
-    def _heard(self, groups: Groups, codes: Codes) -> Numbers:
+    def heard(self, groups: Groups, codes: Codes) -> Numbers:
         """The sum over the group of each combination, class by class."""
         raw = groups.ids[self.combination] * self.classes + self.label
         keys, ids = number(raw, groups.size * self.classes)
@@ -182,16 +183,20 @@ class Memory:
         return np.where(there, sums[at], 0.0) if len(keys) else np.zeros(wanted.shape)
 
 
-def _by_value(training: Support, target: LabelTarget, factor: int, classes: int) -> Numbers:
+def by_value(training: Support, target: LabelTarget, factor: int, classes: int) -> Numbers:
     """How often each value of a factor had each class: (values, classes)."""
     size = training.space.sizes[factor]
     raw = training.codes[target.combination, factor].astype(np.int64) * classes + target.label
     return totals(raw, target.count, size * classes).reshape(size, classes)
 
 
-def _mode(table: Numbers) -> Numbers:
-    """All weight on the commonest class of each row; ties share, and a row without examples says anything."""
-    return _normal((table == table.max(axis=1, keepdims=True)).astype(np.float64))
+def mode(table: Numbers, *, otherwise: Numbers | None = None) -> Numbers:
+    """All weight on the commonest class of each row; ties share.
+
+    A row without examples says anything, or what is said `otherwise`.
+    """
+    found = _normal((table == table.max(axis=1, keepdims=True)).astype(np.float64))
+    return found if otherwise is None else np.where(table.any(axis=1, keepdims=True), found, otherwise)
 
 
 def _normal(table: Numbers) -> Numbers:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.evaluation.deviations import RATE, Deviations
-from recombine.evaluation.outcomes import Outcomes
+from recombine.evaluation.outcomes import Mask, Outcomes
 from recombine.evaluation.scores import Shrunk
 from recombine.tables.space import Space
 from recombine.tables.support import Support
@@ -60,17 +60,25 @@ def table(outcomes: Outcomes, own: Shrunk, apart: Deviations) -> pa.Table:
 
 
 def worst(outcomes: Outcomes, own: Shrunk, apart: Deviations) -> tuple[Listed, ...]:
-    """The worst after shrinkage first; of two alike the one with more rows."""
+    """The worst after shrinkage first, of seen and of other ones as many as are listed; of two alike the larger."""
     sign = 1 if outcomes.score.rows_better == "higher" else -1
     order = np.lexsort((-outcomes.rows, sign * own.score))
-    return _listed(outcomes, own, apart, order[:_LISTED])
+    seen = outcomes.seen[order]
+    shown = np.where(seen, np.cumsum(seen), np.cumsum(~seen)) <= _LISTED
+    return _listed(outcomes, own, apart, order[shown])
 
 
 def deviating(outcomes: Outcomes, own: Shrunk, apart: Deviations) -> tuple[Listed, ...]:
-    """Those that deviate from what their parts give elsewhere, the surest first."""
-    named = np.flatnonzero(apart.q <= RATE)
+    """Those that do worse than their parts give elsewhere, the surest first: who does better needs no help."""
+    named = np.flatnonzero((apart.q <= RATE) & worse(outcomes, apart))
     order = named[np.lexsort((-np.abs(apart.deviation[named]), apart.p[named]))]
     return _listed(outcomes, own, apart, order[:_LISTED])
+
+
+def worse(outcomes: Outcomes, apart: Deviations) -> Mask:
+    """Which combinations do worse than their parts give elsewhere."""
+    sign = 1 if outcomes.score.rows_better == "higher" else -1
+    return np.asarray(sign * np.nan_to_num(apart.deviation) < 0)
 
 
 def _listed(outcomes: Outcomes, own: Shrunk, apart: Deviations, places: Ints) -> tuple[Listed, ...]:

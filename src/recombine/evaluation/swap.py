@@ -297,9 +297,17 @@ def _verdict(found: tuple[FactorSwap, ...]) -> str:
             f"Swapping {most.factor} changes {percent(most.changed.share or 0.0)} of the answers where it should not; "
             "in no such pair do both combinations have two rows of that truth, so how much is chance cannot be told."
         )
+    sure = [one for one in measured if one.excess.low is not None]
+    if not sure:
+        most = max(measured, key=lambda one: one.excess.share or 0.0)
+        return (
+            f"Swapping {most.factor} changes {percent(most.changed.share or 0.0)} of the answers where it should not, "
+            f"against {percent(most.within or 0.0)} between two rows of one combination; too few combinations can be "
+            "swapped for an interval, so how much is chance cannot be told."
+        )
     relied = [one for one in measured if one.excess.low is not None and one.excess.low > _NOTHING]
     if not relied:
-        names = listing([one.factor for one in measured])
+        names = listing([one.factor for one in sure])
         return f"Swapping {names} where it does not matter changes the answers no more than chance does."
     first = max(relied, key=lambda one: one.excess.share or 0.0)
     return (

@@ -1,22 +1,30 @@
-"""The evaluation in sentences: the verdict, its grade, and the reasons for it."""
+"""The evaluation in sentences: the verdict, its grade, and the reasons for it.
+
+First what was measured on unseen combinations, with its interval, and what the best simple rule gets; then how they
+compare with seen ones that are like them; then what cannot be known.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from recombine import words
+from recombine.evaluation.baselines import Baselines
 from recombine.evaluation.comparison import Comparison
 from recombine.evaluation.deviations import Deviations
+from recombine.evaluation.groups import WorstGroup
 from recombine.evaluation.listing import Untested
+from recombine.evaluation.matching import MatchedGap
 from recombine.evaluation.outcomes import Outcomes, Score
 from recombine.evaluation.scores import Gap, Side
+from recombine.expected import Expected, earned
 from recombine.grades import Grade
 from recombine.statistics.resampling import FEWEST, IntervalSettings
 from recombine.tables.space import text
-from recombine.words import count, measure, percent
+from recombine.words import count, interval_words, measure, named, percent, percent_range
 
-_SMALL, _LARGE = 0.05, 0.10  # of a share or of R²; in units of the seen score for anything else a fourth and one
-_SMALL_RATIO, _LARGE_RATIO = 0.25, 1.0
 _NAMES = {"mse": "mean squared error", "r2": "R²", "logloss": "log loss"}
+_ALIKE = 0.05  # of the gap: a matched one that differs by less needs no reason
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +34,10 @@ class Findings:
     outcomes: Outcomes
     sides: dict[str, Side]
     gap: Gap | None
+    matched: MatchedGap | None
+    expected: Expected
+    baselines: Baselines
+    group: WorstGroup | None
     untested: Untested
     deviations: Deviations
     comparison: Comparison | None
@@ -40,6 +52,8 @@ class Findings:
 
 def verdict(found: Findings) -> str:
     """The answer in a sentence or two."""
+    if found.group is not None:
+        return _of_groups(found, found.group)
     seen, unseen = found.sides["seen"], found.sides["unseen"]
     if found.outcomes.training is None:
         return (
@@ -48,34 +62,107 @@ def verdict(found: Findings) -> str:
         )
     if not unseen.combinations:
         return _without_unseen(found)
+    first = f"On {_combinations(unseen, 'unseen')} {_unseen(found)}{_rule(found)}."
     if not seen.combinations:
-        return (
-            f"On {_combinations(unseen, 'unseen')} {_is(found, unseen)}. No combination that was seen in training was "
-            "tested, so there is nothing to compare this with."
-        )
-    return (
-        f"On {_the(seen)} seen in training {_is(found, seen, interval=False)}; on {count(unseen.combinations)} unseen "
-        f"{'one' if unseen.combinations == 1 else 'ones'} {_tells(found, unseen)}: {_gap(found)}."
-    )
+        return f"{first} No combination that was seen in training was tested, so there is nothing to compare it with."
+    return f"{first} {_gap(found)}"
 
 
 def grade(found: Findings) -> Grade:
-    """Sound where the unseen combinations fare about as well, failing where they clearly and largely do not."""
-    gap, unseen = found.gap, found.sides["unseen"]
-    if gap is None or gap.low is None or gap.high is None or unseen.score is None:
-        return "untested"
-    small, large = _thresholds(found)
-    if gap.low > 0 and gap.value >= large:
-        return "failing"
-    if gap.value <= small and gap.high <= large:
-        return "sound"
-    return "weak"
+    """Earned on unseen combinations, beside the best simple rule; or in the worst group, if the class is in groups."""
+    return earned(found.expected) if found.group is None else found.group.grade
+
+
+def rule_words(rule: str, commonest: str | None) -> str:
+    """What somebody does who follows a simple rule.
+
+    >>> rule_words("majority", "cat"), rule_words("colour alone", None)
+    ('always answering "cat"', 'going by colour alone')
+    """
+    if rule == "majority":
+        return f'always answering "{commonest}"'
+    known = {
+        "mean": "always answering the training's mean",
+        "additive": "adding up what each value is worth",
+        "nearest seen": "copying the nearest seen combination",
+    }
+    return known.get(rule, f"going by {rule}")
+
+
+def _unseen(found: Findings) -> str:
+    """What was measured on the unseen combinations: in the unit of the rules, and in its own if that is another."""
+    told, side = found.expected, found.sides["unseen"]
+    if told.value is None or side.score is None:
+        return _is(found, side)
+    share = told.score == "accuracy"
+    around = interval_words(told.value, told.low, told.high, share=share)
+    said = f"it gets {percent(told.value)} right" if share else f"its R² is {measure(told.value)}"
+    said += around.removeprefix(percent(told.value) if share else measure(told.value))
+    if found.score.is_share or found.score.name == "r2":
+        return said
+    return f"{said}, its {score_name(found.score)} is {measure(side.score)}"
+
+
+def _rule(found: Findings) -> str:
+    """The best simple rule beside it, and whether it is beaten."""
+    told = found.expected
+    if told.baseline is None or told.baseline_name is None or told.value is None:
+        return ""
+    share = told.score == "accuracy"
+    gets = f"gets {percent(told.baseline)}" if share else f"reaches {measure(told.baseline)}"
+    said = f"; {rule_words(told.baseline_name, found.baselines.commonest)} {gets}"
+    if told.lift is None:
+        return f"{said} ({_combinations(found.sides['unseen'], 'unseen')} are too few to tell them apart)"
+    low, value, high = told.lift
+    apart = words.points(abs(value)) if share else measure(abs(value))
+    ends = words.points_range(low, high) if share else f"{measure(low)} to {measure(high)}"
+    if low > 0:
+        return f"{said}, {apart} less ({ends})"
+    if high < 0:
+        turned = words.points_range(-high, -low) if share else f"{measure(-high)} to {measure(-low)}"
+        return f"{said}, {apart} more ({turned})"
+    beyond = " by more than chance explains" if value > 0 else ""
+    return f"{said}, which it does not beat{beyond} ({ends})"
+
+
+def _of_groups(found: Findings, group: WorstGroup) -> str:
+    """The worst group, the true class being part of each."""
+    others = [name for name in found.outcomes.tested.space.names if name != group.label]
+    what = f"{words.amount(group.groups, 'group')} of {group.label}, the true label, and {words.listing(others)}"
+    thin = _thin(group)
+    if group.combination is None or group.score is None:
+        return f"None of {what} has enough tested rows: nothing is known of the worst.{thin}"
+    rule = ""
+    if group.baseline is not None and group.baseline_name is not None:
+        does = rule_words(group.baseline_name, found.baselines.commonest)
+        rule = f" {does[0].upper()}{does[1:]} gets {percent(group.baseline)} right in its own worst group."
+    return (
+        f"Of {what}, the worst is {named(group.combination)}: "
+        f"it gets {percent(group.score)} right{_around(group.low, group.high)} of {words.amount(group.rows, 'row')}; "
+        f"of all rows {percent(found.sides['all'].score or 0.0)}.{rule}{thin}"
+    )
+
+
+def _around(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" ({percent_range(low, high)})"
+
+
+def _thin(group: WorstGroup) -> str:
+    said = []
+    if group.thin:
+        first = f", such as {named(group.thin[0])}" if len(group.thin) > 1 else f": {named(group.thin[0])}"
+        have = "has" if len(group.thin) == 1 else "have"
+        said.append(f"{words.amount(len(group.thin), 'group')} {have} fewer than 10 tested rows{first}")
+    if group.missing:
+        said.append(f"{words.amount(group.missing, 'more group')} {'has' if group.missing == 1 else 'have'} none")
+    return f" {'; '.join(said)}: these are untested, and may be worse." if said else ""
 
 
 def reasons(found: Findings) -> tuple[str, ...]:
     """What the verdict rests on, and what must be known to read it."""
     said = [
-        _gap_reason(found),
+        found.baselines.missing or "",
+        *_gap_reasons(found),
         *_side_reasons(found),
         *_never_varies(found.outcomes),
         _untested(found),
@@ -101,27 +188,9 @@ def _never_varies(outcomes: Outcomes) -> list[str]:
     return said
 
 
-def amount(score: Score, number: float) -> str:
-    """A score for people: a share in percent, anything else to three digits.
-
-    >>> amount(Score("accuracy", "higher"), 0.614), amount(Score("mse", "lower"), 0.1234)
-    ('61 %', '0.123')
-    """
-    return percent(number) if score.is_share else measure(number)
-
-
 def score_name(score: Score) -> str:
     """A score's name in a sentence."""
     return _NAMES.get(score.name, score.name)
-
-
-def ends(score: Score, low: float, high: float) -> str:
-    """Both ends of an interval.
-
-    >>> ends(Score("accuracy", "higher"), 0.52, 0.69), ends(Score("mse", "lower"), 0.1, 0.25)
-    ('52 to 69 %', '0.1 to 0.25')
-    """
-    return f"{100 * low:.0f} to {100 * high:.0f} %" if score.is_share else f"{measure(low)} to {measure(high)}"
 
 
 def points(score: Score, number: float) -> str:
@@ -130,9 +199,11 @@ def points(score: Score, number: float) -> str:
     >>> points(Score("accuracy", "higher"), 0.358), points(Score("mse", "lower"), 0.25)
     ('36 points', '0.25')
     """
-    if not score.is_share:
-        return measure(number)
-    return f"{100 * number:.0f} points" if abs(number) >= 0.01 else f"{100 * number:.1g} points"
+    return words.points(number) if score.is_share else measure(number)
+
+
+def _range(score: Score, low: float, high: float) -> str:
+    return words.points_range(low, high) if score.is_share else f"{measure(low)} to {measure(high)}"
 
 
 def _combinations(side: Side, word: str) -> str:
@@ -143,37 +214,38 @@ def _the(side: Side) -> str:
     return "the one combination" if side.combinations == 1 else f"the {count(side.combinations)} combinations"
 
 
-def _is(found: Findings, side: Side, *, interval: bool = True) -> str:
+def _is(found: Findings, side: Side) -> str:
     """The predicate of a sentence about a side."""
     if side.score is None:
         return f"its {score_name(found.score)} cannot be computed"
-    told = _tells(found, side) if interval else _plain(found, side)
-    return f"it is right {told}" if found.score.is_share else f"its {score_name(found.score)} is {told}"
-
-
-def _plain(found: Findings, side: Side) -> str:
-    written = amount(found.score, side.score or 0.0)
-    return f"in {written}" if found.score.is_share else written
-
-
-def _tells(found: Findings, side: Side) -> str:
-    if side.score is None:
-        return "it cannot be computed"
-    around = (
-        f" ({percent(found.settings.confidence)} interval {ends(found.score, side.low, side.high)})"
-        if side.low is not None and side.high is not None
-        else ""
-    )
-    return _plain(found, side) + around
+    share = found.score.is_share
+    if share:
+        return f"it gets {percent(side.score)} right{_around(side.low, side.high)}"
+    return f"its {score_name(found.score)} is {interval_words(side.score, side.low, side.high, share=False)}"
 
 
 def _gap(found: Findings) -> str:
-    gap = found.gap
+    """How unseen combinations compare with seen ones like them; with all seen ones where none are like them."""
+    gap, like = found.gap, found.matched
     if gap is None:
-        return "the gap cannot be computed"
-    if gap.value < 0:
-        return f"they fare better, by {points(found.score, -gap.value)}"
-    return f"a gap of {points(found.score, gap.value)}"
+        return "How they compare with the seen ones cannot be computed."
+    if like is None or like.value is None:
+        return f"{_fare(found, gap.value, gap.low, gap.high, 'the seen ones')}, which are not matched."
+    target = found.outcomes.tested.target
+    what = "label" if target is not None and like.on == target.name else "values"
+    return f"{_fare(found, like.value, like.low, like.high, f'seen ones of the same {what}')}."
+
+
+def _fare(found: Findings, value: float, low: float | None, high: float | None, whom: str) -> str:
+    worse = "worse" if value >= 0 else "better"
+    if value == 0 and low is None:
+        return f"They fare like {whom}"
+    if low is None or high is None:
+        told = "without an interval, so it cannot be told from chance"
+        return f"They fare {points(found.score, abs(value))} {worse} than {whom}, {told}"
+    ends = (low, high) if value >= 0 else (-high, -low)
+    told = f"They fare {points(found.score, abs(value))} {worse} than {whom} ({_range(found.score, *ends)})"
+    return told if low > 0 or high < 0 else f"{told}, no more than chance explains"
 
 
 def _without_unseen(found: Findings) -> str:
@@ -190,26 +262,37 @@ def _without_unseen(found: Findings) -> str:
     )
 
 
-def _thresholds(found: Findings) -> tuple[float, float]:
-    if found.score.is_share or found.score.name == "r2":
-        return _SMALL, _LARGE
-    scale = abs(found.sides["seen"].score or 0.0)
-    return _SMALL_RATIO * scale, _LARGE_RATIO * scale
-
-
-def _gap_reason(found: Findings) -> str:
-    gap = found.gap
+def _gap_reasons(found: Findings) -> list[str]:
+    gap, like = found.gap, found.matched
     if gap is None:
-        return ""
+        return []
+    return [_raw_gap(found, gap, like), "" if like is None else _matching(found, gap, like)]
+
+
+def _raw_gap(found: Findings, gap: Gap, like: MatchedGap | None) -> str:
+    seen, unseen = found.sides["seen"], found.sides["unseen"]
     if gap.low is None or gap.high is None:
-        few = min(found.sides["seen"].combinations, found.sides["unseen"].combinations)
-        return f"The gap has no interval: {_without_interval(few)}."
-    luck = "" if gap.low > 0 or gap.high < 0 else ", so it may be luck"
-    scaled = (100 * gap.low, 100 * gap.high) if found.score.is_share else (gap.low, gap.high)
-    unit = " points" if found.score.is_share else ""
-    low, high = (f"{end:.0f}" if found.score.is_share else measure(end) for end in scaled)
-    named = f"The {percent(found.settings.confidence)} interval of the gap, over combinations,"
-    return f"{named} is {low} to {high}{unit}{luck}."
+        why = _without_interval(min(seen.combinations, unseen.combinations))
+        around = f", without an interval: {why}"
+    else:
+        around = f" ({_range(found.score, gap.low, gap.high)})"
+    plain = "raw gap" if like is not None and like.value is not None else "gap"
+    return (
+        f"On {_the(seen)} seen in training {_is(found, seen)}: a {plain} of {points(found.score, gap.value)}{around}."
+    )
+
+
+def _matching(found: Findings, gap: Gap, like: MatchedGap) -> str:
+    """What the raw gap owes to seen and unseen combinations being of other classes and values."""
+    if like.value is None:
+        return f"{(like.reason or '')[:1].upper()}{(like.reason or '')[1:]}."
+    apart = gap.value - like.value
+    kept = "" if like.matched == 1.0 else f" ({percent(like.matched)} of the unseen rows could be)"
+    said = f"Matched on {like.on}{kept}, the gap is {points(found.score, like.value)}"
+    if abs(apart) <= _ALIKE * max(abs(gap.value), abs(like.value)):
+        return f"{said}."
+    why = "because unseen combinations are of other classes and values than seen ones"
+    return f"{said}; the raw one is {points(found.score, abs(apart))} {'larger' if apart > 0 else 'smaller'}, {why}."
 
 
 def _without_interval(few: int) -> str:

@@ -20,14 +20,15 @@ _ROUNDING = 1e-9
 COLUMNS = ("cost", "spent", "gain", "after", "benefit", "buys")
 
 
-def first_best(worth: Numbers) -> int:
-    """The first of those that are worth most, but for rounding.
+def first_best(worth: Numbers, then: Numbers | None = None) -> int:
+    """The first of those that are worth most, but for rounding; of equal ones the one with most of something else.
 
-    >>> first_best(np.array([1.0, 2.0, 2.0 + 1e-12]))
-    1
+    >>> first_best(np.array([1.0, 2.0, 2.0 + 1e-12])), first_best(np.array([2.0, 2.0]), np.array([0.1, 0.3]))
+    (1, 1)
     """
     most = float(worth.max())
-    return int(np.argmax(worth >= most - _ROUNDING * abs(most)))
+    equal = worth >= most - _ROUNDING * abs(most)
+    return int(np.argmax(equal)) if then is None else int(np.argmax(np.where(equal, then, -np.inf)))
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class Choice:
     blocked: Blocked | None = None
     notes: tuple[str, ...] = ()
     extra: Mapping[str, Numbers] = field(default_factory=dict)  # more columns for the table, (n,) each
+    refused: str | None = None  # in words, that there is nothing worth its price
     share: float | None = None  # what a gate can be held against, where it is not the measure over its full figure
 
 

@@ -11,6 +11,7 @@ from recombine.algebra.groups import ANY, Codes, Ints, Numbers, group
 from recombine.auditing.unseen import unseen_combinations
 from recombine.errors import SpaceError
 from recombine.planning.costs import Costs
+from recombine.planning.plausibility import Plausibility
 from recombine.tables.space import Space
 from recombine.tables.support import Support
 
@@ -24,6 +25,20 @@ class Collectable:
 
     support: Support
     costs: Costs
+    ranked: bool = True  # of what is worth the same, the more plausible comes first
+
+    def plausible(self, codes: Codes) -> Numbers:
+        """How plausible each combination is, told by the company that its values keep; 0 for all if not asked for."""
+        return self._plausibility.of(codes) if self.ranked else np.zeros(len(codes))
+
+    @cached_property
+    def _plausibility(self) -> Plausibility:
+        return Plausibility(self.support)
+
+    @property
+    def tells_plausible(self) -> bool:
+        """Whether plausibility is asked for and can be told."""
+        return self.ranked and self._plausibility.affordable
 
     @property
     def space(self) -> Space:

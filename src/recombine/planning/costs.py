@@ -133,7 +133,7 @@ def _pattern(line: Mapping[str, Any], space: Space) -> list[int]:
         code = ANY if _empty(value) else factor.code(value)
         if code == ANY and not _empty(value):
             raise SpaceError(
-                f"the costs speak of {factor.name} = {text(value)!r}",  # type: ignore[arg-type]
+                f"the costs speak of {factor.name} = {text(value)!r}",
                 why=f"{factor.name!r} has no such value",
                 instead=nearest(str(value), factor.labels) + "; values that were never seen are declared with domain",
             )

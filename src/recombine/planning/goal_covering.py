@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.errors import SettingError
-from recombine.planning.choice import Blocked, Choice, Measure, Needed, affordable
+from recombine.planning.choice import Blocked, Choice, Measure, Needed, affordable, first_best
 from recombine.planning.collectable import Collectable
 from recombine.tables.engine import Steps
 from recombine.tables.space import Space
@@ -126,7 +126,7 @@ def plan_covering(collectable: Collectable, goal: str, *, budget: float | None, 
     rows = _cheapest(collectable, conjunctions, open_, seed, tell)
     _check(conjunctions, rows, open_)
     prices = collectable.price(rows)
-    ranked = order_by_gain(rows, prices, conjunctions, open_)
+    ranked = order_by_gain(rows, prices, conjunctions, open_, collectable.plausible(rows))
     rows, prices = rows[ranked], prices[ranked]
     needed = Needed(len(rows), float(prices.sum()), _is_least(collectable, conjunctions, rows), _SAID)
     if collectable.space.product == conjunctions.total:
@@ -259,7 +259,7 @@ def _blocked(collectable: Collectable, conjunctions: Conjunctions, open_: Flags,
     for name, label in chain.from_iterable(one.items() for one in examples):
         held.setdefault(name, {})[label] = None
     values = {name: tuple(labels)[:20] for name, labels in held.items()}
-    first = " and ".join(repr(label) for label in examples[0].values())
+    first = ", ".join(f"{name}={label}" for name, label in examples[0].items())
     plural = goal if len(numbers) != 1 else goal.removesuffix("s")
     said = (
         f"{count(len(numbers))} {plural} of values cannot be covered, such as {first}: "
@@ -367,17 +367,23 @@ def without_redundant(rows: Codes, prices: Numbers, conjunctions: Conjunctions, 
     return rows[kept]
 
 
-def order_by_gain(rows: Codes, prices: Numbers, conjunctions: Conjunctions, open_: Flags) -> Ints:
-    """An order in which each row covers most of what is still open for its price; long lists keep their order."""
+def order_by_gain(
+    rows: Codes, prices: Numbers, conjunctions: Conjunctions, open_: Flags, plausible: Numbers | None = None
+) -> Ints:
+    """An order in which each row covers most of what is still open for its price, of equal ones the most plausible.
+
+    Long lists keep their order, unless each row covers one alone.
+    """
+    likely = np.zeros(len(rows)) if plausible is None else plausible
     if len(rows) > _FEW_ROWS:
-        return np.arange(len(rows))
+        return np.lexsort((-likely, prices)) if len(conjunctions.sets) == 1 else np.arange(len(rows))
     numbers = conjunctions.numbers(rows)
     still = open_.copy()
     left = np.ones(len(rows), dtype=bool)
     order = []
     for _ in range(len(rows)):
         gain = np.where(left, still[numbers].sum(axis=1) / np.maximum(prices, 1e-9), -1.0)
-        chosen = int(np.argmax(gain))
+        chosen = first_best(gain, likely)
         left[chosen] = False
         still[numbers[chosen]] = False
         order.append(chosen)

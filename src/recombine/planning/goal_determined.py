@@ -9,7 +9,7 @@ Three steps: *select* which combinations close what is open, *order* them so tha
 what is determined after each of them, exactly and without listing the space.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,13 +22,14 @@ from recombine.errors import SpaceError, TableError
 from recombine.planning import wording
 from recombine.planning.choice import MOST_POINTS, Blocked, Choice, Measure, Needed, affordable, points
 from recombine.planning.collectable import Collectable, merged
+from recombine.planning.joining import order_by_joining
 from recombine.planning.open_directions import VECTORS, OpenDirections
+from recombine.planning.spread import affordable as spread_affordable
+from recombine.planning.spread import spread_basis
 from recombine.tables.engine import Steps
 
 _COMPLETIONS = 64  # random ones tried for each open value
 _MOST_COMPLETIONS = 4 * 10**5  # and for all of them together
-_MOST_STEPS = 2_000  # lines whose order is looked for: the first ones matter
-_MOST_WORK = 2 * 10**8  # values looked at on the way: some seconds
 _MOST_SUMS = 10**7  # some ten seconds of counting, and at most that for one figure
 _MOST_LOOKED_AT = 2 * 10**7  # values, over all figures together: some ten seconds again
 _MOST_TRIED = 16  # lines whose best order is found by counting after each choice
@@ -43,6 +44,7 @@ class Selection:
     others: Codes
     cheapest: bool  # no other set of combinations is cheaper
     listed: bool  # every possible combination was looked at
+    spread: bool = False  # over the values, so that a network carries over most of each
 
     def codes(self, directions: OpenDirections) -> Codes:
         """All of them, in order."""
@@ -52,16 +54,22 @@ class Selection:
         """Some of the lines, or all of them in another order; those that change one value of the base stay first."""
         first = kept[kept < len(self.direct)]
         others = kept[kept >= len(self.direct)] - len(self.direct)
-        return Selection(self.direct[first], self.others[others], self.cheapest, self.listed)
+        return replace(self, direct=self.direct[first], others=self.others[others])
 
 
-def select(directions: OpenDirections, collectable: Collectable, pool: Codes | None = None) -> Selection:
-    """The cheapest combinations that close everything that can be closed."""
+def select(
+    directions: OpenDirections, collectable: Collectable, pool: Codes | None = None, *, spread: bool = False
+) -> Selection:
+    """The cheapest combinations that close everything that can be closed; spread over the values, if it can be had."""
     nothing = directions.base[None][:0].astype(np.int32)
     every = np.arange(len(directions.open_values))
     if not len(every):
         return Selection(every, nothing, cheapest=True, listed=True)
     listed = pool is not None or collectable.listable
+    if spread and pool is None and listed and _can_spread(directions, collectable):
+        unseen = collectable.possible_unseen
+        others = spread_basis(directions, unseen, collectable.price(unseen), collectable.plausible(unseen))
+        return Selection(every[:0], others, cheapest=True, listed=True, spread=True)
     fine = np.isfinite(collectable.price(directions.one_change)) & (pool is None)
     direct = every[fine] if collectable.costs.uniform else every[:0]
     rest = every[~np.isin(every, direct)]
@@ -78,6 +86,11 @@ def select(directions: OpenDirections, collectable: Collectable, pool: Codes | N
     except TooSparse:  # too many open directions for one matrix: what one change offers, at whatever price
         return Selection(every[fine], nothing, cheapest=False, listed=False)
     return Selection(direct, others, cheapest=listed or collectable.costs.uniform, listed=listed)
+
+
+def _can_spread(directions: OpenDirections, collectable: Collectable) -> bool:
+    size = int(directions.offsets[-1]) * len(directions.open_values)
+    return spread_affordable(directions, len(collectable.possible_unseen)) and size <= _FEW_FORMS
 
 
 def _closing(directions: OpenDirections, pool: Codes, direct: Ints, rest: Ints) -> Ints:
@@ -113,57 +126,6 @@ def _drawn(directions: OpenDirections, collectable: Collectable, rest: Ints) -> 
         drawn.append(rows.astype(np.int32))
     found = np.unique(np.concatenate(drawn), axis=0)
     return found[~collectable.seen(found)]
-
-
-def order_by_joining(directions: OpenDirections, codes: Codes, prices: Numbers) -> Ints:
-    """An order of candidates: those that join most first, then those that join nothing, as they came.
-
-    A line ties the islands of its values together. Within an island of n_k values of each factor k about Π n_k
-    combinations are comparable, so a line gains that product for the joined island less those of its parts. The largest
-    gain for its price comes first. It is an order, not a proof: inside islands it is blind.
-    """
-    island, sizes = _islands(directions)
-    ends = island[codes.astype(np.int64) + directions.offsets[:-1]]
-    alive = np.flatnonzero((ends != ends[:, :1]).any(axis=1))
-    order: list[int] = []
-    steps = min(_MOST_STEPS, _MOST_WORK // max(codes.size, 1))
-    while len(alive) and len(order) < steps:
-        gain, merged = _gains(ends[alive], sizes)
-        best = int(np.argmax(gain / np.maximum(prices[alive], 1e-9)))
-        chosen = alive[best]
-        order.append(int(chosen))
-        parts = np.unique(ends[chosen])
-        sizes[parts[0]] = merged[best]
-        ends[np.isin(ends, parts)] = parts[0]
-        alive = alive[(ends[alive] != ends[alive][:, :1]).any(axis=1)]
-    rest = np.setdiff1d(np.arange(len(codes)), order)
-    return np.concatenate([np.array(order, dtype=np.int64), rest])
-
-
-def _islands(directions: OpenDirections) -> tuple[Ints, Numbers]:
-    """The island of each value, one of its own for a value never seen, and how many values of each factor it holds."""
-    island = np.concatenate(directions.today.islands)
-    never = island < 0
-    island = island.copy()
-    island[never] = directions.today.island_count + np.arange(int(never.sum()))
-    width = len(directions.base)
-    sizes = np.zeros((int(island.max()) + 1, width))
-    factor = np.repeat(np.arange(width), np.diff(directions.offsets))
-    np.add.at(sizes, (island, factor), 1.0)
-    return island, sizes
-
-
-def _gains(ends: Ints, sizes: Numbers) -> tuple[Numbers, Numbers]:
-    """What each candidate makes comparable, and the sizes of the island that it makes."""
-    merged = np.zeros((len(ends), sizes.shape[1]))
-    parts = np.zeros(len(ends))
-    for k in range(ends.shape[1]):
-        new = (ends[:, :k] != ends[:, k : k + 1]).all(axis=1)
-        mine = sizes[ends[:, k]] * new[:, None]
-        merged += mine
-        parts += mine.prod(axis=1)
-    # of equal gains the one that reaches more values, too little to outweigh one combination
-    return merged.prod(axis=1) - parts + 1e-6 * merged.sum(axis=1), merged
 
 
 class Trajectory:
@@ -254,13 +216,23 @@ def _sums(found: Determinacy) -> float:
 
 
 def plan_determined(
-    collectable: Collectable, *, budget: float | None, seed: int, tell: Steps, pool: Codes | None = None
+    collectable: Collectable,
+    *,
+    budget: float | None,
+    seed: int,
+    tell: Steps,
+    pool: Codes | None = None,
+    spread: bool = True,
 ) -> Choice:
-    """Choose what to collect so that everything can be worked out; from a pool alone, where one is given."""
+    """Choose what to collect so that everything can be worked out; from a pool alone, where one is given.
+
+    Of the smallest plans the one that is `spread` over the values serves networks and kernels; without it, lines share
+    as many values as they can, which serves an exactly additive fit to noisy answers.
+    """
     tell("working out what is open", None)
     directions = OpenDirections.of(collectable.support, seed=seed)
     tell("choosing combinations", None)
-    selection = select(directions, collectable, pool)
+    selection = select(directions, collectable, pool, spread=spread)
     ordered = _ordered(directions, collectable, selection)
     codes = ordered.codes(directions)
     prices = collectable.price(codes)
@@ -298,7 +270,7 @@ def _ordered(directions: OpenDirections, collectable: Collectable, selection: Se
     """The lines that join most first, those of one island together; exactly where there are few of them."""
     direct = selection.direct[_largest_first(directions, selection.direct)]
     others = selection.others[order_by_joining(directions, selection.others, collectable.price(selection.others))]
-    ordered = Selection(direct, others, selection.cheapest, selection.listed)
+    ordered = replace(selection, direct=direct, others=others)
     if not (collectable.listable and len(ordered.codes(directions)) <= _MOST_TRIED):
         return ordered
     if len(ordered.others) and len(ordered.direct):
@@ -364,6 +336,8 @@ def _notes(selection: Selection, after: Numbers, directions: OpenDirections) -> 
         else "The space is too large to list: candidates are the best connected combination with one value changed"
         + (", and random completions." if len(selection.others) else ".")
     )
+    if selection.spread:
+        how += " Of plans of this size and price it is one that spreads over the values."
     some = f"What the {len(after):,} lines buy was counted at some of them only." if np.isnan(after).any() else ""
     return tuple(filter(None, (how, some)))
 

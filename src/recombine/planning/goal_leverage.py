@@ -1,11 +1,15 @@
 """The goal "leverage": make the unseen combinations that hang on least evidence hang on more.
 
 What is not determined at all comes first. After that, each line is the combination after which the worst leverage,
-then the mean, is lowest for its price. Leverages are kept up to date by `algebra.additive.LeverageUpdates`: one matrix
-over all values, inverted once, and a rank-one update for each line.
+then the mean, is lowest for its price, and of equal ones the most plausible. Lines at the end that lower neither by a
+hundredth are not sold. How firm the whole is then is told smoothly: each unseen combination counts as the part of one
+example that it is worth, 1 / leverage and at most 1, and 0 where it is undetermined.
+
+Leverages are kept up to date by `algebra.additive.LeverageUpdates`: one matrix over all values, inverted once, and a
+rank-one update for each line.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +32,7 @@ _DRAWN = 20_000  # combinations that stand for a space too large to list
 _LARGEST_INVERSE = 3_000  # values of all factors: the matrix takes 72 MB, and each line touches all of it
 _WORST_CONDITION = 1e11  # of 16 digits five are left, and a rank-one update loses a little more each time
 _TRIED = 12  # candidates whose effect on every leverage is worked out, of the most promising of each kind
+_NOTICED = 0.01  # what lowers neither the worst nor the mean by this share is not sold
 _NOISE = 1e-9  # a worst leverage is known to so many digits; what lies below is the arithmetic's
 
 
@@ -64,22 +69,36 @@ def plan_leverage(
     collectable: Collectable, *, budget: float | None, seed: int, tell: Steps, pool: Codes | None = None
 ) -> Choice:
     """Choose what lowers the worst leverage most."""
-    first = plan_determined(collectable, budget=budget, seed=seed, tell=tell, pool=pool)
+    first = plan_determined(collectable, budget=budget, seed=seed, tell=tell, pool=pool, spread=False)
     support = merged(collectable.support, first.codes)
     whole = Collectable(support, collectable.costs)
     found = determinacy(support, seed=seed)
     asked, sampled = whole.unseen(listed=LISTED, drawn=_DRAWN, seed=seed)
+    unseen = len(asked)
     asked = asked[found.determined(asked)]
     spent = float(first.prices.sum())
     left = max((DEFAULT_BUDGET if budget is None else budget) - spent, 0.0)
     leverages = leverage_updates(support, found, asked) if len(asked) else None
     start = float(leverages.leverage.max()) if leverages else None
-    lines = _Lines()
+    undetermined = int(unseen - len(asked))
+    lines = _Lines(firm=(_firm(leverages.leverage if leverages else np.zeros(0), undetermined),) if unseen else ())
     if leverages and (first.reached or first.blocked is not None or pool is not None):
         prices = whole.price(asked) if pool is None else _in_pool(whole, asked, pool)
-        lines = _greedy(leverages, prices, left, stop=budget is None, tell=tell)
-    today = None if len(first.codes) or first.blocked is not None else start
+        plausible = np.zeros(len(asked)) if pool is not None else collectable.plausible(asked)
+        found_lines = _greedy(leverages, prices, plausible, left, undetermined, stop=budget is None, tell=tell)
+        lines = found_lines if pool is not None else _worth_buying(found_lines, start, tell)
+    today = start
+    if len(first.codes) or not (first.reached or first.blocked is not None):
+        today = None if first.blocked is None else _worst_today(collectable, seed)
     return _choice(first, lines, asked, today=today, start=start, sampled=sampled)
+
+
+def _worst_today(collectable: Collectable, seed: int) -> float | None:
+    """The worst leverage of what can be worked out today."""
+    found = determinacy(collectable.support, seed=seed)
+    asked, _ = collectable.unseen(listed=LISTED, drawn=_DRAWN, seed=seed)
+    asked = asked[found.determined(asked)]
+    return float(leverage_updates(collectable.support, found, asked).leverage.max()) if len(asked) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +107,31 @@ class _Lines:
     prices: tuple[float, ...] = ()
     worst: tuple[float, ...] = ()
     mean: tuple[float, ...] = ()
-    firm: float | None = None  # the share of what is unseen then that is at most WEAK
+    firm: tuple[float, ...] = ()  # today, then after each line
+    mean_today: float | None = None
+    refused: str | None = None  # what the lines that are not worth their price would have bought
+
+    def first(self, number: int) -> "_Lines":
+        cut = {name: getattr(self, name)[:number] for name in ("chosen", "prices", "worst", "mean")}
+        return replace(self, **cut, firm=self.firm[: number + 1])
+
+
+def _worth_buying(lines: _Lines, start: float | None, tell: Steps) -> _Lines:
+    """The lines without those at the end that change next to nothing."""
+    del tell
+    if not lines.chosen or start is None or lines.mean_today is None or not np.isfinite(lines.worst[-1]):
+        return lines
+    worst, mean = np.array([start, *lines.worst]), np.array([lines.mean_today, *lines.mean])
+    as_good = (worst <= (1 + _NOTICED) * worst[-1]) & (mean <= (1 + _NOTICED) * mean[-1])
+    enough = int(np.argmax(as_good))
+    if enough:
+        return lines.first(enough)
+    many = len(lines.chosen)
+    said = (
+        f"Nothing worth collecting for this goal: {many:,} more combination{'s' * (many != 1)} would leave the worst "
+        f"leverage of an unseen combination at {measure(worst[-1])} and the mean at {measure(mean[-1])}."
+    )
+    return replace(lines.first(0), refused=said)
 
 
 def _in_pool(collectable: Collectable, asked: Codes, pool: Codes) -> Numbers:
@@ -97,15 +140,26 @@ def _in_pool(collectable: Collectable, asked: Codes, pool: Codes) -> Numbers:
     return np.where(there >= 0, collectable.price(asked), np.inf)
 
 
-def _greedy(leverages: LeverageUpdates, prices: Numbers, left: float, *, stop: bool, tell: Steps) -> _Lines:
+def _greedy(
+    leverages: LeverageUpdates,
+    prices: Numbers,
+    plausible: Numbers,
+    left: float,
+    undetermined: int,
+    *,
+    stop: bool,
+    tell: Steps,
+) -> _Lines:
     open_ = np.ones(len(prices), dtype=bool)
     rows: list[tuple[int, float, float, float]] = []
+    firm = [_firm(leverages.leverage, undetermined)]
+    mean_today = float(leverages.leverage.mean())
     budget = max(left, 1e-9)
     while open_.any():
         if stop and leverages.leverage[open_].max() <= WEAK:
             break
         usable = open_ & (prices <= left * (1 + 1e-12))
-        best = _best(leverages, prices, open_, usable)
+        best = _best(leverages, prices, plausible, open_, usable)
         if best is None:
             break
         leverages.add(best)
@@ -114,15 +168,25 @@ def _greedy(leverages: LeverageUpdates, prices: Numbers, left: float, *, stop: b
         rest = leverages.leverage[open_]
         worst, mean = (float(rest.max()), float(rest.mean())) if len(rest) else (np.nan, np.nan)
         rows.append((best, float(prices[best]), worst, mean))
+        firm.append(_firm(rest, undetermined))
         tell("lowering the worst leverage", 1 - left / budget)
-    share = float((leverages.leverage[open_] <= WEAK).mean()) if open_.any() else 1.0
     if not rows:
-        return _Lines(firm=share)
+        return _Lines(firm=tuple(firm), mean_today=mean_today)
     chosen, paid, worsts, means = zip(*rows, strict=True)
-    return _Lines(chosen, paid, worsts, means, share)
+    return _Lines(chosen, paid, worsts, means, tuple(firm), mean_today)
 
 
-def _best(leverages: LeverageUpdates, prices: Numbers, open_: Flags, usable: Flags) -> int | None:
+def _firm(leverage: Numbers, undetermined: int) -> float:
+    """The part of one example that an unseen combination is worth, on average; 1 where nothing is unseen.
+
+    >>> _firm(np.array([0.5, 1.0, 2.0]), 1)
+    0.625
+    """
+    total = len(leverage) + undetermined
+    return float((1 / np.maximum(leverage, WEAK)).sum() / total) if total else 1.0
+
+
+def _best(leverages: LeverageUpdates, prices: Numbers, plausible: Numbers, open_: Flags, usable: Flags) -> int | None:
     """Of the worst ones, and of those that help the very worst, the one that lowers the worst most for its price."""
     if not usable.any():
         return None
@@ -131,7 +195,7 @@ def _best(leverages: LeverageUpdates, prices: Numbers, open_: Flags, usable: Fla
     cost = np.maximum(prices, 1e-9)
     helps = np.where(usable, leverages.between(worst) ** 2 / (1 + leverages.leverage) / cost, -np.inf)
     weak = np.where(usable, leverages.leverage / cost, -np.inf)
-    tried = np.unique(np.concatenate([_top(helps), _top(weak)]))
+    tried = np.unique(np.concatenate([_top(helps, plausible), _top(weak, plausible)]))
     tried = tried[usable[tried]]
     now, mean = float(level[worst]), float(leverages.leverage[open_].mean())
     scores = []
@@ -141,12 +205,23 @@ def _best(leverages: LeverageUpdates, prices: Numbers, open_: Flags, usable: Fla
         rest[line] = False
         left = after[rest] if rest.any() else np.zeros(1)
         scores.append(((now - float(left.max())) / cost[line], (mean - float(left.mean())) / cost[line]))
-    best = max(range(len(tried)), key=lambda i: (round(scores[i][0] / _NOISE), scores[i][1]))
+    likely = plausible[tried]
+    best = max(
+        range(len(tried)),
+        key=lambda i: (round(scores[i][0] / _NOISE), round(scores[i][1] / _NOISE), likely[i], -tried[i]),
+    )
     return int(tried[best])
 
 
-def _top(score: Numbers) -> Ints:
-    return np.argpartition(-score, min(_TRIED, len(score) - 1))[:_TRIED]
+def _top(score: Numbers, plausible: Numbers) -> Ints:
+    """The most promising; of equal ones the most plausible."""
+    if len(score) <= _TRIED:
+        return np.arange(len(score))
+    least = np.partition(score, -_TRIED)[-_TRIED]
+    near = (
+        np.flatnonzero(score >= least - _NOISE * abs(least)) if np.isfinite(least) else np.flatnonzero(score >= least)
+    )
+    return near[np.lexsort((-plausible[near], -np.round(score[near] / _NOISE)))][:_TRIED]
 
 
 def _said(worst: float, mean: float) -> str:
@@ -158,7 +233,7 @@ def _choice(
 ) -> Choice:
     before = len(first.codes)
     undetermined = np.full(before, np.nan)
-    if before and first.reached and start is not None:
+    if before and (first.reached or first.blocked is not None) and start is not None:
         undetermined[-1] = start
     after = np.concatenate([undetermined, lines.worst])
     codes = np.concatenate([first.codes, asked[list(lines.chosen)]])
@@ -181,6 +256,7 @@ def _choice(
         needed = Needed(
             first.needed.combinations, first.needed.cost, False, "So many are needed before leverage has any bound."
         )
+    name = "worst leverage" if first.blocked is None else "worst leverage of what can be worked out"
     notes = [*first.notes]
     if sampled:
         notes.append(
@@ -191,11 +267,12 @@ def _choice(
         prices=prices,
         after=after,
         words=tuple(words),
-        measure=Measure("worst leverage", today, "lower", WEAK),
+        measure=Measure(name, today, "lower", WEAK),
         needed=needed,
         reached=reached,
         blocked=first.blocked,
         notes=tuple(notes),
         extra={"mean_leverage": np.concatenate([np.full(before, np.nan), lines.mean])},
-        share=lines.firm,
+        share=lines.firm[-1] if lines.firm else None,
+        refused=lines.refused if not len(codes) else None,
     )

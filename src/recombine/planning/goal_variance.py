@@ -9,7 +9,7 @@ Lazy evaluation would save nothing here. One column of covariances for each line
 every combination up to date at once, and the curve of the mean variance needs all of them anyway.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -28,6 +28,7 @@ from recombine.words import measure, percent
 
 LISTED = 30_000  # candidates, each of whose variances is brought up to date after each line
 DEFAULT_BUDGET = 50.0
+_NOTICED = 0.01  # what lowers the mean variance by less than this share is not sold
 _DENSE = 1_500  # seen combinations up to which the kernel is inverted once, instead of a solve for each line
 
 
@@ -68,10 +69,10 @@ class Posterior:
 
     def covariance(self, codes: Codes, one: Codes) -> Numbers:
         """The covariance of unseen answers with that of one other combination, given what was seen."""
-        bounded = self.uncertainty.bounded
+        bounded = tuple(self.uncertainty.bounded)
         prior = kernel(codes, one[None], (*bounded[:-1], 0.0))[:, 0]
         seen = kernel(self.support.codes, one[None], (*bounded[:-1], 0.0))
-        found = Fitted.of(self.support, self.salience.weights, self._solve(seen)).scores(codes)[:, 0]
+        found = Fitted.of(self.support, tuple(self.salience.weights), self._solve(seen)).scores(codes)[:, 0]
         if np.isinf(self.salience.weights[0]):
             fitted, total = self._ones
             found = found - (1 - fitted.scores(codes)[:, 0]) / total
@@ -82,7 +83,7 @@ class Posterior:
         return Penalty.of(self.salience.full, self.noise, self.support.counts)
 
     def _solve(self, answers: Numbers) -> Duals:
-        weights = self.salience.weights
+        weights = tuple(self.salience.weights)
         if len(self.support) > _DENSE:
             return squared(self.support, weights, self._penalty, answers)
         solved = self._inverse @ answers
@@ -99,9 +100,17 @@ class Posterior:
 
     @cached_property
     def _ones(self) -> tuple[Fitted, float]:
-        bounded = self.uncertainty.bounded
+        bounded = tuple(self.uncertainty.bounded)
         duals = squared(self.support, bounded, self._penalty, np.ones((len(self.support), 1)))
         return Fitted.of(self.support, bounded, duals), float(duals.weights.sum())
+
+
+@dataclass(frozen=True)
+class _Line:
+    place: int
+    told: float
+    mean: float
+    worst: float
 
 
 def plan_variance(
@@ -119,26 +128,38 @@ def plan_variance(
     prices = collectable.price(asked)
     variance, error = posterior.uncertainty.of(asked)
     limit = DEFAULT_BUDGET if budget is None else budget
-    lines = _greedy(posterior, asked, prices, variance, limit, tell)
+    plausible = None if pool is not None else collectable.plausible(asked)
+    lines = _greedy(posterior, asked, prices, variance, limit, tell, plausible)
     single = _best_single(posterior, prices, variance, limit)
     if single is not None and single[1] > sum(line.told for line in lines) + 1e-9:
         only = np.flatnonzero(np.arange(len(asked)) == single[0])
         lines = _greedy(
             posterior, asked, np.where(np.isin(np.arange(len(asked)), only), prices, np.inf), variance, limit, tell
         )
-    return _choice(posterior, lines, asked, prices, variance, error, sampled=sampled)
+    refused = None if pool is not None else _not_worth(lines, variance)
+    found = _choice(posterior, [] if refused else lines, asked, prices, variance, error, sampled=sampled)
+    return replace(found, refused=refused)
 
 
-@dataclass(frozen=True)
-class _Line:
-    place: int
-    told: float
-    mean: float
-    worst: float
+def _not_worth(lines: list[_Line], variance: Numbers) -> str | None:
+    """In words, that the lines would change next to nothing."""
+    if not lines or not np.isfinite(lines[-1].mean) or lines[-1].mean < (1 - _NOTICED) * variance.mean():
+        return None
+    many = len(lines)
+    return (
+        f"Nothing worth collecting within this budget: {many:,} combination{'s' * (many != 1)} would leave the mean "
+        f"variance of what a network or kernel says of the {len(variance):,} unseen ones at {measure(variance.mean())}."
+    )
 
 
 def _greedy(
-    posterior: Posterior, asked: Codes, prices: Numbers, variance: Numbers, left: float, tell: Steps
+    posterior: Posterior,
+    asked: Codes,
+    prices: Numbers,
+    variance: Numbers,
+    left: float,
+    tell: Steps,
+    plausible: Numbers | None = None,
 ) -> list[_Line]:
     variance = variance.copy()
     open_ = np.ones(len(asked), dtype=bool)
@@ -150,7 +171,7 @@ def _greedy(
         if not usable.any():
             return lines
         gain = posterior.gain(variance)
-        best = first_best(np.where(usable, gain / np.maximum(prices, 1e-9), -np.inf))
+        best = first_best(np.where(usable, gain / np.maximum(prices, 1e-9), -np.inf), plausible)
         column = posterior.covariance(asked, asked[best])
         for other, scale in columns:
             column = column - other * (other[best] / scale)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Unpack
 
@@ -16,6 +16,7 @@ from recombine.planning import wording
 from recombine.planning.choice import COLUMNS, Blocked, Choice, Line, Measure, Needed, Point, curve, table
 from recombine.planning.collectable import Collectable
 from recombine.planning.costs import Costs
+from recombine.planning.goal_balance import plan_balance
 from recombine.planning.goal_covering import plan_covering
 from recombine.planning.goal_determined import plan_determined
 from recombine.planning.goal_leverage import plan_leverage
@@ -31,7 +32,9 @@ from recombine.tables.read import support_of
 from recombine.tables.support import Support
 from recombine.theory.salience import Salience
 
-_SHARES = {"leverage": "firm", "variance": "explained"}
+_SHARES = {"leverage": "firm", "variance": "explained", "balance": "balance"}
+_COUNTED = ("pairs", "triples", "balance")
+_FIRM = 0.9  # of one example, what an unseen combination must be worth on average to be called plausible
 _SAVED_LINES = 200
 _SALIENCE = "relu:3"
 _RIDGE = 0.0
@@ -44,10 +47,11 @@ class Plan(Result):
     >>> import recombine
     >>> table = {"colour": ["red", "red", "blue"], "shape": ["disc", "cube", "ball"]}
     >>> plan = recombine.plan(table, factors=["colour", "shape"])
-    >>> plan.verdict
-    "1 more combination would let all 3 undetermined ones be worked out; the first joins 'blue' and 'ball' to the rest."
+    >>> print(plan.verdict.replace("; ", ";\\n"))
+    1 more combination would let all 3 undetermined ones be worked out;
+    the first joins colour=blue and shape=ball to the rest.
     >>> plan.table.select(["colour", "shape", "cost", "gain"]).to_pylist()
-    [{'colour': 'red', 'shape': 'ball', 'cost': 1.0, 'gain': 3.0}]
+    [{'colour': 'blue', 'shape': 'cube', 'cost': 1.0, 'gain': 3.0}]
     """
 
     kind: ClassVar[str] = "plan"
@@ -93,7 +97,8 @@ class Plan(Result):
 
     def share(self, name: str) -> float:
         """A share that a gate can be held against, once the plan is carried out: `determined`, `pairs` or `triples` of
-        the possible ones; `firm`, of leverage at most 1; `explained`, of the variance.
+        the possible ones; `firm`, the part of one example that an unseen combination is worth on average; `explained`,
+        of the variance; `balance`, the rows of the thinnest combination against the median.
         """
         if name not in self.shares:
             raise SettingError(
@@ -144,7 +149,7 @@ class Plan(Result):
 _PLAIN = ("verdict", "grade", "reasons", "goal", "budget", "reached", "shares", "settings")
 
 
-def plan(
+def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an answer already
     source: Any,
     *,
     goal: Goal = "determined",
@@ -153,6 +158,7 @@ def plan(
     salience: Salience | str | None = None,
     ridge: float | None = None,
     replay: bool = False,
+    plausible: bool = True,
     seed: int = 0,
     progress: Steps | None = None,
     **reading: Unpack[ReadOptions],
@@ -163,23 +169,25 @@ def plan(
     `Support`, which was read already.
 
     `goal` is "determined" (the fewest after which everything can be worked out), "pairs" or "triples" (every pair or
-    triple of values seen together), "leverage" (what hangs on least evidence hangs on more) or "variance" (what tells
-    a kernel-like learner most; `salience`, "relu:3" unless given, and `ridge`, 0 unless given, describe it, and are
-    refused with another goal). `costs` is a CSV file or a table with factors as columns and `cost`. `budget` is in
-    units of cost: what is needed unless given, at most 50 for leverage and variance. `replay` compares the plan's order
-    with random ones on the table's own past.
+    triple of values seen together), "leverage" (for an additive model fitted to noisy answers: what hangs on least
+    evidence hangs on more), "variance" (what tells a network or kernel most; `salience`, "relu:3" unless given, and
+    `ridge`, 0 unless given, describe it, and are refused with another goal) or "balance" (more rows where there are
+    fewest). `costs` is a CSV file or a table with factors as columns and `cost`. `budget` is in units of cost: what is
+    needed unless given, at most 50 for leverage and variance. Of combinations that are worth the same, the more
+    `plausible` comes first, as the company tells that its values keep. `replay` compares the plan's order with random
+    ones on the table's own past.
     """
-    check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge)
+    check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge, replay=replay)
     learning = LearnerSettings(_SALIENCE if salience is None else salience, _RIDGE if ridge is None else ridge)
     tell: Steps = progress or silent
     support = support_of(source, "plan", progress=lambda share: tell("counting combinations", share), **reading)
-    collectable = Collectable(support, Costs.of(costs, support.space))
+    collectable = Collectable(support, Costs.of(costs, support.space), ranked=plausible)
     choice = _choose(collectable, goal, budget, learning, seed, tell)
     past = replayed(support, goal, learning=learning, seed=seed, tell=tell) if replay else None
-    settings: dict[str, Any] = {"seed": seed, "costs": len(collectable.costs.prices)}
+    settings: dict[str, Any] = {"seed": seed, "costs": len(collectable.costs.prices), "plausible": plausible}
     if goal == "variance":
         settings |= {"salience": str(learning.salience), "ridge": learning.ridge}
-    return _assembled(support, goal, budget, choice, past, settings)
+    return _assembled(support, goal, budget, _ranked(choice, collectable), past, settings)
 
 
 def _choose(
@@ -189,6 +197,8 @@ def _choose(
         return plan_determined(collectable, budget=budget, seed=seed, tell=tell)
     if goal == "leverage":
         return plan_leverage(collectable, budget=budget, seed=seed, tell=tell)
+    if goal == "balance":
+        return plan_balance(collectable, budget=budget, tell=tell)
     if goal != "variance":
         return plan_covering(collectable, goal, budget=budget, seed=seed, tell=tell)
     from recombine.planning.goal_variance import Posterior, plan_variance  # noqa: PLC0415
@@ -206,13 +216,20 @@ def _choose(
     return plan_variance(collectable, posterior, budget=budget, seed=seed, tell=tell)
 
 
+def _ranked(choice: Choice, collectable: Collectable) -> Choice:
+    """The same, with the plausibility of each line beside it where it can be told."""
+    if not len(choice.codes) or not collectable.tells_plausible:
+        return choice
+    return replace(choice, extra={**choice.extra, "plausibility": collectable.plausible(choice.codes)})
+
+
 def _assembled(
     support: Support, goal: str, budget: float | None, choice: Choice, past: Replay | None, settings: dict[str, Any]
 ) -> Plan:
     spent = np.cumsum(choice.prices)
     return Plan(
-        verdict=wording.verdict(goal, choice, budget),
-        grade=_grade(choice),
+        verdict=wording.verdict(goal, choice, budget, complete=len(support) == support.space.size),
+        grade=_grade(goal, choice, complete=len(support) == support.space.size),
         reasons=tuple(filter(None, (*choice.notes, past.said if past else None, support.weightless))),
         goal=goal,
         budget=None if budget is None else float(budget),
@@ -229,13 +246,21 @@ def _assembled(
     )
 
 
-def _grade(choice: Choice) -> Grade:
-    """How far the goal is reached once the plan is carried out; without anything to collect, it is reached already."""
+def _grade(goal: str, choice: Choice, *, complete: bool) -> Grade:
+    """How far the goal is reached once the plan is carried out.
+
+    Only what was counted can be sound: that everything was seen, that every pair was, that no combination is thin. What
+    can be worked out, and how firmly, rests on factors that add up, which a plan does not test.
+    """
     if choice.blocked is not None:
         return "failing"
+    if complete and goal != "balance":
+        return "sound"
+    if goal == "leverage" and choice.share is not None:
+        return "plausible" if choice.share >= _FIRM else "weak"
     if not choice.reached:
         return "weak"
-    return "plausible" if len(choice.codes) else "sound"
+    return "plausible" if len(choice.codes) or goal not in _COUNTED else "sound"
 
 
 def _share(goal: str, choice: Choice) -> float | None:

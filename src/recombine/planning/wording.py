@@ -12,11 +12,12 @@ from recombine.planning.collectable import Collectable
 from recombine.planning.open_directions import OpenDirections
 from recombine.tables.space import Space
 from recombine.tables.support import Support
-from recombine.words import count, listing, measure
+from recombine.words import count, listing, measure, percent
 
 _NAMED = 3
 _LISTED = 20
 _EXAMPLES = 10
+_AS_GOOD_AS_ALL = 0.995
 Flags = npt.NDArray[np.bool_]
 
 
@@ -48,19 +49,13 @@ def _values(space: Space, chosen: Sequence[Flags]) -> str:
     """Some values by name, and how many more there are."""
     total = sum(int(part.sum()) for part in chosen)
     labels = [
-        _value(space, factor.name, factor.labels[v])
+        f"{factor.name}={factor.labels[v]}"
         for factor, part in zip(space.factors, chosen, strict=True)
         for v in np.flatnonzero(part)[:_NAMED]
     ][:_NAMED]
     if total > len(labels):
         labels.append(f"{total - len(labels):,} more")
     return listing(labels)
-
-
-def _value(space: Space, name: str, label: str) -> str:
-    """A value by its name, and that of its factor where another factor has a value of the same name."""
-    shared = sum(factor.code(label) >= 0 for factor in space.factors) > 1
-    return f"{name} {label!r}" if shared else repr(label)
 
 
 def blocked(
@@ -96,11 +91,6 @@ def labelled(support: Support, row: npt.NDArray[np.int32]) -> dict[str, str]:
     return {f.name: f.labels[int(code)] for f, code in zip(support.space.factors, row, strict=True)}
 
 
-def named(support: Support, row: npt.NDArray[np.int32]) -> str:
-    """A combination within a sentence."""
-    return "(" + ", ".join(labelled(support, row).values()) + ")"
-
-
 def costing(number: int, cost: float | None, more: str = "") -> str:
     """So many combinations, with their cost where it is not simply their number.
 
@@ -111,30 +101,39 @@ def costing(number: int, cost: float | None, more: str = "") -> str:
     return f"{number:,} {more}combination{'s' * (number != 1)}" + ("" if plain else f" (cost {count(cost or 0.0)})")
 
 
+_MET = "This goal was met before any plan: "
 _NOTHING = {
-    "determined": "Nothing is missing for this goal: every unseen combination is already determined.",
-    "pairs": "Nothing is missing for this goal: every possible pair of values was seen.",
-    "triples": "Nothing is missing for this goal: every possible triple of values was seen.",
-    "leverage": "Nothing is left to plan: every possible combination was seen.",
-    "variance": "Nothing is left to plan: every possible combination was seen.",
+    "determined": _MET + "if the factors add up, every unseen combination can be worked out already.",
+    "pairs": _MET + "every possible pair of values was seen.",
+    "triples": _MET + "every possible triple of values was seen.",
 }
+COMPLETE = "There is nothing to plan for: every possible combination was seen."
 
 
-def verdict(goal: str, choice: Choice, budget: float | None) -> str:
-    """The answer in a sentence or two."""
-    if not len(choice.codes) and choice.reached and not choice.needed.combinations:
-        return _NOTHING[goal] if goal in ("determined", "pairs", "triples") else _firm_already(goal, choice)
-    sentence = _VERDICTS[goal](goal, choice, budget)
+def verdict(goal: str, choice: Choice, budget: float | None, *, complete: bool) -> str:
+    """The answer in a sentence or two. `complete` says that every possible combination was seen."""
+    if complete and goal != "balance":
+        return COMPLETE
+    if choice.refused is not None:
+        sentence = choice.refused
+    elif not len(choice.codes) and choice.reached and not choice.needed.combinations:
+        sentence = _met(goal, choice)
+    else:
+        sentence = _VERDICTS[goal](goal, choice, budget)
     return f"{sentence} {choice.blocked.said}" if choice.blocked is not None else sentence
 
 
-def _firm_already(goal: str, choice: Choice) -> str:
-    worst = choice.measure.today
-    if goal == "variance" or worst is None:
+def _met(goal: str, choice: Choice) -> str:
+    if goal in _NOTHING:
         return _NOTHING[goal]
+    if goal == "balance":
+        return f"{_MET}every combination has at least {count(choice.measure.full or 0.0)} rows, the median."
+    worst = choice.measure.today
+    if worst is None:
+        return COMPLETE
     return (
-        f"Nothing is missing for this goal: the worst leverage of an unseen combination is {measure(worst)}, "
-        "and at 1 or below it is as certain as one example would make it."
+        f"{_MET}the worst leverage of an unseen combination is {measure(worst)}. Leverage is how much the noise of the "
+        "seen answers is amplified; at 1 or below, an answer is at least as certain as one example would make it."
     )
 
 
@@ -201,8 +200,15 @@ def _of_leverage(goal: str, choice: Choice, budget: float | None) -> str:
     if not np.isfinite(last):
         return f"{needs} would not yet let every unseen combination be worked out."
     was = "no bound at all" if today is None else measure(today)
-    said = f"{needs} would lower the worst leverage of an unseen combination from {was} to {measure(float(last))}."
-    return said + (" At 1 it is as certain as one example would make it." if choice.reached else "")
+    whose = "an unseen combination" if choice.blocked is None else "what can be worked out"
+    said = f"{needs} would lower the worst leverage of {whose} from {was} to {measure(float(last))}"
+    if was == measure(float(last)):
+        mean = measure(float(choice.extra["mean_leverage"][-1]))
+        said = f"{needs} would leave the worst leverage of {whose} at {was} and lower the mean to {mean}"
+    if choice.share is not None and choice.blocked is None:
+        certain = "as" if choice.share >= _AS_GOOD_AS_ALL else f"{percent(choice.share)} as"
+        said += f", so that on average an unseen combination is {certain} certain as one example would make it"
+    return said + "."
 
 
 def _nothing_left(needs: str) -> str:
@@ -219,12 +225,34 @@ def _of_variance(goal: str, choice: Choice, budget: float | None) -> str:
     if choice.words[-1] == NOTHING_LEFT:
         return _nothing_left(needs)
     return (
-        f"{needs} would lower the mean variance of what a learner says of unseen combinations "
-        f"from {measure(today)} to {measure(last)}."
+        f"{needs} would lower the mean variance of what a network or kernel says of unseen combinations "
+        f"by {percent(1 - last / today)}, from {measure(today)} to {measure(last)}."
     )
 
 
+def _of_balance(goal: str, choice: Choice, budget: float | None) -> str:
+    del goal
+    if not len(choice.codes):
+        return _too_little(choice, budget)
+    rows, cost = float(choice.extra["rows"].sum()), float(choice.prices.sum())
+    price = "" if cost == rows else f" (cost {count(cost)})"
+    cells = f"{len(choice.codes):,} combination{'s' * (len(choice.codes) != 1)}"
+    today, last = choice.measure.today or 0.0, float(choice.after[-1])
+    if last <= today:
+        whole = f"{count(choice.measure.full or 0.0)} in each would cost {count(choice.needed.cost or 0.0)}"
+        head = f"{count(rows)} more row{'s' * (rows != 1)}{price} in {cells} would not bring up all of the thinnest"
+        return f"{head}, which have {count(today)}; {whole}."
+    said = (
+        f"{count(rows)} more row{'s' * (rows != 1)}{price} in {cells} would bring the thinnest from "
+        f"{count(today)} to {count(last)} rows"
+    )
+    if choice.reached or choice.needed.cost is None:
+        return f"{said}."
+    return f"{said}; {count(choice.measure.full or 0.0)} rows in each would cost {count(choice.needed.cost)}."
+
+
 _VERDICTS = {
+    "balance": _of_balance,
     "determined": _of_determined,
     "pairs": _of_cover,
     "triples": _of_cover,

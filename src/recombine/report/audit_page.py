@@ -7,6 +7,7 @@ novel and impossible cells with fills, tints, hatch and dots, at 278,000 cells, 
 
 from typing import Any
 
+from recombine.expected import Expected, earned
 from recombine.records import Record
 from recombine.report import frame, packing, pictures, wording
 from recombine.report.frame import LISTED, Data, names_of, shown_of
@@ -26,12 +27,14 @@ def audit_page(record: Record) -> str:
     data = record.data
     maps = data.get("maps") or []
     cells = packing.cells_of_maps(maps, record.tables.get("maps"))
+    doubtful = _doubtful(data)
     return frame.render(
         "audit.html.j2",
         record,
         styles=["page.css"],
-        scripts=["page.js", "mapview.js", "map.js"],
-        payload=packing.maps_payload(maps, cells),
+        scripts=["page.js", "save.js", "mapview.js", "map.js"],
+        payload=packing.maps_payload(maps, cells) | {"doubtful": doubtful},
+        doubtful=doubtful,
         lists=action_lists(data),
         pairs=[_pair(one, part) for one, part in zip(maps, cells, strict=True)],
         space=pictures.space(data["counts"]),
@@ -45,9 +48,51 @@ def audit_page(record: Record) -> str:
     )
 
 
+def _doubtful(data: Data) -> bool:
+    """Whether that the factors add up was tested and not borne out: what follows from it is then painted so."""
+    expected, doubts = data.get("expected"), ("weak", "failing")
+    return expected is not None and data["grade"] in doubts and earned(Expected(**expected)) in doubts
+
+
 def action_lists(data: Data) -> list[dict[str, Any]]:
-    """The lists that one acts on: the weakest, the undetermined, the values never seen."""
-    return [one for one in (_weakest(data), _undetermined(data), _missing(data)) if one["rows"]]
+    """The lists that one acts on: what is thin, weak or undetermined, and values that never occur or meet."""
+    lists = (_thin(data), _weakest(data), _undetermined(data), _missing(data), _never_meeting(data))
+    return [one for one in lists if one["rows"]]
+
+
+def _thin(data: Data) -> dict[str, Any]:
+    found = data.get("thin") or []
+    names = names_of(found)
+    rows = [
+        [*(one["combination"].get(name) for name in names), one["count"], one["expected"]] for one in found[:LISTED]
+    ]
+    return {
+        "title": "Hardly seen",
+        "file": "thin.csv",
+        "lead": f"{shown_of(len(rows), data['counts'].get('thin', len(rows)))} thin combinations, first those that "
+        "fall most short of the rows that they would have if the factors were independent.",
+        "columns": [*names, "rows", "rows if independent"],
+        "numeric": [len(names), len(names) + 1],
+        "rows": rows,
+    }
+
+
+def _never_meeting(data: Data) -> dict[str, Any]:
+    found = (data.get("zeros") or {}).get("pairs") or []
+    rows = [
+        [f"{a}={u}", f"{b}={v}", one["expected"]]
+        for one in found[:LISTED]
+        for (a, b), (u, v) in [(one["factors"], one["values"])]
+    ]
+    return {
+        "title": "Pairs of values that never meet",
+        "file": "never-meeting.csv",
+        "lead": f"{shown_of(len(rows), len(found))} pairs that chance would have made meet. If they cannot occur, "
+        "declare them with --impossible; `recombine audit … --impossible-out FILE` writes them as it reads them.",
+        "columns": ["value", "never with", "combinations by chance"],
+        "numeric": [2],
+        "rows": rows,
+    }
 
 
 def _weakest(data: Data) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from recombine.report.plots import Axes, Dot, Dots, Mark, Plot, around, place, ticks
+from recombine.report.plots import Axes, Dot, Dots, Mark, Plot, around, place, ticks, widened
 from recombine.report.scores import difference, score_name, spoken
 from recombine.report.wording import decimal, percent, shorten, value, whole
 
@@ -154,7 +154,11 @@ def _cause(one: Data, colour: int) -> Cause:
 
 def _scatter(found: Data, points: Sequence[Sequence[Any]]) -> Plot:
     shown = evenly(points, MOST_POINTS)
-    axes = Axes(around([one[0] for one in shown]), around([one[1] for one in shown]))
+    across, up = (
+        widened(around(numbers)) if found[name] == "accuracy" else around(numbers)
+        for name, numbers in (("across", [one[0] for one in shown]), ("up", [one[1] for one in shown]))
+    )
+    axes = Axes(across, up)
     marks = [
         Mark(axes.across(x), axes.up(y), kind, f"{kind}: {found['across']} {decimal(x)}, {found['up']} {decimal(y)}")
         for x, y, kind in shown
@@ -228,7 +232,10 @@ def _titles(table: pa.Table, names: Sequence[str], places: npt.NDArray[np.int64]
     picked = table.take(pa.array(places))
     columns = [picked.column(k).to_pylist() for k in range(min(len(names), 6))]
     apart = _numbers(picked, len(names), "deviation")
-    named = [" × ".join(shorten(value(one)) for one in line) for line in zip(*columns, strict=True)]
+    named = [
+        ", ".join(f"{name}={shorten(value(one))}" for name, one in zip(names, line, strict=False))
+        for line in zip(*columns, strict=True)
+    ]
     return [f"{name}: {difference(data['score'], float(by))}" for name, by in zip(named, apart, strict=True)]
 
 

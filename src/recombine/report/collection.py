@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recombine.report.plots import LEFT, RIGHT, TOP, WIDTH, Axes, Label, Mark, Plot, around
+from recombine.report.plots import LEFT, RIGHT, TOP, WIDTH, Axes, Label, Mark, Plot, around, widened
 from recombine.report.wording import NO_BREAK, decimal, enumerate_words, percent, shorten, value, whole
 
 Data = Mapping[str, Any]
@@ -52,8 +52,10 @@ def replay(found: Data | None) -> Plot | None:
     if not found or len({line[0] for line in kept}) < 2:
         return None
     across, planned, random, low, high = zip(*kept, strict=True)
-    axes = Axes((min(across), max(across)), around([*planned, *low, *high]))
-    spoken = _share if found["measure"].startswith("share") else decimal
+    shares = found["measure"].startswith("share")
+    within = around([*planned, *low, *high])
+    axes = Axes((min(across), max(across)), widened(within) if shares else within)
+    spoken = _share if shares else decimal
     marks = [
         Mark(
             axes.across(x),

@@ -29,7 +29,7 @@ def evaluation_page(record: Record) -> str:
         "evaluation.html.j2",
         record,
         styles=["page.css", "plots.css", "evaluation.css"],
-        scripts=["page.js", "mapview.js", "scoremap.js"],
+        scripts=["page.js", "save.js", "mapview.js", "scoremap.js"],
         payload=packed,
         lists=action_lists(data),
         tested=next((one["combinations"] for one in data.get("sides") or [] if one["name"] == "all"), 0),
@@ -38,6 +38,8 @@ def evaluation_page(record: Record) -> str:
         pairs=[{"title": _pair(one), "cut": one.cut} for one in maps] if packed else [],
         pairs_left_out=_pairs_left_out(len(maps), len(data.get("factors") or [])),
         sides=scores.sides(data),
+        target=_target(data),
+        rules=scores.rules(data),
         gap=scores.gap(data),
         gap_sentence=scores.gap_sentence(data),
         compared=scores.compared(data),
@@ -51,26 +53,41 @@ def evaluation_page(record: Record) -> str:
     )
 
 
+def _target(data: Data) -> str:
+    """The target and what it is; nothing where rows came with a score."""
+    found = data.get("target") or {}
+    if not found.get("name"):
+        return ""
+    classes = len(found.get("classes") or ())
+    many = f"a label with {wording.whole(classes)} value{'' if classes == 1 else 's'}"
+    return f"{wording.value(found['name'])}, {'a number' if data.get('answers') == 'number' else many}"
+
+
 def action_lists(data: Data) -> list[dict[str, Any]]:
-    """The lists that one acts on: the worst combinations, those that deviate from their parts, those never tested."""
-    found = (_worst(data), _deviating(data), _untested(data))
+    """The lists that one acts on: the worst combinations, those worse than their parts, those never tested."""
+    told = data.get("training") is not None
+    sides = (("unseen", False), ("seen", True)) if told else (("tested", None),)
+    found = (*(_worst(data, name, seen) for name, seen in sides), _deviating(data), _untested(data))
     return [one for one in found if one is not None]
 
 
-def _worst(data: Data) -> dict[str, Any] | None:
-    listed = list(data.get("worst") or [])
-    tested = next((one["combinations"] for one in data.get("sides") or [] if one["name"] == "all"), len(listed))
-    missing = (data.get("untested") or {}).get("total", 0)
+def _worst(data: Data, name: str, seen: bool | None) -> dict[str, Any] | None:
+    """The worst of one side: what fails on seen combinations is mended otherwise than what fails on unseen ones."""
+    listed = [one for one in data.get("worst") or [] if seen is None or (one["rung"] == "seen") == seen]
+    counts = {one["name"]: one["combinations"] for one in data.get("sides") or []}
+    tested = counts.get("seen" if seen else "all", len(listed)) - (counts.get("seen", 0) if seen is False else 0)
+    missing = (data.get("untested") or {}).get("total", 0) if not seen else 0
     were = "combination was" if missing == 1 else "combinations were"
     but = f" {wording.whole(missing)} {were} never tested and may be worse." if missing else ""
+    rung = ("rung",) if seen is False else ()
     return _measured(
-        "Worst of the tested combinations",
-        "worst.csv",
+        f"Worst of the {name} combinations",
+        "worst.csv" if not seen else "worst_seen.csv",
         data["score"],
         listed,
-        (*_rung(data), "rows", "score", "shrunk", "low", "high"),
+        (*rung, "rows", "score", "shrunk", "low", "high"),
         lambda shown: (
-            f"{shown_of(shown, tested)} tested, the worst first by the shrunk score, which does not let a "
+            f"{shown_of(shown, max(tested, shown))} tested, the worst first by the shrunk score, which does not let a "
             f"few unlucky rows decide; low and high are its interval.{but}"
         ),
     )
@@ -78,15 +95,17 @@ def _worst(data: Data) -> dict[str, Any] | None:
 
 def _deviating(data: Data) -> dict[str, Any] | None:
     found = data.get("deviations") or {}
+    listed = sorted(found.get("listed") or [], key=lambda one: one.get("rung") == "seen")
     return _measured(
-        "Combinations that deviate from their parts",
+        "Worse than their parts",
         "causes.csv",
         data["score"],
-        list(found.get("listed") or []),
+        listed,
         (*_rung(data), "rows", "score", "expected", "deviation", "q"),
         lambda shown: (
-            f"{shown_of(shown, found.get('found') or shown)}, the surest first. Expected is what the parts "
-            "give elsewhere; q is the share of those named down to this one that may be luck."
+            f"{shown_of(shown, found.get('worse') or shown)} that do worse than their parts give elsewhere, the unseen "
+            "ones first. Expected is what the parts give; q is the share of those named down to this one "
+            "that may be luck."
         ),
     )
 

@@ -7,13 +7,14 @@ from typing import Any
 
 from recombine.report.cube import VERDICTS
 from recombine.report.pictures import Bar, Bars, Piece
-from recombine.report.plots import Axes, Dot, Dots, Label, Mark, Path, Plot, Tick, around, bounds, place, ticks
+from recombine.report.plots import Axes, Dot, Dots, Label, Mark, Path, Plot, Tick, around, bounds, place, ticks, widened
 from recombine.report.wording import decimal, enumerate_words, percent, share, shorten, value, whole
 
 Data = Mapping[str, Any]
 MOST_WEIGHTS = 24
 WANTED_SLOPES = (0.8, 0.9, 0.95)
 GOLDEN = 0.618034  # spreads points evenly, the same way each time
+NEAR = 8.0  # marks nearer than this lie over each other
 
 
 @dataclass(frozen=True)
@@ -102,13 +103,8 @@ def curve(found: Data | None) -> Plot | None:
     ]
     labels = _apart(
         [
-            Label(
-                mark.x + (9 if mark.x < 330 else -9),
-                mark.y + 14,
-                shorten(value(one["factor"]), 22),
-                "start" if mark.x < 330 else "end",
-            )
-            for mark, one in zip(marks, now, strict=True)
+            Label(x + (9 if x < 330 else -9), y + 14, _together(names, len(now)), "start" if x < 330 else "end")
+            for (x, y), names in _by_place(marks, [value(one["factor"]) for one in now]).items()
         ]
     )
     return Plot(
@@ -120,7 +116,8 @@ def curve(found: Data | None) -> Plot | None:
         marks,
         labels,
         "How much of a value's effect is carried over, by how many seen combinations the value is in. "
-        "The dotted lines are .8, .9 and .95; a dot is where a factor stands now.",
+        "The dotted lines are .8, .9 and .95; a dot is where a factor stands now."
+        + (" The formula is that for two factors: with more it is a rough guide." if len(now) > 2 else ""),
     )
 
 
@@ -202,17 +199,17 @@ def _expected(found: Data) -> str:
 def _slope_sentence(found: Data) -> str:
     if found.get("value") is None:
         return "Too few points for a slope. On the diagonal, a prediction is what it should be."
-    against = "the truth" if found["against"] == "truth" else "what they would be without a leak"
+    against = "Against the truth" if found["against"] == "truth" else "Beside a learner that memorises nothing"
     size = found["value"]
     if size < 0:
-        tail = "predictions run against it"
+        tail = "run the wrong way"
     elif size < 0.95:
-        tail = f"predictions shrink to {percent(size)} of what they should be"
+        tail = f"shrink to {percent(size)} of their size"
     elif size <= 1.05:
-        tail = "predictions are not shrunk"
+        tail = "keep their size"
     else:
-        tail = "predictions are stretched"
-    head = f"Against {against}, unseen predictions have a slope of {decimal(size)}: {tail}."
+        tail = f"grow to {percent(size)} of their size"
+    head = f"{against}, effects on unseen combinations {tail}."
     return f"{head} The dashed diagonal would be right."
 
 
@@ -220,6 +217,25 @@ def _number_needed(number: float | None, now: float | None) -> str:
     if number is None:
         return "out of reach"
     return "reached" if now is not None and now >= number else whole(number)
+
+
+def _by_place(marks: Sequence[Mark], names: Sequence[str]) -> dict[tuple[float, float], list[str]]:
+    """The names of the marks at each place; marks that lie over each other are at one."""
+    found: dict[tuple[float, float], list[str]] = {}
+    for mark, name in zip(marks, names, strict=True):
+        near = (at for at in found if abs(at[0] - mark.x) < NEAR and abs(at[1] - mark.y) < NEAR)
+        found.setdefault(next(near, (mark.x, mark.y)), []).append(name)
+    return found
+
+
+def _together(names: Sequence[str], of: int) -> str:
+    """Some of so many factors, in the room of one name."""
+    if len(names) == 1:
+        return shorten(names[0], 22)
+    if len(names) == of:
+        return "both factors" if of == 2 else f"all {of} factors"
+    rest = len(names) - 1
+    return f"{shorten(names[0], 22)} and {rest} other{'s' * (rest > 1)}"
 
 
 def _apart(labels: Sequence[Label], least: float = 15.0) -> list[Label]:
@@ -234,7 +250,7 @@ def _apart(labels: Sequence[Label], least: float = 15.0) -> list[Label]:
 def _methods(found: Data) -> Dots:
     fmt = _score_format(found)
     known = [one[key] for one in found["methods"] for key in ("score", "low", "high") if one.get(key) is not None]
-    within = bounds(known)
+    within = widened(bounds(known)) if found["score"] == "accuracy" else bounds(known)
     dots = [
         Dot(
             value(one["name"]),

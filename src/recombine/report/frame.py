@@ -7,6 +7,7 @@ allows exactly the one script that stands in it, and no request at all.
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, wraps
@@ -21,10 +22,14 @@ from recombine.errors import RecordError
 from recombine.grades import MEANING
 from recombine.records import Record
 from recombine.report import wording
+from recombine.report.headline import headline
 
 LISTED = 200
 CSV_LIMIT = 32_767  # what a cell of a spreadsheet can hold
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+_CONTENTS = "<!--contents-->"
+_SECTION = re.compile(r'<section id="([a-z]+)" aria-labelledby="\1-title">\s*<h2 id="\1-title">(.*?)</h2>')
 
 Data = Mapping[str, Any]
 Draw = Callable[[Record], str]
@@ -68,8 +73,9 @@ def render(
     script = "".join(_asset(name) for name in scripts)
     made = record.provenance
     try:
-        return _template(template).render(
+        page = _template(template).render(
             data=record.data,
+            headline=headline(record.kind, record.data),
             made=made,
             table=table_name(made.source),
             day=_day(made.created),
@@ -82,8 +88,15 @@ def render(
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             **shown,
         )
+        return _with_contents(page)
     except UndefinedError as error:  # what the template asks for is not in the record
         raise MalformedError(f"it does not say everything that its page tells: {error}") from error
+
+
+def _with_contents(page: str) -> str:
+    """The page with a list of its sections; what came from a table is escaped, so every heading found is our own."""
+    links = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, title in _SECTION.findall(page))
+    return page.replace(_CONTENTS, f'<nav class="contents" aria-label="On this page"><ol>{links}</ol></nav>', 1)
 
 
 def table_name(source: str) -> str:

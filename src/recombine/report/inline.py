@@ -25,7 +25,13 @@ _INK, _QUIET, _LINE, _ACCENT = "#1b1d20", "#5c6168", "#e2e4e7", "#1d5c99"
 _FONT = "font-family='system-ui,sans-serif' font-size='11'"
 _MOST_CELLS = 60
 """Rows and columns of a grid that are still legible in a notebook's column."""
-_STATE_COLOURS = {"seen": "#3f73aa", "determined": "#f6d9a6", "undetermined": "url(#open)", "novel": "#ffffff"}
+_STATE_COLOURS = {
+    "seen": "#3f73aa",
+    "thin": "#9cc0e4",
+    "determined": "#f6d9a6",
+    "undetermined": "url(#open)",
+    "novel": "#ffffff",
+}
 _VERDICT_COLOURS = {
     "seen": "#3f73aa",
     "fine": "#cde6e0",
@@ -88,6 +94,7 @@ def _map(record: Record) -> Picture | None:
         tuple(map(value, first["factors"])),
         packing.STATES,
         _STATE_COLOURS,
+        (first["rows_total"], first["columns_total"]),
     )
 
 
@@ -106,6 +113,7 @@ def _forecast(record: Record) -> Picture | None:
         tuple(value(one["name"]) for one in drawn[:2]),
         VERDICTS,
         _VERDICT_COLOURS,
+        (drawn[0]["total"], drawn[1]["total"]),
     )
     fixed = ", ".join(f"{value(one['name'])} = {shorten(value(one['values'][0]), 30)}" for one in drawn[2:])
     return (
@@ -119,6 +127,7 @@ def _grid(
     names: tuple[str, ...],
     words: Sequence[str],
     colours: Mapping[str, str],
+    of: tuple[int, int],
 ) -> Picture:
     rows, columns = (min(_MOST_CELLS, size) for size in codes.shape)
     side = float(np.clip(560 / columns, 7, 22))
@@ -133,8 +142,7 @@ def _grid(
     height = top + side * rows + 34
     labels = _labels(values, (rows, columns), side, (left, top)) if side >= 11 else ""
     body = _HATCH + cells + labels + _legend(used, colours, top + side * rows + 22)
-    cut = "" if codes.shape == (rows, columns) else f" The first {rows} × {columns} of {whole(codes.shape[0])} × "
-    cut += whole(codes.shape[1]) + "." if cut else ""
+    cut = "" if of == (rows, columns) else f" The first {rows} × {columns} of {whole(of[0])} × {whole(of[1])}."
     words_ = f"{names[0]} (down) × {names[1]} (across): {', '.join(used)}.{cut}"
     return Picture(body, max(left + side * columns + 12, 560), height, words_)
 

@@ -4,7 +4,7 @@ For each map, three planes follow one another and are deflated together (the bro
 
     one byte a cell              its state
     two bytes a determined cell  the logarithm of its leverage in 4,095 steps, high bytes before low bytes
-    a varint a seen cell         how many rows hold it, exactly
+    a varint a seen or thin cell how many rows hold it, exactly
 """
 
 import base64
@@ -22,8 +22,8 @@ import pyarrow as pa
 from recombine.errors import RecordError
 from recombine.report.wording import LONG, shorten, value
 
-UNDETERMINED, DETERMINED, SEEN, NOVEL, IMPOSSIBLE = range(5)
-STATES = ("undetermined", "determined", "seen", "novel", "impossible")
+UNDETERMINED, DETERMINED, SEEN, NOVEL, IMPOSSIBLE, THIN = range(6)
+STATES = ("undetermined", "determined", "seen", "novel", "impossible", "thin")
 STEPS = 4094
 UNKNOWN = 4095
 TEXT_BUDGET = 1_000_000
@@ -74,7 +74,7 @@ def cells_of_maps(maps: Sequence[Mapping[str, Any]], table: pa.Table | None) -> 
     columns = {name: table.column(name).to_numpy() for name in ("map", "state", "count", "leverage")}
     edges = np.searchsorted(columns["map"], np.arange(len(maps) + 1))
     sizes = [len(one["row_values"]) * len(one["column_values"]) for one in maps]
-    if np.diff(edges).tolist() != sizes or (table.num_rows and columns["state"].max() > IMPOSSIBLE):
+    if np.diff(edges).tolist() != sizes or (table.num_rows and columns["state"].max() > THIN):
         raise _misfit("its table of cells does not fill the grids of its maps")
     parts = [slice(a, b) for a, b in pairwise(edges.tolist())]
     leverage = columns["leverage"].astype(np.float64)
@@ -97,7 +97,7 @@ def pack(cells: Cells, scale: Scale) -> str:
         cells.state.astype(np.uint8),
         (codes >> 8).astype(np.uint8),
         (codes & 255).astype(np.uint8),
-        varints(cells.count[cells.state == SEEN]),
+        varints(cells.count[(cells.state == SEEN) | (cells.state == THIN)]),
     ]
     return base64.b64encode(zlib.compress(np.concatenate(planes).tobytes(), 9)).decode("ascii")
 

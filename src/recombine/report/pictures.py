@@ -14,6 +14,7 @@ from recombine.report.wording import decimal, enumerate_words, percent, share, s
 Data = Mapping[str, Any]
 ORDERS = {1: "single values", 2: "pairs", 3: "triples"}
 MOST_SHORTCUTS = 10
+CLOSE = 12.0  # percent of an axis: nearer labels run into each other
 MOST_ISLANDS = 12
 
 
@@ -109,9 +110,11 @@ class FactorRow:
 def space(counts: Mapping[str, int]) -> Sequence[Piece]:
     """What could occur as one stacked bar, in the order from best to worst; the impossible is counted but not drawn."""
     pieces, start = [], 0.0
-    for state in ("seen", "determined", "undetermined", "novel", "impossible"):
-        width = 0.0 if state == "impossible" else 100 * share(counts[state], counts["space"])
-        pieces.append(Piece(state, whole(counts[state]), percent(width / 100), start, width))
+    thin = counts.get("thin", 0)  # of the seen ones; a word that older results do not have
+    held = {**counts, "seen": counts["seen"] - thin, "thin": thin}
+    for state in ("seen", "thin", "determined", "undetermined", "novel", "impossible"):
+        width = 0.0 if state == "impossible" else 100 * share(held[state], counts["space"])
+        pieces.append(Piece(state, whole(held[state]), percent(width / 100), start, width))
         start += width
     return pieces
 
@@ -157,7 +160,10 @@ def leverage(measured: Data | None) -> Histogram | None:
         )
         for (left, right), count in zip(pairwise(edges), counts, strict=True)
     ]
-    ticks = [Tick(place(edge), decimal(edge)) for edge in _few(edges)]
+    picked = _few(edges)
+    if len(picked) > 2 and place(picked[-1]) - place(picked[-2]) < CLOSE:
+        picked = [*picked[:-2], picked[-1]]
+    ticks = [Tick(place(edge), text) for edge, text in zip(picked, _told_apart(picked), strict=True)]
     one = place(1.0) if edges[0] <= 1.0 <= edges[-1] else None
     return Histogram(columns, ticks, one, whole(tallest), _leverage_sentence(measured))
 
@@ -272,6 +278,19 @@ class _placer:  # noqa: N801 - it is used as a function
         return math.log(number) if self.logarithmic else number
 
 
+def _told_apart(numbers: Sequence[float]) -> list[str]:
+    """Numbers with as many digits as tell one from the next.
+
+    >>> _told_apart([1.0, 1.002, 1.004]), _told_apart([0.1, 2.0])
+    (['1', '1.002', '1.004'], ['0.1', '2'])
+    """
+    for digits in range(3, 9):
+        texts = [decimal(number) if digits == 3 else f"{number:.{digits}g}" for number in numbers]
+        if len(set(texts)) == len(texts):
+            return texts
+    return [decimal(number) for number in numbers]
+
+
 def _few(edges: Sequence[float], most: int = 6) -> Sequence[float]:
     step = max(1, math.ceil((len(edges) - 1) / (most - 1)))
     picked = list(edges[::step])
@@ -349,7 +368,7 @@ def _score_note(part: Data, found: Data) -> str:
         return ""
     if found["kind"] == "label":
         tail = "" if left_out is None else f", {percent(left_out)} with the row itself left out"
-        return f"right in {percent(part['score'])}{tail}"
+        return f"gets {percent(part['score'])} right{tail}"
     tail = "" if left_out is None else f", {decimal(left_out)} with the row itself left out"
     return f"R² {decimal(part['score'])}{tail}"
 

@@ -33,7 +33,7 @@ def prediction_page(record: Record) -> str:
         "prediction.html.j2",
         record,
         styles=["page.css", "plots.css", "prediction.css"],
-        scripts=["page.js", "mapview.js", "grid.js"],
+        scripts=["page.js", "save.js", "mapview.js", "grid.js"],
         payload={} if drawn is None else cube.cube_payload(drawn) | _spoken(data, drawn, places),
         lists=action_lists(data, places),
         grid=None if drawn is None else _grid(data, drawn),
@@ -45,6 +45,7 @@ def prediction_page(record: Record) -> str:
         track=forecast.track(data.get("backtest")),
         salience=forecast.salience(data.get("salience")),
         backtest_command=_with_backtest(record.provenance.command),
+        untestable=_untestable(data.get("expected")),
     )
 
 
@@ -127,6 +128,12 @@ def _kind(data: Data, drawn: Cube) -> str:
     if data["target"]["kind"] == "number":
         return "number"
     return "many" if len(drawn.grid["constant"]) > 1 else "two"
+
+
+def _untestable(expected: Data | None) -> str:
+    """Why no combination could be held out; nothing where nobody tried."""
+    reason = (expected or {}).get("reason") or ""
+    return "" if reason in ("", "no back-test was run") else wording.shorten(wording.value(reason), 300)
 
 
 def _with_backtest(command: str | None) -> str:

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recombine.report.plots import Bounds, Dot, Dots, around, bounds, place, ticks, widened
-from recombine.report.wording import decimal, enumerate_words, percent, shorten, value, whole
+from recombine.report.wording import NO_BREAK, decimal, enumerate_words, percent, shorten, value, whole
+from recombine.words import percent_range
 
 Data = Mapping[str, Any]
 SIDES = {
@@ -23,6 +24,7 @@ NAMES = {"mse": "mean squared error", "r2": "R²", "logloss": "log loss"}
 MOST_VALUES = 12
 MOST_FACTORS = 12
 MOST_NAMED = 6
+MOST_RULES = 8
 
 
 @dataclass(frozen=True)
@@ -84,37 +86,83 @@ def sides(data: Data) -> Dots | None:
     return Dots(dots, ticks(within, fmt), score_name(data["score"]), data["score"]["better"])
 
 
-def gap(data: Data) -> Dots | None:
-    """How much worse the unseen combinations fare, on an axis of its own that holds zero."""
-    found, score = data.get("gap"), data["score"]
-    if not found:
+def rules(data: Data) -> Dots | None:
+    """The model on unseen combinations beside what simple rules get there."""
+    told, beside = data.get("expected") or {}, data.get("baselines") or {}
+    found = [one for one in beside.get("found") or [] if one["side"] == "unseen"]
+    if told.get("value") is None or not found:
         return None
-    within = around([number for number in (0.0, *found.values()) if number is not None], 0.12)
-    dot = Dot(
-        "gap",
-        place(found["value"], within),
-        place(found["low"], within),
-        place(found["high"], within),
-        difference(score, found["value"]).lstrip("+"),
-        _interval(found, score),
+    share = told["score"] == "accuracy"
+    fmt, unit = (percent if share else decimal), {"share": share}
+    shown = sorted(found, key=lambda one: -one["score"])[:MOST_RULES]
+    known = [number for number in (told["value"], told["low"], told["high"]) if number is not None]
+    known += [one["score"] for one in shown]
+    within = widened(bounds(known)) if share else bounds(known)
+    own = Dot(
+        "this model",
+        place(told["value"], within),
+        place(told["low"], within),
+        place(told["high"], within),
+        _scored({"score": told["value"], "low": told["low"], "high": told["high"]}, fmt),
+        f"on {_combinations(told['tested'])} not seen in training",
         own=True,
     )
-    return _differences([dot], within, score)
+    others = [
+        Dot(value(one["rule"]), place(one["score"], within), None, None, fmt(one["score"]), _lift(one, unit), own=False)
+        for one in shown
+    ]
+    return Dots([own, *others], ticks(within, fmt), told["score"], "higher")
+
+
+def _lift(one: Data, unit: Data) -> str:
+    if one["lift"] is None:
+        return "the model less this rule: no interval"
+    low, found, high = one["lift"]
+    ends = f"{difference(unit, low).removesuffix(' points')} to {difference(unit, high)}"
+    return f"the model less this rule: {difference(unit, found)} ({ends})"
+
+
+def gap(data: Data) -> Dots | None:
+    """How much worse the unseen combinations fare, matched and raw, on an axis of its own that holds zero."""
+    score = data["score"]
+    like = data.get("matched") or {}
+    wanted = [("matched", like if like.get("value") is not None else None), ("raw", data.get("gap"))]
+    found = [(name, one) for name, one in wanted if one]
+    if not found:
+        return None
+    ends = [one[key] for _, one in found for key in ("value", "low", "high") if one[key] is not None]
+    within = around([0.0, *ends], 0.12)
+    dots = [
+        Dot(
+            name,
+            place(one["value"], within),
+            place(one["low"], within),
+            place(one["high"], within),
+            difference(score, one["value"]).lstrip("+"),
+            _interval(one, score),
+            own=position == 0,
+        )
+        for position, (name, one) in enumerate(found)
+    ]
+    return _differences(dots, within, score)
 
 
 def gap_sentence(data: Data) -> str:
     """What the gap says, and what its interval leaves open."""
-    found = data.get("gap")
+    like = data.get("matched") or {}
+    matched = like.get("value") is not None
+    found = like if matched else data.get("gap")
     if not found:
         return ""
+    named = f"gap, matched on {value(like['on'])}," if matched else "gap"
     if found["low"] is None:
-        return "There are too few combinations for an interval of the gap, so it may be luck."
+        return f"There are too few combinations for an interval of the {named} so it cannot be told from chance."
     if found["low"] > 0:
-        return "The interval of the gap lies above zero: unseen combinations fare worse."
+        return f"The interval of the {named} lies above zero: unseen combinations fare worse."
     return (
-        "The interval of the gap lies below zero: unseen combinations fare better."
+        f"The interval of the {named} lies below zero: unseen combinations fare better."
         if found["high"] < 0
-        else "The interval of the gap holds zero: that unseen combinations fare worse is not shown."
+        else f"The interval of the {named} holds zero: that unseen combinations fare worse is not shown."
     )
 
 
@@ -216,7 +264,12 @@ def _differences(dots: Sequence[Dot], within: Bounds, score: Data) -> Dots:
 def _scored(one: Data, fmt: Callable[[float | None], str]) -> str:
     if one["score"] is None:
         return "untested"
-    return fmt(one["score"]) + ("" if one["low"] is None else f" ({fmt(one['low'])} to {fmt(one['high'])})")
+    if one["low"] is None:
+        return fmt(one["score"])
+    between = f"{fmt(one['low'])} to {fmt(one['high'])}"
+    if fmt is percent:
+        between = percent_range(one["low"], one["high"]).replace(" %", f"{NO_BREAK}%")
+    return f"{fmt(one['score'])} ({between})"
 
 
 def _counted(one: Data, data: Data) -> str:

@@ -34,10 +34,10 @@ def decimal(number: float | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share, never rounded to none or to all of it when it is neither.
+    """A share in percent, with decimals where it would else look like none or all.
 
     >>> [percent(share).replace(NO_BREAK, " ") for share in (0.0, 0.004, 0.43, 0.999, 1.0)]
-    ['0 %', 'under 1 %', '43 %', 'over 99 %', '100 %']
+    ['0 %', '0.4 %', '43 %', '99.9 %', '100 %']
     """
     if share is None or not math.isfinite(share):
         return "–"

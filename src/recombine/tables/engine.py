@@ -2,6 +2,7 @@
 what it complains of.
 """
 
+import codecs
 import shlex
 import tempfile
 from collections.abc import Callable, Iterator
@@ -144,6 +145,8 @@ def _remedy(name: str, error: Exception, engine: str) -> str:
         return f"copy the file here, or let DuckDB fetch its {scheme} part from extensions.duckdb.org once"
     if scheme in OBJECT_STORES:
         return "check the address, and that this machine is allowed to read it"
+    if "Compilation rule" in str(error):  # Ibis's word for what an engine has no function for
+        return f"{engine} cannot count this: write the table out as Parquet or CSV, and give that file"
     if scheme or engine != "duckdb":
         return "check that the server is up, and that its user may read the table"
     return _remedy_of_file(name, str(error))
@@ -151,7 +154,7 @@ def _remedy(name: str, error: Exception, engine: str) -> str:
 
 def _remedy_of_file(name: str, said: str) -> str:
     if "not utf-8" in said.lower():
-        return f"turn it into UTF-8: iconv -f WINDOWS-1252 -t UTF-8 {shlex.quote(name)} > utf8.csv"
+        return f"turn it into UTF-8: iconv -f {_encoding(name)} -t UTF-8 {shlex.quote(name)} > utf8.csv"
     if _UNREAD_LINES in said:  # it names UTF-8, too, but only as what was tried
         return (
             "give every line the same columns and the same ending; where endings are mixed: "
@@ -160,6 +163,23 @@ def _remedy_of_file(name: str, said: str) -> str:
     if suffix_of(name) in (".parquet", ".pq"):
         return "check that the file is whole and is what its name says (a half-copied Parquet file looks like this)"
     return "check that the file is whole, that every line has the same columns, and that several files are alike"
+
+
+def _encoding(name: str) -> str:
+    """What a file that is not UTF-8 is most likely written in: its first bytes tell UTF-16 and UTF-32."""
+    try:
+        with Path(name).open("rb") as file:
+            start = file.read(4_096)
+    except OSError:  # a pattern
+        return "WINDOWS-1252"
+    if start[:4] in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
+        return "UTF-32"
+    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "UTF-16"
+    even, odd = start[::2].count(0), start[1::2].count(0)
+    if max(even, odd) > len(start) / 8:  # every other byte of plain text in UTF-16 is 0
+        return "UTF-16LE" if odd > even else "UTF-16BE"
+    return "WINDOWS-1252"
 
 
 def first_line(error: Exception) -> str:

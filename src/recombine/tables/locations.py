@@ -14,6 +14,7 @@ from typing import Any
 
 from recombine.errors import SourceError, TableError, nearest
 from recombine.files import is_staging, shortened
+from recombine.tables.lakes import refuse_parts, refuse_several
 
 _COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
 _READERS = {
@@ -28,6 +29,21 @@ _READERS = {
     ".arrow": "read_arrow",
     ".feather": "read_arrow",
 }
+_SHEET = (
+    "an Excel sheet",
+    "save it as CSV in Excel or LibreOffice (soffice --convert-to csv {path}); "
+    "in Python: recombine.read(pandas.read_excel(…), …)",
+)
+_SQLITE = (
+    "an SQLite database",
+    "write the table out: sqlite3 -header -csv {path} 'SELECT * FROM name' > table.csv, and give table.csv; "
+    "in Python: recombine.read(pandas.read_sql(…), …)",
+)
+_EXPORTED = {
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), _SHEET),
+    **dict.fromkeys((".sqlite", ".sqlite3", ".db", ".db3"), _SQLITE),
+}
+"""Kinds of file that others turn into a table in one line."""
 _IN_FOLDERS = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".arrow")
 OBJECT_STORES = {"s3", "s3a", "s3n", "gs", "gcs", "r2", "az", "azure", "abfss", "http", "https", "hf"}
 DUCKDB_FILES = {".duckdb", ".ddb"}
@@ -78,6 +94,15 @@ def reader_of(path: str) -> str:
     return _READERS[suffix]
 
 
+def refuse_exported(path: str) -> None:
+    """A file that first has to be written out as a table; the word says how."""
+    kind, how = _EXPORTED.get(suffix_of(path), ("", ""))
+    if kind and from_home(path).is_file():
+        raise SourceError(
+            f"'{path}' is {kind}", why="it is not read directly", instead=how.format(path=shlex.quote(path))
+        )
+
+
 def existing_files(pattern: str) -> str:
     """The files that a path, folder or glob names, as a pattern that DuckDB understands."""
     path = from_home(pattern)
@@ -91,11 +116,13 @@ def existing_files(pattern: str) -> str:
                 why="the file has 0 bytes",
                 instead="give a file with a header and rows",
             )
+        refuse_parts([path.absolute()])
         return glob.escape(str(path)) if glob.has_magic(str(path)) else str(path)
     matched = glob.glob(str(path), recursive=True) if glob.has_magic(pattern) else []  # noqa: PTH207 - it is absolute
     for file in matched:
         check_plain_file(Path(file), file)
     if matched:
+        refuse_parts(Path(file).absolute() for file in matched)
         return _finished(str(path))
     raise SourceError(
         f"no file '{pattern}'",
@@ -134,6 +161,8 @@ def check_plain_file(path: Path, given: str) -> None:
 def _of_folder(path: Path, pattern: str) -> str:
     """The one kind of table that a folder holds, as a pattern that DuckDB understands."""
     within = _files_within(path)
+    refuse_several(path, within)
+    refuse_parts([path.absolute() / "file"])
     kinds = [suffix for suffix in _IN_FOLDERS if any(one.name.endswith(suffix) for one in within)]
     if len(kinds) > 1:
         raise SourceError(

@@ -84,6 +84,8 @@ class Question:
     weight: str | None = None
     missing: Literal["leave out", "value"] = "leave out"
     table: str | None = None
+    groups: bool = False
+    """Whether the target may be a factor too: for groups that hold the true class, where nothing is learnt from it."""
 
     def __post_init__(self) -> None:
         _check_factor_names(self.factors)
@@ -110,7 +112,7 @@ class Question:
                 why="the condition is carried out by the engine",
                 instead="write it as SQL, such as \"label = 'x'\", or as a function of an Ibis table",
             )
-        if self.target in self.factors:
+        if self.target in self.factors and not self.groups:
             raise SettingError(
                 f"{self.target!r} is both a factor and the target",
                 why="a factor that is the answer tells the whole answer",

@@ -8,7 +8,7 @@ target still shows its combination.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Unpack
 
-from recombine.checks import check_choice
+from recombine.checks import check_choice, check_known
 from recombine.errors import ColumnError, SettingError
 from recombine.tables import columns
 from recombine.tables.assembly import TargetAsked, assemble, floats
@@ -80,6 +80,7 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
 
 def support_of(source: Any, verb: str, *, progress: Progress | None = None, **reading: Unpack[ReadOptions]) -> Support:
     """The support that a verb works on: the one that it was given, or that of a table with `factors` beside it."""
+    check_known(reading, list(ReadOptions.__annotations__), who=f"recombine.{verb}")
     if isinstance(source, Support):
         if reading:
             raise SettingError(

@@ -25,6 +25,8 @@ import pyarrow.compute as pc
 from recombine.errors import ColumnError, SettingError, SourceError, TableError, nearest
 from recombine.redaction import guarded, redacted
 from recombine.tables.engine import OpenTable, first_line, own_duckdb, unreadable
+from recombine.tables.lake_readers import as_dataset, lake_dataset
+from recombine.tables.lakes import Lake, lake_of
 from recombine.tables.locations import (
     DUCKDB_FILES,
     check_plain_file,
@@ -32,6 +34,7 @@ from recombine.tables.locations import (
     from_home,
     is_database,
     reader_of,
+    refuse_exported,
     scheme_of,
     suggest_file,
 )
@@ -43,6 +46,8 @@ _EXTRAS = {"postgres": "postgres", "postgresql": "postgres", "pyspark": "spark",
 _RENAMED = re.compile(r"(?P<name>.*)_\d+", re.DOTALL)
 _CSV_HEADING = "SELECT * FROM read_csv(?, header = false, all_varchar = true) LIMIT 1"
 _JSON_HEADING = "SELECT json_keys(json) FROM read_json_objects(?) LIMIT 1"
+SPLIT = "split"
+"""The column in which a dictionary of Hugging Face datasets tells a row's split."""
 _PARQUET_HEADING = "SELECT file_name, name, num_children FROM parquet_schema(?)"
 
 
@@ -69,6 +74,8 @@ def _silence_ibis_deprecation() -> None:
 
 
 def _opened(source: Any, table: str | None, columns: Sequence[str] | None, sniff_all: bool) -> Iterator[OpenTable]:
+    if isinstance(source, str | Path) and not scheme_of(str(source)):
+        refuse_exported(str(source))
     if table is not None and not (isinstance(source, str | Path) and is_database(str(source))):
         raise SettingError(
             f"table={table!r}",
@@ -113,15 +120,27 @@ def _ibis_name(table: Any) -> str:
 
 
 def _from_memory(frame: Any, columns: Sequence[str] | None) -> Iterator[OpenTable]:
-    arrow = _arrow(frame, columns)
-    _refuse_twins(arrow.column_names, where="this table")
+    rows = as_dataset(frame, columns)
+    rows = _arrow(frame, columns) if rows is None else rows
+    _refuse_twins(rows.schema.names, where="this table")
+    yield from _registered(rows, _memory_name(frame))
+
+
+def _from_lake(path: Path, lake: Lake, name: str, columns: Sequence[str] | None) -> Iterator[OpenTable]:
+    rows = lake_dataset(path, lake, columns)
+    _refuse_twins(rows.schema.names, where=f"'{name}'", asked=columns)
+    yield from _registered(rows, name)
+
+
+def _registered(rows: Any, name: str) -> Iterator[OpenTable]:
+    """An Arrow table or dataset, lent to a DuckDB of our own."""
     with own_duckdb() as backend:
         try:
-            backend.con.register("recombine_source", arrow)
+            backend.con.register("recombine_source", rows)
             table = backend.table("recombine_source")
         except duckdb.Error as error:
-            raise unreadable(_memory_name(frame), error) from error
-        yield OpenTable(table, backend, _memory_name(frame))
+            raise unreadable(name, error) from error
+        yield OpenTable(table, backend, name)
 
 
 def _memory_name(frame: Any) -> str:
@@ -191,11 +210,7 @@ def _needed(names: Iterable[str], columns: Sequence[str] | None) -> list[str]:
 def _arrow_of_hugging_face(dataset: Any, columns: Sequence[str] | None) -> pa.Table:
     """What a dataset's own row selection leaves of it."""
     if isinstance(dataset, dict):
-        raise SourceError(
-            f"this is a {type(dataset).__name__}, not one table",
-            why=f"it holds the splits {', '.join(map(repr, dataset))}",
-            instead=f"give one of them: dataset[{next(iter(dataset), 'train')!r}]",
-        )
+        return _arrow_of_splits(dataset, columns)
     if not hasattr(dataset, "__len__"):
         raise SourceError(
             f"cannot count a {type(dataset).__name__}",
@@ -203,6 +218,29 @@ def _arrow_of_hugging_face(dataset: Any, columns: Sequence[str] | None) -> pa.Ta
             instead="load it with streaming=False, or give the path of its files, such as 'hf://datasets/…/*.parquet'",
         )
     return pa.table(dataset.select_columns(_needed(dataset.column_names, columns)).with_format("arrow")[:])
+
+
+def _arrow_of_splits(datasets: dict[str, Any], columns: Sequence[str] | None) -> pa.Table:
+    """All splits as one table with a column `split`, for those who ask for it; others would count them together."""
+    kind, keys = type(datasets).__name__, ", ".join(map(repr, datasets))
+    if not datasets or (columns is not None and SPLIT not in columns):
+        raise SourceError(
+            f"this is a {kind}, not one table",
+            why=f"it holds the splits {keys}, and counting them together would hide which is which",
+            instead=f"give one of them: dataset[{next(iter(datasets), 'train')!r}]; recombine.lint takes all of them",
+        )
+    if any(SPLIT in one.column_names for one in datasets.values()):
+        raise ColumnError(
+            f"the column {SPLIT!r} stands in a {kind} of the splits {keys}",
+            why="the name of the split goes into a column of that name",
+            instead=f"rename it first: dataset.rename_column({SPLIT!r}, 'old_split')",
+        )
+    asked = None if columns is None else [name for name in columns if name != SPLIT]
+    tables = []
+    for name, one in datasets.items():
+        table = _arrow_of_hugging_face(one, asked)
+        tables.append(table.append_column(SPLIT, pa.array([str(name)] * len(table), pa.string())))
+    return pa.concat_tables(tables, promote_options="permissive")
 
 
 def _arrow_of_pandas(frame: Any, columns: Sequence[str] | None) -> pa.Table:
@@ -239,6 +277,13 @@ def _from_text(text: str, table: str | None, columns: Sequence[str] | None, snif
 
 
 def _from_files(pattern: str, columns: Sequence[str] | None, *, remote: bool, sniff_all: bool) -> Iterator[OpenTable]:
+    folder = None if remote else from_home(pattern)
+    if folder is not None:
+        check_plain_file(folder, pattern)
+    lake = None if folder is None else lake_of(folder)
+    if folder is not None and lake is not None:
+        yield from _from_lake(folder, lake, pattern, columns)
+        return
     path = pattern if remote else existing_files(pattern)
     reader = reader_of(path)
     # the first 20,480 lines of a CSV usually tell the types; a later surprise makes `read` look again

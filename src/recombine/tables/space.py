@@ -14,23 +14,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from recombine import words
 from recombine.algebra.groups import ANY, Codes, Patterns, group
 from recombine.errors import SettingError, SpaceError, nearest
 
 Value = str | bool | int | float | date | datetime
 
+text = words.text
+"""How a value is written for people, in every table, page and message."""
 MISSING = "(missing)"
 """How a missing value is named where it counts as a value."""
 _MOST_IMPOSSIBLE = 10**7  # cells that are written out and sorted: 10^7 take a few hundred megabytes
-
-
-def text(value: Value) -> str:
-    """How a value is written for people, in every table, page and message.
-
-    >>> text(True), text("red"), text(3)
-    ('true', 'red', '3')
-    """
-    return str(value).lower() if isinstance(value, bool) else str(value)
+_MOST_LISTED = 10**8  # values of combinations that are written out: four bytes each, and twice as many meanwhile
 
 
 @dataclass(frozen=True)
@@ -163,8 +158,10 @@ class Space:
         spoken, cells = self.impossible_cells
         inside = tuple(place for place, k in enumerate(spoken) if k in factors)
         rest = math.prod(self.sizes[k] for k in spoken if k not in factors)
-        if not inside or len(cells) < rest:
+        if len(cells) < rest:
             return ()
+        if not inside:  # nothing is possible, and so none of the values of these factors
+            return tuple((value, *[ANY] * (len(factors) - 1)) for value in range(self.sizes[factors[0]]))
         groups = group(cells, sizes=tuple(self.sizes[k] for k in spoken), factors=inside)
         full = cells[groups.representatives[groups.combinations == rest]]
         rows = np.full((len(full), len(factors)), ANY, dtype=np.int32)
@@ -190,6 +187,12 @@ class Space:
 
     def every(self) -> Codes:
         """Every combination that could occur, the last factor fastest; for spaces that are small enough to list."""
+        if self.product * len(self.factors) > _MOST_LISTED:
+            raise SpaceError(
+                f"a space of {self.product:,} combinations of {len(self.factors)} factors",
+                why=f"to list it would take {self.product * len(self.factors) * 12 / 2**30:,.0f} GiB of memory",
+                instead="ask for some of its combinations, or leave factors out",
+            )
         grids = np.meshgrid(*(np.arange(size, dtype=np.int32) for size in self.sizes), indexing="ij")
         codes: Codes = np.asfortranarray(np.stack([grid.ravel() for grid in grids], axis=1))
         possible: Codes = codes[~self.is_impossible(codes)]
@@ -274,8 +277,9 @@ class Space:
         return math.prod(self.sizes[k] for k in spoken if row[k] == ANY)
 
     def _expand(self, row: tuple[int, ...], spoken: tuple[int, ...]) -> Codes:
-        choices = [range(self.sizes[k]) if row[k] == ANY else (row[k],) for k in spoken]
-        return np.stack(np.meshgrid(*choices, indexing="ij"), axis=-1).reshape(-1, len(spoken)).astype(np.int32)
+        ends = [(0, self.sizes[k]) if row[k] == ANY else (row[k], row[k] + 1) for k in spoken]
+        choices = [np.arange(*both, dtype=np.int32) for both in ends]
+        return np.stack(np.meshgrid(*choices, indexing="ij"), axis=-1).reshape(-1, len(spoken))
 
 
 def arrow_column(values: Sequence[Any]) -> pa.Array:

@@ -1,46 +1,53 @@
 """The track record: hold out combinations that were seen, predict them, and compare with the simplest guesses.
 
-Every combination that has an answer is held out once (in folds of `share` of them), so the unit of evidence is the
-combination, and the intervals resample combinations. Weights that are fitted are fitted anew in every fold.
+Every combination that has an answer is held out once: one at a time where that has a closed form (`held_out`), else in
+folds. The unit of evidence is the combination, and the intervals resample combinations.
 
-The guesses that a prediction must beat: the mean, the nearest seen combination, and the best additive rule.
+The guesses that a prediction must beat: always the same answer, one factor alone, the nearest seen combination, and the
+best additive rule. A learner that is additive itself can only be as good as the last: to be level with it is no defeat.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from recombine.algebra.groups import Codes, Ints, Numbers
+from recombine.algebra.groups import Ints, Numbers
 from recombine.checks import check_number, check_whole
 from recombine.errors import TableError
 from recombine.statistics.distributions import normal_quantile
 from recombine.statistics.intervals import Interval, difference_interval, interval
 from recombine.statistics.resampling import FEWEST, IntervalSettings, difference, mean, root_difference
 from recombine.tables.support import Support
+from recombine.theory import rules
 from recombine.theory.answers import Answers, answers
-from recombine.theory.diagnosis import Diagnosis
-from recombine.theory.learner import Loss, learn
+from recombine.theory.diagnosis import WRONG
+from recombine.theory.held_out import KERNEL, HeldOut, fold, joined, one_at_a_time
+from recombine.theory.learner import Learner, Loss, learn, trained
 from recombine.theory.resolve import resolve
 from recombine.theory.salience import Salience
-from recombine.theory.solver import Penalty
-from recombine.theory.squared import Fitted, squared
 
+SHARE = 0.2
+"""Of the combinations, held out at a time where it is done in folds."""
 _ALL_FOLDS = 20_000
+_SAMPLED_FROM = 3_000
+"""Combinations above which one fold must do, of at most so many, unless more folds are asked for."""
+_SAMPLE = 2_000
+_EACH = 25
+"""Up to so many combinations, each is held out alone also where there is no closed form."""
 _DRAWS = 1_000
 _LEVELS = (0.5, 0.8, 0.9, 0.95)
 _POINTS = 500
-KERNEL = "kernel"
-_ALMOST_NO_PENALTY = 1e-6
 
 
 @dataclass(frozen=True)
 class Method:
     """One way to predict: its score with a 95 % interval, and the kernel's score less this one's, with another.
 
-    `difference` is (low, found, high). Intervals are None where fewer than five combinations were held out.
+    `difference` is (low, found, high), over the combinations that the others fix. Intervals are None where fewer than
+    five combinations were held out.
+    `score` counts every combination alike, by its commonest class; `by_rows` counts every row, by its own class.
     """
 
     name: str
@@ -48,6 +55,7 @@ class Method:
     low: float | None
     high: float | None
     difference: tuple[float, float, float] | None
+    by_rows: float | None = None
 
 
 @dataclass(frozen=True)
@@ -107,10 +115,14 @@ class Backtest:
 
     @property
     def loses_to(self) -> tuple[str, ...]:
-        """The methods that are better than the kernel, beyond chance."""
-        return tuple(
-            m.name for m in self.methods if m.difference and self._sign * m.difference[2 - 2 * self._upper] < 0
-        )
+        """The methods that are better than the kernel, beyond chance; for a number, by what counts as wrong."""
+        lost = [m for m in self.methods if m.difference and self._sign * m.difference[2 - 2 * self._upper] < 0]
+        return tuple(m.name for m in lost if -self._sign * (self.methods[0].score - m.score) > self._counts)
+
+    @property
+    def _counts(self) -> float:
+        """The least difference that counts: a tenth of the error of always answering the mean; of classes, any."""
+        return WRONG * self.methods[-1].score if self.better == "lower" else 0.0
 
     @property
     def _sign(self) -> int:
@@ -127,39 +139,84 @@ def backtest(
     salience: Salience | str = "relu:3",
     loss: Loss = "squared",
     ridge: float = 0.0,
-    share: float = 0.2,
+    share: float | None = None,
     folds: int | None = None,
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> Backtest:
-    """Hold out a share of the seen combinations at a time and predict it from the others.
+    """Hold out seen combinations and predict them from the others.
 
-    `folds` says how often; by default until every combination was held out once, or once where there are very many.
+    One at a time where that has a closed form (squared loss, weights that are not fitted, up to 3,000 combinations).
+    Otherwise, or if `share` or `folds` is given, a share at a time: a fifth, until every combination was held out once;
+    of more than 3,000 combinations one such fold.
     """
     own = answers(support)
-    rounds = _rounds(len(own), share, folds)
-    tried = []
-    for done, (train, test) in enumerate(_splits(len(own), share, rounds, seed)):
+    _refuse_too_few(len(own))
+    learner = learn(
+        support, own, resolve(salience, trained(support, own), seed=seed), loss=loss, ridge=ridge, seed=seed
+    )
+    return summary(own, held_out(support, learner, salience, share=share, folds=folds, progress=progress), seed=seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """What was held out, how much of it at a time, and how often."""
+
+    tried: HeldOut
+    share: float
+    folds: int
+
+
+def held_out(
+    support: Support,
+    learner: Learner,
+    salience: Salience | str,
+    *,
+    share: float | None = None,
+    folds: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Tested:
+    """The learner tried on combinations of its own table; `salience` is as it was asked for, to be fitted anew."""
+    own = answers(support)
+    if share is None and folds is None and salience != "fit":
+        tried = one_at_a_time(learner)
+        if tried is not None:
+            return Tested(tried, 1 / len(own), len(tried))
+    part, rounds = _rounds(len(own), share, folds)
+    found = []
+    for done, (train, test) in enumerate(_splits(len(own), part, rounds, learner.seed)):
         if progress:
             progress(done / rounds)
-        tried.append(_fold(support, own, train, test, salience, loss, ridge, seed))
-    return _summary(own, _joined(tried), share=share, folds=rounds, seed=seed)
+        found.append(fold(support, own, train, test, salience, learner.loss, learner.ridge, learner.seed))
+    return Tested(joined(found), part, rounds)
 
 
-def _rounds(combinations: int, share: float, folds: int | None) -> int:
-    why = "it is the share held out at a time"
-    check_number("share", share, above=0, most=0.5, why=why, instead="write share=0.2")
-    if combinations < 5:
+def _refuse_too_few(combinations: int) -> None:
+    if combinations < FEWEST:
         raise TableError(
             f"a back-test with {combinations} combinations",
             why="too few to hold some out and learn from the rest",
             instead="back-test a table with at least 5 seen combinations",
         )
-    most = round(1 / share)
-    wanted = folds if folds is not None else most if combinations <= _ALL_FOLDS else 1
-    why = f"with share={share} there are {most}"
+
+
+def _rounds(combinations: int, share: float | None, folds: int | None) -> tuple[float, int]:
+    """The share that is held out at a time, and how often."""
+    why = "it is the share held out at a time"
+    part = _usual_share(combinations) if share is None else share
+    check_number("share", part, above=0, most=0.5, why=why, instead="write share=0.2")
+    most = round(1 / part)
+    few = combinations <= (_SAMPLED_FROM if share is None else _ALL_FOLDS)
+    wanted = folds if folds is not None else most if few else 1
+    why = f"with share={part} there are {most}"
     check_whole("folds", wanted, least=1, most=most, why=why, instead=f"write 1 to {most}")
-    return wanted
+    return part, wanted
+
+
+def _usual_share(combinations: int) -> float:
+    if combinations <= _EACH:
+        return 1 / combinations
+    return min(SHARE, _SAMPLE / combinations)
 
 
 def _splits(combinations: int, share: float, rounds: int, seed: int) -> list[tuple[Ints, Ints]]:
@@ -168,65 +225,21 @@ def _splits(combinations: int, share: float, rounds: int, seed: int) -> list[tup
     return [(np.sort(np.setdiff1d(order, part)), np.sort(part)) for part in parts[:rounds]]
 
 
-@dataclass(frozen=True, eq=False)
-class _Tried:
-    """What was held out and what everybody said. Legend: t combinations, m questions."""
-
-    values: Numbers  # (t, m)
-    labels: Ints  # (t,)
-    said: dict[str, Numbers]  # (t, m) each
-    sd: Numbers  # (t,)
-    rungs: npt.NDArray[np.str_]
-
-
-def _fold(
-    support: Support,
-    own: Answers,
-    train: Ints,
-    test: Ints,
-    salience: Salience | str,
-    loss: Loss,
-    ridge: float,
-    seed: int,
-) -> _Tried:
-    known = support.subset(own.rows[train])
-    theirs = answers(known, one_class=True)
-    learner = learn(known, theirs, resolve(salience, known, seed=seed), loss=loss, ridge=ridge, seed=seed)
-    codes = support.codes[own.rows[test]]
-    seen = Diagnosis(learner, codes, np.full(len(codes), np.nan))
-    measured = (own.within or 0.0) / own.counts[test]
-    said = {
-        KERNEL: seen.scores,
-        "additive": additive_rule(known, theirs, codes),
-        "nearest seen": nearest_seen(known, theirs, codes),
-        "mean" if own.kind == "number" else "majority": mean_answer(theirs, codes),
-    }
-    sd = np.sqrt(learner.scale * seen.variances[0] + measured)
-    return _Tried(own.values[test], own.labels[test], said, sd, seen.rungs)
-
-
-def _joined(tried: list[_Tried]) -> _Tried:
-    return _Tried(
-        np.concatenate([one.values for one in tried]),
-        np.concatenate([one.labels for one in tried]),
-        {name: np.concatenate([one.said[name] for one in tried]) for name in tried[0].said},
-        np.concatenate([one.sd for one in tried]),
-        np.concatenate([one.rungs for one in tried]),
-    )
-
-
-def _summary(own: Answers, tried: _Tried, *, share: float, folds: int, seed: int) -> Backtest:
+def summary(own: Answers, tested: Tested, *, seed: int) -> Backtest:
+    """Everybody's scores, and how the learner compares."""
     number = own.kind == "number"
-    losses = {name: _losses(own, tried, said) for name, said in tried.said.items()}
+    tried = _best_factor_alone(own, tested.tried)
+    losses = {name: losses_of(own, tried, said) for name, said in tried.said.items()}
     score = _root_mean if number else _plain_mean
     settings = IntervalSettings(draws=_DRAWS, seed=seed)
+    by_rows = {name: _by_rows(own, tried, said) for name, said in tried.said.items()}
     return Backtest(
-        share=share,
-        folds=folds,
-        tested=len(tried.labels),
+        share=tested.share,
+        folds=tested.folds,
+        tested=len(tried),
         score="root mean squared error" if number else "accuracy",
         better="lower" if number else "higher",
-        methods=tuple(_method(name, losses, settings, number=number) for name in losses),
+        methods=tuple(_method(name, losses, by_rows[name], tried, settings, number=number) for name in losses),
         coverage=_coverage(tried, settings) if number else None,
         calibration=_calibration(tried) if number else (),
         rungs=_rungs(tried, losses, score),
@@ -234,7 +247,31 @@ def _summary(own: Answers, tried: _Tried, *, share: float, folds: int, seed: int
     )
 
 
-def _losses(own: Answers, tried: _Tried, said: Numbers) -> Numbers:
+def _best_factor_alone(own: Answers, tried: HeldOut) -> HeldOut:
+    """Of the rules that look at one factor, the best alone: the others would only crowd the table."""
+    alone = [name for name in tried.said if name.endswith(rules.alone_name(""))]
+    quality = {name: _quality(own, tried, name) for name in alone}
+    best = max(quality, key=quality.__getitem__)
+    said = {name: told for name, told in tried.said.items() if name == best or name not in alone}
+    return replace(tried, said=said)
+
+
+def _quality(own: Answers, tried: HeldOut, name: str) -> float:
+    mean_loss = float(losses_of(own, tried, tried.said[name]).mean())
+    return -mean_loss if own.kind == "number" else mean_loss
+
+
+def _by_rows(own: Answers, tried: HeldOut, said: Numbers) -> float | None:
+    """Of all rows of the held-out combinations, the share whose own class was said; None for a number."""
+    if own.kind == "number":
+        return None
+    chosen = own.decide(said)
+    shares = (tried.values + 1) / 2
+    shares = np.column_stack([1 - shares, shares]) if own.questions == 1 else shares
+    return float(np.average(shares[np.arange(len(chosen)), chosen], weights=tried.counts))
+
+
+def losses_of(own: Answers, tried: HeldOut, said: Numbers) -> Numbers:
     """One number a combination: its squared error, or whether the class was right."""
     if own.kind == "number":
         return np.square((said - tried.values)[:, 0])
@@ -249,12 +286,22 @@ def _plain_mean(losses: Numbers) -> Numbers:
     return np.asarray(losses.mean(axis=-1), dtype=np.float64)
 
 
-def _method(name: str, losses: dict[str, Numbers], settings: IntervalSettings, *, number: bool) -> Method:
+def _method(
+    name: str,
+    losses: dict[str, Numbers],
+    by_rows: float | None,
+    tried: HeldOut,
+    settings: IntervalSettings,
+    *,
+    number: bool,
+) -> Method:
     own = losses[name]
     score = float((_root_mean if number else _plain_mean)(own))
     low, high = _around(own, settings, number=number) or (None, None)
-    against = None if name == KERNEL else _kernel_less(losses[KERNEL], own, settings, number=number)
-    return Method(name, score, low, high, against)
+    # where the others leave an answer open nobody can be good: such combinations are not compared if there are others
+    fair = tried.determined if tried.determined.sum() >= FEWEST else np.ones(len(tried), dtype=bool)
+    against = None if name == KERNEL else _kernel_less(losses[KERNEL][fair], own[fair], settings, number=number)
+    return Method(name, score, low, high, against, by_rows)
 
 
 def _around(losses: Numbers, settings: IntervalSettings, *, number: bool) -> Interval | None:
@@ -278,24 +325,24 @@ def _kernel_less(
     return low, value, high
 
 
-def _within(tried: _Tried, level: float) -> npt.NDArray[np.bool_]:
+def _within(tried: HeldOut, level: float) -> npt.NDArray[np.bool_]:
     reach = normal_quantile((1 + level) / 2) * tried.sd
     values = tried.values[:, 0]
     rounding = 1e-12 * values.std() + 8 * np.finfo(np.float64).eps * np.abs(values).max()
     return np.asarray(np.abs(tried.said[KERNEL][:, 0] - values) <= reach + rounding)
 
 
-def _coverage(tried: _Tried, settings: IntervalSettings) -> Coverage:
+def _coverage(tried: HeldOut, settings: IntervalSettings) -> Coverage:
     inside = _within(tried, 0.95).astype(np.float64)
     low, high = _around(inside, settings, number=False) or (None, None)
     return Coverage(0.95, float(inside.mean()), low, high)
 
 
-def _calibration(tried: _Tried) -> tuple[Calibration, ...]:
+def _calibration(tried: HeldOut) -> tuple[Calibration, ...]:
     return tuple(Calibration(level, float(_within(tried, level).mean())) for level in _LEVELS)
 
 
-def _rungs(tried: _Tried, losses: dict[str, Numbers], score: Callable[[Numbers], Numbers]) -> tuple[RungScore, ...]:
+def _rungs(tried: HeldOut, losses: dict[str, Numbers], score: Callable[[Numbers], Numbers]) -> tuple[RungScore, ...]:
     found = []
     for rung in ("determined", "undetermined", "novel"):
         here = tried.rungs == rung
@@ -304,59 +351,10 @@ def _rungs(tried: _Tried, losses: dict[str, Numbers], score: Callable[[Numbers],
     return tuple(found)
 
 
-def _points(tried: _Tried, seed: int) -> tuple[tuple[float, float, float, float], ...]:
+def _points(tried: HeldOut, seed: int) -> tuple[tuple[float, float, float, float], ...]:
     chosen = np.arange(len(tried.sd))
     if len(chosen) > _POINTS:
         chosen = np.sort(np.random.default_rng(seed).choice(chosen, size=_POINTS, replace=False))
     said, reach = tried.said[KERNEL][chosen, 0], normal_quantile(0.975) * tried.sd[chosen]
     columns = (tried.values[chosen, 0], said, said - reach, said + reach)
     return tuple(zip(*(column.tolist() for column in columns), strict=True))
-
-
-def mean_answer(answers: Answers, codes: Codes) -> Numbers:
-    """The same answer everywhere: the mean over the seen combinations (for classes, the commonest one wins)."""
-    return np.tile(answers.values.mean(axis=0), (len(codes), 1))
-
-
-def nearest_seen(support: Support, answers: Answers, codes: Codes) -> Numbers:
-    """The mean answer of the seen combinations that agree on the most factors.
-
-    Where none agrees on more than r factors, each that agrees on r is in exactly one group of r factors, so group sums
-    find them all.
-
-    >>> import recombine
-    >>> from recombine.theory.answers import answers
-    >>> table = {"a": [0, 0, 1], "b": [0, 1, 0], "y": [1.0, 3.0, 7.0]}
-    >>> seen = recombine.read(table, factors=["a", "b"], target="y")
-    >>> nearest_seen(seen, answers(seen), np.array([[1, 1]])).tolist()
-    [[5.0]]
-    """
-    factors = codes.shape[1]
-    middle = answers.values.mean(axis=0)
-    apart = answers.values - middle  # sums of large numbers that hardly differ would lose their digits
-    found = np.zeros((len(codes), answers.questions))
-    open_ = np.ones(len(codes), dtype=bool)
-    for order in range(factors, 0, -1):
-        total, count = np.zeros((len(codes), answers.questions)), np.zeros(len(codes))
-        for chosen in combinations(range(factors), order):
-            groups = support.groups(chosen)
-            place = groups.lookup(codes)
-            there = place >= 0
-            sums = np.stack([groups.total(column) for column in apart.T], axis=1)
-            total[there] += sums[place[there]]
-            count[there] += groups.combinations[place[there]]
-        hit = open_ & (count > 0)
-        found[hit] = total[hit] / count[hit, None]
-        open_ &= ~hit
-    return np.asarray(found + middle)
-
-
-def additive_rule(support: Support, answers: Answers, codes: Codes) -> Numbers:
-    """The sum of one number a value that fits the seen answers best; the smallest such numbers where several do."""
-    factors = codes.shape[1]
-    weights = [0.0] * 2**factors
-    weights[0] = np.inf
-    for k in range(factors):
-        weights[1 << k] = 1.0
-    duals = squared(support, tuple(weights), Penalty(_ALMOST_NO_PENALTY), answers.values)
-    return Fitted.of(support, tuple(weights), duals).scores(codes)

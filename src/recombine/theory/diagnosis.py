@@ -4,9 +4,10 @@
 any additive rule. Then, where the true answer is known and the prediction is wrong: *can't* (no sum over seen
 conjunctions is right), *leak* (without what is memorised in full combinations it would be right), *shortcut* (it would
 still be wrong: some conjunction pulls the wrong way). Where the truth is not known: *unsure* (the variance says that it
-does not know), *leak* (what is memorised moves the answer). Else *fine*.
+does not know), *leak* (what is memorised moves the answer). Else *fine*, unless held-out combinations came out no
+better than by a simple rule: then *unsure* too.
 
-All of it speaks of kernel-like learners; a network that learns features can do better.
+All of it speaks of kernel-like learners; a network that learns features may do better or worse.
 
 *Can't* asks whether any rule over the seen conjunctions could give the true answers. Whatever the weights, the
 learner's answers on unseen combinations are sums over conjunctions that were seen. If the true answers are not such a
@@ -17,7 +18,7 @@ replaced by an elimination or a linear program. Where those are out of reach as 
 nobody is told that it can't.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +30,7 @@ from recombine.algebra.sparse_solver import solved
 from recombine.auditing.determinacy import determinacy
 from recombine.auditing.ladder import rungs
 from recombine.tables.support import Support
+from recombine.theory.by_size import WeightsBySize
 from recombine.theory.learner import Learner
 from recombine.theory.salience import members
 from recombine.theory.squared import Weights
@@ -221,6 +223,14 @@ class Diagnosis:
     codes: Codes
     truth: Numbers  # (r,) NaN where not known
     doubt: Numbers | None = None  # (r,) standard error of each true number, which rests on few examples itself
+    refuted: bool = False  # whether such a learner was tested here, and is no better than a simple rule
+
+    def judged(self, *, refuted: bool) -> "Diagnosis":
+        """The same where the learner was tested; what is worked out already is kept."""
+        found = replace(self, refuted=refuted)
+        kept = {name: value for name, value in vars(self).items() if name not in (*vars(found), "verdicts")}
+        vars(found).update(kept)
+        return found
 
     @cached_property
     def scores(self) -> Numbers:
@@ -236,6 +246,11 @@ class Diagnosis:
     def variances(self) -> tuple[Numbers, Numbers]:
         """The posterior variance and its own standard error, in the kernel's units."""
         return self.learner.uncertainty.of(self.codes)
+
+    @cached_property
+    def doubts(self) -> Numbers:
+        """The variance of what lies below the full set: what the seen combinations could tell, and have not."""
+        return np.maximum(self.variances[0] - self.learner.uncertainty.kept(self.codes)[0], 0.0)
 
     @cached_property
     def seen(self) -> Flags:
@@ -286,8 +301,7 @@ class Diagnosis:
         """Where the seen combinations take away too little of the doubt about what lies below the full set."""
         uncertainty = self.learner.uncertainty
         lower = uncertainty.prior - uncertainty.weights[-1] - uncertainty.bounded[0]
-        left = self.variances[0] - uncertainty.kept(self.codes)[0]
-        ignorant = np.asarray(left > (1 - KNOWN) * lower) if lower > 0 else np.ones(len(self.codes), dtype=bool)
+        ignorant = np.asarray(self.doubts > (1 - KNOWN) * lower) if lower > 0 else np.ones(len(self.codes), dtype=bool)
         return (ignorant | self._undecided(self.scores)) & ~self.seen
 
     @cached_property
@@ -306,6 +320,7 @@ class Diagnosis:
             (self.known, FINE),
             (self.unsure, UNSURE),
             (moved, LEAK),
+            (np.full(len(self.codes), self.refuted), UNSURE),
         ]
         found = np.select([flag for flag, _ in conditions], [code for _, code in conditions], default=FINE)
         return found.astype(np.uint8)
@@ -315,7 +330,7 @@ class Diagnosis:
         """Unseen, known, and out of reach of every sum over seen conjunctions."""
         asked = np.flatnonzero(self.known & ~self.seen & (self.rungs != "novel"))
         found = np.zeros(len(self.codes), dtype=bool)
-        if len(asked):
+        if len(asked) and not isinstance(self.learner.salience.weights, WeightsBySize):  # else it is not known
             parts = SeenParts.of(self.learner.support, self.learner.salience.weights, self.codes[asked])
             found[asked] = self._out_of_reach(parts, asked)
         return found

@@ -32,8 +32,9 @@ from recombine.algebra.groups import Codes, Groups, Ints, Numbers, group
 from recombine.errors import SettingError, TableError
 from recombine.tables.support import Support
 from recombine.theory.answers import Answers, answers
+from recombine.theory.by_size import MOST_FACTORS
 from recombine.theory.likelihood import Component, Data, Dual, Fit, Piece, Primal, fit
-from recombine.theory.salience import MOST_FACTORS, Salience, members
+from recombine.theory.salience import Salience, members
 from recombine.words import count, listing
 
 MOST = 1_200
@@ -78,7 +79,8 @@ def _check(factors: int, most: int) -> None:
         raise SettingError(
             f"weights for the conjunctions of {factors} factors",
             why=f"{factors} factors have 2**{factors} = {2**factors:,} sets, and each has a weight",
-            instead=f"choose the {MOST_FACTORS} factors or fewer that matter most",
+            instead=f"choose the {MOST_FACTORS} factors or fewer that matter most, or give the weights: a network "
+            "such as 'relu:3', or by order",
         )
     if most < 3:
         raise SettingError(

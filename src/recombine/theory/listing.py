@@ -5,6 +5,7 @@ each factor; beside the cells stand the contributions of every conjunction of th
 of them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +18,19 @@ from recombine.statistics.distributions import normal_quantile
 from recombine.tables.space import Space, arrow_column, rows_of
 from recombine.tables.support import Support
 from recombine.theory.answers import class_names
+from recombine.theory.by_size import MOST_FACTORS
 from recombine.theory.diagnosis import VERDICTS, Diagnosis
 from recombine.theory.learner import Learner
+from recombine.theory.matched import Matched, masks_of
 from recombine.theory.salience import members
 
+Flags = npt.NDArray[np.bool_]
 _REACH = normal_quantile(0.975)
 _MOST_CELLS = 300_000
 _MOST_PARTS = 2_000_000
+
+
+_ORDERS = {1: "single values", 2: "pairs"}
 
 
 def read_combinations(space: Space, given: Any) -> Codes:
@@ -31,11 +38,11 @@ def read_combinations(space: Space, given: Any) -> Codes:
     return np.asfortranarray(space.encode(rows_of(given)))
 
 
-def lines(diagnosis: Diagnosis, *, contributions: bool) -> pa.Table:
-    """The table of a prediction."""
+def lines(diagnosis: Diagnosis, like: Flags | None = None, *, contributions: bool) -> pa.Table:
+    """The table of a prediction; `like` says which combinations are like those that were held out and tested."""
     space = diagnosis.learner.support.space
     columns: dict[str, Any] = space.columns(diagnosis.codes)
-    ours = _told(diagnosis) | _parts_seen(diagnosis)
+    ours = _told(diagnosis) | ({} if like is None else {"like_tested": like}) | _parts_seen(diagnosis)
     if contributions:
         ours |= _contributions(diagnosis)
     for name, column in ours.items():
@@ -85,7 +92,9 @@ def _classes(classes: tuple[Any, ...], places: Ints) -> pa.Array:
 
 def _parts_seen(diagnosis: Diagnosis) -> dict[str, Any]:
     """How many of a combination's conjunctions were seen, of every size, itself included."""
-    masks = range(1, len(diagnosis.learner.salience.weights))
+    learner = diagnosis.learner
+    wide = learner.orders is not None  # then single values and pairs alone
+    masks = masks_of(learner.salience.factors) if wide else range(1, len(learner.salience.weights))
     seen = np.zeros(len(diagnosis.codes), dtype=np.int64)
     for mask in masks:
         seen += diagnosis.learner.fitted.place(mask, diagnosis.codes) >= 0
@@ -101,6 +110,10 @@ def _contributions(diagnosis: Diagnosis) -> dict[str, Any]:
     )
     rows = np.arange(len(diagnosis.codes))
     found: dict[str, Any] = {"from the constant": learner.fitted.constant[question]}
+    if isinstance(learner.fitted, Matched):
+        for order, each in enumerate(learner.fitted.by_order(diagnosis.codes), start=1):
+            found[f"from {_ORDERS.get(order, f'conjunctions of {order} factors')}"] = each[rows, question]
+        return found
     for mask in range(1, len(learner.salience.weights)):
         part: Numbers = learner.fitted.contribution(mask, diagnosis.codes)[rows, question]
         found["from " + " × ".join(names[k] for k in members(mask))] = pa.array(part, from_pandas=True)
@@ -115,11 +128,16 @@ class Cube:
     codes: Codes
 
     @classmethod
-    def of(cls, support: Support, *, questions: int) -> "Cube":
-        """As many of the commonest values as a page can hold."""
-        lengths = _lengths(support.space.sizes, questions)
+    def of(cls, support: Support, *, questions: int, most: int = _MOST_CELLS) -> "Cube":
+        """As many of the commonest values as a page can hold, in at most so many cells."""
+        lengths = _lengths(support.space.sizes, questions, most)
         values = tuple(_commonest(support, k, length) for k, length in enumerate(lengths))
         return cls(values, product(values))
+
+    def plane(self, most: int = 60) -> "Cube":
+        """What a notebook draws: the commonest values of the first two factors, the others at their commonest one."""
+        values = tuple(chosen[: most if k < 2 else 1] for k, chosen in enumerate(self.values))
+        return Cube(values, product(values))
 
     def describe(self, learner: Learner) -> dict[str, Any]:
         """What the page says of the cube."""
@@ -142,9 +160,10 @@ class Cube:
         }
 
     @property
-    def masks(self) -> range:
-        """Every set of factors but the empty one."""
-        return range(1, 2 ** len(self.values))
+    def masks(self) -> Sequence[int]:
+        """Every set of factors but the empty one; single factors and pairs alone where those are too many."""
+        factors = len(self.values)
+        return range(1, 2**factors) if factors <= MOST_FACTORS else masks_of(factors)
 
     def cells(self, diagnosis: Diagnosis) -> pa.Table:
         """A line a cell; `diagnosis` was made for this cube's codes."""
@@ -197,19 +216,22 @@ def product(values: tuple[Ints, ...]) -> Codes:
     return np.asfortranarray(np.stack([grid.ravel() for grid in grids], axis=1).astype(np.int32))
 
 
-def _lengths(sizes: tuple[int, ...], questions: int) -> list[int]:
+def _lengths(sizes: tuple[int, ...], questions: int, most: int) -> list[int]:
     """Shorten the longest side again and again until the cells and the contributions fit."""
     lengths = list(sizes)
-    while _too_large(lengths, questions):
+    while _too_large(lengths, questions, most):
         longest = max(range(len(lengths)), key=lengths.__getitem__)
+        if len(lengths) > MOST_FACTORS:  # not each side by a little: the first factors stay whole
+            longest = max(k for k, length in enumerate(lengths) if length > 1)
         lengths[longest] = max(1, int(lengths[longest] * 0.9))
     return lengths
 
 
-def _too_large(lengths: list[int], questions: int) -> bool:
+def _too_large(lengths: list[int], questions: int, most: int) -> bool:
     cells = float(np.prod(lengths, dtype=np.float64))
-    parts = float(np.prod(np.array(lengths, dtype=np.float64) + 1)) * questions
-    return max(lengths) > 1 and (cells > _MOST_CELLS or parts > _MOST_PARTS)
+    few = len(lengths) <= MOST_FACTORS  # else single values and pairs alone, which are few beside the cells
+    parts = float(np.prod(np.array(lengths, dtype=np.float64) + 1)) * questions if few else 0.0
+    return max(lengths) > 1 and (cells > most or parts > _MOST_PARTS)
 
 
 def _commonest(support: Support, k: int, length: int) -> Ints:

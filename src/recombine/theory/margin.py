@@ -31,6 +31,8 @@ _PATIENCE = 3
 _SLACK = 1e-9
 _SHORT = 1e-6  # a margin that is missed by more is not kept
 _LARGEST_MATRIX = 2_000
+_LARGEST_ASCENDED, _MOST_SWEEPS = 500, 5_000
+_FREE_ASCENDED = 1e3  # the weight of a constant that costs nothing, where a larger one would take too many steps
 _UNITS = (1.0, 10.0, 100.0, 1e3, 1e4)
 _FREE = 1e6  # the weight of a constant that costs nothing, in units of the kernel
 
@@ -84,6 +86,8 @@ def _one(support: Support, weights: Weights, penalty: Penalty, signs: Numbers) -
     if found is None or found.spare.min() < -_SHORT:
         found = _least_distance(support, weights, penalty, signs)
     if found is None or found.spare.min() < -_SHORT:
+        found = _ascended(support, weights, penalty, signs)
+    if found is None or found.spare.min() < -_SHORT:
         raise _refused(support, weights, penalty, signs)
     return found
 
@@ -134,6 +138,31 @@ def _least_distance(support: Support, weights: Weights, penalty: Penalty, signs:
         spare = signs * (matrix @ dual + intercept) - 1
         if spare.min() >= -_SHORT:
             return _Candidate(dual, spare, intercept, 0.0, 0)
+    return None
+
+
+def _ascended(support: Support, weights: Weights, penalty: Penalty, signs: Numbers) -> _Candidate | None:
+    """The last resort: coordinate ascent on the dual, one combination at a time until every margin is kept.
+
+    It goes up at every step, so it cannot go round in circles; it is slow where combinations can hardly be told apart,
+    and without a rule that separates them it never ends, which is cut short.
+    """
+    if len(support) > _LARGEST_ASCENDED:
+        return None
+    free = np.isinf(weights[0])
+    matrix = kernel(support.codes, support.codes, (0.0 if free else weights[0], *weights[1:-1], 0.0))
+    matrix[np.diag_indices(len(matrix))] += _own(penalty)
+    level = _FREE_ASCENDED * (float(np.diag(matrix).max()) or 1.0) if free else 0.0
+    signed = signs[:, None] * (matrix + level) * signs
+    pushed, margin = np.zeros(len(signs)), np.zeros(len(signs))
+    for _ in range(_MOST_SWEEPS):
+        for row in range(len(signs)):
+            step = max((1 - margin[row]) / max(signed[row, row], 1e-300), -pushed[row])
+            pushed[row] += step
+            margin += step * signed[row]
+        if margin.min() >= 1 - _SHORT / 2 and (pushed * (margin - 1)).max() <= _SHORT * max(pushed.max(), 1.0):
+            dual = signs * pushed
+            return _Candidate(dual, margin - 1, float(level * dual.sum()), 0.0, 0)
     return None
 
 

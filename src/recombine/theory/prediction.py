@@ -1,7 +1,7 @@
 """What a learner would answer on every combination, a row each, and why: the value, and the verb that makes it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Unpack
 
@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from recombine.algebra.groups import Codes, Ints
 from recombine.auditing.unseen import draw_unseen
-from recombine.decoding import revive_all
-from recombine.errors import SettingError
+from recombine.decoding import revive, revive_all
+from recombine.errors import RecombineError, SettingError
+from recombine.expected import FEWEST_TESTED, Expected
 from recombine.grades import Grade
 from recombine.records import Provenance, Record
 from recombine.results import Result
@@ -23,10 +24,10 @@ from recombine.tables.read import support_of
 from recombine.tables.support import Support
 from recombine.theory import saved, wording
 from recombine.theory import slope as slopes
-from recombine.theory.answers import Truth, answers, class_names, read_truth, truth_of
-from recombine.theory.backtest import Backtest
-from recombine.theory.backtest import backtest as back_tested
+from recombine.theory.answers import Answers, Truth, answers, class_names, read_truth, truth_of
+from recombine.theory.backtest import Backtest, held_out, summary
 from recombine.theory.diagnosis import CANNOT, IMPOSSIBLE, LEAK, NOT_DETERMINED, SHORTCUT, UNSURE, VERDICTS, Diagnosis
+from recombine.theory.expectation import expected_from, like_tested, measured, refuted, score_of
 from recombine.theory.learner import Learner, Loss, learn, refuse_too_large, trained
 from recombine.theory.listing import Cube, lines, read_combinations
 from recombine.theory.resolve import resolve
@@ -36,6 +37,9 @@ from recombine.theory.slope import Slope
 
 MOST_LISTED = 10**6
 _DRAWN = 10_000
+_FEWEST_DRAWN = 1_000
+_WORK, _MOST_WORK = 5 * 10**10, 5 * 10**11
+"""Combinations times the square of the seen ones: a second or two, and what is waited for to list every combination."""
 _WORST = 200
 _POINTS = 1_000
 _ENOUGH_KNOWN = 5  # true answers for a line through them, unless there are no more
@@ -68,6 +72,7 @@ class Prediction(Result):
     known: TruthScore | None
     slope: Slope | None
     backtest: Backtest | None
+    expected: Expected | None
     worst: tuple[FailingCombination, ...]
     table: pa.Table
     learner: Learner
@@ -86,10 +91,18 @@ class Prediction(Result):
 
     def explain(self, combinations: Combinations | pa.Table) -> pa.Table:
         """The same row for any combinations, with what every conjunction contributes."""
-        return lines(self._diagnosed(read_combinations(self.support.space, combinations)), contributions=True)
+        found = self._diagnosed(read_combinations(self.support.space, combinations))
+        return lines(found, contributions=True)
 
     def share(self, name: str) -> float:
-        """A share that a gate can be held against: a verdict's among the unseen, or `right` of those with a truth."""
+        """A share that a CI gate can be held against.
+
+        `expected` is the low end of the score to expect, `lift` that of its lead over the constant answer: NaN where
+        nothing was tested. Else a verdict's share among the unseen, or `right` of those with a truth. *Fine* counts
+        nothing where a simple rule does as well.
+        """
+        if name in ("expected", "lift"):
+            return self._promised(name)
         if name == "right" and self.known is not None:
             return 1 - self.known.wrong / self.known.known if self.known.known else float("nan")
         unseen = {verdict: count for verdict, count in self.counts.items() if verdict != "seen"}
@@ -97,11 +110,17 @@ class Prediction(Result):
             raise SettingError(
                 f"no share {name!r}",
                 why="a prediction does not measure it" + (" without a truth" if name == "right" else ""),
-                instead=f"write one of {', '.join(unseen)}, or right with a truth",
+                instead=f"write one of expected, lift, {', '.join(unseen)}, or right with a truth",
             )
         if not any(unseen.values()):
             return float(name == "fine")
         return unseen[name] / sum(unseen.values())
+
+    def _promised(self, name: str) -> float:
+        if self.expected is None or self.expected.abstains or self.expected.lift is None:
+            return float("nan")
+        low = self.expected.low if name == "expected" else self.expected.lift[0]
+        return float("nan") if low is None else low
 
     def record(self) -> Record:
         """The prediction as plain data, which can be saved, drawn and loaded."""
@@ -121,6 +140,7 @@ class Prediction(Result):
             known=saved.revive_truth_score(data["truth"]),
             slope=saved.revive_slope(data["slope"]),
             backtest=saved.revive_backtest(data["backtest"]),
+            expected=None if data["expected"] is None else revive(Expected, data["expected"], at="expected"),
             table=record.tables["table"],
             learner=learn(support, own, salience, **revive_all(Learner, ("loss", "ridge", "seed"), data)),
             support=support,
@@ -130,16 +150,26 @@ class Prediction(Result):
     @cached_property
     def cube(self) -> Cube:
         """The part of the space that a page draws."""
-        return Cube.of(self.learner.support, questions=self.learner.answers.questions)
+        own = self.learner.answers
+        if self.learner.orders is None:
+            return Cube.of(self.learner.support, questions=own.questions)
+        return Cube.of(self.learner.support, questions=own.questions, most=_compared(self.learner))
 
     def _diagnosed(self, codes: Codes) -> Diagnosis:
-        return _diagnosis(self.learner, codes, self.truth)
+        refused = refuted(self.expected, self.backtest)
+        return _diagnosis(self.learner, codes, self.truth).judged(refuted=refused)
 
     def checked_record(self) -> Record:
         """The record without what is drawn, which is fitted again only when it is asked for."""
         return Record(
             "prediction", self._described(), stored.tables(self.support) | {"table": self.table}, self.provenance
         )
+
+    def shown_record(self) -> Record:
+        """The cells that a notebook draws, and nothing else: a page has a million of them, and their parts."""
+        seen = self.cube.plane()
+        cells = {"cells": seen.cells(self._diagnosed(seen.codes))}
+        return Record("prediction", {"grid": seen.describe(self.learner)}, cells, self.provenance)
 
     def _data(self) -> dict[str, Any]:
         return self._described() | {"grid": self.cube.describe(self.learner)}
@@ -175,6 +205,7 @@ class Prediction(Result):
             "truth": saved.describe_truth_score(self.known),
             "slope": saved.describe_slope(self.slope),
             "backtest": saved.describe_backtest(self.backtest),
+            "expected": None if self.expected is None else asdict(self.expected),
             "worst": [asdict(one) for one in self.worst],
         }
 
@@ -197,7 +228,7 @@ def predict(
     ridge: float = 0.0,
     truth: Any = None,
     combinations: Combinations | pa.Table | None = None,
-    backtest: bool = False,
+    backtest: bool = True,
     seed: int = 0,
     progress: Steps | None = None,
     **reading: Unpack[ReadOptions],
@@ -225,18 +256,55 @@ def predict(
     refuse_too_large(learner.support, weights.weights, questions=own.questions, rows=len(codes))
     tell("predicting", None)
     diagnosis = _diagnosis(learner, codes, known)
-    table = lines(diagnosis, contributions=len(codes) * len(weights.weights) <= 2 * 10**7)
-    record = None
-    if backtest:
-        record = back_tested(
-            support,
-            salience=salience,
-            loss=loss,
-            ridge=ridge,
-            seed=seed,
-            progress=lambda share: tell("back-testing", share),
-        )
-    return _assemble(support, diagnosis, table, known, record, sampled=sampled)
+    unseen = _unseen(support, diagnosis, sampled=sampled)
+    tested = _tested(support, diagnosis, salience, unseen, wanted=backtest, tell=tell)
+    diagnosis = diagnosis.judged(refuted=refuted(tested.expected, tested.record))
+    return _assemble(support, diagnosis, known, tested, sampled=sampled)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tested:
+    """What a back-test says, or why there is none."""
+
+    record: Backtest | None
+    expected: Expected
+    like: npt.NDArray[np.bool_]  # which of the listed combinations are like those that were held out
+
+
+def _tested(
+    support: Support, diagnosis: Diagnosis, salience: Salience | str, unseen: int, *, wanted: bool, tell: Steps
+) -> _Tested:
+    own, nothing = diagnosis.learner.answers, np.zeros(len(diagnosis.codes), dtype=bool)
+    why_not = _untestable(support, own, wanted=wanted)
+    if why_not:
+        return _Tested(None, Expected(score_of(own), reason=why_not), nothing)
+    try:
+        found = held_out(support, diagnosis.learner, salience, progress=lambda share: tell("back-testing", share))
+    except RecombineError as error:  # what is left after holding some out may be too little for this learner
+        return _Tested(None, Expected(score_of(own), reason=f"the back-test failed: {error.what}"), nothing)
+    like = like_tested(found.tried, diagnosis)
+    asked = int((~diagnosis.seen).sum())
+    of = round(unseen * like.sum() / asked) if asked else 0
+    expected = expected_from(found.tried, diagnosis, like, unseen=of)
+    if not asked:
+        expected = replace(expected, reason="every combination was seen")
+    return _Tested(summary(own, found, seed=diagnosis.learner.seed), expected, like)
+
+
+def _untestable(support: Support, own: Answers, *, wanted: bool) -> str | None:
+    """Why nothing can be held out, if nothing can."""
+    if not wanted:
+        return "no back-test was run"
+    if support.target is not None and not support.target.varies:
+        return "the target never varies"
+    if len(own) < FEWEST_TESTED:
+        return f"only {len(own)} combinations have an answer; to hold some out takes {FEWEST_TESTED}"
+    return None
+
+
+def _unseen(support: Support, diagnosis: Diagnosis, *, sampled: bool) -> int:
+    """How many unseen combinations the listed ones stand for."""
+    return support.space.size - len(diagnosis.learner.support) if sampled else int((~diagnosis.seen).sum())
 
 
 def _diagnosis(learner: Learner, codes: Codes, truth: Truth | None) -> Diagnosis:
@@ -250,22 +318,23 @@ def _listed(learner: Learner, asked: Any, truth: Truth | None, seed: int) -> tup
     support = learner.support
     if asked is not None:
         return read_combinations(support.space, asked), False
-    if support.space.product <= MOST_LISTED:
+    few = learner.orders is None or support.space.product <= _MOST_WORK // len(support) ** 2
+    if support.space.product <= MOST_LISTED and few:
         return support.space.every(), False
     if truth is not None and len(truth.codes):
         return np.asfortranarray(truth.codes.astype(np.int32)), False
     seen_values = [np.flatnonzero(counts) for counts in support.value_counts]
-    return draw_unseen(support, seen_values, _DRAWN, seed=seed), True
+    drawn = _DRAWN if learner.orders is None else _compared(learner)
+    return draw_unseen(support, seen_values, drawn, seed=seed), True
+
+
+def _compared(learner: Learner) -> int:
+    """With many factors a variance takes a product with a matrix: so many take about as long as the solve itself."""
+    return min(_DRAWN, max(_FEWEST_DRAWN, _WORK // len(learner.support) ** 2))
 
 
 def _assemble(
-    support: Support,
-    diagnosis: Diagnosis,
-    table: pa.Table,
-    truth: Truth | None,
-    record: Backtest | None,
-    *,
-    sampled: bool,
+    support: Support, diagnosis: Diagnosis, truth: Truth | None, tested: _Tested, *, sampled: bool
 ) -> Prediction:
     learner = diagnosis.learner
     counts = _tally(diagnosis.verdicts)
@@ -282,9 +351,13 @@ def _assemble(
         loss=learner.loss,
         answers=learner.answers,
         slope=_slope(diagnosis),
-        backtest=record,
+        backtest=tested.record,
+        expected=tested.expected,
+        like=int(tested.like.sum()),
+        measured=measured(diagnosis),
         varies=support.target is None or support.target.varies,
         weightless=support.weightless,
+        sampled=sampled,
     )
     return Prediction(
         verdict=wording.verdict(found),
@@ -296,13 +369,19 @@ def _assemble(
         scale=learner.scale,
         known=known,
         slope=found.slope,
-        backtest=record,
+        backtest=tested.record,
+        expected=tested.expected,
         worst=_worst(diagnosis),
-        table=table,
+        table=lines(diagnosis, tested.like, contributions=len(diagnosis.codes) * _columns(learner) <= 2 * 10**7),
         learner=learner,
         support=support,
         truth=truth,
     )
+
+
+def _columns(learner: Learner) -> int:
+    """How many contributions are listed: one for each set of factors, or for each order."""
+    return len(learner.salience.weights) if learner.orders is None else len(learner.orders)
 
 
 def _causes(diagnosis: Diagnosis) -> dict[str, int]:

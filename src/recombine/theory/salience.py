@@ -19,10 +19,10 @@ import numpy.typing as npt
 
 from recombine.algebra.groups import Codes, Ints, Numbers, group
 from recombine.errors import SettingError, TableError, nearest
+from recombine.theory.by_size import MOST_BY_SIZE, MOST_FACTORS, Weights, WeightsBySize, distinct, total, with_ends
 from recombine.theory.networks import FAMILIES, order_weights
 from recombine.words import listing, measure
 
-MOST_FACTORS = 12
 _DIGITS = 9  # of a depth: a network of more layers than that is a slip of the pen
 
 _EPSILON = float(np.finfo(float).eps)
@@ -92,13 +92,13 @@ class Salience:
     """
 
     factors: int
-    weights: tuple[float, ...]
+    weights: Weights
     noise: float = 0.0
     name: str = "given"
     note: str = ""
 
     def __post_init__(self) -> None:
-        _check_factors(self.factors)
+        _check_factors(self.factors, by_size=isinstance(self.weights, WeightsBySize))
         object.__setattr__(self, "weights", _checked_weights(self.factors, self.weights))
         if not 0 <= self.noise < math.inf:
             raise SettingError(
@@ -115,7 +115,7 @@ class Salience:
         (0.0, 0.3, 0.3, 0.0)
         """
         count = len(weights) - 1 if factors is None else factors
-        _check_factors(count)
+        _check_factors(count, by_size=True)
         if len(weights) > count + 1:
             raise SettingError(
                 f"{len(weights)} weights by order for {count} factors",
@@ -123,6 +123,8 @@ class Salience:
                 instead=f"give at most {count + 1} weights",
             )
         listed = [*weights, *[0.0] * (count + 1 - len(weights))]
+        if count > MOST_FACTORS:
+            return cls(count, WeightsBySize(tuple(listed)), noise, "order")
         return cls(count, tuple(listed[mask.bit_count()] for mask in range(2**count)), noise, "order")
 
     @classmethod
@@ -132,7 +134,7 @@ class Salience:
         >>> print(Salience.network("relu", depth=1, factors=2))
         relu:1, weights by order 0.159, 0.145, 0.0502
         """
-        _check_factors(factors)
+        _check_factors(factors, by_size=True)
         weights = order_weights(family, depth, factors).tolist()
         return replace(cls.by_order(weights), name=f"{family}:{depth}")
 
@@ -209,6 +211,11 @@ class Salience:
         """The weight of the full conjunction: what lets a learner memorise single combinations."""
         return self.weights[-1]
 
+    @property
+    def free_constant(self) -> bool:
+        """Whether the constant costs nothing."""
+        return math.isinf(self.weights[0])
+
     def mask_weight(self, *factors: int) -> float:
         """The weight of one set of factors, by their positions; of the constant for none.
 
@@ -231,17 +238,19 @@ class Salience:
     @cached_property
     def saliences(self) -> tuple[float, ...]:
         """S(1;K), …, S(K;K): each order's mean weight as a share of k(K) - k(0); NaN where that is not positive."""
-        whole = math.fsum(self.weights[1:])
+        whole = total(self.weights)
         return tuple(weight / whole if whole > 0 else math.nan for weight in self.order_weights[1:])
 
     @cached_property
     def exchangeable(self) -> bool:
         """Whether only the number of matching factors counts, not which."""
-        largest = max(abs(weight) for weight in self.weights[1:])
+        largest = max(abs(weight) for weight in distinct(self.weights)[1:])
         return all(max(weights) - min(weights) <= 1e-9 * largest for weights in self._by_order[1:])
 
     @cached_property
     def _by_order(self) -> tuple[tuple[float, ...], ...]:
+        if isinstance(self.weights, WeightsBySize):
+            return tuple((weight,) for weight in self.weights.orders)
         orders: list[list[float]] = [[] for _ in range(self.factors + 1)]
         for mask, weight in enumerate(self.weights):
             orders[mask.bit_count()].append(weight)
@@ -267,6 +276,8 @@ class Salience:
           instead  give weights that are 0 or more (that of factor 1 and factor 2 is -0.4), or set the ...
         """
         counts = _checked_sizes(sizes, self.factors)
+        if min(distinct(self.weights)) >= 0:
+            return
         values = _spectrum(self.weights, counts)
         # What cancels to 0 on paper leaves a little of the summands.
         below = values < -1e-12 * _spectrum(np.abs(self.weights), counts)
@@ -283,11 +294,12 @@ class Salience:
 
     def clipped(self) -> "Salience":
         """The same with the negative weights set to 0; then it is a kernel on any grid."""
-        return replace(self, weights=tuple(max(weight, 0.0) for weight in self.weights))
+        kept = tuple(max(weight, 0.0) for weight in distinct(self.weights))
+        return replace(self, weights=WeightsBySize(kept) if isinstance(self.weights, WeightsBySize) else kept)
 
     def replace_full(self, weight: float) -> "Salience":
         """The same with another weight for the full conjunction; 0 for a learner that cannot memorise."""
-        return replace(self, weights=(*self.weights[:-1], weight))
+        return replace(self, weights=with_ends(self.weights, full=weight))
 
     def __str__(self) -> str:
         mean = "" if self.exchangeable else "mean "
@@ -303,22 +315,28 @@ _NO_REPEATS = (
 )
 
 
-def _check_factors(factors: int) -> None:
+def _check_factors(factors: int, *, by_size: bool = False) -> None:
     if factors < 1:
         raise SettingError(
             "a salience without factors",
             why="it weighs sets of factors",
             instead="give at least one factor; by order, the constant and at least one more weight",
         )
-    if factors > MOST_FACTORS:
+    most = MOST_BY_SIZE if by_size else MOST_FACTORS
+    if factors > most:
         raise SettingError(
             f"a salience over {factors} factors",
-            why=f"{factors} factors have 2**{factors} = {2**factors:,} sets, and each has a weight of its own",
-            instead=f"choose the {MOST_FACTORS} factors or fewer that matter most",
+            why=f"{factors} factors have 2**{factors} = {2**factors:,} sets"
+            + ("" if by_size else ", and each has a weight of its own"),
+            instead=f"choose the {most} factors or fewer that matter most"
+            + ("" if by_size else f", or give a network or weights by order (up to {MOST_BY_SIZE} factors)"),
         )
 
 
-def _checked_weights(factors: int, given: Iterable[Any]) -> tuple[float, ...]:
+def _checked_weights(factors: int, given: Iterable[Any]) -> Weights:
+    if isinstance(given, WeightsBySize):
+        _check_numbers(given.orders)
+        return given
     try:
         weights = tuple(map(float, given))
     except (TypeError, ValueError):
@@ -333,6 +351,11 @@ def _checked_weights(factors: int, given: Iterable[Any]) -> tuple[float, ...]:
             why=f"{factors} factors have 2**{factors} = {2**factors:,} sets, the empty one included",
             instead="give one for each set, or use Salience.by_order or Salience.by_set",
         )
+    _check_numbers(weights)
+    return weights
+
+
+def _check_numbers(weights: tuple[float, ...]) -> None:
     if not all(map(math.isfinite, weights[1:])) or math.isnan(weights[0]) or weights[0] == -math.inf:
         raise SettingError(
             "a weight that is infinite or not a number",
@@ -345,7 +368,6 @@ def _checked_weights(factors: int, given: Iterable[Any]) -> tuple[float, ...]:
             why="all combinations are alike to such a learner: it answers the same everywhere",
             instead="give at least one factor or conjunction a weight above 0",
         )
-    return weights
 
 
 def _checked_sizes(sizes: Sequence[int], factors: int) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from recombine.decoding import revive
 from recombine.records import Record
 from recombine.theory.answers import Truth
 from recombine.theory.backtest import Backtest
+from recombine.theory.by_size import Weights, WeightsBySize
 from recombine.theory.salience import Salience, members
 from recombine.theory.slope import Slope
 
@@ -51,6 +52,7 @@ class _DescribedSalience:
     noise: float
     note: str
     weights: tuple[_Weight, ...]
+    orders: tuple[float | None, ...] = ()  # in place of the weights, where sets of one size share theirs
 
 
 @dataclass(frozen=True)
@@ -77,11 +79,23 @@ def describe_salience(salience: Salience, names: tuple[str, ...]) -> dict[str, A
         "name": salience.name,
         "noise": salience.noise,
         "note": salience.note,
-        "weights": [
-            {"factors": [names[k] for k in members(mask)], "weight": weight if np.isfinite(weight) else None}
-            for mask, weight in enumerate(salience.weights)
-        ],
+        **_describe_weights(salience.weights, names),
     }
+
+
+def _describe_weights(weights: Weights, names: tuple[str, ...]) -> dict[str, Any]:
+    if isinstance(weights, WeightsBySize):
+        return {"weights": [], "orders": [_finite(weight) for weight in weights.orders]}
+    return {
+        "weights": [
+            {"factors": [names[k] for k in members(mask)], "weight": _finite(weight)}
+            for mask, weight in enumerate(weights)
+        ]
+    }
+
+
+def _finite(weight: float) -> float | None:
+    return weight if np.isfinite(weight) else None
 
 
 def describe_truth_score(known: TruthScore | None) -> dict[str, Any] | None:
@@ -122,6 +136,9 @@ def describe_backtest(record: Backtest | None) -> dict[str, Any] | None:
 def revive_salience(plain: dict[str, Any]) -> Salience:
     """A salience as it was."""
     found = revive(_DescribedSalience, plain, at="salience")
+    if found.orders:
+        orders = tuple(np.inf if one is None else one for one in found.orders)
+        return Salience(len(orders) - 1, WeightsBySize(orders), found.noise, found.name, found.note)
     weights = tuple(np.inf if one.weight is None else one.weight for one in found.weights)
     return Salience(len(weights).bit_length() - 1, weights, found.noise, found.name, found.note)
 

@@ -5,8 +5,10 @@ Stachenfeld, Eq. 3)
 
     m = p S / (1 + (p - 2) S) = p w_1 / (p w_1 + w_12),   so   p >= m (1 - 2 S) / (S (1 - m))
 
-The second form is that of a ridge, and holds for any number of factors k with the weight of everything that a new
-combination with the value brings along in place of w_12: the sets that hold k and another factor, and the noise.
+The second form is that of a ridge. With more factors it is an approximation: for factor k, the weight of everything
+that a new combination with the value brings along stands in place of w_12 (the sets that hold k and another factor, and
+the noise), as if no two combinations shared any of it. They do: three factors of five values with at least two of them
+at an end carry over 85 %, and the formula says 73 % (relu:3). Other designs lose where it gains.
 """
 
 import math
@@ -17,6 +19,7 @@ import numpy as np
 
 from recombine.algebra.groups import Numbers
 from recombine.tables.support import Support
+from recombine.theory.by_size import total_with
 from recombine.theory.salience import Salience
 
 GOALS = (0.8, 0.9, 0.95)
@@ -81,8 +84,7 @@ def _needed(support: Support, salience: Salience, k: int, ridge: float) -> Neede
 
 def _own_and_rest(salience: Salience, k: int) -> tuple[float, float]:
     own = salience.mask_weight(k)
-    holding = [w for mask, w in enumerate(salience.weights) if mask >> k & 1]
-    return own, sum(holding) - own
+    return own, total_with(salience.weights, k) - own
 
 
 def _share(own: float, rest: float, seen: float) -> float:

@@ -19,9 +19,11 @@ import numpy as np
 
 from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.tables.support import Support
+from recombine.theory.by_size import Weights, total, with_ends
+from recombine.theory.dense import DenseKernel
 from recombine.theory.salience import members
 from recombine.theory.solver import Design, Layer, Penalty, kernel
-from recombine.theory.squared import LARGEST_MATRIX, Fitted, Weights, squared
+from recombine.theory.squared import LARGEST_MATRIX, Fitted, squared
 
 _LARGEST_INVERSE = 2_500
 _LARGEST_KERNEL = 2_000
@@ -44,6 +46,7 @@ class Uncertainty:
     penalty: Penalty
     noise: Numbers  # (n,) the part of each combination's penalty that is noise; the rest is the full set's weight
     seed: int = 0
+    inverted: DenseKernel | None = None  # the kernel's inverse, where it is known already
 
     @property
     def draws(self) -> int:
@@ -60,10 +63,12 @@ class Uncertainty:
     @cached_property
     def bounded(self) -> Weights:
         """The weights without a free intercept, whose variance is added apart."""
-        return (0.0, *self.weights[1:]) if np.isinf(self.weights[0]) else self.weights
+        return with_ends(self.weights, constant=0.0) if np.isinf(self.weights[0]) else self.weights
 
     @cached_property
     def _way(self) -> "_VarianceMethod":
+        if self.inverted is not None:
+            return _ByTriangle(self, self.inverted)
         layers = sum(1 for w in self.bounded[:-1] if w)
         usable = self.penalty.typical > 0 and min(self.bounded) >= 0
         if usable and layers**2 <= 4 * max(len(self.support), 100) and self._conjunctions() <= _LARGEST_INVERSE:
@@ -79,18 +84,30 @@ class Uncertainty:
 
     def _intercept(self, codes: Codes) -> Numbers:
         """What not knowing the intercept adds: (1 - what ones predict)^2 / (what ones weigh)."""
+        if self.inverted is not None:
+            return self._intercept_by_matrix(codes, self.inverted)
         fitted, total = self._ones
         return np.asarray((1 - fitted.scores(codes)[:, 0]) ** 2 / total)
 
+    def _intercept_by_matrix(self, codes: Codes, inverted: DenseKernel) -> Numbers:
+        dual = inverted.solve(np.ones((len(self.support), 1)))
+        said = np.empty(len(codes))
+        for part in _parts(len(codes), len(self.support)):
+            said[part] = (inverted.similarity.between(codes[part], self.support.codes) @ dual)[:, 0]
+        place = self.support.groups(range(codes.shape[1])).lookup(codes)
+        said += np.where(place >= 0, self.weights[-1] * dual[place, 0], 0.0)
+        return np.asarray((1 - said) ** 2 / float(dual.sum()))
+
     @cached_property
     def _ones(self) -> tuple[Fitted, float]:
-        duals = squared(self.support, self.bounded, self.penalty, np.ones((len(self.support), 1)))
-        return Fitted.of(self.support, self.bounded, duals), float(duals.weights.sum())
+        bounded = tuple(self.bounded)
+        duals = squared(self.support, bounded, self.penalty, np.ones((len(self.support), 1)))
+        return Fitted.of(self.support, bounded, duals), float(duals.weights.sum())
 
     @cached_property
     def prior(self) -> float:
         """The variance of an answer before anything was seen, the constant left out of account if it is free."""
-        return float(sum(self.bounded))
+        return self.bounded[0] + total(self.bounded)
 
     def unseen_weight(self, codes: Codes) -> Numbers:
         """The weight of each combination's conjunctions that were never seen, the full set left out."""
@@ -194,6 +211,20 @@ class _ByKernel:
         return np.asarray(np.einsum("ij,ij->j", half, half))
 
 
+class _ByTriangle:
+    """The same from an inverse that is there already: k of the lower parts alone, the rest is in the penalty."""
+
+    def __init__(self, uncertainty: Uncertainty, inverted: DenseKernel) -> None:
+        self._uncertainty = uncertainty
+        self._inverted = inverted
+
+    def of(self, codes: Codes) -> tuple[Numbers, Numbers]:
+        before = float(self._inverted.similarity.table[-1])
+        lower = np.maximum(before - self._inverted.explained(codes), 0.0)
+        own, share = self._uncertainty.kept(codes)
+        return own + share**2 * lower, np.zeros(len(codes))
+
+
 class _ByDraws:
     """Draws from the posterior, all of them kept as coefficients of the seen conjunctions."""
 
@@ -228,7 +259,7 @@ class _ByDraws:
         spread = np.sqrt(uncertainty.penalty.typical / precision)
         priors = [[np.sqrt(layer.weight) * rng.normal(size=layer.size) for layer in design.layers] for _ in range(size)]
         answers = np.stack([design.spread(p) + spread * rng.normal(size=design.rows) for p in priors], axis=1)
-        problem = (uncertainty.support, uncertainty.bounded, uncertainty.penalty)
+        problem = (uncertainty.support, tuple(uncertainty.bounded), uncertainty.penalty)
         duals = squared(*problem, answers, tolerance=_DRAW_TOLERANCE).weights
         found = []
         for prior, dual in zip(priors, duals.T, strict=True):

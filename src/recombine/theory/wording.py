@@ -3,19 +3,27 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from recombine.algebra.groups import Numbers
+from recombine.expected import Expected, earned
 from recombine.grades import Grade
 from recombine.tables.space import text
+from recombine.theory import rules
 from recombine.theory.answers import Answers
-from recombine.theory.backtest import KERNEL, Backtest
+from recombine.theory.backtest import Backtest, Method
+from recombine.theory.by_size import total
 from recombine.theory.diagnosis import CANNOT, LEAK, NOT_DETERMINED, NOVEL, SHORTCUT, UNSURE, Diagnosis
+from recombine.theory.expectation import refuted
+from recombine.theory.held_out import KERNEL
 from recombine.theory.salience import Salience, members
 from recombine.theory.slope import Slope
-from recombine.words import listing, measure, percent
+from recombine.words import listing, measure, percent, percent_range
 
-SCOPE = "This speaks of kernel-like learners; a network that learns features can do better."
-_MOSTLY_FINE = 0.95
+SCOPE = "This speaks of kernel-like learners; a network that learns features may do better or worse."
+_MOSTLY = 0.95
 _HALF = 0.5
+_SAME_SIZE = (0.95, 1.05)
 _NAMED = 2
 
 
@@ -35,35 +43,40 @@ class Findings:
     answers: Answers
     slope: Slope | None
     backtest: Backtest | None
+    expected: Expected
+    like: int  # of the listed unseen combinations, those that are like the tested ones
+    measured: Expected | None = None  # against true answers of unseen combinations
     varies: bool = True  # whether the target differs between any two rows
     weightless: str | None = None  # a sentence about rows that stand for no example
+    sampled: bool = False  # whether the listed ones were drawn from more
 
     @property
     def asked(self) -> int:
         """Unseen combinations that a verdict other than *novel* was found for."""
         return sum(self.counts[name] for name in ("fine", "leak", "shortcut", "can't", "not determined", "unsure"))
 
+    @property
+    def refuted(self) -> bool:
+        """Whether a simple rule did as well on what was held out."""
+        return refuted(self.expected, self.backtest)
+
 
 def grade(found: Findings) -> Grade:
-    """Over the unseen combinations. A forecast is sound only where a back-test beat the simple rules."""
-    if not found.varies:
+    """What was earned on held-out combinations, or on true answers of unseen ones, if those are at least half."""
+    if not found.varies or not found.asked:
         return "untested"
-    if not found.asked:
-        return "untested" if found.counts["novel"] else "sound"
-    share = found.counts["fine"] / found.asked
-    if share >= _MOSTLY_FINE:
-        return _tested(found.backtest)
-    open_ = (found.counts["not determined"] + found.counts["unsure"]) / found.asked
-    if open_ > _HALF:
+    if found.measured is not None and not found.measured.abstains and found.known >= _HALF * found.asked:
+        return earned(found.measured)
+    best = earned(found.expected)
+    if best not in ("sound", "plausible"):
+        return best
+    if found.refuted:
+        return "weak"
+    share = found.like / found.asked
+    unsure = (found.counts["not determined"] + found.counts["unsure"]) / found.asked
+    if share < _HALF or unsure > _HALF:
         return "untested"
-    return "failing" if share < _HALF else "weak"
-
-
-def _tested(backtest: Backtest | None) -> Grade:
-    """Whatever it thinks of itself, a forecast that loses to a simple rule is weak, and an untested one plausible."""
-    if backtest is None:
-        return "plausible"
-    return "weak" if backtest.loses_to or not backtest.beats else "sound"
+    return "plausible" if share < _MOSTLY else best
 
 
 def verdict(found: Findings) -> str:
@@ -71,7 +84,7 @@ def verdict(found: Findings) -> str:
     first = _first(found) if found.varies else f"{found.answers.name} never varies, so there is nothing to tell."
     novel = found.counts["novel"]
     last = f" {_many(novel, 'combination holds', 'combinations hold')} a value never seen." if novel else ""
-    return f"{first}{last} {SCOPE}"
+    return f"{first}{last} {SCOPE}" if found.asked else f"{first}{last}"
 
 
 def _first(found: Findings) -> str:
@@ -79,10 +92,10 @@ def _first(found: Findings) -> str:
         return "No combination was asked about."
     if not found.asked:
         return "Every combination of seen values was seen." if found.counts["novel"] else "Every combination was seen."
-    first = _with_truth(found) if found.known else _without_truth(found)
-    if found.known and found.known < found.asked:
-        first += f" Of all {found.asked:,} unseen combinations, {found.counts['fine']:,} have a sound answer."
-    return first
+    if not found.known:
+        return f"{_tested(found)} {_if_they_add_up(found)}".strip()
+    rest = f" {_tested(found)}" if found.known < found.asked else ""
+    return _with_truth(found) + rest
 
 
 def _with_truth(found: Findings) -> str:
@@ -96,21 +109,126 @@ def _with_truth(found: Findings) -> str:
     )
 
 
-def _without_truth(found: Findings) -> str:
+def _tested(found: Findings) -> str:
+    """What was tested, with its interval and the best simple rule, and how many unseen combinations it speaks of."""
+    expected = found.expected
+    if expected.abstains:
+        return f"Nothing was tested: {expected.reason}."
+    return f"{_score(found)}{_spoken_of(found)}"
+
+
+def _score(found: Findings) -> str:
+    """The score that held-out combinations had, and what the best simple rule has."""
+    expected = found.expected
+    value, low, high = (number or 0.0 for number in (expected.value, expected.low, expected.high))
+    rule, base = _rule(found), expected.baseline or 0.0
+    if expected.score == "accuracy":
+        range_ = f"{_between(low, high)}"
+        return (
+            f"Held-out combinations like these come out right {percent(value)} of the time ({range_}); "
+            f"{rule} gets {percent(base)}{_also(found)}"
+        )
+    if value <= 0:
+        return (
+            "Held-out combinations like these come out no better than by always answering the mean "
+            f"(R² {_signed(value)}, {_signed(low)} to {_signed(high)})"
+        )
+    return (
+        f"Of what held-out combinations like these differ by, the forecast explains {percent(value)} "
+        f"({_between(low, high)}); {rule} explains {percent(max(base, 0.0))}"
+    )
+
+
+def _between(low: float, high: float) -> str:
+    """A range of shares in one unit; what explains less than nothing is said to be so."""
+    if low < 0:
+        return f"less than nothing to {percent(max(high, 0.0))}"
+    return percent_range(low, high)
+
+
+def _signed(number: float) -> str:
+    return measure(number).replace("-", "−")
+
+
+def _rule(found: Findings) -> str:
+    """The constant answer in words."""
+    if found.expected.baseline_name == rules.MEAN:
+        return "always answering the mean"
+    if found.expected.baseline_name == rules.MAJORITY:
+        return rules.always(_commonest(found.answers))
+    return str(found.expected.baseline_name)
+
+
+def _also(found: Findings) -> str:
+    """A simple rule that is as good, if there is one: whoever has it needs no learner."""
+    fixed = [rung for rung in found.backtest.rungs if rung.rung == "determined"] if found.backtest else []
+    if found.backtest is None or not fixed:
+        return ""
+    scores = {method.name: score for method, score in zip(found.backtest.methods, fixed[0].scores, strict=True)}
+    own = scores.pop(KERNEL)
+    best = max(scores, key=scores.__getitem__)
+    if scores[best] < own or best in (rules.MAJORITY, rules.MEAN):
+        return ""
+    return f", {_RULES.get(best, best)} {percent(scores[best])}"
+
+
+_RULES = {rules.NEAREST: "copying the nearest seen", rules.ADDITIVE: "adding up one number a value"}
+
+
+def _commonest(answers: Answers) -> object:
+    return answers.classes[int(np.bincount(answers.labels, minlength=len(answers.classes)).argmax())]
+
+
+def _why_not(expected: Expected) -> str:
+    """Why a score that no simple rule beats is not to be relied on."""
+    better = expected.lift is not None and expected.lift[0] > 0
+    if not better:
+        return "that is not reliably better"
+    return "that misses more than it gets" if expected.score == "R²" else "that is more often wrong than right"
+
+
+def _spoken_of(found: Findings) -> str:
+    """How many unseen combinations that speaks of; none, where a simple rule does as well."""
+    unseen = _many(found.asked, "unseen combination", "unseen combinations")
+    if found.refuted:
+        lost = [_RULES.get(name, name) for name in (found.backtest.loses_to if found.backtest else ())]
+        worse = [name for name in lost if name not in (rules.MAJORITY, rules.MEAN)]
+        by = f"{worse[0]} does better" if worse else _why_not(found.expected)
+        return f": {by}, so do not rely on it for the {unseen}."
+    drawn = f" {found.asked:,} unseen ones that were drawn" if found.sampled else f" {unseen}"
+    if found.like == found.asked:
+        return f". All{drawn} are like that." if found.asked > 1 else ". The unseen combination is like that."
+    guesses = found.asked - found.like
+    return (
+        f". {found.like:,} of the{drawn} {_is(found.like)} like that, {guesses:,} {_is(guesses, 'a guess', 'guesses')}."
+    )
+
+
+def _is(number: int, one: str = "", several: str = "") -> str:
+    return f"{'is' if number == 1 else 'are'} {one if number == 1 else several}".strip()
+
+
+def _if_they_add_up(found: Findings) -> str:
+    """What follows under the assumption; where that was refuted, only what nobody could know."""
+    if found.refuted:
+        open_ = _causes(found.counts, ("not determined",))
+        return f"{open_}." if open_ else ""
     fine = found.counts["fine"]
-    of = f"{fine:,} of {_many(found.asked, 'unseen combination', 'unseen combinations')}"
+    right = f"all {fine:,}" if fine == found.asked else f"{fine:,} of the {found.asked:,}"
     rest = _causes(found.counts, ("leak", "not determined", "unsure"))
-    return f"{_learner(found.salience)} would have a sound answer for {of}" + (f"; {rest}." if rest else ".")
+    them = "it" if found.asked == 1 else f"{right}"
+    got = f"would get {them} right" if found.answers.kind == "label" else f"would come close to the sum for {them}"
+    return f"If the factors add up, {_learner(found.salience)} {got}" + (f"; {rest}." if rest else ".")
 
 
 def _learner(salience: Salience) -> str:
-    made = {"fit": "A learner fitted to the data", "features": "A learner with these features"}
-    return made.get(salience.name, f"A learner like {salience.name}" if ":" in salience.name else "This learner")
+    made = {"fit": "a learner fitted to the data", "features": "a learner with these features"}
+    return made.get(salience.name, f"a learner like {salience.name}" if ":" in salience.name else "this learner")
 
 
 _WRONG = ("leak", "shortcut", "can't", "not determined", "novel")
 _CAUSES = {
-    "leak": ("leaks into memorised combinations", "leak into memorised combinations"),
+    "leak": ("is pulled towards memorised answers (a leak)", "are pulled towards memorised answers (a leak)"),
     "shortcut": ("is led astray by a shortcut", "are led astray by a shortcut"),
     "can't": ("is out of reach of any rule of this kind", "are out of reach of any rule of this kind"),
     "not determined": ("is not determined by what was seen", "are not determined by what was seen"),
@@ -140,10 +258,9 @@ def reasons(found: Findings) -> tuple[str, ...]:
 
 
 def _salience(found: Findings) -> str:
-    weights = found.salience.weights
-    total = sum(weights[1:])
-    full = found.salience.full / total
-    singles = sum(found.salience.mask_weight(k) for k in range(found.salience.factors)) / total
+    whole = total(found.salience.weights)
+    full = found.salience.full / whole
+    singles = sum(found.salience.mask_weight(k) for k in range(found.salience.factors)) / whole
     note = f" Note: {found.salience.note}." if found.salience.note else ""
     return (
         f"The learner ({found.salience.name}, {found.loss} loss) gives {percent(singles)} of its weight to single "
@@ -152,10 +269,28 @@ def _salience(found: Findings) -> str:
 
 
 def _slope(slope: Slope | None) -> str:
+    """What becomes of the effects of values on unseen combinations."""
     if slope is None:
         return ""
-    against = "the truth" if slope.against == "truth" else slope.against
-    return f"Against {against}, predictions on unseen combinations have a slope of {measure(slope.value)}."
+    against = "Against the truth," if slope.against == "truth" else "Beside a learner that memorises nothing,"
+    return f"{against} {shrunk(slope.value)}."
+
+
+def shrunk(slope: float) -> str:
+    """A slope in words.
+
+    >>> shrunk(0.644)
+    'effects on unseen combinations shrink to 64 % of their size'
+    """
+    where = "effects on unseen combinations"
+    if slope < 0:
+        return f"{where} run the wrong way"
+    if slope < _SAME_SIZE[0]:
+        return f"{where} shrink to {percent(slope)} of their size"
+    return f"{where} keep their size" if slope <= _SAME_SIZE[1] else f"{where} grow to {percent(slope)} of their size"
+
+
+_EXACT_SLOPE = 2  # factors: with more, what is carried over hangs on which combinations are seen, not on how many
 
 
 def _needed(slope: Slope | None) -> str:
@@ -165,9 +300,12 @@ def _needed(slope: Slope | None) -> str:
     if not short:
         return ""
     worst = min(short, key=lambda one: one.slope_now)
+    said = f"A value of {worst.factor} is seen in about {measure(worst.now)} combinations, which carries over "
+    if len(slope.needed) <= _EXACT_SLOPE:
+        return f"{said}{percent(worst.slope_now)} of its effect; 90 % takes {worst.goals[1][1]:,}."
     return (
-        f"A value of {worst.factor} is seen in about {measure(worst.now)} combinations, which carries over "
-        f"{percent(worst.slope_now)} of its effect; 90 % takes {worst.goals[1][1]:,}."
+        f"{said}roughly {percent(worst.slope_now)} of its effect; 90 % takes roughly {worst.goals[1][1]:,} "
+        f"(a formula for two factors: with {len(slope.needed)} it can be off by 10 points and more)."
     )
 
 
@@ -175,13 +313,21 @@ def _track_record(record: Backtest | None) -> str:
     if record is None:
         return ""
     kernel = next(method for method in record.methods if method.name == KERNEL)
-    said = f"Back-tested on {record.tested:,} held-out combinations: {record.score} {measure(kernel.score)}"
+    how = "each held out once" if record.folds == record.tested else "held out in parts"
+    said = f"Back-tested on {record.tested:,} seen combinations, {how}: {_both_ways(record, kernel)}"
     if record.loses_to:
         return f"{said}, which is worse than {listing(list(record.loses_to))}: do not rely on it here."
     if len(record.beats) == len(record.methods) - 1:
         return f"{said}, better than {listing(list(record.beats))}."
     tied = [method.name for method in record.methods if method.name not in (*record.beats, KERNEL)]
     return f"{said}, not reliably different from {listing(tied)}."
+
+
+def _both_ways(record: Backtest, kernel: Method) -> str:
+    """The score by combinations, and by rows where classes differ within one."""
+    if kernel.by_rows is None:
+        return f"{record.score} {measure(kernel.score)}"
+    return f"it gets {percent(kernel.score)} of them right, and {percent(kernel.by_rows)} of their rows"
 
 
 def _unanswered(found: Findings) -> str:
@@ -216,7 +362,7 @@ def why(diagnosis: Diagnosis, row: int, code: int) -> str:
 _WHY = {
     CANNOT: "No sum over the conjunctions that were seen gives the true answers here, whatever the learner weighs.",
     NOT_DETERMINED: "Nothing seen links its values, so any answer would be as good.",
-    UNSURE: "Too little was seen of its parts to say.",
+    UNSURE: "Too little was seen of its parts to say, or a simple rule did as well on what was held out.",
     NOVEL: "It holds a value never seen, about which nothing is known.",
 }
 

@@ -132,6 +132,23 @@ def test_a_comparison_shows_every_seed(place):
     }
 
 
+def test_one_run_of_each_is_no_order(tmp_path):
+    """A single seed is above another by chance alone half of the time."""
+    store = Store.open(tmp_path / "single")
+    store.put(run(0, unseen=0.8))
+    store.put(run(0, unseen=0.3, model={"name": "cnn"}))
+    said = " ".join(ran("compare", str(tmp_path / "single"), "--by", "model").split())
+    assert "every seed" not in said.split("The same for all")[0]
+    assert "The best unseen.score has model=mlp: 0.8, before model=cnn (0.3)." in said
+    assert "One run of a group is too few to tell a difference from chance." in said
+    store.put(run(1, unseen=0.9))
+    said = " ".join(ran("compare", str(tmp_path / "single"), "--by", "model").split())
+    assert "One run of a group is too few" in said
+    store.put(run(1, unseen=0.2, model={"name": "cnn"}))
+    said = " ".join(ran("compare", str(tmp_path / "single"), "--by", "model").split())
+    assert "every seed of it above every seed of" in said
+
+
 @pytest.fixture
 def mixed(tmp_path) -> str:
     """Runs of several tasks, splits and models, whose settings have little in common."""

@@ -5,6 +5,7 @@ import json
 import shutil
 from pathlib import Path
 
+import fsspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from recombine.errors import OutputError, RecordError
 from recombine.lab.runs.layout import folder_of
 from recombine.lab.runs.listing import lines
 from recombine.lab.runs.pruning import removable
+from recombine.lab.runs.run import Run
 from recombine.lab.runs.store import Store
 from tests import mutations
 from tests.lab.runs.samples import run
@@ -46,6 +48,33 @@ def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> No
     assert isinstance(done.exception, RecordError), done.output
     assert not out.exists()
     assert sorted(path.name for path in tmp_path.rglob("escaped")) == []
+
+
+@pytest.mark.parametrize("name", ["../../escaped", "{tmp}/escaped", ".."])
+def test_a_name_that_leads_out_of_a_shared_bucket_is_refused(s3, tmp_path: Path, name: str) -> None:
+    place = f"s3://{s3.bucket}/{tmp_path.name}"
+    crafted(tmp_path / "store", name.format(tmp=tmp_path), "payload.bin")
+    files, root = fsspec.core.url_to_fs(place, **s3.options)
+    files.put(str(tmp_path / "store"), root, recursive=True)
+    files.pipe_file(f"{root}/{folder_of(run(0).key)}/payload.bin", PAYLOAD)
+    out = tmp_path / "deep" / "er" / "out"
+    done = CliRunner().invoke(app, ["runs", "show", place, run(0).key, "--out", str(out)], env=s3.environment)
+    assert isinstance(done.exception, RecordError), done.output
+    assert "cannot be the name of a file" in done.exception.why
+    assert not out.exists()
+    assert list(tmp_path.rglob("escaped")) == []
+
+
+def test_the_weights_of_a_copied_run_are_not_read_through_a_link(tmp_path: Path) -> None:
+    store, made = Store.open(tmp_path / "store"), run(0)
+    store.put(made, files={"model.safetensors": PAYLOAD})
+    copy = store.copy(made.key, tmp_path / "copy")
+    (copy / "model.safetensors").rename(tmp_path / "elsewhere")
+    (copy / "model.safetensors").symlink_to(tmp_path / "elsewhere")
+    weights = Run.load(copy).weights
+    assert weights is not None
+    with pytest.raises(RecordError, match="leads out of its folder"):
+        weights()
 
 
 @pytest.mark.parametrize("at", ["../../../../secret", "{tmp}/secret", "sub/secret"])

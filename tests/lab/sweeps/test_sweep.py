@@ -205,6 +205,27 @@ def test_a_lost_worker_costs_nothing_but_time(tmp_path, pool):
     assert (result.finished, result.failed) == (4, 0)
 
 
+def test_trouble_is_told_of_runs_that_it_befell(tmp_path, pool, capfd):
+    """A worker that dies after it wrote one run of its pack is no trouble of that run."""
+    first, second, *_ = read_plan(SMALL).runs
+
+    def script(pack, times):
+        if times > 1:
+            return None
+        workers.store.put(made(pack.runs[0]))
+        return Report(fault="worker", reason="gone")
+
+    workers = pool(script)
+    sweep(SMALL, store=tmp_path / "store", pack=2)
+    told = " ".join(capfd.readouterr().err.split())
+    assert f"trouble with {second.key[:8]}" in told
+    assert f"trouble with {first.key[:8]}" not in told
+    pool(script)
+    workers.store.remove(first.key)
+    sweep(SMALL, store=tmp_path / "store")
+    assert "gone; its run was finished before" in " ".join(capfd.readouterr().err.split())
+
+
 def test_diverged_runs_are_results(tmp_path, pool):
     def script(pack, times):
         runs = [made(one, "diverged") for one in pack.runs]

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -14,6 +15,7 @@ from recombine.lab.runs.layout import folder_of
 from recombine.lab.runs.run import Run
 from recombine.lab.runs.store import Store
 from recombine.lab.tasks.catalogue import TASKS
+from recombine.lab.tasks.from_table import FromTable
 from recombine.lab.training.fit import fit
 from tests.lab.training.toys import SPLIT, Net, Sum
 
@@ -177,3 +179,63 @@ def test_weights_that_were_damaged_are_refused(tmp_path):
         file.write_bytes(file.read_bytes()[::-1])
         with pytest.raises(RecordError, match=r"model\.safetensors' is damaged"):
             load().module()
+
+
+# Classes
+
+
+@pytest.fixture(scope="module")
+def named() -> tuple[FromTable, Run]:
+    """A task of a table whose target is a column of names."""
+    rng = np.random.default_rng(0)
+    a, b = (column.ravel() for column in np.meshgrid(range(4), range(4)))
+    kinds = np.array(["cat", "dog", "owl"])
+    source = {"a": a, "b": b, "kind": kinds[(a + b) % 3]}
+    task = FromTable(source=source, inputs=rng.normal(size=(16, 3)), factors=("a", "b"), target="kind")
+    return task, fit(task, "hold_out_combinations", MLP, RECIPE, progress=False)[0]
+
+
+def test_class_names_survive_into_a_runs_answers(named):
+    task, run = named
+    answers = run.tables["predictions"].to_pylist()
+    rule = {(a, b): task.classes[code] for (a, b), code in zip(task.every(), task.truth(task.every()), strict=True)}
+    assert {line["target"] for line in answers} == {"cat", "dog", "owl"}
+    for line in answers:
+        assert line["target"] == rule[line["a"], line["b"]]
+        assert line["error"] == (line["prediction"] != line["target"])
+
+
+def test_scores_of_every_class_are_kept_and_the_answer_has_the_largest(named, ordering):
+    for run, names in ((named[1], ["cat", "dog", "owl"]), (ordering, ["0", "1"])):
+        answers = run.tables["predictions"]
+        assert [name for name in answers.column_names if name.startswith("score_")] == [f"score_{n}" for n in names]
+        for line in answers.to_pylist():
+            assert str(line["prediction"]) == max(names, key=lambda name: line[f"score_{name}"])
+        assert run._target_kind(answers) == "label"
+        run.predict()
+        run.evaluate()
+
+
+def test_a_regression_keeps_no_scores(run):
+    assert not [name for name in run.tables["predictions"].column_names if name.startswith("score")]
+
+
+def test_classes_that_are_numbers_stay_labels():
+    """A column of decimals that is said to be classes is not read as a number afterwards."""
+    a, b = (column.ravel() for column in np.meshgrid(range(3), range(3)))
+    source = {"a": a, "b": b, "size": np.array([0.5, 1.5])[(a + b) % 2]}
+    task = FromTable(source=source, inputs=np.eye(9), factors=("a", "b"), target="size", form="classes")
+    run = fit(task, "hold_out_combinations", MLP, RECIPE, progress=False)[0]
+    assert set(run.tables["predictions"]["target"].to_pylist()) == {0.5, 1.5}
+    assert {"score_0.5", "score_1.5"} <= set(run.tables["predictions"].column_names)
+    assert run._target_kind(run.tables["predictions"]) == "label"
+
+
+def test_a_factor_of_that_name_comes_before_a_score():
+    a, b = (column.ravel() for column in np.meshgrid(range(3), range(3)))
+    source = {"score_x": a, "b": b, "kind": np.array(["x", "y"])[(a + b) % 2]}
+    task = FromTable(source=source, inputs=np.eye(9), factors=("score_x", "b"), target="kind")
+    run = fit(task, "hold_out_combinations", MLP, RECIPE, progress=False)[0]
+    answers = run.tables["predictions"]
+    assert set(answers["score_x"].to_pylist()) <= {0, 1, 2}
+    assert "score_y" not in answers.column_names

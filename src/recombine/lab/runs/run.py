@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from recombine import records
 from recombine.catalogue import Spec
-from recombine.decoding import MalformedError, decoding, parsed, revive, revive_all
+from recombine.decoding import FileName, MalformedError, beside, decoding, parsed, revive, revive_all
 from recombine.errors import SettingError
 from recombine.extras import loaded
 from recombine.grades import Grade
@@ -39,6 +39,8 @@ PARTS = ("task", "split", "model", "recipe")
 """The parts of a configuration that have settings of their own."""
 MODEL_FILE = "model.safetensors"
 """Where the trained weights lie among a run's files, if they were kept."""
+SCORE = "score_"
+"""The beginning of the columns that hold what was given for each class; the rest is the class's name."""
 _NO_FACTOR = ("part", "count", "target", "prediction", "error")
 
 
@@ -130,7 +132,7 @@ class Run(RunSummary, Result):
     - `curve`: step, part (`train` or the name of a test), n, loss, error, score
     - `combinations`: step, part, a column for each factor, count, error
     - `predictions`, of the last step: part, a column for each factor, target and prediction (where they are single
-      values), error
+      values; classes by their names), `score_<class>` for each class, error
     - `support`: a column for each factor, count; what the training examples were
     - `impossible`, where there are any: the conjunctions of values that cannot occur; what is empty may be any value
 
@@ -260,7 +262,8 @@ class Run(RunSummary, Result):
 
     @staticmethod
     def _target_kind(answers: pa.Table) -> Literal["label", "number"]:
-        return "number" if pa.types.is_floating(answers.schema.field("target").type) else "label"
+        scored = f"{SCORE}{answers['target'][0].as_py()}" in answers.column_names  # classes may be decimals
+        return "number" if pa.types.is_floating(answers.schema.field("target").type) and not scored else "label"
 
     def _space(self) -> dict[str, Any]:
         """What could occur in its task, as every verb takes it."""
@@ -310,7 +313,7 @@ class Run(RunSummary, Result):
 
 def _weights_beside(folder: Path, sha256: str) -> bytes:
     with decoding(f"'{folder / MODEL_FILE}' is damaged", instead="restore the file from a copy"):
-        content = (folder / MODEL_FILE).read_bytes()
+        content = beside(folder, FileName(MODEL_FILE)).read_bytes()
         if hashlib.sha256(content).hexdigest() != sha256:
             raise MalformedError(f"its checksum is not the one noted in {FILE}")
     return content

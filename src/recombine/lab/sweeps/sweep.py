@@ -182,10 +182,18 @@ class _Driver:
             self._check_there(runs, report)
             self._end(report.outcomes, report.seconds)
         else:
-            self._board.say(f"  trouble with {_named(runs)}: {report.reason}")
+            self._board.say(f"  {self._trouble(runs, report)}")
         given_up = self._queue.settle(number, report)
         if given_up is not None:
             self._give_up(given_up, report)
+
+    def _trouble(self, runs: Sequence[Configuration], report: Report) -> str:
+        """What befell whom: runs that a lost worker had finished before are none of it."""
+        lost = report.fault in ("worker", "node")
+        unfinished = [run for run in runs if not (lost and self._store.has(run.key))]
+        if unfinished:
+            return f"trouble with {_named(unfinished)}: {report.reason}"
+        return f"{report.reason}; {'its run was' if len(runs) == 1 else 'its runs were'} finished before"
 
     def _check_there(self, runs: Sequence[Configuration], report: Report) -> None:
         """Once for each machine: what it says it wrote must be where we look for it."""

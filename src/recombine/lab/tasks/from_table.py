@@ -91,7 +91,8 @@ class FromTable(DiscreteTask):
         """An input, and a class or a number."""
         if self._targets.classes is None:
             return Shapes(inputs=self._inputs.shape, outputs=(1,), kind="values")
-        return Shapes(inputs=self._inputs.shape, outputs=(len(self._targets.classes),), kind="classes")
+        names = self._targets.classes
+        return Shapes(inputs=self._inputs.shape, outputs=(len(names),), kind="classes", names=names)
 
     @property
     @final

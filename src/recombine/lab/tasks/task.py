@@ -54,7 +54,8 @@ class Shapes:
 
     `values`: targets are floats of shape `outputs`. `classes`: targets are whole numbers below `outputs[0]`. `tokens`:
     inputs and targets are rows of token numbers, 0 for padding; `vocabularies` holds how many there are on each side,
-    and `outputs` the longest target. `slots` says into how many equal parts the inputs fall, one for each object.
+    and `outputs` the longest target. `slots` says into how many equal parts the inputs fall, one for each object;
+    `names` what each class stands for, where it is no number.
     """
 
     inputs: tuple[int, ...]
@@ -62,6 +63,7 @@ class Shapes:
     kind: Kind
     slots: int = 1
     vocabularies: tuple[int, int] | None = None
+    names: tuple[Any, ...] = ()
 
 
 class Task(ABC):

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from recombine.catalogue import Spec
+from recombine.lab.runs.run import SCORE
 from recombine.lab.tasks.exposure import Source
 from recombine.lab.tasks.task import Batch, Codes, Shapes, Task, factor_columns
 from recombine.lab.training.examples import ExampleGroups, rendered
@@ -31,17 +32,23 @@ _MOST_KEPT = 2**24  # numbers of a set that is kept rendered, 64 MiB
 TRAIN = "train"
 _MOST_LISTED = 10_000
 """Values of all factors together, about 100 kB in a run's record."""
+_MOST_SCORED = 100
+"""Classes whose scores are kept: a column each, as many as `recombine.read` takes for classes."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answered:
-    """How a model did on a set: `error` of each example, a squared error or 1 for a wrong answer."""
+    """How a model did on a set: `error` of each example, a squared error or 1 for a wrong answer.
+
+    `scores` holds what a model of classes gave for each of them, before they are made to sum to one.
+    """
 
     loss: float
     score: float
     error: Floats
     targets: Tensor | None
     predictions: Tensor | None
+    scores: Tensor | None = None
 
 
 @dataclass(eq=False)
@@ -112,6 +119,7 @@ def ask(module: nn.Module, question: Question, loss: Loss) -> Answered:
         error=error,
         targets=targets.reshape(-1) if single else None,
         predictions=torch.cat([mark.predictions for mark in marks if mark.predictions is not None]) if single else None,
+        scores=torch.cat([mark.scores for mark in marks]) if marks[0].scores is not None else None,  # type: ignore[misc]
     )
 
 
@@ -121,23 +129,26 @@ class _Marked:
     error: Floats
     targets: Tensor
     predictions: Tensor | None
+    scores: Tensor | None
 
 
 def _mark(module: nn.Module, batch: Batch, shapes: Shapes, loss: Loss) -> _Marked:
     said = answers(module, batch, shapes).float()
     value, targets = float(loss(said, batch.targets)), batch.targets
     predictions: Tensor | None = None
+    scores: Tensor | None = None
     if shapes.kind == "values":
         missed = (said - targets).double().square().flatten(1).mean(1)
         predictions = said.reshape(-1) if said.numel() == len(said) else None
     elif shapes.kind == "classes":
         predictions = said.argmax(dim=-1)
         missed = (predictions != targets).double()
+        scores = said if said.shape[-1] <= _MOST_SCORED else None
     else:
         answered = module.answer(batch.inputs, targets.shape[1])  # type: ignore[operator]
         # Targets end with a symbol of their own: a sentence that says more than the target differs there.
         missed = ((answered != targets) & (targets != 0)).any(dim=1).double()
-    return _Marked(value, missed.numpy(), targets, predictions)
+    return _Marked(value, missed.numpy(), targets, predictions, scores)
 
 
 def _explained(error: Floats, targets: Tensor) -> float:
@@ -256,12 +267,30 @@ def _predictions(space: Space, questions: Sequence[Question], answered: Mapping[
     parts = [name for question, one in zip(asked, found, strict=True) for name in [question.name] * len(one.error)]
     columns = {"part": pa.array(parts, pa.string())} | factor_columns(space, codes)
     filled = [one for one in found if len(one.error)]
+    names = asked[0].task.shapes.names if asked else ()
     if filled and all(one.predictions is not None for one in filled):
         for name, values in (("target", [o.targets for o in filled]), ("prediction", [o.predictions for o in filled])):
             whole = np.concatenate([value.numpy() for value in values if value is not None])
-            columns[name] = _numbers(whole) if whole.dtype.kind == "f" else pa.array(whole)
+            columns[name] = _numbers(whole) if whole.dtype.kind == "f" else _classes(whole, names)
+        columns |= _scores(filled, names, taken=columns)
     errors = np.concatenate([one.error for one in found] or [np.zeros(0)])
     return pa.table(columns | {"error": _numbers(errors)})
+
+
+def _classes(places: Codes, names: Sequence[Any]) -> pa.Array:
+    """Classes by name, or by number where they have none."""
+    return pa.array(list(names)).take(pa.array(places)) if names else pa.array(places)
+
+
+def _scores(filled: Sequence[Answered], names: Sequence[Any], *, taken: Mapping[str, Any]) -> dict[str, pa.Array]:
+    """A column for each class; none of them where a factor has the name of one."""
+    if any(one.scores is None for one in filled):
+        return {}
+    whole = np.concatenate([one.scores.numpy() for one in filled if one.scores is not None])
+    columns = [f"{SCORE}{text(name)}" for name in names or range(whole.shape[1])]
+    if len(set(columns)) < len(columns) or taken.keys() & set(columns):
+        return {}
+    return {name: _numbers(values) for name, values in zip(columns, whole.T, strict=True)}
 
 
 def _stacked(codes: Sequence[Codes], factors: int) -> Codes:

@@ -208,8 +208,14 @@ class GridView extends MapView {
     return sums;
   }
 
-  /* A cell's colour in the mode that is on; null where the mode has nothing to say. */
+  /* A cell's colour in the mode that is on; null where the mode has nothing to say. What nothing seen fixes is a guess:
+     it keeps a breath of its colour, and is hatched and outlined. */
   fill(index) {
+    const colour = this.plainFill(index);
+    return colour && this.cube.verdict[index] === UNDETERMINED ? mix(colour, this.palette.paperRgb, 0.8) : colour;
+  }
+
+  plainFill(index) {
     const { cube, palette } = this, verdict = cube.verdict[index];
     if (this.mode === "verdict") return palette.verdicts[verdict] ?? null;
     if (!cube.isPredicted(index)) return null;
@@ -239,6 +245,7 @@ class GridView extends MapView {
     const index = this.map.index(place), verdict = this.cube.verdict[index];
     if (verdict === NOVEL) return "dots";
     if (this.mode === "verdict") return VERDICT_TEXTURES[verdict] ?? null;
+    if (verdict === UNDETERMINED) return "hatch";
     if (this.mode === "error" && this.cube.kind !== "number" && this.cube.isPredicted(index) && this.cube.hasTruth(index) && this.cube.isWrong(index)) return "shortcut";
     return verdict < NOVEL && !this.fill(index) ? "hatch" : null;
   }
@@ -289,7 +296,7 @@ class GridView extends MapView {
 
   describe(cell) {
     const { cube } = this, index = this.indexOf(cell), verdict = cube.verdict[index], { rows, columns } = this.map;
-    const lines = [`${shortened(rows.names[cell.row])} × ${shortened(columns.names[cell.column])}`];
+    const lines = [named(this.map, cell)];
     const others = cube.factors.map((one, place) => [one, place]).filter(([, place]) => place !== rows.which && place !== columns.which);
     if (cube.isPredicted(index)) lines.push(`Predicted ${payload.target}: ${cube.saidPrediction(index)}`);
     else lines.push("No prediction.");
@@ -326,8 +333,7 @@ function tellPin(view) {
 function showPanel(cube, index) {
   const codes = cube.codes(index), winner = cube.kind === "many" && cube.isPredicted(index) ? cube.labelOf(index) : 0;
   byId("panel").dataset.cell = index;
-  const names = cube.factors.map((one, place) => shortened(one.names[codes[place]])), alike = new Set(names).size < names.length;
-  byId("panel-title").textContent = names.map((name, place) => (alike ? `${cube.factors[place].factor} ${name}` : name)).join(" × ");
+  byId("panel-title").textContent = cube.factors.map((one, place) => `${one.factor}=${shortened(one.names[codes[place]])}`).join(", ");
   byId("score").value = String(winner);
   byId("panel-words").textContent = panelWords(cube, index, winner);
   drawContributions(cube, index, winner);
@@ -450,7 +456,7 @@ function showAround(view) {
     const count = tally[VERDICTS.indexOf(line.dataset.verdict)];
     line.querySelector("[data-count]").textContent = whole(count);
     line.classList.toggle("none", !count);
-    line.hidden = !count && ["novel", "impossible", "not listed"].includes(line.dataset.verdict);
+    line.hidden = !count && ["not determined", "novel", "impossible", "not listed"].includes(line.dataset.verdict);
   }
   document.querySelector(".legends").dataset.now = view.mode;
   for (const legend of document.querySelectorAll(".legends [data-mode]")) legend.hidden = legend.dataset.mode !== view.mode;
@@ -523,4 +529,17 @@ async function startGrid() {
   byId("mark-seen").addEventListener("change", (event) => { view.markSeen = event.target.checked; view.image = null; view.redraw(); });
 }
 
-begin(startGrid);
+async function* cellLines() {
+  const cube = await Cube.load(), fields = ["prediction", "sd", "truth"].filter((name) => cube[name] && (cube.kind === "number" || name !== "truth"));
+  const labels = cube.kind === "number" ? [] : ["label", "truth"].filter((name) => cube[name]);
+  yield [...cube.factors.map((one) => one.factor), "verdict", "rows", ...labels.map((name) => (name === "label" ? "predicted" : name)), ...fields.map((name) => (name === "prediction" && labels.length ? "score" : name))];
+  for (let index = 0; index < cube.size; index++) {
+    const codes = cube.codes(index);
+    yield [
+      ...cube.factors.map((one, place) => one.names[codes[place]]), VERDICTS[cube.verdict[index]], cube.count[index],
+      ...labels.map((name) => payload.classes[Math.round(cube[name][index])] ?? ""), ...fields.map((name) => cube[name][index]),
+    ];
+  }
+}
+
+begin(startGrid, cellLines);

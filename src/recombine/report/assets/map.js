@@ -1,14 +1,15 @@
 
 /* The audit's map. Data order is by island, then count. */
 
-const [UNDETERMINED, DETERMINED, SEEN, NOVEL, IMPOSSIBLE] = [0, 1, 2, 3, 4];
-const STATE_NAMES = ["undetermined", "determined", "seen", "novel", "impossible"];
+const [UNDETERMINED, DETERMINED, SEEN, NOVEL, IMPOSSIBLE, THIN] = [0, 1, 2, 3, 4, 5];
+const STATE_NAMES = ["undetermined", "determined", "seen", "novel", "impossible", "thin"];
+const hasRows = (state) => state === SEEN || state === THIN;
 const STEPS = 4094;
 
 /* The three planes of packing.py, undone. */
 function unpack(bytes, size) {
   const state = bytes.slice(0, size), leverage = new Float32Array(size).fill(NaN), count = new Float64Array(size);
-  const tally = [0, 0, 0, 0, 0];
+  const tally = [0, 0, 0, 0, 0, 0];
   for (let i = 0; i < size; i++) tally[state[i]]++;
   const ratio = Math.log(payload.high / payload.low) / STEPS;
   let high = size, low = size + tally[DETERMINED], next = low + tally[DETERMINED], most = 1;
@@ -16,7 +17,7 @@ function unpack(bytes, size) {
     if (state[i] === DETERMINED) {
       const code = bytes[high++] * 256 + bytes[low++];
       if (code <= STEPS) leverage[i] = payload.low * Math.exp(code * ratio);
-    } else if (state[i] === SEEN) {
+    } else if (hasRows(state[i])) {
       let weight = 1, byte = 128;
       while (byte >= 128) { byte = bytes[next++]; count[i] += (byte & 127) * weight; weight *= 128; }
       if (count[i] > most) most = count[i];
@@ -40,28 +41,31 @@ class AuditMap extends MapView {
 
   shadeOf(place) {
     const { state, count, leverage, most } = this.map;
-    if (state[place] === SEEN) return shadeStep(most > 1 ? Math.log(Math.max(1, count[place])) / Math.log(most) : 0.6);
+    if (hasRows(state[place])) return shadeStep(most > 1 ? Math.log(Math.max(1, count[place])) / Math.log(most) : 0.6);
     if (Number.isNaN(leverage[place])) return 0;
     return shadeStep(Math.log(leverage[place] / payload.low) / Math.log(payload.high / payload.low));
   }
 
   colourOf(place) {
     const { palette } = this, state = this.map.state[place];
-    if (state === SEEN || state === DETERMINED) return (state === SEEN ? palette.seen : palette.tint)[this.shadeOf(place)];
+    if (hasRows(state) || state === DETERMINED) return (hasRows(state) ? palette.seen : palette.tint)[this.shadeOf(place)];
     return state === IMPOSSIBLE ? palette.impossibleRgb : palette.paperRgb;
   }
 
   textureOf(place) {
     const state = this.map.state[place];
+    if (state === DETERMINED && payload.doubtful) return "doubt";
     return state === UNDETERMINED ? "hatch" : state === NOVEL ? "dots" : null;
   }
 
   drawCell(place, x, y, w, h) {
     const context = this.context, palette = this.palette, state = this.map.state[place];
-    if (state === SEEN || state === DETERMINED) {
-      const shade = this.shadeOf(place), seen = state === SEEN;
+    if (hasRows(state) || state === DETERMINED) {
+      const shade = this.shadeOf(place), seen = hasRows(state);
       context.fillStyle = asCss((seen ? palette.seen : palette.tint)[shade]);
       context.fillRect(x, y, w, h);
+      if (state === THIN) this.drawThin(palette.onSeen[shade], x, y, w, h);
+      if (!seen && payload.doubtful) { context.fillStyle = this.pattern("doubt"); context.fillRect(x, y, w, h); }
       this.drawNumber(place, seen ? palette.onSeen[shade] : palette.ink, x, y, w, h);
     } else if (state === UNDETERMINED) {
       this.drawHatched(x, y, w, h);
@@ -72,10 +76,20 @@ class AuditMap extends MapView {
     }
   }
 
+  /* A handful of rows: framed with dashes, so that it is not taken for a common one. */
+  drawThin(colour, x, y, w, h) {
+    if (Math.min(w, h) < 8) return;
+    this.context.strokeStyle = colour;
+    this.context.lineWidth = 1.5;
+    this.context.setLineDash([4, 3]);
+    this.context.strokeRect(x + 3, y + 3, w - 6, h - 6);
+    this.context.setLineDash([]);
+  }
+
   drawNumber(place, colour, x, y, w, h) {
     if (this.cellHeight < 16 || this.cellWidth < 25) return;
     const { state, count, leverage } = this.map;
-    const seen = state[place] === SEEN;
+    const seen = hasRows(state[place]);
     if (!seen && Number.isNaN(leverage[place])) return;
     const number = seen ? count[place] : leverage[place];
     const text = number >= 10000 ? `${Number((number / 1000).toPrecision(3))}k` : seen ? whole(number) : String(Number(number.toPrecision(2)));
@@ -113,6 +127,7 @@ function describe(map, { row, column }) {
   const place = row * map.columns.size + column, state = map.state[place];
   const about = {
     [SEEN]: () => `Seen in ${map.count[place] === 1 ? "one row" : `${whole(map.count[place])} rows`}.`,
+    [THIN]: () => `Thin: only ${map.count[place] === 1 ? "one row holds" : `${whole(map.count[place])} rows hold`} it.`,
     [DETERMINED]: () => Number.isNaN(map.leverage[place])
       ? "Not seen, but determined; its leverage was not measured."
       : `Not seen, but determined, with leverage ${decimal(map.leverage[place])} (at 1 it would be as uncertain as a single example).`,
@@ -127,7 +142,7 @@ function describe(map, { row, column }) {
     const name = axis.names[at].length > 60 ? `${axis.names[at].slice(0, 59)}…` : axis.names[at];
     return `${axis.factor} = ${name}${parts.length ? `: ${parts.join(", ")}` : ""}`;
   };
-  return [`${map.rows.names[row]} × ${map.columns.names[column]}`, about, side(map.rows, row), side(map.columns, column)];
+  return [named(map, { row, column }), about, side(map.rows, row), side(map.columns, column)];
 }
 
 function showPin(view) {
@@ -167,4 +182,15 @@ async function startMap() {
   byId("pair")?.addEventListener("change", (event) => { byId("search").value = ""; show(Number(event.target.value)); });
 }
 
-begin(startMap);
+async function* cellLines() {
+  yield ["first factor", "first value", "second factor", "second value", "state", "rows", "leverage"];
+  for (let place = 0; place < payload.maps.length; place++) {
+    const { rows, columns, state, count, leverage } = await loadMap(place);
+    for (let at = 0; at < state.length; at++) {
+      const row = Math.floor(at / columns.size), column = at % columns.size;
+      yield [rows.factor, rows.names[row], columns.factor, columns.names[column], STATE_NAMES[state[at]], count[at], leverage[at]];
+    }
+  }
+}
+
+begin(startMap, cellLines);

@@ -47,6 +47,7 @@ function slanted(context, colour, side, down) {
 /* What lies over cells: one tile of each, at the screen's own size whatever the cells' is. */
 const TEXTURES = {
   hatch: (context, palette, side) => slanted(context, palette.hatch, side, false),
+  doubt: (context, palette, side) => { context.fillStyle = palette.hatch; context.fillRect(side / 2, 0, 0.8, side); },
   dots: (context, palette, side) => {
     context.fillStyle = palette.dot;
     context.beginPath();
@@ -474,6 +475,12 @@ class MapView {
   }
 }
 
+/* A combination of two values, each with its factor's name. */
+function named({ rows, columns }, { row, column }) {
+  const brief = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
+  return `${rows.factor}=${brief(rows.names[row])}, ${columns.factor}=${brief(columns.names[column])}`;
+}
+
 function setLines(element, lines) {
   element.replaceChildren(...lines.map((line) => Object.assign(document.createElement("div"), { textContent: line })));
 }
@@ -658,12 +665,13 @@ function listen(view) {
     view.fit();
   }).observe(view.canvas.parentElement);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
-  addEventListener("beforeprint", () => { root.classList.add("printing"); view.setResolution(Math.max(3, view.ratio)); recolour(); });
-  addEventListener("afterprint", () => { root.classList.remove("printing"); view.setResolution(window.devicePixelRatio || 1); recolour(); });
+  addEventListener("beforeprint", () => { view.setResolution(Math.max(3, view.ratio)); recolour(); });
+  addEventListener("afterprint", () => { view.setResolution(window.devicePixelRatio || 1); recolour(); });
 }
 
 /* Tell the page, and whoever tests it, that everything stands. */
-function begin(start) {
+function begin(start, lines) {
   const started = byId("canvas") ? start() : Promise.resolve();
+  if (byId("canvas")) offerCells(lines);
   started.then(() => { root.dataset.ready = "true"; }, (error) => noteError(String(error)));
 }

@@ -37,13 +37,17 @@ function csvText(list) {
   return "\ufeff" + lines.map((line) => line.map(csvCell).join(",")).join("\r\n") + "\r\n";
 }
 
-function download(list) {
+function save(parts, type, file) {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([csvText(list)], { type: "text/csv" }));
-  link.download = list.file;
+  link.href = URL.createObjectURL(new Blob(parts, { type }));
+  link.download = file;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
+
+/* On paper, and in what is saved as a picture, the colours are those of the light page. */
+addEventListener("beforeprint", () => root.classList.add("printing"));
+addEventListener("afterprint", () => root.classList.remove("printing"));
 
 for (const table of document.querySelectorAll("table.sortable")) {
   [...table.tHead.rows[0].cells].forEach((head, column) => {
@@ -51,7 +55,10 @@ for (const table of document.querySelectorAll("table.sortable")) {
   });
 }
 for (const button of document.querySelectorAll("[data-download]")) {
-  button.addEventListener("click", () => download(payload.lists[Number(button.dataset.download)]));
+  button.addEventListener("click", () => {
+    const list = payload.lists[Number(button.dataset.download)];
+    save([csvText(list)], "text/csv", list.file);
+  });
 }
 byId("copy")?.addEventListener("click", async () => {
   const range = document.createRange();

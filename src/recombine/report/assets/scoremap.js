@@ -80,7 +80,7 @@ class ScoreMap extends MapView {
     const tested = state[place] & TESTED ? `Tested: ${payload.score} ${spoken(score[place])} on ${count[place] === 1 ? "one row" : `${whole(count[place])} rows`}.` : state[place] & IMPOSSIBLE ? "Declared impossible." : "Untested: nothing is known about it.";
     const trained = !payload.trained ? "" : state[place] & TRAINED ? " Seen together in training." : " Never seen together in training.";
     const side = (axis, at) => `${axis.factor} = ${axis.names[at]}: ${axis.scores[at] === null ? "untested" : `${spoken(axis.scores[at])} on ${whole(axis.counts[at])} rows`}`;
-    return [`${rows.names[row]} × ${columns.names[column]}`, tested + trained, side(rows, row), side(columns, column)];
+    return [named(this.map, { row, column }), tested + trained, side(rows, row), side(columns, column)];
   }
 
   told() {
@@ -109,4 +109,15 @@ async function startMap() {
   byId("pair")?.addEventListener("change", (event) => { byId("search").value = ""; show(Number(event.target.value)); });
 }
 
-begin(startMap);
+async function* cellLines() {
+  yield ["first factor", "first value", "second factor", "second value", "tested rows", payload.score, ...(payload.trained ? ["seen together in training"] : [])];
+  for (let place = 0; place < payload.maps.length; place++) {
+    const { rows, columns, state, count, score } = await loadMap(place);
+    for (let at = 0; at < state.length; at++) {
+      const row = Math.floor(at / columns.size), column = at % columns.size;
+      yield [rows.factor, rows.names[row], columns.factor, columns.names[column], count[at], score[at], ...(payload.trained ? [state[at] & TRAINED ? "yes" : "no"] : [])];
+    }
+  }
+}
+
+begin(startMap, cellLines);

@@ -163,8 +163,9 @@ def _composing(sided: Sided, novel: npt.NDArray[np.bool_], expect: Claim) -> Che
     if not lost:
         return Check("values", "told" if expect == "rows" else "pass", "Every test value is in training.")
     rows_hit = int(test[novel.any(axis=1)].sum())
-    listed = [f"{factor} {value!r} ({amount(rows, 'test row')})" for rows, factor, value in lost[:3]]
-    said = f"{amount(len(lost), 'value')} never {'appears' if len(lost) == 1 else 'appear'} in training: "
+    listed = [f"{factor}={value} ({amount(rows, 'test row')})" for rows, factor, value in lost[:3]]
+    where = "complete training rows" if sided.support.left_out else "training"
+    said = f"{amount(len(lost), 'value')} never {'appears' if len(lost) == 1 else 'appear'} in {where}: "
     said += f"{few(listed, len(lost))}."
     table = pa.table(
         {

@@ -11,6 +11,7 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
+import ibis
 import numpy as np
 import pyarrow as pa
 
@@ -114,14 +115,16 @@ def _repeated(sided: Sided, distinct: dict[str, int]) -> str:
 def _listed(
     open_table: OpenTable, rows: Any, present: dict[str, Any], names: Sequence[str], progress: Progress | None
 ) -> pa.Table:
-    """The rows that stand on two sides, by their columns, in the order of these."""
+    """The rows that stand on two sides, by their columns, the worst first."""
     twice = reduce(or_, [present[a] & present[b] for a, b in _PAIRS])
     schema = rows.schema()
     shown = [place for place in range(len(names)) if columns.is_plain(schema[f"key_{place}"])]
     keys = [rows[f"key_{place}"].cast("string").name(f"key_{place}") for place in shown]
     sides = [rows[f"on_{place}"].name(f"on_{place}") for place in range(len(_SIDES))]
     listing_ = rows.filter(twice).select(*keys, *sides)
-    ordered = listing_.order_by([f"key_{place}" for place in shown]) if shown else listing_
+    tested = listing_[f"on_{TRAIN}"] * listing_[f"on_{TEST}"]  # the worst first: most test rows that training shows
+    severe = [ibis.desc(tested), ibis.desc(sum(listing_[f"on_{place}"] for place in range(len(_SIDES))))]
+    ordered = listing_.order_by([*severe, *(f"key_{place}" for place in shown)])
     found = run(open_table.backend, ordered.limit(MOST_CULPRITS), progress)
     titles = [names[place] for place in shown] + [f"{side}_rows" for side in _SIDES]
     return found.rename_columns(titles)

@@ -4,17 +4,18 @@ Everything comes from one GROUP BY, in which the side is one more factor; rows o
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypedDict, Unpack
 
 import duckdb
 import numpy as np
 
-from recombine.errors import RecombineError, SettingError, nearest
+from recombine.checks import check_known
+from recombine.errors import RecombineError
 from recombine.grades import Grade
 from recombine.records import Provenance
 from recombine.splits.assignment import SEEN, digest
-from recombine.splits.linting import balance, claims, identity
+from recombine.splits.linting import balance, claims, exchange, identity
 from recombine.splits.linting.claims import Expectation
 from recombine.splits.linting.linted import Check, Claim, Lint, SideCount
 from recombine.splits.linting.sides import (
@@ -34,7 +35,7 @@ from recombine.tables.question import Question, Where
 from recombine.tables.sides import SIDES, SplitColumn
 from recombine.words import amount, count, listing
 
-_SETTINGS = ["factors", "split", "train", "test", "validation", "against", "id", "target", "expect"]
+_SETTINGS = ["factors", "split", "train", "test", "validation", "against", "id", "target", "expect", "exchangeable"]
 
 _HELD = {
     "rows": "no row is on two sides",
@@ -44,13 +45,14 @@ _HELD = {
 }
 _PROVES = {
     "rows": ("rows",),
-    "combinations": ("combinations",),
-    "conjunctions": ("combinations", "conjunctions"),
+    "combinations": ("combinations", "exchanged"),
+    "conjunctions": ("combinations", "conjunctions", "exchanged"),
     "values": ("combinations", "values"),
 }
 _FAULT = {
     "combinations": "test combinations are in training",
     "conjunctions": "test combinations hold no new conjunction",
+    "exchanged": "test combinations are in training the other way round",
     "values": "test values are not in training",
     "rows": "rows are on two sides",
     "validation": "validation holds test rows",
@@ -81,6 +83,7 @@ def lint(  # noqa: PLR0913 - each is one plain question, and all but two have an
     id: str | None = None,  # noqa: A002 - what everybody calls it
     target: str | None = None,
     expect: Claim | Expectation = "combinations",
+    exchangeable: Sequence[str] = (),
     command: str | None = None,
     progress: Progress | None = None,
     **reading: Unpack[LintReading],
@@ -90,7 +93,9 @@ def lint(  # noqa: PLR0913 - each is one plain question, and all but two have an
     The split is a column of `source`, or lies in several tables: `train`, `test` and perhaps `validation`. `against`
     lists more tables that were trained on. Where the column's words are not the usual ones, `split` says what they
     mean: `SplitColumn("split", test=["unseen"])`. `id` names what tells rows apart. `target` adds the shares of the
-    classes. An `Expectation` says more of the claim: of which order, how strictly. `where`, `bins`, `missing` and
+    classes. An `Expectation` says more of the claim: of which order, how strictly. `exchangeable` names factors whose
+    values may change places, such as the two drugs of a pair: (A, B) in training then shows (B, A). `where`, `bins`,
+    `missing` and
     `table` are those of `recombine.read`.
 
     >>> before = {"drug": ["a", "a", "b"], "cell": ["k", "l", "k"]}
@@ -99,7 +104,7 @@ def lint(  # noqa: PLR0913 - each is one plain question, and all but two have an
     '1 of 2 test combinations is in training too, with 1 of 2 test rows'
     """
     names = (factors,) if isinstance(factors, str) else tuple(factors)
-    _check_names(reading)
+    check_known(reading, [*_SETTINGS, *LintReading.__annotations__], who="a lint")
     held_to = expect if isinstance(expect, Expectation) else Expectation(expect)
     question = Question(
         factors=names,
@@ -117,19 +122,14 @@ def lint(  # noqa: PLR0913 - each is one plain question, and all but two have an
         missing=question.missing,
     )
     held_to.check(names)
+    exchange.check_exchangeable(exchangeable, names)
     parts = parts_of(source, {"train": train, "validation": validation, "test": test}, against)
     looked = _look(parts, asked, question, id, progress)
     provenance = Provenance(source=looked.name, settings=_settings(question, asked, held_to, id), command=command)
-    checks = _checks(looked, held_to, id_=id)
+    if exchangeable:
+        provenance = replace(provenance, settings={**provenance.settings, "exchangeable": list(exchangeable)})
+    checks = _checks(looked, held_to, exchangeable, id_=id)
     return _assembled(looked.sided, checks, held_to.claim, held_to.order, provenance)
-
-
-def _check_names(reading: Mapping[str, Any]) -> None:
-    """A setting that a lint does not have is refused, never ignored."""
-    known = list(LintReading.__annotations__)
-    for name in reading:
-        if name not in known:
-            raise SettingError(f"{name}=…", why="a lint has no such setting", instead=nearest(name, _SETTINGS + known))
 
 
 def _settings(question: Question, asked: SplitQuestion, held_to: Expectation, id_: str | None) -> dict[str, Any]:
@@ -170,11 +170,11 @@ def _look_once(
     *,
     sniff_all: bool,
 ) -> _Looked:
-    needed = [*asked.factors, *([asked.target] if asked.target else [])]
     with gathered(
         parts,
         split=asked.split,
-        needed=needed,
+        factors=asked.factors,
+        target=asked.target,
         identity=id_,
         where=question.where,
         table=question.table,
@@ -190,11 +190,14 @@ def _look_once(
         return _Looked(sided, rows, open_table.name)
 
 
-def _checks(looked: _Looked, held_to: Expectation, *, id_: str | None) -> tuple[Check, ...]:
+def _checks(
+    looked: _Looked, held_to: Expectation, exchangeable: Sequence[str], *, id_: str | None
+) -> tuple[Check, ...]:
     sided = looked.sided
     return (
         claims.in_training(sided, held_to.claim),
         claims.in_conjunctions(sided, held_to.claim, held_to.order),
+        exchange.exchanged(sided, held_to.claim, exchangeable),
         claims.new_values(sided, held_to.claim, tuple(held_to.cold)),
         identity.on_both_sides(looked.rows, held_to.claim),
         identity.repeated_ids(looked.rows, sided, id_),

@@ -55,8 +55,8 @@ def is_(number: int) -> str:
 
 def named(support: Support, place: int) -> str:
     """A combination as it stands in a sentence."""
-    labels = (f.labels[code] for f, code in zip(support.space.factors, support.codes[place], strict=True))
-    return f"({', '.join(labels)})"
+    pairs = zip(support.space.factors, support.codes[place], strict=True)
+    return "(" + ", ".join(f"{factor.name}={factor.labels[code]}" for factor, code in pairs) + ")"
 
 
 def worst_first(places: Ints, weight: Ints) -> Ints:

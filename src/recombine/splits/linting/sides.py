@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -248,18 +249,20 @@ def gathered(
     parts: Sequence[Part],
     *,
     split: str,
-    needed: Sequence[str],
+    factors: Sequence[str],
+    target: str | None,
     identity: str | None,
     where: Where | None,
     table: str | None,
     sniff_all: bool = False,
 ) -> Iterator[tuple[OpenTable, str]]:
     """The split as one table for the time of one check, and the column that tells the side."""
+    needed = [*factors, *([target] if target else [])]
     wanted = None if identity is None or where is not None else [*needed, identity]
     if len(parts) == 1:
         only = None if wanted is None else [*wanted, split]
         with opened(parts[0].source, table=table, columns=only, sniff_all=sniff_all) as open_table:
-            columns.require(open_table.table, [split], role="the split")
+            _require_split(open_table, split, factors)
             yield replace(open_table, table=filtered(open_table.table, where, open_table.backend)), split
         return
     with ExitStack() as stack:
@@ -270,6 +273,8 @@ def gathered(
         for place, part in enumerate(parts):
             told = table if part.side is None else None
             with opened(part.source, table=told, columns=None, sniff_all=sniff_all) as open_table:
+                if part.side is None:
+                    _require_split(open_table, split, factors)
                 _copy(open_table, backend, place, part, split=split, wanted=wanted, where=where, needed=needed)
                 names.append(open_table.name)
             selects.append(f"FROM part{place}")
@@ -291,8 +296,6 @@ def _copy(
 ) -> None:
     """Copy what is needed of one table, with its side, as the table `part<place>`."""
     _require(open_table, needed if wanted is None else wanted)
-    if part.side is None:
-        columns.require(open_table.table, [split], role="the split")
     kept = [
         name for name in open_table.table.columns if name not in (split, SIDE) and (wanted is None or name in wanted)
     ]
@@ -302,6 +305,21 @@ def _copy(
     backend.con.register("recombine_part", stream(open_table.backend, chosen))
     backend.con.execute(f"CREATE TABLE part{place} AS SELECT * FROM recombine_part")  # noqa: S608
     backend.con.unregister("recombine_part")
+
+
+def _require_split(open_table: OpenTable, split: str, factors: Sequence[str]) -> None:
+    """The column of the split is there; a table without one is not told of its other columns but how to get it."""
+    if split in open_table.table.columns:
+        return
+    close = get_close_matches(split.lower(), [name.lower() for name in open_table.table.columns], n=1, cutoff=0.7)
+    near = next((name for name in open_table.table.columns if name.lower() in close), None)
+    anew = f"recombine split {open_table.name} --factors {','.join(factors)} --out held.parquet"
+    raise ColumnError(
+        f"no column {split!r} (given as the split)",
+        why="the table tells of no row whether it is for training or for test",
+        instead=(f"did you mean {near!r}? " if near else "")
+        + f"name the column: split='…' (--split …); or hold out combinations first: {anew}",
+    )
 
 
 def _require(open_table: OpenTable, names: Sequence[str]) -> None:

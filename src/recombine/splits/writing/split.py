@@ -271,11 +271,18 @@ def _verdict(sides: list[SplitSide], decided: Decided, column: str) -> str:
             f"{len(sides)} folds hold {count(min(sizes))} to {count(max(sizes))} rows each, in the column {column!r}."
         )
     train, test = sides[:2]
+    seen = next((side for side in sides if side.name == SEEN), None)
+    compare = (
+        f" {amount(seen.rows, 'row')} of training combinations {'is' if seen.rows == 1 else 'are'} kept apart as "
+        f"{SEEN!r}: train on 'train' alone, and evaluate compares 'test' with {SEEN!r}."
+        if seen is not None
+        else ""
+    )
     share = percent(test.rows / max(sum(side.rows for side in sides), 1))
     kept = [line.name for line in decided.invariants if line.holds]
     return (
         f"{amount(test.combinations, 'combination')} with {amount(test.rows, 'row')} ({share}) are held out, "
-        f"{count(train.combinations)} stay in training; kept and checked: {listing(kept)}."
+        f"{count(train.combinations)} stay in training; kept and checked: {listing(kept)}.{compare}"
     )
 
 
@@ -318,5 +325,8 @@ def _reasons(support: Support, decided: Decided, provenance: Provenance) -> tupl
     if unused:
         found.append(f"{amount(unused, 'combination')} are on neither side, as the splitter leaves them out.")
     if provenance.settings["seen_share"] and not decided.seen.any():
-        found.append("No row could be kept apart as seen: rows are not told apart, or too few; name their id.")
+        found.append(
+            "No row could be kept apart as 'seen', to compare scores on seen and unseen combinations: training has too "
+            "few rows of each combination, or rows are not told apart (name their id)."
+        )
     return tuple(found)

@@ -27,6 +27,7 @@ from recombine.splits.writing.split import Counted, Decided, Split, count_combin
 from recombine.tables.engine import OpenTable, Progress, run, sniffing_again, unreadable
 from recombine.tables.question import Question, Where
 
+_SEEN_SHARE = 0.1  # of the training rows, kept apart to be compared with unseen ones
 _MEMORY = "2GB"  # of the engine: what does not fit goes to disk
 
 
@@ -37,7 +38,7 @@ def write_split(  # noqa: PLR0913 - each is one plain question, and all but thre
     out: str | Path,
     fold: int = 0,
     column: str | None = None,
-    seen_share: float = 0.0,
+    seen_share: float | None = None,
     id: str | None = None,  # noqa: A002 - what everybody calls it
     seed: int = 0,
     where: Where | None = None,
@@ -49,9 +50,10 @@ def write_split(  # noqa: PLR0913 - each is one plain question, and all but thre
     """Write a table with a `split` column (train, test), and a manifest `<name>.split.json` beside it.
 
     The ending of `out` says what is written: `.parquet`, `.csv`, `.tsv` (also with `.gz`), or a folder with one
-    sub-folder for each side. A splitter that deals folds writes a column `fold` instead. With `seen_share`, rows of
-    training combinations are kept apart as `seen`, drawn by a hash of the row or of its `id`, so that seen and unseen
-    scores can be compared. A row that misses a factor gets no side, unless the splitter says `missing="value"`.
+    sub-folder for each side. A splitter that deals folds writes a column `fold` instead. `seen_share` of the training
+    rows (a tenth, unless given; 0 for none) are not trained on but kept apart as `seen`, drawn by a hash of the row or
+    of its `id`: test rows of seen combinations, so that `evaluate` can compare scores on seen and unseen ones. A row
+    that misses a factor gets no side, unless the splitter says `missing="value"`.
 
     >>> import tempfile, recombine
     >>> table = {"colour": ["red", "red", "blue", "blue"], "shape": ["disc", "bar", "disc", "bar"]}
@@ -63,6 +65,7 @@ def write_split(  # noqa: PLR0913 - each is one plain question, and all but thre
     """
     path = place_of(Path(out).expanduser())
     named = column or ("fold" if hasattr(splitter, "fold_of_each") else "split")
+    seen_share = _usual_share(splitter) if seen_share is None else seen_share
     _check_settings(splitter, fold, seen_share)
     how = destination.options_for(path, named)
     note = destination.place_beside(path)
@@ -161,6 +164,11 @@ def _file_name(path: Path) -> FileName:
             why="its manifest would name a file that is hidden, or that lies in another folder on some systems",
             instead="write a name that begins with a letter or digit and holds no backslash or colon",
         ) from error
+
+
+def _usual_share(splitter: Any) -> float:
+    """A tenth; folds have none, as every row is in training in all of them but one."""
+    return 0.0 if hasattr(splitter, "fold_of_each") else _SEEN_SHARE
 
 
 def _check_settings(splitter: Any, fold: int, seen_share: float) -> None:

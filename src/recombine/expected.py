@@ -1,0 +1,75 @@
+"""The score that is to be expected on unseen combinations: how high, how sure, against what, and on what it rests.
+
+Every verb that promises anything promises it in this shape, and every grade is earned here. A forecast abstains (its
+value is None, with a reason) rather than promise what was not tested.
+"""
+
+from dataclasses import dataclass
+
+from recombine.grades import Grade
+
+FEWEST_TESTED = 5
+"""With fewer tested combinations nothing can be said about the next one."""
+SOUND_FROM = 0.8
+"""What the low end must reach for *sound*, where nobody asked for more or less."""
+FAILING_BELOW = 0.5
+"""More often wrong than right; of R², more missed than explained."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A score on unseen combinations, tested on others like them.
+
+    `score` is its name: "accuracy", or "R²" (one less the squared error over that of always answering the mean of what
+    was seen). The interval is for the score of the `of` unseen combinations that are like the `tested` ones, not for a
+    mean that nobody will measure. `lift` is the score less that of the best simple rule, with its own interval;
+    `over_constant` the same beside always giving one answer, where that is not the best rule itself.
+
+    >>> Expected("accuracy", 0.9, 0.85, 0.94, 0.5, "majority", (0.3, 0.4, 0.5), tested=200, of=40, basis="combinations")
+    ... # doctest: +ELLIPSIS
+    Expected(score='accuracy', value=0.9, ...)
+    """
+
+    score: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    baseline: float | None = None
+    baseline_name: str | None = None
+    lift: tuple[float, float, float] | None = None
+    over_constant: tuple[float, float, float] | None = None
+    tested: int = 0
+    of: int = 0
+    basis: str | None = None
+    reason: str | None = None
+
+    @property
+    def abstains(self) -> bool:
+        """Whether nothing is promised; `reason` says why."""
+        return self.value is None or self.tested < FEWEST_TESTED
+
+
+def earned(expected: Expected | None, *, asked: float | None = None) -> Grade:
+    """The grade that a tested score earns. `asked` is the score that somebody holds it to.
+
+    What must be beaten beyond chance is one answer for all. Adding up, one factor alone and the nearest seen are rules
+    that a good model holds within itself: to be level with them is what it does where they are right, so a tie costs
+    nothing where the score itself is high enough; to lose to one of them beyond chance does.
+
+    >>> good = Expected("accuracy", 0.9, 0.85, 0.94, 0.5, "majority", (0.3, 0.4, 0.5), tested=200, of=40)
+    >>> earned(good), earned(good, asked=0.9), earned(good, asked=0.95), earned(Expected("accuracy"))
+    ('sound', 'plausible', 'failing', 'untested')
+    >>> earned(Expected("accuracy", 0.5, 0.43, 0.57, 0.52, "majority", (-0.1, -0.02, 0.06), tested=200, of=40))
+    'weak'
+    """
+    if expected is None or expected.abstains or expected.low is None or expected.high is None:
+        return "untested"
+    if expected.lift is None:
+        return "untested"
+    if expected.lift[2] < 0 or expected.high < (FAILING_BELOW if asked is None else asked):
+        return "failing"
+    if (expected.over_constant or expected.lift)[0] <= 0:
+        return "weak"
+    if expected.low >= (SOUND_FROM if asked is None else asked):
+        return "sound"
+    return "plausible" if expected.lift[0] > 0 else "weak"

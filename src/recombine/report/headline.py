@@ -1,0 +1,199 @@
+"""The one number on top of a page, for whoever reads nothing else: what it is, how sure, and what a simple rule gets.
+
+A record that was tested says what to expect of unseen combinations (`expected`), and every page shows that alike. Where
+nothing was tested, each kind of page has a number of its own that promises nothing.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from recombine.report.wording import decimal, enumerate_words, percent, shorten, value, whole
+from recombine.words import percent_range
+
+Data = Mapping[str, Any]
+_RIGHT = {
+    "answers": "of the answers on unseen combinations are right",
+    None: "of unseen combinations are expected to come out right",
+}
+_HELD_OUT = "of held-out combinations like the unseen ones come out right"
+_EXPLAINED = {
+    "answers": "of what unseen combinations differ by is foretold (R²)",
+    None: "of what held-out combinations differ by is foretold (R²)",
+}
+UNTESTED = "Untested"
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A number in large type, what it is a number of, and what stands beside it."""
+
+    number: str
+    what: str
+    notes: Sequence[str] = ()
+
+
+def headline(kind: str, data: Data) -> Headline | None:
+    """What stands on top of a record's page.
+
+    >>> counts = {"seen": 83, "space": 192}
+    >>> headline("audit", {"counts": counts}).what
+    'of the combinations that could occur were seen: 83 of 192'
+    """
+    expected = data.get("expected")
+    own = _OWN.get(kind)
+    if expected and (kind != "evaluation" or (expected.get("value") is not None and not data.get("group"))):
+        return tested(expected)
+    return None if own is None else own(data)
+
+
+def tested(expected: Data) -> Headline:
+    """A tested score, with its interval and the best simple rule; or why there is none.
+
+    >>> found = {"score": "accuracy", "value": 0.81, "low": 0.74, "high": 0.87, "baseline": 0.52, "tested": 83}
+    >>> shown = tested(found | {"baseline_name": "majority", "basis": "combinations", "of": 109})
+    >>> shown.number.replace("\u00a0", " "), shown.what
+    ('81 %', 'of held-out combinations like the unseen ones come out right')
+    >>> [note.replace("\u00a0", " ") for note in shown.notes]
+    ['74 to 87 %, from 83 tested combinations, for 109 unseen ones', 'always giving the commonest answer gets 52 %']
+    """
+    score = expected.get("value")
+    if score is None:
+        return Headline(UNTESTED, expected.get("reason") or "Nothing like the unseen combinations was tested.")
+    baseline = expected.get("baseline")
+    rule = expected.get("baseline_name") or "the best simple rule"
+    simple = [] if baseline is None else [f"{_simple(rule)} gets {_share(baseline)}"]
+    return Headline(_share(score), _what(expected), [_sure(expected), *simple])
+
+
+def _what(expected: Data) -> str:
+    basis = expected.get("basis")
+    if expected.get("score") == "accuracy":
+        return _HELD_OUT if basis == "combinations" else _RIGHT.get(basis, _RIGHT[None])
+    return _EXPLAINED.get(basis, _EXPLAINED[None])
+
+
+def _sure(expected: Data) -> str:
+    count = expected.get("tested") or 0
+    tested_on = f"{_spread(expected, share=True)}, from {_combinations(count, 'tested')}"
+    of = None if expected.get("basis") == "answers" else expected.get("of")
+    return tested_on + (f", for {whole(of)} unseen one{'' if of == 1 else 's'}" if of else "")
+
+
+_CONSTANT = {"majority": "always giving the commonest answer", "mean": "always answering the mean"}
+
+
+def _simple(rule: str) -> str:
+    """A rule in words. One answer for all is named for what it is: a better simple rule may stand in the verdict."""
+    if rule in _CONSTANT:
+        return _CONSTANT[rule]
+    return rule if " " in rule else f"the best simple rule ({value(rule)})"
+
+
+def _share(number: float) -> str:
+    """A share in percent; of R², which has no lower end, only that it is below nothing.
+
+    >>> _share(-0.3)
+    'below 0\u00a0%'
+    """
+    return "below 0\u00a0%" if number < 0 else percent(number)
+
+
+def _combinations(number: int, adjective: str) -> str:
+    return f"{whole(number)} {adjective} combination{'' if number == 1 else 's'}"
+
+
+def _audit(data: Data) -> Headline:
+    counts = data["counts"]
+    seen, space = counts["seen"], counts["space"]
+    share = seen / space if space else None
+    what = f"of the combinations that could occur were seen: {whole(seen)} of {whole(space)}"
+    return Headline(percent(share), what, ["What is said of the others was not tested."] if seen < space else [])
+
+
+def _plan(data: Data) -> Headline:
+    measure, points = data["measure"], data.get("curve") or []
+    lines = data.get("line_count", len(data.get("lines") or []))
+    if not lines:
+        return Headline("0", "combinations to collect: nothing would bring this goal nearer")
+    what = f"combination{'' if lines == 1 else 's'} to collect"
+    ends = measure.get("today"), points[-1]["value"] if points else None
+    today, then = ("without bound" if end is None else decimal(end) for end in ends)
+    return Headline(whole(lines), what, [f"{measure['name']}: {today} today, {then} then"])
+
+
+def _lint(data: Data) -> Headline:
+    failed = [value(one["name"]) for one in data["checks"] if one["verdict"] == "fail"]
+    open_ = sum(one["verdict"] == "not enough evidence" for one in data["checks"])
+    notes = [shorten(enumerate_words(failed), 160)] if failed else []
+    notes += [f"{whole(open_)} could not be decided"] if open_ else []
+    asked = sum(one["verdict"] not in ("not asked", "told") for one in data["checks"])
+    return Headline(whole(len(failed)), f"of {whole(asked)} checks fail", notes)
+
+
+def _split(data: Data) -> Headline | None:
+    side = next((one for one in data["sides"] if one["name"] == "test"), None)
+    if side is None:
+        return None
+    what = f"combination{'' if side['combinations'] == 1 else 's'} held out for testing"
+    return Headline(whole(side["combinations"]), what, [f"{whole(side['rows'])} rows"])
+
+
+def _prediction(data: Data) -> Headline:
+    """The back-test of a record that says nothing else of what to expect."""
+    found = data.get("backtest") or {}
+    own, *others = found.get("methods") or [{}]
+    if own.get("score") is None:
+        return Headline(UNTESTED, "This forecast was not held against combinations whose answer is known.")
+    share, better = found["score"] == "accuracy", max if found["better"] == "higher" else min
+    written = percent if share else decimal
+    known = [one for one in others if one.get("score") is not None]
+    simple = better(known, key=lambda one: one["score"], default=None)
+    notes = [f"{_spread(own, share=share)}, from {_combinations(found['tested'], 'held-out')}"]
+    notes += (
+        [] if simple is None else [f"the best simple rule ({value(simple['name'])}) has {written(simple['score'])}"]
+    )
+    return Headline(written(own["score"]), f"{value(found['score'])}, of which {found['better']} is better", notes)
+
+
+def _spread(one: Data, *, share: bool) -> str:
+    low, high = one.get("low"), one.get("high")
+    if low is None or high is None:
+        return "no interval"
+    return percent_range(low, high).replace(" %", "\u00a0%") if share else f"{decimal(low)} to {decimal(high)}"
+
+
+def _evaluation(data: Data) -> Headline:
+    group = data.get("group")
+    if group:
+        return _worst_group(group)
+    told = "unseen" if data.get("training") is not None else "all"
+    side = next((one for one in data.get("sides") or [] if one["name"] == told), None)
+    if side is None or side["score"] is None:
+        return Headline(UNTESTED, "No unseen combination was scored." if told == "unseen" else "Nothing was scored.")
+    score = data["score"]
+    written = percent if score.get("share") else decimal
+    where = "unseen combinations" if told == "unseen" else "all that was tested"
+    notes = [f"{_spread(side, share=bool(score.get('share')))}, from {_combinations(side['combinations'], 'tested')}"]
+    return Headline(written(side["score"]), f"{value(score['name'])} on {where}", notes)
+
+
+def _worst_group(group: Data) -> Headline:
+    if group["score"] is None:
+        return Headline(UNTESTED, "No group has enough tested rows.")
+    where = shorten(", ".join(f"{value(name)}={value(one)}" for name, one in group["combination"].items()), 120)
+    spread = percent_range(group["low"], group["high"]).replace(" %", "\u00a0%")
+    untested = len(group["thin"]) + group["missing"]
+    notes = [f"{spread}, from {whole(group['rows'])} rows of {where}"]
+    notes += [f"{whole(untested)} of the groups could not be tested"] if untested else []
+    return Headline(percent(group["score"]), "of the answers in the worst group are right", notes)
+
+
+_OWN: Mapping[str, Callable[[Data], Headline | None]] = {
+    "audit": _audit,
+    "evaluation": _evaluation,
+    "lint": _lint,
+    "plan": _plan,
+    "prediction": _prediction,
+    "split": _split,
+}
