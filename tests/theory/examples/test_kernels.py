@@ -91,10 +91,10 @@ def test_torch_gives_the_same():
 
 
 def test_kernels_by_name():
-    assert [one.name for one in kernels_of(None)] == ["tangent:1", "tangent:2", "tangent:3"]
-    assert [one.name for one in kernels_of("last:4")] == ["last:4"]
+    assert [one.name for one in kernels_of(None)] == ["relu:1", "relu:2", "relu:3"]
+    assert [one.name for one in kernels_of("ntk:4")] == ["ntk:4"]
     assert kernels_of(linear())[0].name == "linear"
-    with pytest.raises(SettingError, match="did you mean 'tangent'"):
-        kernels_of("tangant:2")
+    with pytest.raises(SettingError, match="did you mean 'relu'"):
+        kernels_of("relo:2")
     with pytest.raises(SettingError, match="number of hidden layers"):
-        kernels_of("tangent:x")
+        kernels_of("relu:x")
