@@ -7,7 +7,7 @@ import recombine
 from recombine.errors import SettingError, TableError
 from recombine.theory.examples import composing, machines, sampling
 from recombine.theory.examples.forecast import forecast, widened
-from recombine.theory.examples.kernels import Kernel, linear, tangent
+from recombine.theory.examples.kernels import tangent
 from recombine.theory.examples.machines import Answered
 
 pytest.importorskip("sklearn")
@@ -24,12 +24,6 @@ def grid(size=6, rows=4, noise=0.0, seed=0, factors=2):
 
 def asked(x, y, codes, unseen, **settings):
     return forecast(x[~unseen], y[~unseen], codes[~unseen], x[unseen], codes[unseen], y[unseen], **settings)
-
-
-def one_hot_kernel():
-    """Linear on rows as they are, not centred."""
-    plain = linear()
-    return Kernel("one-hot", lambda x, z: x @ z.T, plain.own, centred=False)
 
 
 def test_a_linear_kernel_on_one_hot_factors_is_the_prediction_over_combinations():

@@ -254,17 +254,14 @@ class _Work:
         return [fetched(matrix) for matrix in self._matrices(kernels, inputs)]
 
     def _matrices(self, kernels: tuple[Kernel, ...], inputs: Numbers) -> list[Any]:
-        """The kernels between some rows and the training rows, those that want centred inputs apart from the others."""
+        """The kernels between some rows and the training rows, those together that want them alike."""
         found: dict[int, Any] = {}
-        for centred in (True, False):
-            places = [place for place, kernel in enumerate(kernels) if kernel.centred == centred]
-            if places:
-                rows, own = self._prepared(inputs, centred=centred), self._prepared(self.train.inputs, centred=centred)
-                found |= dict(zip(places, matrices([kernels[place] for place in places], rows, own), strict=True))
+        for alike in sorted({(one.centred, one.scaled) for one in kernels}):
+            places = [place for place, one in enumerate(kernels) if (one.centred, one.scaled) == alike]
+            wanted = [kernels[place] for place in places]
+            rows, own = (placed(self.scaling(part, wanted[0]), self.device) for part in (inputs, self.train.inputs))
+            found |= dict(zip(places, matrices(wanted, rows, own), strict=True))
         return [found[place] for place in range(len(kernels))]
-
-    def _prepared(self, inputs: Numbers, *, centred: bool) -> Any:
-        return placed(self.scaling(inputs) if centred else inputs, self.device)
 
     def _made(self, rows: Rows, losses: Sequence[Loss], *, whole: bool = True) -> list[Member]:
         found = made(rows, losses, seen_score=self.seen_score, whole=whole)

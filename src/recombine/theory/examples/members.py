@@ -2,8 +2,8 @@
 
 Nobody knows what network will be trained, so networks of several depths are asked. For a label with the largest margin,
 for a number with next to no ridge (*fitted*): of the trained networks that were looked at, most were nearer to these
-than to machines with the best ridge (*squared*). If a seen score is known or assumed, machines that are stopped where they
-have that score are asked as well.
+than to machines with the best ridge (*squared*). If a seen score is known or assumed, machines that are stopped where
+they have that score are asked as well.
 """
 
 from collections.abc import Sequence
