@@ -14,7 +14,8 @@ import argparse
 import json
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import numpy as np
 
 import measure
 from validity_cells.cell import Cell, sealed
-from validity_cells.forecasters import FORECASTERS, SEEN, TOGETHER, Forecast, ask, missing, together
+from validity_cells.forecasters import FORECASTERS, SEEN, TOGETHER, WITHOUT_LIBRARY, Forecast, ask, missing, together
 from validity_cells.listing import cells, smoke_cells
 from validity_cells.page import draw_page, shown
 from validity_cells.scoring import LEAST, Told, by_grade, summary
@@ -33,7 +34,7 @@ RESULT = ROOT / "docs" / "measured" / "validity.json"
 Lines = dict[str, dict[str, Any]]
 
 
-def train_all(listed: Sequence[Cell], cache: Path) -> None:
+def train_all(listed: Sequence[Cell], folder: Path) -> None:
     """Train every cell that the cache has no result of; a sealed one's score is written, never printed."""
     import torch  # noqa: PLC0415 - forecasts need none
 
@@ -42,9 +43,9 @@ def train_all(listed: Sequence[Cell], cache: Path) -> None:
     torch.set_num_threads(1)
     closed = sealed(listed)
     for cell in listed:
-        folder = cache / "sealed" if cell.name in closed else cache
-        folder.mkdir(parents=True, exist_ok=True)
-        file = folder / f"{cell.file}.json"
+        own = folder / "sealed" if cell.name in closed else folder
+        own.mkdir(parents=True, exist_ok=True)
+        file = own / f"{cell.file}.json"
         if file.exists():
             continue
         data = cell.make()
@@ -57,10 +58,10 @@ def train_all(listed: Sequence[Cell], cache: Path) -> None:
         }
         found = train(cell, data)
         words = {name: np.array(about[name]) for name in ("group", "kind", "learner", "model")}
-        np.savez_compressed(folder / f"{cell.file}.npz", **data.arrays(), **words)
+        np.savez_compressed(own / f"{cell.file}.npz", **data.arrays(), **words)
         file.write_text(json.dumps(about | found, indent=1))
         said = "" if cell.name in closed else f"  seen {_mean(found['seen'])}  unseen {_mean(found['unseen'])}"
-        with (cache / "log.txt").open("a") as log:
+        with (folder / "log.txt").open("a") as log:
             log.write(f"{cell.name} | {cell.group} | {found['seconds']:.1f} s a run{said}\n")
 
 
@@ -69,30 +70,40 @@ def _mean(scores: list[float | None]) -> str:
     return f"{np.mean(kept):.2f}" if kept else "-"
 
 
-def collect(listed: Sequence[Cell], cache: Path) -> Lines:
+def collect(listed: Sequence[Cell], folder: Path) -> Lines:
     """What was trained, by the name of the cell. A cell that is not there yet is left out."""
     closed, found = sealed(listed), {}
     for cell in listed:
-        file = (cache / "sealed" if cell.name in closed else cache) / f"{cell.file}.json"
+        file = (folder / "sealed" if cell.name in closed else folder) / f"{cell.file}.json"
         if file.exists():
             found[cell.name] = json.loads(file.read_text()) | {"sealed": cell.name in closed}
     return found
 
 
-def forecasts(cell: Cell, names: Iterable[str], kept: Path | None) -> dict[str, Forecast]:
-    """What each forecaster says of a cell; what was said before, of the same source, is not asked again."""
-    file = kept / f"{cell.file}.json" if kept else None
-    said = (
-        {name: Forecast(**one) for name, one in json.loads(file.read_text()).items()} if file and file.exists() else {}
-    )
+def forecasts(cell: Cell, names: Sequence[str], folder: Path | None) -> dict[str, Forecast]:
+    """What each forecaster says of a cell; what was said before, by the same source, is not asked again."""
+    kept = {name: _kept(cell, name, folder) for name in names}
+    said = {name: Forecast(**json.loads(file.read_text())) for name, file in kept.items() if file and file.exists()}
     wanted = [name for name in names if name not in said and not missing(name)]
-    if wanted:
-        data = cell.make()
-        said |= {name: ask(name, cell, data) for name in wanted}
-    if file and wanted:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps({name: one.plain() for name, one in said.items()}, indent=1))
+    data = cell.make() if wanted else None
+    for name in wanted:
+        said[name] = ask(name, cell, data)
+        if file := kept[name]:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(said[name].plain()))
     return {name: said[name] for name in names if name in said}
+
+
+def _kept(cell: Cell, name: str, folder: Path | None) -> Path | None:
+    """Where a forecast is kept: by the state of the source, where it depends on it."""
+    state = "always" if name in WITHOUT_LIBRARY else source_state() if folder else None
+    return folder / "forecasts" / state / name / f"{cell.file}.json" if folder and state else None
+
+
+@cache
+def source_state() -> str | None:
+    """The content of src; None where it was changed and not committed."""
+    return None if _git("status", "--short", "src") else _git("rev-parse", "--short=10", "HEAD:src")
 
 
 def version() -> str:
@@ -107,14 +118,12 @@ def _git(*words: str) -> str:
     return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def bench(listed: Sequence[Cell], measured: Lines, names: Sequence[str], cache: Path | None) -> Lines:
+def bench(listed: Sequence[Cell], measured: Lines, names: Sequence[str], folder: Path | None) -> Lines:
     """Every cell with what was measured and what was said."""
-    changed = _git("status", "--short", "src") if cache else ""
-    kept = cache / "forecasts" / _git("rev-parse", "--short=10", "HEAD:src") if cache and not changed else None
     found = {}
     for cell in listed:
         started = time.perf_counter()
-        said = forecasts(cell, names, kept)
+        said = forecasts(cell, names, folder)
         said[TOGETHER] = together(cell, said)
         seen = _average(measured[cell.name]["seen"])
         said[SEEN] = Forecast(seen, seconds=measured[cell.name]["seconds"])
@@ -213,7 +222,7 @@ def main() -> None:
     closed = sealed(listed)
     asked = [cell for cell in listed if cell.name in measured and not (given.open and cell.name in closed)]
     asked = [cell for cell in asked if given.group in (None, cell.group)]
-    names = [name for name in FORECASTERS if given.forecaster in (None, name)]
+    names = given.forecaster
     for name in names:
         if missing(name):
             print(f"{name} is left out: {missing(name)}")
@@ -237,7 +246,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path, help="a folder for trained cells and forecasts")
     parser.add_argument("--open", action="store_true", help="leave the sealed cells out")
     parser.add_argument("--group")
-    parser.add_argument("--forecaster", choices=list(FORECASTERS))
+    parser.add_argument("--forecaster", choices=list(FORECASTERS), nargs="+", default=list(FORECASTERS))
     parser.add_argument("--write", action="store_true", help="keep the result, and draw the page")
     parser.add_argument("--misses", type=Path)
     return parser.parse_args()

@@ -14,8 +14,9 @@ import numpy as np
 
 import recombine
 from recombine.errors import RecombineError
+from recombine.expected import Expected, earned
 from validity_cells.cell import Cell
-from validity_cells.data import Array, Data, Rows
+from validity_cells.data import Array, Data, Rows, keys
 
 DEPTHS = {"linear": 1, "toy": 2, "stopped": 2, "cnn": 3}
 """Hidden layers of the learners whose name does not say it."""
@@ -105,13 +106,27 @@ def matched(cell: Cell, data: Data) -> Forecast:
 
 def with_unseen_inputs(cell: Cell, data: Data) -> Forecast:  # noqa: ARG001
     """`predict(inputs=…)` where unseen combinations have rows without an answer."""
+    if data.seen.target.ndim > 1:
+        return _of_arrays(data, data.unseen.flat, data.unseen)
     table = _stacked(columns(data.seen, data), columns(data.unseen, data, answers=False))
     return _predicted(data, table, inputs=np.concatenate([data.seen.flat, data.unseen.flat]))
 
 
 def with_seen_inputs(cell: Cell, data: Data) -> Forecast:  # noqa: ARG001
     """`predict(inputs=…)` where no input of an unseen combination is there."""
+    if data.seen.target.ndim > 1:
+        first = np.unique(keys(data.unseen.codes, data.sizes), return_index=True)[1]
+        return _of_arrays(data, None, data.unseen[first])
     return _predicted(data, columns(data.seen, data), inputs=data.seen.flat)
+
+
+def _of_arrays(data: Data, inputs: Array | None, asked: Rows) -> Forecast:
+    """What `predict` asks itself, from arrays: a table has no column for a picture as target."""
+    from recombine.theory.examples.forecast import forecast  # noqa: PLC0415 - an extra
+
+    seen = data.seen
+    found = forecast(seen.flat, seen.target, seen.codes, inputs, asked.codes, asked.target, kind=data.kind).expected
+    return _kept(found, earned(found))
 
 
 def rehearsed(cell: Cell, data: Data) -> Forecast:
@@ -135,10 +150,13 @@ def _said(ask: Callable[[], Any], data: Data) -> Forecast:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = ask()
-    found = result.expected
+    return _kept(result.expected, result.grade)
+
+
+def _kept(found: Expected | None, grade: str) -> Forecast:
     if found is None or found.abstains:
-        return Forecast(grade=result.grade, reason=getattr(found, "reason", None) or "too few combinations")
-    return Forecast(found.value, found.low, found.high, result.grade, found.basis)
+        return Forecast(grade=grade, reason=getattr(found, "reason", None) or "too few combinations")
+    return Forecast(found.value, found.low, found.high, grade, found.basis)
 
 
 FORECASTERS: dict[str, Forecaster] = {
@@ -150,6 +168,7 @@ FORECASTERS: dict[str, Forecaster] = {
     "predict, seen inputs": with_seen_inputs,
     "rehearse": rehearsed,
 }
+WITHOUT_LIBRARY = ("majority or mean", "linear probe")
 SEEN, TOGETHER = "unseen = seen", "all together"
 
 
