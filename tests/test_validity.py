@@ -1,5 +1,6 @@
 """The bench of forecasts: its cells are what they say, and its figures are those of brute force."""
 
+import json
 import os
 import sys
 from collections import Counter
@@ -13,10 +14,12 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+from validity import figures
 from validity_cells.cell import Cell, sealed
 from validity_cells.data import Rows, data_of, rows_evenly
 from validity_cells.forecasters import constant, score
 from validity_cells.listing import cells
+from validity_cells.page import figures_text, picture
 from validity_cells.points import answers, points, shown
 from validity_cells.scoring import Told, by_grade, ranks, summary
 
@@ -165,3 +168,19 @@ def test_the_constant_answer_and_the_score_by_hand() -> None:
     number = data_of(numbers[:3], numbers[:3], numbers[[3]], label=False)
     assert np.isclose(score(np.array([2.0]), number), 1 - 1 / 4)
     assert score(np.array([1.0]), number) == 0.0
+
+
+def test_the_page_says_what_was_kept() -> None:
+    docs = Path(__file__).parents[1] / "docs"
+    kept = json.loads((docs / "measured" / "validity.json").read_text())
+    assert figures_text(kept) in (docs / "forecasts.md").read_text()
+    assert figures(kept["cells"]) == kept["figures"]
+    assert (docs / "pictures" / "forecasts.svg").read_text() == picture(kept["cells"])
+
+
+def test_what_was_measured_is_of_these_cells() -> None:
+    docs = Path(__file__).parents[1] / "docs"
+    measured, closed = json.loads((docs / "measured" / "validity_cells.json").read_text()), sealed(CELLS)
+    assert set(measured) == {cell.name for cell in CELLS}
+    assert {name for name, line in measured.items() if line["sealed"]} == closed
+    assert all(len(line["unseen"]) >= 2 for line in measured.values())

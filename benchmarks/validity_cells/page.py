@@ -37,6 +37,16 @@ def grades(figures: dict[str, Any], part: str) -> str:
     return _table(["forecast", *GRADES], lines)
 
 
+def seconds(figures: dict[str, Any]) -> str:
+    """The median seconds of one forecast in each group; of "unseen = seen" those of training one network."""
+    groups = [group for group in COLOURS if any(group in own for own in figures.values())]
+    lines = [
+        [name, *(f"{own[group]['seconds']:.1f}" if group in own else "" for group in groups)]
+        for name, own in figures.items()
+    ]
+    return _table(["seconds of", *groups], lines)
+
+
 def _graded(found: dict[str, float] | None) -> str:
     if found is None:
         return ""
@@ -76,6 +86,8 @@ def figures_text(result: dict[str, Any]) -> str:
         grades(found, "all"),
     ]
     said += ["The same on sealed cells alone:", grades(found, "sealed")]
+    said += ["### Seconds", "Of one forecast; in the first line, of training one network. One core, beside other work."]
+    said += [seconds(found)]
     return "\n\n".join(said)
 
 
