@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from recombine.tables.support import Support as Support
     from recombine.theory.backtest import Backtest as Backtest
     from recombine.theory.backtest import backtest as backtest
+    from recombine.theory.predicting import predict as predict
     from recombine.theory.prediction import Prediction as Prediction
-    from recombine.theory.prediction import predict as predict
     from recombine.theory.salience import Salience as Salience
 
 _HOME = {
@@ -85,7 +85,7 @@ _HOME = {
     "lint": "recombine.splits.linting.lint",
     "load": "recombine.loading",
     "plan": "recombine.planning.plan",
-    "predict": "recombine.theory.prediction",
+    "predict": "recombine.theory.predicting",
     "read": "recombine.tables.read",
     "train_test_split": "recombine.splits.combinations",
     "write_split": "recombine.splits.writing.write",
