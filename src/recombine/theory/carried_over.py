@@ -141,8 +141,9 @@ def growth(
         codes = np.concatenate([support.codes, more])
         counts = np.concatenate([support.counts, np.ones(len(more))])
         seen = float(np.median(np.bincount(codes[:, k])[np.unique(support.codes[:, k])]))
-        if seen > found[-1][0]:
-            found.append((seen, made.share(codes, counts, left)))
+        share = made.share(codes, counts, left)
+        if seen > found[-1][0] and math.isfinite(share):
+            found.append((seen, share))
     return Growth(tuple(found))
 
 
