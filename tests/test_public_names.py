@@ -26,6 +26,7 @@ PUBLIC = [
     "Plan",
     "Prediction",
     "RecombineError",
+    "Rehearsal",
     "Result",
     "Salience",
     "Score",
@@ -45,6 +46,7 @@ PUBLIC = [
     "plan",
     "predict",
     "read",
+    "rehearse",
     "train_test_split",
     "write_split",
 ]
