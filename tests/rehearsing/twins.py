@@ -31,6 +31,9 @@ def difficulty(known, answers, sizes, combination, *, labels, truth=None):
     if len(sizes) > 2:
         apart = [sum(a != b for a, b in zip(other, combination, strict=True)) for other in known]
         found["near"] = math.log2(1 + apart.count(1))
+        pairs = combinations(range(len(sizes)), 2)
+        together = [any(all(other[k] == combination[k] for k in pair) for other in known) for pair in pairs]
+        found["strange"] = math.log2(1 + together.count(False))
     middle, spread = np.mean(answers), np.std(answers) or 1.0
     told = []
     for k in range(len(sizes)):
@@ -41,7 +44,7 @@ def difficulty(known, answers, sizes, combination, *, labels, truth=None):
             else [(np.mean(mine) - middle) / spread]
         )
     distances = [sum(abs(a - b) for a, b in zip(p, q, strict=True)) for p, q in combinations(told, 2)]
-    found["conflict"] = np.mean(distances) / 2 if labels else min(np.mean(distances), 3.0)
+    found["conflict"] = max(distances) / 2 if labels else min(max(distances), 3.0)
     if truth is not None:
         right = [one[truth] if labels else math.exp(-((one[0] - (truth - middle) / spread) ** 2) / 2) for one in told]
         found["best"], found["worst"] = max(right), min(right)

@@ -6,9 +6,10 @@ described by the same numbers, each given what the learner would be trained on:
 - *open*: whether the others leave its answer open even if the factors add up (1), or fix it (0);
 - *doubt*: how much the noise of the others is amplified where they fix it: h / (1 + h) of the leverage h, 1 where open;
 - *fewest*, *most*: the combinations left that share its rarest and its commonest value, in doublings;
-- *near*: from three factors on, the combinations left that differ from it in one factor, in doublings;
-- *conflict*: how far apart the answers are that its values suggest, each taken alone. A shortcut lives where all of
-  them suggest the same, and fails where they do not;
+- *near*, *strange*: from three factors on, the combinations left that differ from it in one factor, in doublings; and
+  the pairs of its values that were never seen together, counted alike;
+- *conflict*: how far apart the answers are that two of its values suggest, each taken alone, at most. A shortcut lives
+  where all of them suggest the same, and fails where they do not;
 - *best*, *worst*, where the true answers are known: how far the factor that suggests the right answer most, and the
   one that does least, are right.
 
@@ -28,7 +29,8 @@ from recombine.auditing.leverage import Leverage
 from recombine.tables.support import Support
 from recombine.theory.answers import Answers
 
-OPEN, DOUBT, FEWEST, MOST, NEAR, CONFLICT = "open", "doubt", "fewest", "most", "near", "conflict"
+OPEN, DOUBT, FEWEST, MOST = "open", "doubt", "fewest", "most"
+NEAR, STRANGE, CONFLICT = "near", "strange", "conflict"
 BEST, WORST = "best", "worst"
 UNITS: Mapping[str, float] = {
     OPEN: 0.25,
@@ -36,12 +38,13 @@ UNITS: Mapping[str, float] = {
     FEWEST: 1.0,
     MOST: 1.0,
     NEAR: 1.0,
-    CONFLICT: 0.25,
+    STRANGE: 0.5,
+    CONFLICT: 0.2,
     BEST: 0.25,
     WORST: 0.25,
 }
 """What apart makes two combinations somewhat unlike: a fifth of the way from firm to open, a factor of two, …"""
-_MOST_PAIRS = 10  # of factors whose suggestions are compared: beyond, the first so many stand for all
+_FAR = 3.0  # standard deviations between two suggestions: further apart is no more of a conflict
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +98,7 @@ def difficulty(known: Support, own: Answers, codes: Codes, truth: Numbers | None
     }
     if codes.shape[1] > 2:
         found[NEAR] = np.log2(1 + _near(known, codes))
+        found[STRANGE] = np.log2(1 + _strange(known, codes))
     told = suggestions(known, own, codes)
     found[CONFLICT] = _conflict(told, own)
     if truth is not None:
@@ -118,6 +122,14 @@ def _near(known: Support, codes: Codes) -> Ints:
         groups = known.groups([k for k in factors if k != left_out])
         place = groups.lookup(codes)
         total += np.where(place >= 0, groups.combinations[place], 0) - itself
+    return total
+
+
+def _strange(known: Support, codes: Codes) -> Ints:
+    """(c,) How many pairs of its values none of the known combinations holds."""
+    total = np.zeros(len(codes), dtype=np.int64)
+    for pair in combinations(range(codes.shape[1]), 2):
+        total += known.groups(pair).lookup(codes) < 0
     return total
 
 
@@ -148,11 +160,11 @@ def _spread(own: Answers) -> float:
 
 
 def _conflict(told: Numbers, own: Answers) -> Numbers:
-    """(c,) The mean distance between what two values suggest: of shares half the sum of differences."""
-    pairs = list(combinations(range(len(told)), 2))[:_MOST_PAIRS]
-    apart = [np.abs(told[one] - told[other]).sum(axis=1) for one, other in pairs]
-    mean = np.mean(apart, axis=0)
-    return np.asarray(mean / 2 if own.kind == "label" else np.minimum(mean, 3.0))
+    """(c,) The largest distance between what two values suggest: of shares half the sum of differences."""
+    largest = np.zeros(told.shape[1])
+    for one, other in combinations(range(len(told)), 2):
+        largest = np.maximum(largest, np.abs(told[one] - told[other]).sum(axis=1))
+    return np.asarray(largest / 2 if own.kind == "label" else np.minimum(largest, _FAR))
 
 
 def agreement(told: Numbers, own: Answers, truth: Numbers) -> Numbers:

@@ -33,8 +33,8 @@ _SLOPE = 0.15
 _LEAST_NOISE = 0.1
 _MOST_LOSS = 3.0
 """Of the mean's squared error: a single larger miss says nothing more about the slope."""
-OPEN = 0.2
-"""The standard error of the extrapolation from which on nothing is said: the interval would span 80 points."""
+OPEN = 0.15
+"""The standard error of the extrapolation from which on nothing is said: the interval would span 60 points and more."""
 ENOUGH_OVERLAP = 0.5
 
 
@@ -153,7 +153,7 @@ class _Merged:
 def _merged(trial: Trial, weights: Numbers) -> _Merged:
     """Of each combination the weighted mean over its rounds. Combinations that count for nothing are left out."""
     _, first, place = np.unique(trial.places, return_index=True, return_inverse=True)
-    total = np.bincount(place, weights)
+    total = np.bincount(place, weights).astype(np.float64)
     counts = np.flatnonzero(total > 1e-9 * total.max())
 
     def mean(losses: Numbers) -> Numbers:

@@ -75,7 +75,7 @@ def sparable(codes: Codes, sizes: tuple[int, ...], order: Ints, most: int) -> In
     ([0], [])
     """
     left = [np.bincount(codes[:, k], minlength=size) for k, size in enumerate(sizes)]
-    taken = []
+    taken: list[int] = []
     for place in order:
         row = codes[place]
         if len(taken) < most and all(count[value] > 1 for count, value in zip(left, row, strict=True)):

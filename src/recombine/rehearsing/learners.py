@@ -197,7 +197,7 @@ def copied(made: Any) -> Any:
     """A fresh one with the same settings: by scikit-learn's own rule where it has one."""
     if hasattr(made, "get_params"):
         try:
-            from sklearn.base import clone  # noqa: PLC0415 - only for whoever brings an estimator
+            from sklearn.base import clone  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - only for whoever brings an estimator
 
             return clone(made)
         except (ImportError, TypeError):  # get_params of somebody else

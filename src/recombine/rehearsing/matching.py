@@ -26,7 +26,7 @@ def squared_distances(one: Numbers, other: Numbers) -> Numbers:
     [[25.0, 0.0]]
     """
     apart = np.square(one).sum(axis=1)[:, None] + np.square(other).sum(axis=1) - 2 * one @ other.T
-    return np.maximum(apart, 0.0)
+    return np.asarray(np.maximum(apart, 0.0))
 
 
 def weights_of(held: Numbers, asked: Numbers) -> Numbers:

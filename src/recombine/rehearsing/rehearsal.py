@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +27,9 @@ from recombine.seeds import derived
 from recombine.statistics.predictive import Score
 from recombine.statistics.resampling import IntervalSettings
 from recombine.tables.engine import Steps, silent
-from recombine.tables.question import ReadOptions
-from recombine.tables.read import support_of
+from recombine.tables.locations import names_a_table
+from recombine.tables.question import ReadOptions, TargetKind
+from recombine.tables.read import read, support_of
 from recombine.tables.support import Support
 from recombine.theory import rules
 from recombine.theory.answers import Answers, Truth, read_truth, truth_of
@@ -63,7 +64,7 @@ class Rehearsal(Result):
     """What a learner does on seen combinations that it was not shown, and what follows for the unseen ones.
 
     >>> import recombine
-    >>> grid = [(a, b) for a in range(6) for b in range(6) if (a + 2 * b) % 5]
+    >>> grid = [(a, b) for a in range(9) for b in range(9) if (a + 2 * b) % 5]
     >>> table = {"a": [a for a, b in grid], "b": [b for a, b in grid], "y": [a + 2.0 * b for a, b in grid]}
     >>> found = recombine.rehearse(table, "additive", factors=["a", "b"], target="y")
     >>> found.expected.basis, round(found.expected.value, 2), found.grade
@@ -179,16 +180,20 @@ def rehearse(
     tell: Steps = progress or silent
     support = support_of(source, "rehearse", progress=lambda share: tell("counting combinations", share), **reading)
     examples = examples_of(support, source, reading, rows=taught.level == "rows", inputs=inputs)
-    known = _truth(truth, support, examples, reading)
+    known = _truth(truth, source, support, examples, reading)
     unseen = _Unseen.of(examples, known, seed)
     stage = _Stage(examples, unseen, taught, rounds, seed, tell)
     return _told(stage, support)
 
 
-def _truth(given: Any, support: Support, examples: Examples, reading: ReadOptions) -> Truth | None:
+def _truth(given: Any, source: Any, support: Support, examples: Examples, reading: ReadOptions) -> Truth | None:
+    """Right answers of unseen combinations: from another table, or from a column of this one."""
     if given is None:
         return None
-    if reading and not isinstance(given, Support):
+    if isinstance(given, str) and not names_a_table(given) and not isinstance(source, Support):
+        kind: TargetKind = "number" if examples.classes is None else "label"
+        given = read(source, **cast("ReadOptions", {**reading, "target": given, "target_kind": kind}))
+    elif reading and not isinstance(given, Support):
         given = read_truth(given, support, **reading)
     return truth_of(given, examples.support, examples.own)
 

@@ -206,7 +206,7 @@ def _accuracy(own: Numbers, _: Numbers, tested: _Tested) -> Interval:
 
 def _r2(own: Numbers, unit: Numbers, tested: _Tested) -> Interval:
     mean, usual, number = tested.mean(own), tested.mean(unit), tested.number(own)
-    kept, _ = _accuracy((own < usual) * 1.0, unit, tested)
+    kept, _ = _accuracy((own < usual).astype(np.float64), unit, tested)
     if mean <= _NO_SPREAD * usual:
         return kept, 1.0
     moved = own / mean - unit / usual
