@@ -9,13 +9,12 @@ other measured things; what is said now is asked for here.
 import json
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.golden_verbs import TABLES, VERBS, Table, data_folder  # noqa: E402
+from tests.golden_verbs import TABLES, VERBS, asked, data_folder  # noqa: E402
 
 import recombine  # noqa: E402 - the root must be known first
 
@@ -34,14 +33,11 @@ half, a random split. The audits of CelebA and Waterbirds use the tables' own la
 """
 
 
-def asked(table: Table, verb: str, folder: Path) -> dict[str, Any]:
+def said(found: recombine.Result | recombine.RecombineError) -> dict[str, Any]:
     """A verdict and its grade, or the words of a refusal."""
-    with TemporaryDirectory() as scratch:
-        try:
-            found = VERBS[verb](table, folder, Path(scratch))
-        except recombine.RecombineError as error:
-            return {"verdict": f"Refused: {str(error).splitlines()[0]}", "grade": None}
-        return {"verdict": found.verdict, "grade": found.grade}
+    if isinstance(found, recombine.RecombineError):
+        return {"verdict": f"Refused: {str(found).splitlines()[0]}", "grade": None}
+    return {"verdict": found.verdict, "grade": found.grade}
 
 
 def page(told: dict[str, Any]) -> str:
@@ -56,16 +52,16 @@ def page(told: dict[str, Any]) -> str:
 def _part(verb: str, cell: dict[str, Any]) -> str:
     lines = [f"**{TITLES.get(verb, verb)}**\n"]
     for name in ("before", "after"):
-        said = cell.get(name)
-        if said:
-            lines.append(f"- {'now' if name == 'after' else name}{_grade(said)}: {said['verdict']}")
+        told = cell.get(name)
+        if told:
+            lines.append(f"- {'now' if name == 'after' else name}{_grade(told)}: {told['verdict']}")
     if cell.get("reader"):
         lines.append(f"- reader: *{cell['reader']}*")
     return "\n".join(lines) + "\n"
 
 
-def _grade(said: dict[str, Any]) -> str:
-    return f" ({said['grade']})" if said["grade"] else ""
+def _grade(told: dict[str, Any]) -> str:
+    return f" ({told['grade']})" if told["grade"] else ""
 
 
 def main() -> None:
@@ -75,7 +71,7 @@ def main() -> None:
     told = json.loads(FILE.read_text(encoding="utf-8"))
     for verb in sys.argv[1:] or VERBS:
         for table in TABLES:
-            told.setdefault(f"{table.name} {verb}", {})["after"] = asked(table, verb, folder)
+            told.setdefault(f"{table.name} {verb}", {})["after"] = said(asked(table, verb, folder))
             FILE.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
             print(table.name, verb, flush=True)
     PAGE.write_text(page(told), encoding="utf-8")

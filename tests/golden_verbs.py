@@ -126,13 +126,19 @@ def _rounded(number: float) -> float | str:
     return float(f"{number:.9g}") if np.isfinite(number) else str(number)
 
 
-def measured(table: Table, verb: str, folder: Path) -> dict[str, Any]:
-    """The numbers of one verb on one table, or the words of its refusal."""
+def asked(table: Table, verb: str, folder: Path) -> recombine.Result | recombine.RecombineError:
+    """What one verb answers of one table, or its refusal."""
     with TemporaryDirectory() as scratch:
         try:
-            return numbers(VERBS[verb](table, folder, Path(scratch)))
+            return VERBS[verb](table, folder, Path(scratch))
         except recombine.RecombineError as error:
-            return {"refused": type(error).__name__}
+            return error
+
+
+def measured(table: Table, verb: str, folder: Path) -> dict[str, Any]:
+    """The numbers of one verb on one table, or the name of its refusal."""
+    found = asked(table, verb, folder)
+    return {"refused": type(found).__name__} if isinstance(found, recombine.RecombineError) else numbers(found)
 
 
 def main() -> None:

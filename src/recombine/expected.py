@@ -48,6 +48,12 @@ class Expected:
         """Whether nothing is promised; `reason` says why."""
         return self.value is None or self.tested < FEWEST_TESTED
 
+    @property
+    def beats_constant(self) -> bool:
+        """Whether it is better than one answer for all, beyond chance."""
+        lift = self.over_constant or self.lift
+        return lift is not None and lift[0] > 0
+
 
 def earned(expected: Expected | None, *, asked: float | None = None) -> Grade:
     """The grade that a tested score earns. `asked` is the score that somebody holds it to.
@@ -68,7 +74,7 @@ def earned(expected: Expected | None, *, asked: float | None = None) -> Grade:
         return "untested"
     if expected.lift[2] < 0 or expected.high < (FAILING_BELOW if asked is None else asked):
         return "failing"
-    if (expected.over_constant or expected.lift)[0] <= 0:
+    if not expected.beats_constant:
         return "weak"
     if expected.low >= (SOUND_FROM if asked is None else asked):
         return "sound"

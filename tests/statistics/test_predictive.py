@@ -83,6 +83,9 @@ def test_a_tie_with_the_best_rule_costs_nothing_and_one_answer_for_all_must_be_b
     assert (said.baseline_name, said.baseline, said.lift[1], said.over_constant[1]) == ("nearest seen", 1.0, 0.0, 1.0)
     assert earned(said) == "sound"
     assert earned(expected_score(own, {"majority": own}, score="accuracy", unseen=10)) == "weak"
+    assert said.beats_constant
+    assert not expected_score(own, {"majority": own}, score="accuracy", unseen=10).beats_constant
+    assert not Expected("accuracy").beats_constant
 
 
 def test_losing_to_a_simple_rule_is_failing() -> None:

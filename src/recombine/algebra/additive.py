@@ -38,10 +38,11 @@ Sizes = tuple[int, ...]
 
 LARGEST_FIT = 2_000
 """Values of all factors but the largest, beyond which an `AdditiveFit` is not solved."""
+ALONE = 1e-7
+"""1 - leverage below this: without the combination its answer is open, and rounding is all that is left."""
 
 _TINY = 1e-300  # instead of 0 as a divisor, where what is divided is 0 too
 _RANK_TOLERANCE = 1e-9  # weights differ by many orders of magnitude; eigenvalues below this share of the largest are 0
-_ALONE = 1e-7  # 1 - leverage below this: without the combination its answer is open, and rounding is all that is left
 _OPEN = 1e-6  # the squared length of a row outside the span of the others: rounding stays far below, true ones above
 
 
@@ -378,7 +379,7 @@ class AdditiveFit:
         fit, and is told by all those that do.
         """
         fitted, leverage = self.fitted(score), self.own_leverage
-        alone = (1 - leverage < _ALONE) | self._untold()
+        alone = (1 - leverage < ALONE) | self._untold()
         rest = np.where(alone, np.nan, 1 - leverage)
         value = score - (score - fitted) / rest
         spread = self._sandwich(noise) - leverage**2 * noise

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recombine.algebra.additive import AdditiveDesign, AdditiveFit, Sizes
+from recombine.algebra.additive import ALONE, AdditiveDesign, AdditiveFit, Sizes
 from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.algebra.sparse_solver import SparseLeverage
 
 _MOST_ENTRIES = 5 * 10**7  # of the eliminated factor beside all others: 400 MB
-_ALONE = 1e-7  # 1 - leverage below this: the others leave the answer open, and rounding is all that is left
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +48,7 @@ def held_out(codes: Codes, sizes: Sizes, answers: Numbers, tried: Ints) -> HeldO
     """
     fitted, leverage, square = (_inverted if dense(sizes) else _solved)(codes, sizes, answers, tried)
     solved = np.isfinite(leverage) & np.isfinite(fitted).all(axis=1)
-    open_ = solved & (1 - leverage < _ALONE)
+    open_ = solved & (1 - leverage < ALONE)
     kept = solved & ~open_
     rest = 1 - leverage[kept]
     mine = answers[tried[kept]]

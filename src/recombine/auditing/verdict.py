@@ -6,7 +6,7 @@ from recombine.auditing.ladder import Counts
 from recombine.auditing.thin import ThinCombination
 from recombine.auditing.unseen import LeverageSummary
 from recombine.auditing.zeros import Zeros
-from recombine.expected import Expected, earned
+from recombine.expected import FAILING_BELOW, Expected, earned
 from recombine.words import count, listing, named, percent, percent_range
 
 _MOST_NAMED = 4  # values of a combination that are all named in a sentence
@@ -113,7 +113,7 @@ def _why_not(expected: Expected) -> str:
     """What the test says against the rule."""
     if expected.lift is not None and expected.lift[2] < 0:
         return "does worse than a simpler rule"
-    if expected.lift is not None and (expected.over_constant or expected.lift)[0] > 0 and (expected.high or 0) < 0.5:
+    if expected.beats_constant and (expected.high or 0) < FAILING_BELOW:
         return "misses more than it gets"
     return "is not reliably better than a simpler rule"
 

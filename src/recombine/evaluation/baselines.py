@@ -24,6 +24,7 @@ from recombine.evaluation.explanations import Memory, by_value, chunks, mode
 from recombine.evaluation.outcomes import Mask, Outcomes
 from recombine.expected import Expected
 from recombine.statistics.intervals import Interval, difference_interval, interval, wilson
+from recombine.statistics.predictive import CONSTANTS
 from recombine.statistics.resampling import FEWEST, IntervalSettings, Statistic, difference, mean
 from recombine.tables.space import text
 from recombine.tables.support import LabelTarget, NumberTarget, Support, Target
@@ -184,11 +185,11 @@ def baselines(rules: Rules, sides: dict[str, Mask], settings: IntervalSettings) 
     """Score every rule on every side that was tested.
 
     >>> import recombine
-    >>> table = {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "y": list("xyyy"), "said": list("xyyx"),
-    ...          "split": ["train", "train", "train", "test"]}
+    >>> table = {"a": [0, 0, 1, 1, 2], "b": [0, 1, 0, 1, 0], "y": list("xyxyy"), "said": list("xxyxy"),
+    ...          "split": ["train", "train", "train", "test", "train"]}
     >>> found = recombine.evaluate(table, factors=["a", "b"], target="y", prediction="said", split="split")
     >>> [(one.rule, one.score) for one in found.baselines.found if one.side == "unseen"]
-    [('majority', 1.0), ('additive', 1.0), ('nearest seen', 1.0), ('a alone', 1.0), ('b alone', 1.0)]
+    [('majority', 0.5), ('additive', 1.0), ('nearest seen', 0.5), ('a alone', 0.0), ('b alone', 1.0)]
     """
     own = rules.own
     if own is None:
@@ -229,7 +230,7 @@ def expected(outcomes: Outcomes, rules: Rules, found: Baselines, settings: Inter
 
 def _over_constant(found: Baselines, best: Baseline | None) -> tuple[float, float, float] | None:
     """The lift over one answer for all, where that is not the best rule itself."""
-    constant = next((one for one in found.found if one.side == "unseen" and one.rule in ("majority", "mean")), None)
+    constant = next((one for one in found.found if one.side == "unseen" and one.rule in CONSTANTS), None)
     return None if constant is None or constant is best else constant.lift
 
 

@@ -8,8 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from recombine.algebra.additive import AdditiveFit
 from recombine.algebra.groups import Codes, Numbers
+from recombine.algebra.held_out import held_out
 from recombine.errors import TableError
 from recombine.tables.space import text
 from recombine.tables.support import Support
@@ -169,8 +169,8 @@ def additive_rule(support: Support, answers: Answers, codes: Codes) -> Numbers:
 
 def additive_left_out(support: Support, answers: Answers) -> Numbers:
     """The same for each seen combination, from the others; NaN where the others leave it open."""
-    fit = AdditiveFit.of(support.codes, support.space.sizes, weights=np.ones(len(support)))
     middle = answers.values.mean(axis=0)
-    noise = np.ones(len(support))
-    columns = [fit.left_out(column, noise).value for column in (answers.values - middle).T]
-    return np.asarray(np.stack(columns, axis=1) + middle)
+    found = held_out(support.codes, support.space.sizes, answers.values - middle, np.arange(len(support)))
+    said = np.full(answers.values.shape, np.nan)
+    said[found.rows] = found.said + middle
+    return said

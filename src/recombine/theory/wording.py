@@ -181,8 +181,7 @@ def _commonest(answers: Answers) -> object:
 
 def _why_not(expected: Expected) -> str:
     """Why a score that no simple rule beats is not to be relied on."""
-    better = expected.lift is not None and expected.lift[0] > 0
-    if not better:
+    if not expected.beats_constant:
         return "that is not reliably better"
     return "that misses more than it gets" if expected.score == "R²" else "that is more often wrong than right"
 

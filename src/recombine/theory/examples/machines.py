@@ -1,0 +1,203 @@
+"""Kernel machines on examples: what a trained network tends to, solved without training.
+
+A classifier trained with cross-entropy ends near the largest margin (`margin`, by scikit-learn on the kernel itself); a
+network trained on squared error, or stopped early, near ridge regression (`squared`), and along the way at gradient
+flow (`flow`): after a time t along an eigenvector with eigenvalue λ of the kernel it has learnt the share
+1 − exp(−λ t/n).
+
+Every machine's scores are linear in the rows of the kernel: scores = K W + b. So scores of rows that nobody has can be
+put together from those of rows that somebody has (`composing`), and many rows are answered by one product.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+from scipy import linalg
+
+from recombine.algebra.groups import Ints, Numbers
+from recombine.errors import SettingError
+from recombine.theory.examples.arrays import fetched, library
+
+Kind = Literal["label", "number"]
+HARD = 1000.0
+"""The penalty of a margin that is as good as hard."""
+RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+"""As shares of the kernel's mean diagonal; the best on held-out rows is taken."""
+MOST_PAIRED = 100
+"""Classes up to which every pair of them has its margin."""
+_TIMES = np.logspace(-3, 7, 81)
+_CLOSE_CALL = 1 / 3
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """The answers of some rows: the place of a class each, or numbers (n, q)."""
+
+    kind: Kind
+    values: Numbers  # (n, q); of a label its place, (n, 1)
+    classes: int = 0
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: Any) -> "Answered":
+        return Answered(self.kind, self.values[rows], self.classes)
+
+    @cached_property
+    def labels(self) -> Ints:
+        """The place of each row's class."""
+        return self.values[:, 0].astype(np.int64)
+
+    @cached_property
+    def coded(self) -> Numbers:
+        """What squared error is measured on: the numbers, or +1 for a row's class and -1 for the others."""
+        if self.kind == "number":
+            return self.values
+        return np.asarray(2.0 * (self.labels[:, None] == np.arange(self.classes)) - 1)
+
+    def marks(self, scores: Numbers) -> Numbers:
+        """How each row fared: 1 for the right class, else 0; of numbers the squared error."""
+        if self.kind == "number":
+            return np.asarray(np.square(scores - self.values).sum(axis=1))
+        return np.asarray(scores.argmax(axis=1) == self.labels, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """A fitted machine: `raw` scores are linear in the kernel's rows, and `scores` has one column for each class."""
+
+    weights: Numbers  # (n, q), or (n, pairs)
+    offset: Numbers
+    present: Ints | None = None  # the classes that are compared in pairs
+    classes: int = 0
+
+    def raw(self, rows: Numbers) -> Numbers:
+        """(m, n) rows of the kernel -> scores, or a margin for each pair of classes."""
+        return rows @ self.weights + self.offset
+
+    def scores(self, raw: Numbers) -> Numbers:
+        """A score for each output or class; of pairs the number that a class wins, and by how much where some tie."""
+        if self.present is None:
+            return raw
+        found = np.full((len(raw), self.classes), -np.inf)
+        wins, lead = (np.zeros((len(raw), len(self.present))) for _ in range(2))
+        for pair, (i, j) in enumerate(combinations(range(len(self.present)), 2)):
+            first = raw[:, pair] > 0
+            wins[:, i] += first
+            wins[:, j] += ~first
+            lead[:, i] += raw[:, pair]
+            lead[:, j] -= raw[:, pair]
+        found[:, self.present] = wins + _CLOSE_CALL * lead / (np.abs(lead) + 1)
+        return found
+
+    def answer(self, rows: Numbers) -> Numbers:
+        """Rows of the kernel -> a score for each output or class."""
+        return self.scores(self.raw(rows))
+
+
+def margin(kernel: Any, answers: Answered, *, penalty: float = HARD) -> Machine:
+    """The largest margin between every two classes."""
+    matrix, labels = fetched(kernel), answers.labels
+    present = np.unique(labels)
+    made = _support_vector_machine()(kernel="precomputed", C=penalty, cache_size=500).fit(matrix, labels)
+    sign = -1.0 if len(present) == 2 else 1.0  # for two classes scikit-learn turns the sign round
+    weights = np.zeros((len(labels), len(present) * (len(present) - 1) // 2))
+    duals, support = np.asarray(made.dual_coef_), np.asarray(made.support_)
+    starts = np.concatenate([[0], np.cumsum(made.n_support_)])
+    for pair, (i, j) in enumerate(combinations(range(len(present)), 2)):
+        mine, theirs = slice(starts[i], starts[i + 1]), slice(starts[j], starts[j + 1])
+        weights[support[mine], pair] = sign * duals[j - 1, mine]
+        weights[support[theirs], pair] = sign * duals[i, theirs]
+    return Machine(weights, sign * np.asarray(made.intercept_), present, answers.classes)
+
+
+def _support_vector_machine() -> Any:
+    try:
+        from sklearn.svm import SVC  # noqa: PLC0415 - an extra, and a second that numbers need not wait for
+    except ModuleNotFoundError as error:
+        raise SettingError(
+            "a forecast of a label from examples",
+            why="margins between classes are found by scikit-learn, which is not installed",
+            instead="pip install 'recombine[examples]'",
+        ) from error
+    return SVC
+
+
+@dataclass(frozen=True, eq=False)
+class Ridge:
+    """A kernel with a ridge, factored once: (K + ridge I) = L L'.
+
+    The first rows of L are the factor of the first rows of K alone, so that a machine fitted to some rows, which stand
+    first, costs nothing beside one that is fitted to all.
+    """
+
+    factor: Any  # (n, n), lower
+
+    @classmethod
+    def of(cls, kernel: Any, ridge: float) -> "Ridge":
+        """`ridge` is a share of the kernel's mean diagonal."""
+        size = ridge * float(kernel.diagonal().mean())
+        if isinstance(kernel, np.ndarray):
+            shifted = kernel.copy()
+            shifted.flat[:: len(kernel) + 1] += size
+            return cls(linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False))
+        torch = library(kernel)
+        eye = torch.eye(len(kernel), dtype=kernel.dtype, device=kernel.device)
+        return cls(torch.linalg.cholesky(kernel + size * eye))
+
+    def fit(self, answers: Answered) -> Machine:
+        """Ridge regression with a free constant, on as many of the first rows as there are answers."""
+        mean, rows = answers.coded.mean(axis=0), len(answers)
+        apart, factor = answers.coded - mean, self.factor[:rows, :rows]
+        if isinstance(factor, np.ndarray):
+            return Machine(np.asarray(linalg.cho_solve((factor, True), apart, check_finite=False)), mean)
+        torch = library(factor)
+        return Machine(fetched(torch.cholesky_solve(torch.as_tensor(apart, device=factor.device), factor)), mean)
+
+
+def squared(kernel: Any, answers: Answered, *, ridge: float) -> Machine:
+    """Ridge regression with a free constant; `ridge` is a share of the kernel's mean diagonal."""
+    return Ridge.of(kernel, ridge).fit(answers)
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """Gradient flow on squared error, which can be stopped at any time."""
+
+    values: Numbers
+    vectors: Numbers
+    turned: Numbers  # (n, q) the centred answers along the eigenvectors
+    offset: Numbers
+
+    @classmethod
+    def of(cls, kernel: Any, answers: Answered) -> "Flow":
+        """One eigendecomposition for all times."""
+        values, vectors = (fetched(part) for part in library(kernel).linalg.eigh(kernel))
+        coded = answers.coded
+        mean = coded.mean(axis=0)
+        return cls(np.maximum(values, 0.0), vectors, vectors.T @ (coded - mean), mean)
+
+    def at(self, time: float) -> Machine:
+        """Stopped after this time: f = K V (1 − exp(−λ t/n))/λ V'y."""
+        rate = time / len(self.values)
+        top = max(float(self.values[-1]), 1e-300)
+        safe = np.maximum(self.values, 1e-12 * top)
+        learnt = np.where(self.values > 1e-12 * top, -np.expm1(-safe * rate) / safe, rate)
+        return Machine(self.vectors @ (learnt[:, None] * self.turned), self.offset)
+
+
+def stopped(flow: Flow, judge: Callable[[Machine], float], wanted: float) -> tuple[Machine, bool]:
+    """The earliest stop at which the score is as wanted, and whether it ever is; else the best."""
+    best, score = flow.at(0.0), -np.inf
+    for time in _TIMES:
+        machine = flow.at(float(time))
+        found = judge(machine)
+        if found >= wanted:
+            return machine, True
+        if found > score:
+            best, score = machine, found
+    return best, False

@@ -1,0 +1,145 @@
+"""The machines that are asked together: each kernel with each loss, and how each is set on held-out seen rows.
+
+Nobody knows what network will be trained. For a label a margin and a squared loss are asked, for a number the squared
+one; if a seen score is known or assumed, also the machine that is stopped where it has that score.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from recombine.algebra.groups import Numbers
+from recombine.theory.examples import machines
+from recombine.theory.examples.arrays import fetched
+from recombine.theory.examples.kernels import Kernel
+from recombine.theory.examples.machines import MOST_PAIRED, Answered, Flow, Machine, Ridge
+
+Loss = Literal["margin", "squared", "stopped"]
+_CHOSEN_ON = 1_000
+"""Rows that a ridge is chosen on."""
+
+
+def losses_of(answers: Answered, seen_score: float | None) -> tuple[Loss, ...]:
+    """Which losses are asked."""
+    few = answers.kind == "label" and answers.classes <= MOST_PAIRED
+    found: tuple[Loss, ...] = ("margin", "squared") if few else ("squared",)
+    return found if seen_score is None else (*found, "stopped")
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Training rows as a kernel sees them: their matrix and their answers. The last of them are held out at first."""
+
+    kernel: Kernel
+    matrix: Any  # (n, n), where it was made
+    answers: Answered
+    first: int  # rows that are fitted while the others are held out
+
+    def part(self, rows: Any, columns: Any) -> Any:
+        """Some rows of the matrix, by some of its columns."""
+        return self.matrix[rows][:, columns]
+
+    @property
+    def held(self) -> Answered:
+        """The answers of the rows that are held out."""
+        return self.answers[self.first :]
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One machine: fitted without the held-out rows (`first`), and with them (`whole`).
+
+    `raw` and `marks` are of the held-out rows. One that was stopped stays as it was.
+    """
+
+    name: str
+    loss: Loss
+    ridge: float
+    first: Machine
+    whole: Machine | None
+    raw: Numbers
+    marks: Numbers
+    reached: bool = True  # whether it ever had the seen score that was asked for
+
+    def fit(self, matrix: Any, answers: Answered) -> Machine:
+        """The same machine on other rows."""
+        if self.loss == "margin":
+            return machines.margin(matrix, answers)
+        return machines.squared(matrix, answers, ridge=self.ridge)
+
+    def answer(self, between: Numbers) -> Numbers:
+        """Scores of other rows, by the kernel between them and all training rows."""
+        if self.whole is None:
+            return self.first.answer(between[:, : len(self.first.weights)])
+        return self.whole.answer(between)
+
+
+def made(rows: Rows, losses: Sequence[Loss], *, seen_score: float | None = None, whole: bool = True) -> list[Member]:
+    """Every loss with this kernel; `whole` asks for the machines that are fitted to all rows as well."""
+    between = fetched(rows.matrix[rows.first :, : rows.first])
+    found = []
+    for loss in losses:
+        if loss == "margin":
+            found.append(_margin(rows, between, whole=whole))
+        elif loss == "squared":
+            found.append(_squared(rows, between))
+        else:
+            found.append(_stopped(rows, between, seen_score))
+    return found
+
+
+def _margin(rows: Rows, between: Numbers, *, whole: bool) -> Member:
+    first = machines.margin(rows.matrix[: rows.first, : rows.first], rows.answers[: rows.first])
+    all_rows = machines.margin(rows.matrix, rows.answers) if whole else None
+    raw = first.raw(between)
+    marks = rows.held.marks(first.scores(raw))
+    return Member(f"{rows.kernel.name} margin", "margin", 0.0, first, all_rows, raw, marks)
+
+
+def _squared(rows: Rows, between: Numbers) -> Member:
+    ridge = _chosen(rows, between)
+    factored = Ridge.of(rows.matrix, ridge)
+    first = factored.fit(rows.answers[: rows.first])
+    raw = first.raw(between)
+    name = f"{rows.kernel.name} squared"
+    return Member(name, "squared", ridge, first, factored.fit(rows.answers), raw, rows.held.marks(raw))
+
+
+def _chosen(rows: Rows, between: Numbers) -> float:
+    """The ridge with the least error on held-out rows, from as many others as take no time.
+
+    What ridge is best hardly depends on how many rows there are: it is the noise of one row, beside the kernel.
+    """
+    few = np.linspace(0, rows.first - 1, min(rows.first, _CHOSEN_ON)).astype(np.int64)
+    small, answers = rows.part(few, few), rows.answers[few]
+    errors = []
+    for ridge in machines.RIDGES:
+        raw = machines.squared(small, answers, ridge=ridge).raw(between[:, few])
+        errors.append(float(np.square(raw - rows.held.coded).sum()))
+    return machines.RIDGES[int(np.argmin(errors))]
+
+
+def _stopped(rows: Rows, between: Numbers, seen_score: float | None) -> Member:
+    answers, held = rows.answers[: rows.first], rows.held
+    constant = held.marks(np.tile(answers.coded.mean(axis=0), (len(held), 1)))
+
+    def judge(machine: Machine) -> float:
+        return score(held.kind, held.marks(machine.answer(between)), constant)
+
+    wanted = np.inf if seen_score is None else seen_score
+    flow = Flow.of(rows.matrix[: rows.first, : rows.first], answers)
+    machine, reached = machines.stopped(flow, judge, wanted)
+    raw = machine.raw(between)
+    marks = held.marks(machine.scores(raw))
+    return Member(f"{rows.kernel.name} stopped", "stopped", 0.0, machine, None, raw, marks, reached)
+
+
+def score(kind: str, marks: Numbers, constant: Numbers) -> float:
+    """The share of right rows; of numbers one less the squared error over that of the constant answer."""
+    if not len(marks):
+        return float("nan")
+    if kind == "label":
+        return float(marks.mean())
+    return 1 - float(marks.sum()) / float(constant.sum()) if constant.sum() > 0 else float("nan")

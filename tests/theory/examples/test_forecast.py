@@ -1,0 +1,255 @@
+"""The forecast from arrays: known answers, the combination level as its limit, and what is refused."""
+
+import numpy as np
+import pytest
+
+import recombine
+from recombine.errors import SettingError, TableError
+from recombine.theory.examples import composing, machines, sampling
+from recombine.theory.examples.forecast import forecast, widened
+from recombine.theory.examples.kernels import Kernel, linear, tangent
+from recombine.theory.examples.machines import Answered
+
+pytest.importorskip("sklearn")
+
+
+def grid(size=6, rows=4, noise=0.0, seed=0, factors=2):
+    """Rows of every combination, with one-hot inputs and noise; a third of the combinations stays unseen."""
+    codes = np.indices((size,) * factors).reshape(factors, -1).T
+    codes = np.repeat(codes, rows, axis=0)
+    x = np.eye(size)[codes].reshape(len(codes), -1)
+    x = x + noise * np.random.default_rng(seed).normal(size=x.shape)
+    return x, codes, (codes.sum(axis=1) % 3) == 0
+
+
+def asked(x, y, codes, unseen, **settings):
+    return forecast(x[~unseen], y[~unseen], codes[~unseen], x[unseen], codes[unseen], y[unseen], **settings)
+
+
+def one_hot_kernel():
+    """Linear on rows as they are, not centred."""
+    plain = linear()
+    return Kernel("one-hot", lambda x, z: x @ z.T, plain.own, centred=False)
+
+
+def test_a_linear_kernel_on_one_hot_factors_is_the_prediction_over_combinations():
+    rng = np.random.default_rng(0)
+    x, codes, unseen = grid(5, rows=1)
+    y = rng.normal(size=5)[codes[:, 0]] + rng.normal(size=5)[codes[:, 1]] + 0.3 * rng.normal(size=len(codes))
+    ridge = 0.5
+    mine = machines.squared(
+        x[~unseen] @ x[~unseen].T, Answered("number", (y[~unseen] - y[~unseen].mean())[:, None]), ridge=ridge / 2
+    )
+    said = mine.answer(x[unseen] @ x[~unseen].T)[:, 0] + y[~unseen].mean()
+    table = {"a": codes[~unseen, 0], "b": codes[~unseen, 1], "y": y[~unseen] - y[~unseen].mean()}
+    theirs = recombine.predict(
+        table, factors=["a", "b"], target="y", salience="order:0,1,0", loss="squared", ridge=ridge, backtest=False
+    )
+    rows = {(one["a"], one["b"]): one["prediction"] for one in theirs.table.to_pylist()}
+    expected = [rows[tuple(code)] + y[~unseen].mean() for code in codes[unseen].tolist()]
+    np.testing.assert_allclose(said, expected, atol=1e-6)
+
+
+def test_without_noise_it_is_the_combination_level():
+    """Rows of a combination are alike: one row each, or five, and the answers are those of one point each."""
+    rng = np.random.default_rng(1)
+    labels = rng.integers(3, size=(6, 6))
+    one, several = grid(rows=1), grid(rows=5)
+    few = asked(one[0], labels[tuple(one[1].T)], one[1], one[2])
+    many = asked(several[0], labels[tuple(several[1].T)], several[1], several[2])
+    margins = [place for place, name in enumerate(few.members) if "margin" in name]
+    np.testing.assert_allclose(few.scores[margins], many.scores[margins])
+    assert many.seen == 1.0
+    assert few.seen is None
+    assert "No combination has a second row" in few.notes[-1]
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_a_rule_of_one_factor_is_found(noise):
+    x, codes, unseen = grid(noise=noise)
+    found = asked(x, codes[:, 0], codes, unseen)
+    assert found.way == "rows"
+    assert found.expected.basis == "examples"
+    assert found.expected.value > (0.8 if noise else 0.9)
+    assert found.expected.low > found.expected.baseline
+    assert found.probe > 0.9
+    assert found.scores.shape == (len(found.members), 12)
+    assert found.counts.tolist() == [4] * 12
+
+
+def test_shuffled_labels_are_no_better_than_the_majority():
+    rng = np.random.default_rng(0)
+    x, codes, unseen = grid(8, noise=0.3)
+    y = rng.permutation(np.where(codes[:, 0] < 2, 1, 0))
+    found = asked(x, y, codes, unseen)
+    assert found.expected.value <= found.expected.baseline + 0.05
+    assert found.seen <= found.expected.baseline + 0.1
+
+
+def test_noise_within_combinations_is_told_apart_from_missing_combinations():
+    x, codes, unseen = grid(6, rows=10, noise=0.05)
+    same = asked(x, (codes[:, 0] + codes[:, 1]) % 6, codes, unseen)
+    assert same.seen > 0.95  # every row can be read
+    assert same.expected.value < 0.3  # but the combinations cannot be guessed
+    assert same.drop > 0.6
+    x, codes, unseen = grid(6, rows=10, noise=1.0)
+    noisy = asked(x, codes[:, 0], codes, unseen)
+    assert noisy.seen < 0.9
+    assert noisy.drop < 0.2
+
+
+def test_a_class_that_is_absent_is_never_right():
+    x, codes, unseen = grid()
+    y = np.where(unseen & (codes[:, 0] == 0), 99, codes[:, 0])
+    found = asked(x, y, codes, unseen)
+    absent = found.codes[:, 0] == 0
+    assert (found.scores[:, absent] == 0).all()
+    assert found.scores[:, ~absent].mean() > 0.9
+
+
+def test_numbers_and_several_outputs():
+    rng = np.random.default_rng(0)
+    x, codes, unseen = grid(noise=0.05)
+    y = rng.normal(size=(6, 4))[codes[:, 0]] + rng.normal(size=(6, 4))[codes[:, 1]]
+    found = asked(x, y, codes, unseen)
+    assert found.score == "R²"
+    assert 0.75 < found.expected.value < found.probe  # the effects shrink a little; a linear rule is right here
+    one = asked(x, y[:, 0], codes, unseen, seen_score=0.5)
+    assert any("stopped" in name for name in one.members)
+    early = [value for name, value in zip(one.members, one.by_member, strict=True) if "stopped" in name]
+    late = [value for name, value in zip(one.members, one.by_member, strict=True) if "squared" in name]
+    assert max(early) < min(late)
+
+
+def test_composed_scores_are_those_of_composed_rows():
+    """A twin that writes the composed kernel rows, and answers them."""
+    x, codes, unseen = grid(noise=0.2)
+    train, held = np.flatnonzero(~unseen)[::2], np.flatnonzero(~unseen)[1::2]
+    kernel = tangent(2)
+    machine = machines.margin(kernel.between(x[train], x[train]), Answered("label", codes[train, :1] * 1.0, 6))
+    rows = kernel.between(x[held], x[train])
+    wanted = np.unique(codes[unseen], axis=0)[:5]
+    found = composing.composed(machine.raw(rows), codes[held], wanted, seed=3, draws=4)
+    own = composing.design(codes[held], (6, 6))
+    effects = np.linalg.pinv(own) @ rows
+    chosen = composing.lent(codes[held], wanted, seed=3, draws=4)
+    written = [
+        composing.design(one[None], (6, 6))[0] @ effects + (rows - own @ effects)[j]
+        for one, several in zip(wanted, chosen, strict=True)
+        for j in several
+    ]
+    np.testing.assert_allclose(found.raw, machine.raw(np.array(written)), atol=1e-8)
+
+
+def test_composed_rows_stand_in_where_there_are_none():
+    x, codes, unseen = grid(noise=0.2, rows=8)
+    wanted = np.unique(codes[unseen], axis=0)
+    found = forecast(x[~unseen], codes[~unseen, 0], codes[~unseen], None, wanted, wanted[:, 0])
+    assert found.way == "composed"
+    assert found.counts.tolist() == [0] * 12
+    assert found.expected.value > 0.8
+    assert found.correction is not None
+    real = asked(x, codes[:, 0], codes, unseen)
+    assert found.expected.high - found.expected.low >= real.expected.high - real.expected.low - 1e-9
+
+
+def test_without_a_truth_seen_combinations_are_held_out():
+    x, codes, unseen = grid(noise=0.2)
+    found = forecast(x[~unseen], codes[~unseen, 0], codes[~unseen], of=12)
+    assert found.way == "held out"
+    assert found.expected.value > 0.8
+    assert found.expected.of == 12
+    assert found.expected.tested == 24
+
+
+def test_what_cannot_be_spared_is_not_scored():
+    """A cross: every value of either factor stands in one combination but for the anchors."""
+    codes = np.array([(0, b) for b in range(6)] + [(a, 0) for a in range(1, 6)])
+    codes = np.repeat(codes, 3, axis=0)
+    x = np.eye(6)[codes].reshape(len(codes), -1)
+    found = forecast(x, codes.sum(axis=1), codes, of=25)
+    assert found.expected.abstains
+
+
+def test_at_most_so_many_rows_and_a_word_about_it():
+    x, codes, unseen = grid(rows=40)
+    found = asked(x, codes[:, 0], codes, unseen, rows=200)
+    assert found.rows == 200
+    assert found.of_rows == 960
+    assert "200 of the 960 rows were fitted" in found.notes[0]
+    assert found.asked_rows == 200
+
+
+def test_device_gives_the_same():
+    pytest.importorskip("torch")
+    x, codes, unseen = grid(noise=0.2)
+    here, there = (asked(x, codes[:, 0], codes, unseen, device=device) for device in (None, "cpu"))
+    np.testing.assert_allclose(here.scores, there.scores)
+    with pytest.raises(SettingError, match="device='nowhere'"):
+        asked(x, codes[:, 0], codes, unseen, device="nowhere")
+
+
+def test_the_same_seed_gives_the_same():
+    x, codes, unseen = grid(rows=20, noise=0.5)
+    first, second, other = (asked(x, codes[:, 0], codes, unseen, rows=200, seed=seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.scores, second.scores)
+    assert (first.scores != other.scores).any()
+
+
+def test_rows_are_drawn_evenly():
+    combination = np.repeat([0, 1, 2], [1000, 10, 1])
+    kept = np.bincount(combination[sampling.drawn(combination, 31, seed=0)])
+    assert kept.tolist() == [20, 10, 1]
+
+
+def test_an_interval_is_widened_in_variance():
+    x, codes, unseen = grid()
+    found = asked(x, codes[:, 0] % 2, codes, unseen).expected
+    wide = widened(found, 0.2)
+    assert wide.low < found.low
+    assert 0 <= wide.low <= wide.value <= wide.high <= 1
+    assert wide.lift[0] <= found.lift[0]
+
+
+class TestRefused:
+    def refused(self, match, error=TableError, **changes):
+        x, codes, unseen = grid()
+        given = {"x": x[~unseen], "y": codes[~unseen, 0], "codes": codes[~unseen]} | changes
+        with pytest.raises(error, match=match):
+            forecast(given["x"], given["y"], given["codes"], *given.get("more", ()), **given.get("settings", {}))
+
+    def test_misaligned_inputs(self):
+        self.refused("3 rows of inputs and 96 of y", SettingError, x=np.eye(3))
+
+    def test_nan(self):
+        x, _, unseen = grid()
+        x = x[~unseen]
+        x[7, 0] = np.nan
+        self.refused("the inputs of 1 of 96 rows hold NaN or infinite numbers", x=x)
+
+    def test_constant_inputs(self):
+        self.refused("the same in all 96 rows", x=np.ones((96, 4)))
+
+    def test_one_class(self):
+        self.refused("every training row has the same answer", y=np.zeros(96, dtype=int))
+
+    def test_no_inputs(self):
+        self.refused("nothing to compare", x=np.zeros((96, 0)))
+
+    def test_other_width(self):
+        more = (np.ones((2, 5)), np.array([[0, 0], [1, 1]]), np.array([0, 1]))
+        self.refused("5 inputs for the rows of unseen", SettingError, more=more)
+
+    def test_codes(self):
+        self.refused("codes of shape", SettingError, codes=np.zeros(96, dtype=int))
+
+    def test_numbers_that_are_missing(self):
+        self.refused("y holds numbers that are missing", y=np.full(96, np.nan))
+
+    def test_settings(self):
+        self.refused("rows=1", SettingError, settings={"rows": 1})
+        self.refused("seen_score", SettingError, settings={"seen_score": 1.5})
+
+    def test_a_kernel_beyond_memory(self, monkeypatch):
+        monkeypatch.setattr("recombine.theory.examples.arrays.installed", lambda: 10**6)
+        self.refused("a kernel of 96 rows")
