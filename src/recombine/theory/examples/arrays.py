@@ -62,5 +62,5 @@ def refuse_too_large(rows: int, *, kernels: int = 1) -> None:
         raise TableError(
             f"a kernel of {rows:,} rows",
             why=f"it would take about {needed / 1e9:,.1f} GB of memory, and may take {room / 1e9:,.1f} GB here",
-            instead=f"take fewer rows: rows={fits:,} (--rows), drawn within each combination, or landmarks=2000",
+            instead=f"take fewer rows, drawn within each combination: rows={max(fits, 1000)} (--rows)",
         )

@@ -23,6 +23,7 @@ from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.checks import check_number, check_seed, check_whole
 from recombine.errors import SettingError, TableError
 from recombine.expected import Expected
+from recombine.seeds import derived
 from recombine.statistics.distributions import normal_quantile
 from recombine.statistics.predictive import Score, expected_score
 from recombine.statistics.resampling import IntervalSettings
@@ -65,6 +66,8 @@ class ExampleForecast:
     asked_rows: int
     correction: tuple[float, float] | None = None  # of composed rows: how far they were off in rehearsal, and its sd
     notes: tuple[str, ...] = ()
+    constant: str | None = None  # one answer for all, as people read it
+    half: tuple[float, float] | None = None  # of squared machines: with half of the rows, and with all of them
 
     @property
     def score(self) -> str:
@@ -184,11 +187,14 @@ class _Work:
         combination, _ = sampling.numbered(asked.codes)
         asked = asked[sampling.drawn(combination, self.most, seed=self.seed)]
         place, first = sampling.numbered(asked.codes)
-        members, answered = list[Member](), list[Numbers]()
+        members, answered, halves = list[Member](), list[Numbers](), list[tuple[float, float]]()
         for rows, between in zip(self._rows(self.kernels), self._between(self.kernels, asked.inputs), strict=True):
             for member in self._made(rows, self.losses):
                 members.append(member)
                 answered.append(member.answer(between))
+                if member.half is not None:
+                    few = member.half.answer(between[:, : len(member.half.weights)])
+                    halves.append((self._total(asked.answers, few), self._total(asked.answers, answered[-1])))
         marks = np.array([asked.answers.marks(scores) for scores in answered])
         base = _by_combination(self._constant_marks(asked.answers), place)
         ensemble = Ensemble(_names(members), _by_combination(marks, place), base, self._score)
@@ -206,6 +212,7 @@ class _Work:
             of_rows=self.of_rows,
             asked_rows=len(asked),
             notes=tuple(self.notes),
+            half=_mean(halves),
         )
 
     def _probe(self, asked: Examples) -> float:
@@ -418,6 +425,10 @@ def _composed_marks(machine: Machine, raw: Numbers, codes: Codes, asked: Codes, 
     return _by_combination(truth[found.place].marks(machine.scores(found.raw)), found.place)
 
 
+def _mean(pairs: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
+    return (float(np.mean([a for a, _ in pairs])), float(np.mean([b for _, b in pairs]))) if pairs else None
+
+
 def _names(members: Sequence[Member]) -> tuple[str, ...]:
     return tuple(member.name for member in members)
 
@@ -425,11 +436,11 @@ def _names(members: Sequence[Member]) -> tuple[str, ...]:
 def _parts(combination: Ints, seed: int) -> tuple[Ints, Ints, bool]:
     """Rows to fit first, rows held out, and whether those are combinations of their own."""
     fitted, held = sampling.held_out(combination, seed=seed)
+    order = np.random.default_rng(derived(seed, "order")).permutation(len(combination))
     if len(held) >= _FEWEST_HELD:
-        return fitted, held, False
-    order = np.random.default_rng(seed).permutation(len(combination))
+        return order[np.isin(order, fitted)], held, False  # in no order, so that half of them are half of everything
     cut = max(1, round(sampling.HELD_OUT * len(order)))
-    return np.sort(order[cut:]), np.sort(order[:cut]), True
+    return order[cut:], order[:cut], True
 
 
 def _constant(answers: Answered) -> Numbers:

@@ -62,6 +62,7 @@ class Member:
     raw: Numbers
     marks: Numbers
     reached: bool = True  # whether it ever had the seen score that was asked for
+    half: Machine | None = None  # fitted to the first half of the rows, where that costs nothing
 
     def fit(self, matrix: Any, answers: Answered) -> Machine:
         """The same machine on other rows."""
@@ -103,8 +104,9 @@ def _squared(rows: Rows, between: Numbers) -> Member:
     factored = Ridge.of(rows.matrix, ridge)
     first = factored.fit(rows.answers[: rows.first])
     raw = first.raw(between)
-    name = f"{rows.kernel.name} squared"
-    return Member(name, "squared", ridge, first, factored.fit(rows.answers), raw, rows.held.marks(raw))
+    name, whole = f"{rows.kernel.name} squared", factored.fit(rows.answers)
+    half = factored.fit(rows.answers[: len(rows.answers) // 2])
+    return Member(name, "squared", ridge, first, whole, raw, rows.held.marks(raw), half=half)
 
 
 def _chosen(rows: Rows, between: Numbers) -> float:

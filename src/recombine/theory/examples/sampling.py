@@ -36,6 +36,16 @@ def drawn(combination: Ints, most: int, *, seed: int) -> Ints:
     return np.sort(order[:most])
 
 
+def first_of_each(combination: Ints, each: int, *, seed: int) -> Ints:
+    """At most so many rows of each combination, in the order of the rows.
+
+    >>> first_of_each(np.array([0, 1, 1, 0]), 2, seed=0).tolist()
+    [0, 1, 2, 3]
+    """
+    shuffled = np.random.default_rng(derived(seed, "rows")).permutation(len(combination))
+    return np.sort(shuffled[_turns(combination[shuffled]) < each])
+
+
 def _turns(combination: Ints) -> Ints:
     """Whether a row is the first of its combination (0), the second (1), and so on."""
     order = np.argsort(combination, kind="stable")

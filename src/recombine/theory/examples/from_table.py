@@ -1,0 +1,239 @@
+"""A forecast from the rows of a table: which of them are fetched, which are asked about, and what they look like."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from recombine.algebra.groups import Codes, Ints, Numbers
+from recombine.checks import check_whole
+from recombine.errors import SettingError, TableError
+from recombine.tables.engine import Steps, silent
+from recombine.tables.question import Question, ReadOptions
+from recombine.tables.sources import opened
+from recombine.tables.support import Support
+from recombine.theory.answers import Answers, Truth
+from recombine.theory.examples import inputs as reading_inputs
+from recombine.theory.examples import sampling
+from recombine.theory.examples.forecast import MOST_ROWS, ExampleForecast, forecast
+from recombine.theory.examples.kernels import Kernel
+from recombine.theory.examples.rows import Fetched, fetch, glance
+from recombine.words import measure, text
+
+_FEWEST_EACH = 2
+"""Rows of each combination: one to learn from, and one to be tried on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExampleOptions:
+    """What a forecast from examples may be told."""
+
+    inputs: Any
+    unlabelled: Any = None
+    kernel: str | Kernel | Sequence[Kernel] | None = None
+    seen_score: float | None = None
+    rows: int = MOST_ROWS
+    rows_per_combination: int | None = None
+    device: str | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of a table before its rows are fetched."""
+
+    support: Support
+    answers: Answers
+    truth: Truth | None
+    unseen: int  # how many combinations are unseen
+
+
+def forecast_from(
+    source: Any, known: Known, options: ExampleOptions, reading: ReadOptions, *, tell: Steps = silent
+) -> ExampleForecast:
+    """The forecast of the score on a table's unseen combinations, from its own rows."""
+    _check(source, options)
+    question = _question(reading)
+    notes: list[str] = []
+    tell("fetching rows", None)
+    plan = reading_inputs.inputs_of(options.inputs, glance(source, question.table))
+    own = _rows(source, known, options, question, plan)
+    reading_inputs.check_length(plan, _all_rows(source, plan, own, question))
+    labelled = np.flatnonzero((own.codes >= 0).all(axis=1) & np.isfinite(own.targets))
+    train = own.subset(_drawn(own.codes[labelled], labelled, options))
+    asked, asked_plan = _asked(known, options, question, plan, own, notes)
+    tell("reading inputs", None)
+    given = reading_inputs.values(plan, train, notes)
+    others = None if asked is None else reading_inputs.values(asked_plan, asked, notes)
+    tell("solving on examples", None)
+    found = _forecast(known, options, train, given, asked, others)
+    counted = int(known.answers.counts.sum())
+    return replace(
+        found, of_rows=max(counted, found.of_rows), notes=(*found.notes, *notes), constant=_constant(known, train)
+    )
+
+
+def _check(source: Any, options: ExampleOptions) -> None:
+    if isinstance(source, Support):
+        raise SettingError(
+            "a Support and inputs",
+            why="a Support holds counts of combinations, and inputs belong to rows",
+            instead="give the table itself: recombine.predict(table, factors=[…], target='…', inputs=…)",
+        )
+    if options.rows_per_combination is not None:
+        check_whole("rows_per_combination", options.rows_per_combination, least=_FEWEST_EACH)
+
+
+def _question(reading: ReadOptions) -> Question:
+    factors = reading["factors"]
+    return Question(
+        factors=(factors,) if isinstance(factors, str) else tuple(factors),
+        target=reading.get("target"),
+        target_kind=reading.get("target_kind"),
+        where=reading.get("where"),
+        bins=dict(reading.get("bins") or {}),
+        domain={name: list(values) for name, values in (reading.get("domain") or {}).items()},
+        missing=reading.get("missing", "leave out"),
+        table=reading.get("table"),
+    )
+
+
+def _rows(
+    source: Any, known: Known, options: ExampleOptions, question: Question, plan: reading_inputs.Inputs
+) -> Fetched:
+    each = None if plan.ordered else _each(known.support.counts, options)
+    return fetch(source, known.support, question, inputs=plan.names, each=each, ordered=plan.ordered, seed=options.seed)
+
+
+def _each(counts: Numbers, options: ExampleOptions) -> int:
+    """Rows of each combination: as asked, or the fewest with which there are rows enough in all."""
+    if options.rows_per_combination is not None:
+        return options.rows_per_combination
+    sizes = np.sort(np.asarray(counts, dtype=np.float64))
+    for each in range(_FEWEST_EACH, options.rows):
+        if np.minimum(sizes, each).sum() >= min(options.rows, sizes.sum()):
+            return each
+    return options.rows
+
+
+def _all_rows(source: Any, plan: reading_inputs.Inputs, own: Fetched, question: Question) -> int:
+    """How many rows the table has, where inputs are in step with it; a condition leaves some of them out."""
+    if not plan.ordered or question.where is None:
+        return len(own)
+    with opened(source, table=question.table) as open_table:
+        return int(open_table.backend.to_pyarrow(open_table.table.count()).as_py())
+
+
+def _drawn(codes: Codes, rows: Ints, options: ExampleOptions) -> Ints:
+    """Of the rows with a target, as many of each combination as are wanted."""
+    if not len(rows):
+        raise TableError(
+            "no row has a target and all of its factors",
+            why="there is nothing to learn from",
+            instead="name a target that is filled in",
+        )
+    combination, _ = sampling.numbered(codes)
+    if options.rows_per_combination is not None:
+        return rows[sampling.first_of_each(combination, options.rows_per_combination, seed=options.seed)]
+    return rows[sampling.drawn(combination, options.rows, seed=options.seed)]
+
+
+def _asked(
+    known: Known,
+    options: ExampleOptions,
+    question: Question,
+    plan: reading_inputs.Inputs,
+    own: Fetched,
+    notes: list[str],
+) -> tuple[Fetched | None, reading_inputs.Inputs]:
+    """Rows of unseen combinations whose truth is known: those of the table without a target, or of another table."""
+    rows, used = own, plan
+    if options.unlabelled is not None:
+        rows, used = _of_another_table(known, options, question, plan)
+    else:
+        rows = own.subset(np.flatnonzero(~np.isfinite(own.targets)))
+    unseen = _unseen(known, rows.codes)
+    if not unseen.any():
+        if options.unlabelled is not None:
+            raise TableError(
+                f"none of the {len(rows):,} unlabelled rows is of an unseen combination",
+                why="all of them hold combinations that were seen, or values that were not",
+                instead="give rows of combinations that the table has no answer for",
+            )
+        return None, used
+    if known.truth is None:
+        notes.append(
+            "There are rows of unseen combinations, but not their true answers, so they could not be scored: "
+            "give truth= (--truth)."
+        )
+        return None, used
+    sure = unseen & np.isfinite(known.truth.on(rows.codes))
+    return (rows.subset(np.flatnonzero(sure)) if sure.any() else None), used
+
+
+def _of_another_table(
+    known: Known, options: ExampleOptions, question: Question, plan: reading_inputs.Inputs
+) -> tuple[Fetched, reading_inputs.Inputs]:
+    given = options.unlabelled
+    source, inputs = given if isinstance(given, tuple) and len(given) == 2 else (given, options.inputs)
+    if plan.ordered and not isinstance(given, tuple):
+        raise SettingError(
+            "unlabelled rows without inputs of their own",
+            why="the table's inputs stand in an array or folder, in step with its own rows",
+            instead="give both: unlabelled=(table, inputs)",
+        )
+    alike = replace(question, where=None, table=None)
+    used = reading_inputs.inputs_of(inputs, glance(source, None))
+    each = None if used.ordered else max(_FEWEST_EACH, options.rows // max(known.unseen, 1) + 1)
+    rows = fetch(source, known.support, alike, inputs=used.names, each=each, ordered=used.ordered, seed=options.seed)
+    reading_inputs.check_length(used, len(rows))
+    return rows, used
+
+
+def _unseen(known: Known, codes: Codes) -> Any:
+    """Which rows hold a combination of seen values that has no answer."""
+    whole = (codes >= 0).all(axis=1)
+    place = known.support.groups(range(codes.shape[1])).lookup(codes)
+    answered = np.append(np.isin(np.arange(len(known.support)), known.answers.rows), False)
+    return whole & ~answered[place]
+
+
+def _forecast(
+    known: Known, options: ExampleOptions, train: Fetched, given: Numbers, asked: Fetched | None, others: Numbers | None
+) -> ExampleForecast:
+    kind = known.answers.kind
+    targets = train.targets if kind == "number" else train.targets.astype(np.int64)
+    codes, truth = _asked_about(known, asked)
+    return forecast(
+        given,
+        targets,
+        train.codes,
+        others,
+        codes,
+        truth,
+        kind=kind,
+        kernel=options.kernel,
+        seen_score=options.seen_score,
+        rows=options.rows if options.rows_per_combination is None else max(len(train), 10),
+        of=known.unseen or None,
+        seed=options.seed,
+        device=options.device,
+    )
+
+
+def _asked_about(known: Known, asked: Fetched | None) -> tuple[Codes | None, Any]:
+    """The combinations that are asked about with their true answers: of rows, or those that the truth speaks of."""
+    if known.truth is None:
+        return None, None
+    codes = known.truth.codes[_unseen(known, known.truth.codes)] if asked is None else asked.codes
+    if not len(codes):
+        return None, None
+    truth = known.truth.on(codes)
+    return codes, truth if known.answers.kind == "number" else truth.astype(np.int64)
+
+
+def _constant(known: Known, train: Fetched) -> str:
+    if known.answers.kind == "number":
+        return measure(float(train.targets.mean()))
+    return text(known.answers.classes[int(np.bincount(train.targets.astype(np.int64)).argmax())])

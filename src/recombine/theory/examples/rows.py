@@ -1,0 +1,194 @@
+"""The rows that a forecast looks at, fetched by one query: factors, target and inputs, some rows of each combination.
+
+The engine numbers the rows of each combination in an order that a hash of the row and the seed gives, and sends back
+the first `each` of them:
+
+    SELECT factors, target, inputs FROM (
+      SELECT *, ROW_NUMBER() OVER (PARTITION BY factors, target IS NULL ORDER BY HASH(row, seed)) AS turn FROM table
+    ) WHERE turn <= each
+
+So a warehouse with 10^9 rows of embeddings sends back some thousands of them: it reads the table once, shuffles it by
+combination, and only `each` × combinations × inputs travel. The GROUP BY that counts combinations came before and said
+how many rows each has, from which `each` follows. The same seed gives the same rows, whatever the order in the table.
+
+Inputs that stand in an array or folder by the table's order need a table that has one: a file, or a table in memory.
+There every row's factors and target are fetched (not its inputs), and rows are drawn here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ibis
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from recombine.algebra.groups import Codes, Ints, Numbers
+from recombine.errors import SettingError
+from recombine.tables import columns
+from recombine.tables.columns import Key
+from recombine.tables.counting import factor_keys
+from recombine.tables.engine import OpenTable, explained, sniffing_again
+from recombine.tables.locations import is_database
+from recombine.tables.question import Question, filtered
+from recombine.tables.sources import opened
+from recombine.tables.space import Factor
+from recombine.tables.support import LabelTarget, Support
+
+_ROW, _TURN, _TARGET = "recombine_row", "recombine_turn", "recombine_target"
+_LOOKED_AT = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Fetched:
+    """Some rows of a table. Legend: n rows, k factors."""
+
+    codes: Codes  # (n, k) in the support's space, -1 for a value that it does not have
+    targets: Numbers  # (n,) the number, or the place of the class; NaN where it is missing
+    place: Ints | None  # (n,) where each row stands in the table, if that was asked for
+    columns: pa.Table  # the further columns
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def subset(self, rows: Ints) -> "Fetched":
+        """Some of the rows."""
+        place = None if self.place is None else self.place[rows]
+        return Fetched(self.codes[rows], self.targets[rows], place, self.columns.take(pa.array(rows)))
+
+
+@dataclass(frozen=True, eq=False)
+class Glance:
+    """The columns of a table with their types, and the first few of its texts."""
+
+    columns: dict[str, Any]
+    first: pa.Table
+
+
+def glance(source: Any, table: str | None) -> Glance:
+    """A short look at a table, before it is asked for rows."""
+    with opened(source, table=table) as open_table, explained(open_table):
+        known = dict(open_table.table.schema().items())
+        texts = [name for name, kind in known.items() if kind.is_string()]
+        few = open_table.table.select(*texts).limit(_LOOKED_AT) if texts else None
+        return Glance(known, pa.table({}) if few is None else open_table.backend.to_pyarrow(few))
+
+
+def fetch(
+    source: Any,
+    support: Support,
+    question: Question,
+    *,
+    inputs: Sequence[str],
+    each: int | None,
+    ordered: bool = False,
+    seed: int = 0,
+) -> Fetched:
+    """Rows of a table: at most `each` of every combination, or all of them; `ordered` asks where each row stands."""
+    if ordered:
+        refuse_unordered(source)
+
+    def ask(sniff_all: bool) -> Fetched:
+        with opened(source, table=question.table, sniff_all=sniff_all) as open_table, explained(open_table):
+            return _asked(open_table, support, question, inputs, each, ordered, seed)
+
+    return sniffing_again(ask)
+
+
+def refuse_unordered(source: Any) -> None:
+    """A table of a database has no order that an array could be in step with."""
+    lives_elsewhere = type(source).__module__.startswith("ibis.") or (
+        isinstance(source, str | Path) and is_database(str(source))
+    )
+    if lives_elsewhere:
+        raise SettingError(
+            "inputs by row beside a table of a database",
+            why="its rows have no order, so nobody knows which input belongs to which row",
+            instead="put the inputs into a column (a list of numbers a row), or give the table as a file or in memory",
+        )
+
+
+def _asked(
+    open_table: OpenTable,
+    support: Support,
+    question: Question,
+    inputs: Sequence[str],
+    each: int | None,
+    ordered: bool,
+    seed: int,
+) -> Fetched:
+    table, backend = open_table.table, open_table.backend
+    if ordered:
+        backend.con.execute("SET preserve_insertion_order = true")
+        table = table.mutate(**{_ROW: ibis.row_number()})
+    table = filtered(table, question.where, backend)
+    columns.require(table, inputs, role="an input")
+    keys = factor_keys(table, question, backend)
+    named = {f"f{place}": key.expression for place, key in enumerate(keys)}
+    if question.target is not None and question.target in table.columns:
+        named[_TARGET] = _target(table[question.target], support, backend)
+    chosen = table.select(
+        **named,
+        **{f"x{place}": table[name] for place, name in enumerate(inputs)},
+        **({_ROW: table[_ROW]} if ordered else {}),
+    )
+    if each is not None:
+        chosen = _first_of_each(chosen, len(keys), each, seed)
+    return _fetched(backend.to_pyarrow(chosen), keys, support, inputs)
+
+
+def _target(column: Any, support: Support, backend: Any) -> Any:
+    if isinstance(support.target, LabelTarget):
+        return columns.as_value(column)
+    return columns.without_nan(column, backend).cast("float64")
+
+
+def _first_of_each(table: Any, factors: int, each: int, seed: int) -> Any:
+    mixed = ibis.literal(str(seed))
+    for name in table.columns:
+        mixed = mixed + table[name].hash().cast("string").fill_null("-")
+    by = [table[f"f{place}"] for place in range(factors)]
+    if _TARGET in table.columns:
+        by.append(table[_TARGET].isnull())
+    turn = ibis.row_number().over(group_by=by, order_by=mixed.hash())
+    numbered = table.mutate(**{_TURN: turn})
+    kept = numbered.filter(numbered[_TURN] < each)
+    # an engine sends rows in any order, and which of them are held out hangs on it
+    return kept.order_by([f"f{place}" for place in range(factors)] + [_TURN]).drop(_TURN)
+
+
+def _fetched(rows: pa.Table, keys: Sequence[Key], support: Support, inputs: Sequence[str]) -> Fetched:
+    order = _order(rows)
+    rows = rows.take(order) if order is not None else rows
+    codes = np.empty((len(rows), len(keys)), dtype=np.int32)
+    for k, (key, factor) in enumerate(zip(keys, support.space.factors, strict=True)):
+        codes[:, k] = _codes(rows[f"f{k}"], key, factor)
+    further = pa.table({name: rows[f"x{place}"] for place, name in enumerate(inputs)})
+    place = rows[_ROW].to_numpy() if _ROW in rows.column_names else None
+    return Fetched(codes, _targets(rows, support), place, further)
+
+
+def _order(rows: pa.Table) -> Any:
+    """By the table's own order, where it has one; an engine may send rows in any."""
+    return pc.sort_indices(rows[_ROW]) if _ROW in rows.column_names else None
+
+
+def _targets(rows: pa.Table, support: Support) -> Numbers:
+    if _TARGET not in rows.column_names:
+        return np.full(len(rows), np.nan)
+    target = support.target
+    if isinstance(target, LabelTarget):
+        found = _codes(rows[_TARGET], None, Factor(target.name, target.classes)).astype(np.float64)
+        return np.where(found < 0, np.nan, found)
+    return np.asarray(pc.fill_null(rows[_TARGET], float("nan")).to_numpy(), dtype=np.float64)
+
+
+def _codes(column: pa.ChunkedArray, key: Key | None, factor: Factor) -> Ints:
+    """Where each row's value stands among the factor's values; -1 where it is missing, or not among them."""
+    encoded = pc.dictionary_encode(column, null_encoding="encode").combine_chunks()
+    raw = encoded.dictionary.to_pylist()
+    values = raw if key is None else key.values(raw)
+    found = np.array([factor.code(value) for value in values], dtype=np.int64)
+    return np.asarray(found[encoded.indices.to_numpy()])

@@ -1,0 +1,115 @@
+"""What a forecast from examples says: the sentence that leads, and the reasons below it."""
+
+from recombine.expected import Expected
+from recombine.theory.examples.forecast import ExampleForecast
+from recombine.words import interval_words, measure, percent, points
+
+_MUCH = 0.05
+"""A difference of scores that is worth a sentence."""
+_READABLE = 0.9
+
+
+def verdict(found: ExampleForecast) -> str:
+    """The forecast in one sentence, and what makes it low."""
+    expected = found.expected
+    if expected.value is None:
+        return f"Nothing can be forecast from the examples: {expected.reason}."
+    return " ".join(part for part in (_first(found, expected), _noise(found)) if part)
+
+
+def _first(found: ExampleForecast, expected: Expected) -> str:
+    assert expected.value is not None  # noqa: S101 - who abstains has said so
+    share = found.score == "accuracy"
+    said = interval_words(expected.value, expected.low, expected.high, share=share)
+    base = expected.baseline or 0.0
+    if share:
+        beside = f'always answering "{found.constant}" gets {percent(base)}'
+    else:
+        beside = f"always answering the mean has {measure(base)}"
+    unseen = _unseen(expected.of)
+    if found.way == "held out":
+        got = (
+            f"get {said} of the rows of held-out combinations right"
+            if share
+            else f"have an R² of {said} on rows of held-out combinations"
+        )
+        return f"Networks like these {got}; {beside}. They stand for {unseen}, whose true answers are not known."
+    got = f"get {said} of the rows of {unseen} right" if share else f"have an R² of {said} on rows of {unseen}"
+    how = ", judging by rows put together from seen ones" if found.way == "composed" else ""
+    return f"Networks like these would {got}{how}; {beside}."
+
+
+def _unseen(of: int) -> str:
+    return "the unseen combination" if of == 1 else f"the {of:,} unseen combinations"
+
+
+def _noise(found: ExampleForecast) -> str:
+    """Whether rows that are hard to read cost the score, or combinations that were not seen."""
+    seen, drop = found.seen, found.drop
+    if seen is None or drop is None:
+        return ""
+    if found.score == "accuracy":
+        start = f"On new rows of combinations that were seen they get {percent(seen)}"
+    else:
+        start = f"On new rows of combinations that were seen their R² is {measure(seen)}"
+    if drop < _MUCH:
+        return f"{start}: the combinations cost next to nothing, " + (
+            "and the rows can be read." if seen >= _READABLE else "what fails is reading the rows."
+        )
+    if seen >= _READABLE:
+        return f"{start}: reading them is not what fails."
+    lost, missing = (
+        (points(1 - seen), points(drop)) if found.score == "accuracy" else (measure(1 - seen), measure(drop))
+    )
+    return f"{start}: {lost} are lost in reading rows, {missing} more for want of the combinations."
+
+
+def reasons(found: ExampleForecast) -> tuple[str, ...]:
+    """Which machines were asked, how far they agree, and what was not looked at."""
+    said = [_members(found), _rows(found), _probe(found), _composed(found), *found.notes]
+    return tuple(sentence for sentence in said if sentence)
+
+
+def _members(found: ExampleForecast) -> str:
+    if not len(found.base):
+        return ""
+    scores = [value for value in found.by_member if value == value]  # noqa: PLR0124 - NaN is not itself
+    if not scores:
+        return ""
+    low, high = min(scores), max(scores)
+    between = (
+        f"{percent(low)} to {percent(high)}" if found.score == "accuracy" else f"{measure(low)} to {measure(high)}"
+    )
+    rows = f"{found.rows:,} rows" if found.rows == found.of_rows else f"{found.rows:,} of {found.of_rows:,} rows"
+    return (
+        f"Asked were {len(found.members)} kernel machines that networks tend to, fitted to the inputs of {rows}: "
+        f"{between}. Networks that learn features of their own can do better."
+    )
+
+
+def _rows(found: ExampleForecast) -> str:
+    """How much hangs on the number of rows: what half of them give, beside all that were fitted."""
+    if found.half is None or found.rows == found.of_rows:
+        return ""
+    few, all_ = (percent(one) if found.score == "accuracy" else measure(one) for one in found.half)
+    return f"With the squared loss half of the fitted rows give {few}, and all of them {all_}: so much hangs on rows."
+
+
+def _probe(found: ExampleForecast) -> str:
+    if found.probe is None:
+        return ""
+    said = percent(found.probe) if found.score == "accuracy" else f"an R² of {measure(found.probe)}"
+    return f"A linear rule on the inputs gets {said}."
+
+
+def _composed(found: ExampleForecast) -> str:
+    if found.way != "composed":
+        return ""
+    better = "Rows of unseen combinations would make it surer, also without labels: unlabelled= (--unlabelled)."
+    if found.correction is None:
+        return f"No seen combination could be spared to rehearse it. {better}"
+    moved = found.correction[0]
+    size = points(abs(moved)) if found.score == "accuracy" else percent(abs(moved))
+    what = "low" if (moved > 0) == (found.score == "accuracy") else "high"
+    tried = f"On seen combinations that were held out composed rows came out {size} too {what}"
+    return f"{tried}, which is corrected for. {better}"
