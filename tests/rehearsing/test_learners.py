@@ -108,11 +108,11 @@ def test_a_learner_without_predict() -> None:
 @pytest.mark.parametrize(
     ("inputs", "words"),
     [
-        (np.zeros((3, 2)), "row i of the inputs"),
-        (np.full((2 * len(SEEN), 2), np.nan), "not finite"),
+        (np.zeros((3, 2)), "the i-th input belongs to the i-th row"),
+        (np.full((2 * len(SEEN), 2), np.nan), "NaN"),
         (["z"], "no column 'z'"),
-        (["a"], "of type string"),
-        ("missing.npy", "cannot read the inputs"),
+        (["a"], "'a'"),
+        ("missing.npy", "missing.npy"),
     ],
 )
 def test_inputs_that_do_not_fit(inputs, words) -> None:
@@ -189,3 +189,40 @@ def test_a_command_without_places() -> None:
 def test_a_program_that_is_not_there() -> None:
     with pytest.raises(RecombineError, match="cannot run"):
         recombine.rehearse(labels(), "no-such-program {train} {test} {out}", factors=FACTORS, target="y")
+
+
+def noisy(noise=0.5, times=12):
+    """Rows whose inputs are their factors, one-hot, with noise."""
+    rng = np.random.default_rng(2)
+    seen = np.array(SEEN * times)
+    inputs = np.concatenate([np.eye(7)[seen[:, 0]], np.eye(7)[seen[:, 1]]], axis=1)
+    inputs = inputs + noise * rng.normal(size=inputs.shape)
+    table = {"a": seen[:, 0].tolist(), "b": seen[:, 1].tolist()}
+    return table | {"y": (seen[:, 0] + 2.0 * seen[:, 1]).tolist()}, inputs
+
+
+@pytest.mark.parametrize("kind", ["number", "label"])
+def test_kernel_machines_on_inputs_lose_what_the_noise_takes(kind) -> None:
+    scores = {}
+    for noise in (0.05, 0.6):
+        told, inputs = noisy(noise)
+        if kind == "label":
+            told |= {"y": ["high" if y > 9 else "low" for y in told["y"]]}
+        unseen = [one for one in product(range(7), range(7)) if one not in SEEN]
+        right = [a + 2.0 * b for a, b in unseen]
+        truth = {"a": [a for a, _ in unseen], "b": [b for _, b in unseen], "y": right}
+        if kind == "label":
+            truth |= {"y": ["high" if y > 9 else "low" for y in right]}
+        found = recombine.rehearse(told, "examples", inputs=inputs, factors=FACTORS, target="y", truth=truth)
+        assert found.expected.basis == "rehearsal"
+        scores[noise] = found.expected.value
+    assert scores[0.05] > 0.75
+    assert scores[0.6] < scores[0.05] - 0.05
+
+
+def test_kernels_on_inputs_by_name_and_one_row_a_combination() -> None:
+    told, inputs = noisy(0.1, times=1)
+    found = recombine.rehearse(told, "tangent:1", inputs=inputs, factors=FACTORS, target="y", rounds=2)
+    assert found.expected.value > 0.5
+    with pytest.raises(RecombineError, match="tangent:x"):
+        recombine.rehearse(told, "tangent:x", inputs=inputs, factors=FACTORS, target="y")

@@ -1,11 +1,10 @@
 """What a learner is taught with and asked about: combinations with their answers, and their rows where it needs rows.
 
 A learner that works on combinations is content with a support, which any engine counts. One that works on rows gets
-them in the table's order, each with the number of its combination; `inputs` are columns of the table, or an array that
-stands beside its rows.
+them in the table's order, each with the number of its combination; `inputs` are read as `predict` reads them: columns
+of the table, pictures, or an array that stands beside its rows.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from recombine.algebra.groups import Ints, Numbers
-from recombine.errors import ColumnError, SettingError, SourceError, TableError
-from recombine.tables import columns
+from recombine.errors import SettingError, TableError
 from recombine.tables.question import ReadOptions
 from recombine.tables.row_codes import row_codes
 from recombine.tables.sources import as_arrow, opened
 from recombine.tables.support import LabelTarget, NumberTarget, Support
 from recombine.theory.answers import Answers, answers
+from recombine.theory.examples.forecast import checked_inputs
+from recombine.theory.examples.inputs import check_length, inputs_of, values
+from recombine.theory.examples.rows import Fetched, glance, refuse_unordered
 
 MOST_ROWS = 5 * 10**6
 """Rows that are read into memory for a learner that needs them."""
@@ -99,13 +100,15 @@ def examples_of(support: Support, source: Any, reading: ReadOptions, *, rows: bo
     if not rows and inputs is None:
         return Examples(whole)
     _refuse_what_has_no_rows(source, reading)
+    if inputs is not None:
+        refuse_unordered(source)
     table = _all_rows(source, reading.get("table"))
-    given = None if inputs is None else inputs_of(inputs, table)
     found = row_codes(table, whole, bins=reading.get("bins"), domain=reading.get("domain"), where=reading.get("where"))
     assert found.answers is not None  # noqa: S101 - answers() has refused a support without a target
     kept = np.flatnonzero((found.combination >= 0) & np.isfinite(found.answers))
-    every = Rows(found.combination, found.answers, given, table)
-    return Examples(whole, every.at(kept, found.combination[kept]))
+    shown = _inputs(inputs, table, kept)
+    listed = Rows(found.combination[kept], found.answers[kept], shown, table.take(pa.array(kept)))
+    return Examples(whole, listed)
 
 
 def _refuse_what_has_no_rows(source: Any, reading: ReadOptions) -> None:
@@ -150,69 +153,13 @@ def _refuse_many(rows: int, name: str) -> None:
         )
 
 
-def inputs_of(given: Any, table: pa.Table) -> Inputs:
-    """What a learner is shown of each row: columns of numbers or lists, or an array beside the table's rows.
-
-    >>> inputs_of(["x", "z"], pa.table({"x": [1, 2], "z": [0.5, 1.5]})).tolist()
-    [[1.0, 0.5], [2.0, 1.5]]
-    """
-    if isinstance(given, str) and not given.endswith(".npy"):
-        given = [name for name in given.split(",") if name]
-    if isinstance(given, list | tuple) and given and all(isinstance(name, str) for name in given):
-        return _of_columns(given, table)
-    found = _array(given)
-    if found.ndim < 1 or len(found) != len(table):
-        raise SettingError(
-            f"inputs of shape {found.shape}, and a table of {len(table):,} rows",
-            why="row i of the inputs belongs to row i of the table",
-            instead="give one row of inputs for each row of the table, in its order",
-        )
-    found = found.reshape(len(found), -1) if found.ndim == 1 else found
-    if found.dtype.kind not in "fiub" or not np.isfinite(found).all():
-        raise SettingError(
-            "inputs that are not finite numbers",
-            why="a learner on inputs compares them as numbers",
-            instead="fill in or leave out what is NaN or infinite, together with its rows",
-        )
-    return found
-
-
-def _array(given: Any) -> Inputs:
-    if not isinstance(given, str | Path):
-        return np.asarray(given)
-    try:
-        return np.asarray(np.load(given, allow_pickle=False))
-    except (OSError, ValueError) as error:
-        raise SourceError(
-            f"cannot read the inputs in '{given}'",
-            why=str(error).splitlines()[0],
-            instead="give a .npy file that holds one row for each row of the table, or names of columns",
-        ) from error
-
-
-def _of_columns(names: Sequence[str], table: pa.Table) -> Inputs:
-    columns.require(_Named(table.column_names), names, role="inputs")
-    parts = []
-    for name in names:
-        column = table[name]
-        try:
-            part = np.array(column.to_pylist(), dtype=np.float64).reshape(len(column), -1)
-        except (TypeError, ValueError) as error:
-            raise ColumnError(
-                f"the input {name!r} is of type {column.type}",
-                why="inputs are numbers, or lists of numbers of one length",
-                instead="name columns of numbers",
-            ) from error
-        if not np.isfinite(part).all():
-            raise ColumnError(
-                f"the input {name!r} is missing or not finite in {int((~np.isfinite(part)).any(axis=1).sum()):,} rows",
-                why="a learner on inputs compares them as numbers",
-                instead="fill it in, or leave such rows out of the table",
-            )
-        parts.append(part)
-    return np.concatenate(parts, axis=1)
-
-
-@dataclass(frozen=True)
-class _Named:
-    columns: list[str]
+def _inputs(given: Any, table: pa.Table, kept: Ints) -> Inputs | None:
+    """What a learner is shown of some rows, read as `predict` reads it."""
+    if given is None:
+        return None
+    plan = inputs_of(given, glance(table, None))
+    check_length(plan, len(table))
+    names = list(getattr(plan, "names", ()))
+    nothing = np.zeros((len(kept), 0), dtype=np.int32)
+    rows = Fetched(nothing, np.zeros(len(kept)), kept, table.select(names).take(pa.array(kept)))
+    return checked_inputs(values(plan, rows, []))

@@ -7,7 +7,7 @@
    moves by g · b, with the slope b of the score on difficulty among the held-out ones. A slope is 0 give or take
    `_SLOPE` a unit unless they show another: Bayesian ridge regression, V = (X'X / s² + 1 / _SLOPE²)⁻¹, b = V X'y / s².
    The interval is widened by g'Vg. Along what the held-out ones never vary in, nothing narrows `_SLOPE`: the further
-   the unseen ones lie out there, the less is said.
+   the unseen ones lie out there, the less is said. Several learners that are asked as one widen it by their spread.
 3. Abstaining. Where g'Vg alone leaves the score open by `_OPEN` or more, where fewer than half of the unseen ones have
    a held-out one near them, or where the weights rest on fewer than five combinations, no number is given.
 
@@ -44,7 +44,8 @@ class Trial:
 
     places: Ints  # (r,) which seen combination
     round: Ints  # (r,) in which round
-    own: Numbers  # (r,) share of right answers, or squared error
+    own: Numbers  # (r,) share of right answers, or squared error: the mean over the members
+    members: Numbers  # (m, r) the same for each of several learners that are asked as one
     simple: Mapping[str, Numbers]  # (r,) the same for simple rules; the first is the constant answer
     difficulty: Difficulty  # (r, f)
     codes: Codes  # (r, k)
@@ -86,7 +87,7 @@ def forecast(
     naive = _merged(trial, np.full(len(weights), 1 / len(weights))).expected(score, unseen, settings)
     near = overlap(held, goal)
     moved, widened = _regression(trial, weights, apart, score)
-    expected = _told(raw, moved, widened, settings)
+    expected = _told(raw, moved, math.hypot(widened, _disagreement(trial, weights, score)), settings)
     if spread is not None and score == "R²":
         expected = _of_spread(expected, merged.usual / spread)
     why = _unlike(merged, raw, near, widened)
@@ -166,6 +167,17 @@ def _merged(trial: Trial, weights: Numbers) -> _Merged:
         weights=total[counts],
         codes=np.column_stack([trial.codes[first][counts], rounds]),
     )
+
+
+def _disagreement(trial: Trial, weights: Numbers, score: Score) -> float:
+    """The standard deviation between the scores of several learners that are asked as one."""
+    if len(trial.members) < 2:
+        return 0.0
+    found = trial.members @ weights / weights.sum()
+    usual = float(np.average(next(iter(trial.simple.values())), weights=weights))
+    if score == "R²":
+        found = found / usual if usual > 0 else np.zeros(len(found))
+    return float(found.std(ddof=1))
 
 
 def _regression(trial: Trial, weights: Numbers, apart: Numbers, score: Score) -> tuple[float, float]:

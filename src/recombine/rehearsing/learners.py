@@ -1,6 +1,7 @@
 """What can be rehearsed: anything that learns from some examples and answers others.
 
     by name       "relu:2", any salience of `predict`; "additive"; "nearest"      on combinations, in closed form
+                  "examples", "tangent:2", "last:2", "linear" (`on_inputs`)       on rows and their inputs
     an estimator  anything with fit(X, y) and predict(X), such as scikit-learn's  on rows: one-hot factors, or inputs
     a command     "python train.py {train} {test} {out}" (`command`)              on rows, as files
     one's own     an object with `name`, `level` and `answer(train, test, *, seed)`: the protocol below
@@ -18,14 +19,16 @@ from recombine.algebra.groups import Codes, Numbers
 from recombine.errors import RecombineError, SettingError, TableError
 from recombine.rehearsing.command import Command, is_command
 from recombine.rehearsing.examples import Examples
+from recombine.rehearsing.on_inputs import KernelOnInputs, on_inputs
 from recombine.tables.engine import first_line
 from recombine.theory import rules
 from recombine.theory.answers import Answers
+from recombine.theory.examples.kernels import kernels_of
 from recombine.theory.learner import learn
 from recombine.theory.resolve import resolve
 
 Level = Literal["combinations", "rows"]
-ADDITIVE, NEAREST, KERNEL_ON_INPUTS = "additive", "nearest", "examples"
+ADDITIVE, NEAREST, EXAMPLES = "additive", "nearest", "examples"
 
 
 @runtime_checkable
@@ -33,7 +36,8 @@ class Learner(Protocol):
     """Learns from some examples and answers others: a class's place or a number for each.
 
     At the level "combinations" it gives one answer to each combination of `test.support`, at the level "rows" one to
-    each row of `test.rows`. Randomness comes from `seed` alone.
+    each row of `test.rows`. Several learners that are asked as one (depths, seeds) give an array of members by answers.
+    Randomness comes from `seed` alone.
     """
 
     @property
@@ -67,27 +71,22 @@ def learner_of(given: Any, *, inputs: Any = None, time_limit: float | None = Non
 def _by_name(name: str, *, inputs: Any, time_limit: float | None) -> Learner:
     if is_command(name):
         return Command(name, time_limit)
-    if name == KERNEL_ON_INPUTS and inputs is None:
+    if on_inputs(name) and inputs is None:
         raise SettingError(
-            "learner='examples' without inputs",
+            f"learner={name!r} without inputs",
             why="a kernel machine on examples compares their inputs",
             instead="add inputs=['x1', 'x2'], or an array with one row for each row of the table",
         )
-    if inputs is not None and name != KERNEL_ON_INPUTS:
+    if on_inputs(name):
+        kernels_of(None if name == EXAMPLES else name)  # refuses a name that means nothing
+        return KernelOnInputs(name)
+    if inputs is not None:
         raise SettingError(
             f"inputs for the learner {name!r}",
             why="it works on combinations of factors, and would not look at them",
             instead="write learner='examples', or give an estimator",
         )
-    if name == KERNEL_ON_INPUTS:
-        return _kernel_on_inputs()
     return Additive() if name == ADDITIVE else Nearest() if name == NEAREST else Kernel(name)
-
-
-def _kernel_on_inputs() -> Learner:
-    from recombine.rehearsing.on_inputs import KernelOnInputs  # noqa: PLC0415 - it needs an extra
-
-    return KernelOnInputs()
 
 
 @dataclass(frozen=True)

@@ -294,7 +294,8 @@ class _Stage:
         return Trial(
             places=held,
             round=np.repeat(np.arange(len(self.chosen)), [len(one.held) for one in self.chosen]),
-            own=np.concatenate([own for own, _ in found]),
+            own=np.concatenate([own.mean(axis=0) for own, _ in found]),
+            members=np.concatenate([own for own, _ in found], axis=1),
             simple={name: np.concatenate([simple[name] for _, simple in found]) for name in found[0][1]},
             difficulty=Difficulty.stacked([one.difficulty for one in self.chosen]),
             codes=self.examples.support.codes[held],
@@ -304,17 +305,22 @@ class _Stage:
         self.tell(f"rehearsing {self.learner.name}", number / len(self.chosen))
         train, test = self.examples.part(one.kept), self.examples.part(one.held)
         said = self.learner.answer(train, test, seed=derived(self.seed, "learner", number))
-        own = test.by_row(said) if self.learner.level == "rows" else test.by_combination(said)
+        good = test.by_row if self.learner.level == "rows" else test.by_combination
+        own = np.array([good(answers) for answers in np.atleast_2d(said)])
         return own, self._simple(train, test)
 
     def _simple(self, train: Examples, test: Examples) -> dict[str, Numbers]:
-        """The constant answer of all seen combinations first, then rules that look at what is left."""
+        """The constant answer of all seen combinations first, then rules that look at what is left.
+
+        Who is shown inputs is not told the factors, so rules that know them are no measure.
+        """
         known, codes = train.own, np.asfortranarray(test.support.codes)
-        said = {
-            rules.constant_name(self.own): rules.mean_answer(self.own, codes),
-            rules.ADDITIVE: rules.additive_rule(train.support, known, codes),
-            rules.NEAREST: rules.nearest_seen(train.support, known, codes),
-        }
+        said = {rules.constant_name(self.own): rules.mean_answer(self.own, codes)}
+        if self.examples.rows is None or self.examples.rows.inputs is None:
+            said |= {
+                rules.ADDITIVE: rules.additive_rule(train.support, known, codes),
+                rules.NEAREST: rules.nearest_seen(train.support, known, codes),
+            }
         return {name: test.by_combination(decided(known, scores)) for name, scores in said.items()}
 
     @property
