@@ -97,12 +97,12 @@ def _score(told: Told) -> str:
         )
     return (
         f"Trained anew without them, {told.learner} foretells {percent(value)} of what held-out combinations like the "
-        f"unseen ones differ by ({_signed(low)} to {percent(high)}); {beside}."
+        f"unseen ones differ by ({_range(low, high)}); {beside}."
     )
 
 
-def _signed(share: float) -> str:
-    return "below 0 %" if share < 0 else percent(share)
+def _range(low: float, high: float) -> str:
+    return f"below 0 to {percent(high)}" if low < 0 else percent_range(low, high)
 
 
 def _beside(expected: Expected) -> str:
