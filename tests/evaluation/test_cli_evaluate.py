@@ -171,9 +171,11 @@ def test_an_empty_file_is_explained(folder):
 
 def test_an_interrupt_ends_in_130(folder):
     predictions(0, 60_000).to_csv(folder / "p.csv", index=False)
-    command = [sys.executable, "-c", "from recombine.cli import main; main()", *SPLIT, "--draws", "5000000"]
+    start = "from recombine.cli import main; print('up', flush=True); main()"
+    command = [sys.executable, "-c", start, *SPLIT, "--draws", "5000000"]
     started = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(2.5)  # long after the imports, long before the last draw
+    started.stdout.readline()
+    time.sleep(2.5)  # long before the last draw
     started.send_signal(signal.SIGINT)
     _, said = started.communicate(timeout=60)
     assert started.returncode in (130, -signal.SIGINT)

@@ -120,7 +120,7 @@ def test_an_interrupt_leaves_nothing(tmp_path) -> None:
         [
             sys.executable,
             "-c",
-            "from recombine.cli import main; main()",
+            "from recombine.cli import main; print('up', flush=True); main()",
             "plan",
             "large.csv",
             "-f",
@@ -134,6 +134,7 @@ def test_an_interrupt_leaves_nothing(tmp_path) -> None:
         text=True,
         env=os.environ | {"COLUMNS": "100"},
     )
+    process.stdout.readline()
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)

@@ -760,11 +760,11 @@ def test_equally_wide_bins_are_those_between_the_edges(numbers: list[float], bin
 
 
 def test_more_bins_than_a_factor_can_have() -> None:
-    began = time.monotonic()
+    began = time.process_time()  # whatever else the machine does
     assert read(GOOD, factors=["price", "garment"], bins={"price": 10_000}).space.sizes[0] == 10_000
     for bins in (10**9, "quantiles:100000", "quantiles:" + "9" * 5_000, list(range(2_000))):
         refused(SettingError, "bins for 'price'", "limited to", factors=["price", "garment"], bins={"price": bins})
-    assert time.monotonic() - began < 10  # 10,000 took 35 s and 1.6 GB, a comparison each
+    assert time.process_time() - began < 10  # 10,000 took 35 s and 1.6 GB, a comparison each
 
 
 def test_bins_that_look_alike_stay_apart() -> None:
@@ -797,10 +797,10 @@ def test_odd_domains(domain: Any) -> None:
 
 def test_domains_of_any_length_are_looked_at_once() -> None:
     many = [str(place) for place in range(200_000)]
-    began = time.monotonic()
+    began = time.process_time()  # whatever else the machine does
     refused(SpaceError, "twice", domain={"material": ["wool", "silk", *many, "7"]})
     refused(SettingError, "1,000,001 values", domain={"material": range(1_000_001)})
-    assert time.monotonic() - began < 20
+    assert time.process_time() - began < 20
 
 
 @pytest.mark.parametrize("impossible", [5, "wool", ["wool"], [["material", "wool"]], {"material": "wool"}])
@@ -840,7 +840,7 @@ def test_a_database_that_is_down() -> None:
     uri = f"postgresql://me:secret@127.0.0.1:{servers.free_port()}/shop"
     error = refused(SourceError, "cannot open", "refused", "server is up", source=uri, table="products")
     assert "secret" not in str(error)
-    assert time.perf_counter() - start < 10
+    assert time.perf_counter() - start < 60
 
 
 def test_a_database_without_a_table_or_with_another(tmp_path: Path) -> None:

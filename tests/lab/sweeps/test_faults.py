@@ -71,6 +71,7 @@ def check(here, alone):
     assert all(same(store.get(key), run) for key, run in alone.items())
 
 
+@pytest.mark.timeout(900)  # Ray starts six times; on a busy machine that alone takes minutes
 def test_a_killed_process_an_interrupt_and_a_killed_node_lose_nothing(here, alone):
     with machines(3) as cluster:
         sweep = begun(here, "--address", cluster.address, "--pack", "2")

@@ -247,9 +247,9 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     ],
 )
 def test_a_file_that_grows_when_it_is_read(content, said, tmp_path):
-    began = time.monotonic()
+    began = time.process_time()  # whatever else the machine does
     assert said in str(complaint(content, tmp_path))
-    assert time.monotonic() - began < 30  # a bomb of this size took more than 60 s, and all memory
+    assert time.process_time() - began < 30  # a bomb of this size took more than 60 s, and all memory
 
 
 def test_aliases_and_marks_in_front_are_read_as_ever(tmp_path):
