@@ -47,11 +47,12 @@ def rehearsal_page(record: Record) -> str:
         lists=_trials(record.tables.get("trials")),
         rounds=round_bars(data),
         gaps=_gap_bars(data["gaps"]),
-        numbers=[
-            (_NAMES.get(one["name"], one["name"]), decimal(one["held_out"]), decimal(one["unseen"]))
-            for one in data["gaps"]
-        ],
+        numbers=[(_called(one["name"]), decimal(one["held_out"]), decimal(one["unseen"])) for one in data["gaps"]],
     )
+
+
+def _called(name: str) -> str:
+    return _NAMES.get(name, name)
 
 
 def round_bars(data: Data) -> Bars:
@@ -80,7 +81,7 @@ def _gap_bars(gaps: Sequence[Data]) -> Bars:
     ranked = sorted(gaps, key=lambda one: -abs(one["units"]))
     bars = [
         Bar(
-            _NAMES.get(one["name"], one["name"]),
+            _called(one["name"]),
             100 * min(abs(one["units"]) / _FAR, 1.0),
             "alike" if abs(one["units"]) < _ALIKE else f"{decimal(abs(one['units']))} units",
         )
