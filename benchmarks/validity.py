@@ -1,51 +1,68 @@
 """Do forecasts of the score on unseen combinations come true? Cells that were trained, and what was forecast of each.
 
-python benchmarks/validity.py --train --cache DIR
+    python benchmarks/validity.py [--open] [--group G] [--forecaster F] [--cache DIR] [--write]
+    python benchmarks/validity.py --train --cache DIR
+
+A cell is task × support × model × noise (`validity_cells/listing.py`). What its networks came to is kept in
+docs/measured/validity_cells.json, so nothing is trained here unless asked for; its rows are made anew, the same every
+time. A third of the cells is sealed: `--open` leaves them out, and forecasts are developed with nothing else.
+`--write` keeps the result (docs/measured/validity.json) and draws the tables and the picture of docs/forecasts.md;
+`--misses FILE` writes forecast less measured, cell by cell, for the track record.
 """
 
 import argparse
 import json
-import sys
+import subprocess
 import time
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import torch
 
-from validity_cells.cell import sealed
-from validity_cells.listing import cells
-from validity_cells.train import train
+import measure
+from validity_cells.cell import Cell, sealed
+from validity_cells.forecasters import FORECASTERS, SEEN, TOGETHER, WITHOUT_LIBRARY, Forecast, ask, missing, together
+from validity_cells.listing import cells, smoke_cells
+from validity_cells.page import draw_page, shown
+from validity_cells.scoring import LEAST, Told, by_grade, summary
+
+ROOT = Path(__file__).parents[1]
+MEASURED = ROOT / "docs" / "measured" / "validity_cells.json"
+RESULT = ROOT / "docs" / "measured" / "validity.json"
+Lines = dict[str, dict[str, Any]]
 
 
-def train_all(cache: Path) -> None:
+def train_all(listed: Sequence[Cell], folder: Path) -> None:
     """Train every cell that the cache has no result of; a sealed one's score is written, never printed."""
+    import torch  # noqa: PLC0415 - forecasts need none
+
+    from validity_cells.train import train  # noqa: PLC0415
+
     torch.set_num_threads(1)
-    log = cache / "log.txt"
-    closed = sealed(cells())
-    for cell in cells():
-        folder = cache / "sealed" if cell.name in closed else cache
-        folder.mkdir(parents=True, exist_ok=True)
-        file = folder / f"{cell.file}.json"
+    closed = sealed(listed)
+    for cell in listed:
+        own = folder / "sealed" if cell.name in closed else folder
+        own.mkdir(parents=True, exist_ok=True)
+        file = own / f"{cell.file}.json"
         if file.exists():
             continue
-        started = time.perf_counter()
         data = cell.make()
-        about = {
-            "name": cell.name,
-            "group": cell.group,
-            "kind": data.kind,
-            "learner": cell.learner,
+        about = {"name": cell.name, "group": cell.group, "kind": data.kind, "learner": cell.learner}
+        about |= {
             "known": cell.known,
+            "model": repr(cell.model),
+            "steps": cell.recipe.steps,
+            "batch": cell.recipe.batch,
         }
-        about |= {"model": repr(cell.model), "steps": cell.recipe.steps, "batch": cell.recipe.batch}
-        words = {name: np.array(about[name]) for name in ("group", "kind", "learner", "model")}
         found = train(cell, data)
-        np.savez_compressed(folder / f"{cell.file}.npz", **data.arrays(), **words)
+        words = {name: np.array(about[name]) for name in ("group", "kind", "learner", "model")}
+        np.savez_compressed(own / f"{cell.file}.npz", **data.arrays(), **words)
         file.write_text(json.dumps(about | found, indent=1))
         said = "" if cell.name in closed else f"  seen {_mean(found['seen'])}  unseen {_mean(found['unseen'])}"
-        whole = time.perf_counter() - started
-        with log.open("a") as lines:
-            lines.write(f"{cell.name} | {cell.group} | {found['seconds']:.1f} s a run, {whole:.0f} s in all{said}\n")
+        with (folder / "log.txt").open("a") as log:
+            log.write(f"{cell.name} | {cell.group} | {found['seconds']:.1f} s a run{said}\n")
 
 
 def _mean(scores: list[float | None]) -> str:
@@ -53,11 +70,187 @@ def _mean(scores: list[float | None]) -> str:
     return f"{np.mean(kept):.2f}" if kept else "-"
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--train", action="store_true")
-    parser.add_argument("--cache", type=Path)
-    given = parser.parse_args()
+def collect(listed: Sequence[Cell], folder: Path) -> Lines:
+    """What was trained, by the name of the cell. A cell that is not there yet is left out."""
+    closed, found = sealed(listed), {}
+    for cell in listed:
+        file = (folder / "sealed" if cell.name in closed else folder) / f"{cell.file}.json"
+        if file.exists():
+            found[cell.name] = json.loads(file.read_text()) | {"sealed": cell.name in closed}
+    return found
+
+
+def forecasts(cell: Cell, names: Sequence[str], folder: Path | None) -> dict[str, Forecast]:
+    """What each forecaster says of a cell; what was said before, by the same source, is not asked again."""
+    kept = {name: _kept(cell, name, folder) for name in names}
+    said = {name: Forecast(**json.loads(file.read_text())) for name, file in kept.items() if file and file.exists()}
+    wanted = [name for name in names if name not in said and not missing(name)]
+    data = cell.make() if wanted else None
+    for name in wanted:
+        said[name] = ask(name, cell, data)
+        if file := kept[name]:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(said[name].plain()))
+    return {name: said[name] for name in names if name in said}
+
+
+def _kept(cell: Cell, name: str, folder: Path | None) -> Path | None:
+    """Where a forecast is kept: by the state of the source, where it depends on it."""
+    state = "always" if name in WITHOUT_LIBRARY else source_state() if folder else None
+    return folder / "forecasts" / state / name / f"{cell.file}.json" if folder and state else None
+
+
+@cache
+def source_state() -> str | None:
+    """The content of src; None where it was changed and not committed."""
+    return None if _git("status", "--short", "src") else _git("rev-parse", "--short=10", "HEAD:src")
+
+
+def version() -> str:
+    """The commit, and whether the source differs from it."""
+    if not (ROOT / ".git").exists():
+        return "unknown"
+    told = [_git("rev-parse", "--short=10", "HEAD"), "changed" if _git("status", "--short", "src") else ""]
+    return " ".join(filter(None, told))
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def bench(listed: Sequence[Cell], measured: Lines, names: Sequence[str], folder: Path | None) -> Lines:
+    """Every cell with what was measured and what was said."""
+    found = {}
+    for cell in listed:
+        started = time.perf_counter()
+        said = forecasts(cell, names, folder)
+        said[TOGETHER] = together(cell, said)
+        seen = _average(measured[cell.name]["seen"])
+        said[SEEN] = Forecast(seen, seconds=measured[cell.name]["seconds"])
+        about = {name: measured[cell.name][name] for name in ("group", "kind", "learner", "sealed", "known")}
+        scores = {"seen": seen, "unseen": _average(measured[cell.name]["unseen"])}
+        found[cell.name] = about | scores | {"train_seconds": measured[cell.name]["seconds"]}
+        found[cell.name]["forecasts"] = {name: one.plain() for name, one in said.items()}
+        print(f"{cell.name}: {time.perf_counter() - started:.1f} s", flush=True)
+    return found
+
+
+def _average(scores: list[float | None]) -> float:
+    kept = [max(score, LEAST) for score in scores if score is not None]
+    return float(np.mean(kept)) if kept else float("nan")
+
+
+def told(lines: Lines, name: str) -> list[Told]:
+    """One forecaster on every cell that it was asked about and that has a score."""
+    keep = ("value", "low", "high", "grade", "seconds")
+    return [
+        Told(cell, line["group"], line["sealed"], line["unseen"], **{key: one.get(key) for key in keep})
+        for cell, line in lines.items()
+        if (one := line["forecasts"].get(name)) is not None and np.isfinite(line["unseen"])
+    ]
+
+
+def figures(lines: Lines) -> dict[str, Any]:
+    """Every forecaster's figures: over all cells, the open and the sealed ones, and each group."""
+    groups = dict.fromkeys(line["group"] for line in lines.values())
+    found: dict[str, Any] = {}
+    for name in (SEEN, *FORECASTERS, TOGETHER):
+        own = told(lines, name)
+        if not own:
+            continue
+        parts = {
+            "all": own,
+            "open": [one for one in own if not one.sealed],
+            "sealed": [one for one in own if one.sealed],
+        }
+        parts |= {"pictures and points": [one for one in own if one.group != "symbols"]}
+        parts |= {"known": [one for one in own if lines[one.cell]["known"]]}
+        parts |= {group: [one for one in own if one.group == group] for group in groups}
+        found[name] = {part: summary(some) for part, some in parts.items() if some}
+        found[name]["grades"] = {part: by_grade(parts[part]) for part in ("all", "open", "sealed")}
+    return found
+
+
+def misses(lines: Lines) -> list[dict[str, Any]]:
+    """Forecast less measured of every open cell, with what the forecast rests on."""
+    return [
+        {
+            "cell": one.cell,
+            "group": one.group,
+            "forecaster": name,
+            "basis": lines[one.cell]["forecasts"][name]["basis"],
+            "kind": "accuracy" if lines[one.cell]["kind"] == "label" else "R²",
+            "miss": one.miss,
+        }
+        for name in FORECASTERS
+        for one in told(lines, name)
+        if one.value is not None and not one.sealed and "basis" in lines[one.cell]["forecasts"][name]
+    ]
+
+
+def smoke() -> None:
+    """A few tiny cells, trained and forecast; the figures must be those of the lines that they come from."""
+    from validity_cells.train import train  # noqa: PLC0415
+
+    listed = smoke_cells()
+    about = [{"group": cell.group, "learner": cell.learner, "known": False, "sealed": False} for cell in listed]
+    made = [(cell, cell.make()) for cell in listed]
+    measured = {c.name: one | {"kind": d.kind} | train(c, d) for one, (c, d) in zip(about, made, strict=True)}
+    lines = bench(listed, measured, [name for name in FORECASTERS if not missing(name)], None)
+    found = figures(lines)
+    for name in found:
+        said = [line["forecasts"][name].get("value") for line in lines.values()]
+        assert found[name]["all"]["cells"] == len(said)
+        assert found[name]["all"]["abstained"] == said.count(None)
+    assert found["predict"]["all"]["abstained"] < len(listed), "nothing was forecast"
+    print(shown(found, "all"))
+
+
+def main() -> None:
+    """Run it."""
+    given = _options()
+    if given.smoke:
+        smoke()
+        return
+    listed = cells()
     if given.train:
-        train_all(given.cache)
-    sys.exit(0)
+        train_all(listed, given.cache)
+    measured = (collect(listed, given.cache) if given.cache else {}) or json.loads(MEASURED.read_text())
+    if given.collect:
+        MEASURED.write_text(json.dumps(measured, indent=1, ensure_ascii=False) + "\n")
+        return
+    closed = sealed(listed)
+    asked = [cell for cell in listed if cell.name in measured and not (given.open and cell.name in closed)]
+    asked = [cell for cell in asked if given.group in (None, cell.group)]
+    names = given.forecaster
+    for name in names:
+        if missing(name):
+            print(f"{name} is left out: {missing(name)}")
+    lines = bench(asked, measured, names, given.cache)
+    found = figures(lines)
+    for part in ("all", "open", "sealed", "symbols", "pictures", "points", "table", "drawings"):
+        print(f"\n{part}\n{shown(found, part)}")
+    result = {"commit": version(), "cells": lines, "figures": found}
+    if given.misses:
+        given.misses.write_text(json.dumps(misses(lines), indent=1, ensure_ascii=False) + "\n")
+    if given.write:
+        RESULT.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+        draw_page(ROOT / "docs", result)
+    measure.write("validity", given, result)
+
+
+def _options() -> argparse.Namespace:
+    parser = measure.options(__doc__)
+    parser.add_argument("--train", action="store_true", help="train what the cache does not hold")
+    parser.add_argument("--collect", action="store_true", help="write what the cache holds to docs/measured")
+    parser.add_argument("--cache", type=Path, help="a folder for trained cells and forecasts")
+    parser.add_argument("--open", action="store_true", help="leave the sealed cells out")
+    parser.add_argument("--group")
+    parser.add_argument("--forecaster", choices=list(FORECASTERS), nargs="+", default=list(FORECASTERS))
+    parser.add_argument("--write", action="store_true", help="keep the result, and draw the page")
+    parser.add_argument("--misses", type=Path)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

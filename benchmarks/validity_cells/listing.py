@@ -366,3 +366,18 @@ def cells() -> list[Cell]:
         *_drawings(),
         *_more_pictures(),
     ]
+
+
+def smoke_cells() -> list[Cell]:
+    """Three tiny ones that need no data set."""
+    brief = Recipe(steps=100, lr=1e-2, batch=64, **COMMON)
+    few = {"rows": 200, "asked": 60}
+    asked = [
+        ("addition", "symbols", partial(from_task, Addition())),
+        ("effects", "points", partial(points, (4, 4), "effects", "random 60", noise=0.5, **few)),
+        ("first", "points", partial(points, (4, 4), "first", "random 60", noise=0.5, **few)),
+    ]
+    return [
+        Cell(name=name, group=group, make=make, model=MLP(hidden=(32,)), recipe=brief, learner="mlp 1")
+        for name, group, make in asked
+    ]

@@ -14,16 +14,23 @@ LENGTH = 8
 
 
 def points(
-    sizes: tuple[int, ...], rule: str, support: str, *, noise: float, summed: bool = False, length: int = LENGTH
+    sizes: tuple[int, ...],
+    rule: str,
+    support: str,
+    *,
+    noise: float,
+    summed: bool = False,
+    rows: int = ROWS,
+    asked: int = ASKED,
 ) -> Data:
     """Examples whose noise is `noise` long; the places of the factors stand side by side, or are added up."""
     rng = np.random.default_rng(derived(0, "points", repr((sizes, rule, support, noise, summed))))
     codes = np.indices(sizes).reshape(len(sizes), -1).T
     target, label = answers(codes, sizes, rule, rng)
     seen = shown(codes, sizes, support, rng)
-    places = [rng.normal(size=(size, length)) / np.sqrt(length) for size in sizes]
-    chosen = [rows_evenly(np.flatnonzero(side), n, rng) for side, n in ((seen, ROWS), (seen, ASKED), (~seen, ASKED))]
-    made = [Rows(_placed(codes[rows], places, noise, rng, summed=summed), target[rows], codes[rows]) for rows in chosen]
+    places = [rng.normal(size=(size, LENGTH)) / np.sqrt(LENGTH) for size in sizes]
+    chosen = [rows_evenly(np.flatnonzero(side), n, rng) for side, n in ((seen, rows), (seen, asked), (~seen, asked))]
+    made = [Rows(_placed(codes[own], places, noise, rng, summed=summed), target[own], codes[own]) for own in chosen]
     return data_of(*made, label=label)
 
 

@@ -1,6 +1,7 @@
 """Kernels of wide networks on inputs, beside loops, beside a real network, and beside the kernels over combinations."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,14 +10,14 @@ from hypothesis import strategies as st
 
 from recombine.errors import SettingError
 from recombine.theory import networks
-from recombine.theory.examples.kernels import Scaling, kernels_of, last_layer, linear, tangent
+from recombine.theory.examples.kernels import Scaling, kernels_of, last_layer, linear, matrices, tangent
 
 
-def twin(x, z, depth):
+def twin(x, z, depth, bias=0.0):
     """S and T of two inputs, number by number, as they stand in the module's docstring."""
     d = len(x)
-    own, other = sum(a * a for a in x) / d, sum(b * b for b in z) / d
-    s = t = sum(a * b for a, b in zip(x, z, strict=True)) / d
+    own, other = sum(a * a for a in x) / d + bias, sum(b * b for b in z) / d + bias
+    s = t = sum(a * b for a, b in zip(x, z, strict=True)) / d + bias
     for _ in range(depth):
         size = math.sqrt(own * other)
         c = max(-1.0, min(1.0, s / size))
@@ -27,14 +28,14 @@ def twin(x, z, depth):
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(0, 10**6), st.integers(1, 4))
-def test_kernels_are_their_twins(seed, depth):
+@given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from([0.0, 0.1, 1.0]))
+def test_kernels_are_their_twins(seed, depth, bias):
     rng = np.random.default_rng(seed)
     x, z = rng.normal(size=(4, 3)), rng.normal(size=(5, 3))
-    s = [[twin(a, b, depth)[0] for b in z] for a in x]
-    t = [[twin(a, b, depth)[1] for b in z] for a in x]
-    np.testing.assert_allclose(last_layer(depth).between(x, z), s, atol=1e-12)
-    np.testing.assert_allclose(tangent(depth).between(x, z), t, atol=1e-12)
+    s = [[twin(a, b, depth, bias)[0] for b in z] for a in x]
+    t = [[twin(a, b, depth, bias)[1] for b in z] for a in x]
+    np.testing.assert_allclose(last_layer(depth, bias=bias).between(x, z), s, atol=1e-12)
+    np.testing.assert_allclose(tangent(depth, bias=bias).between(x, z), t, atol=1e-12)
 
 
 @pytest.mark.parametrize("kernel", [tangent(1), tangent(3), last_layer(2), linear()], ids=lambda kernel: kernel.name)
@@ -76,10 +77,13 @@ def test_a_row_of_zeros_is_like_nothing():
 
 def test_scaling_is_by_the_training_rows():
     x = np.array([[0.0, 10.0], [2.0, 14.0]])
-    scaled = Scaling.of(x)(x)
+    assert np.isclose(np.square(Scaling.of(x)(x)).mean(), 1)
+    centred = replace(linear(), centred=True)
+    scaled = Scaling.of(x)(x, centred)
     np.testing.assert_allclose(scaled.mean(axis=0), 0)
     assert np.isclose(np.square(scaled).mean(), 1)
-    np.testing.assert_allclose(Scaling.of(x)(np.array([[1.0, 12.0]])), 0)
+    np.testing.assert_allclose(Scaling.of(x)(np.array([[1.0, 12.0]]), centred), 0)
+    assert Scaling.of(x)(x, replace(linear(), scaled=False)) is x
 
 
 def test_torch_gives_the_same():
@@ -90,11 +94,18 @@ def test_torch_gives_the_same():
         np.testing.assert_allclose(found, kernel.between(x, z), atol=1e-12)
 
 
+def test_several_kernels_share_their_layers():
+    x, z = np.random.default_rng(0).normal(size=(2, 5, 4))
+    several = [last_layer(3, bias=0.1), tangent(1), linear(), last_layer(1), tangent(2, bias=0.1)]
+    for kernel, matrix in zip(several, matrices(several, x, z), strict=True):
+        np.testing.assert_allclose(matrix, kernel.between(x, z))
+
+
 def test_kernels_by_name():
-    assert [one.name for one in kernels_of(None)] == ["tangent:1", "tangent:2", "tangent:3"]
-    assert [one.name for one in kernels_of("last:4")] == ["last:4"]
+    assert [one.name for one in kernels_of(None)] == ["relu:1", "relu:2", "relu:3"]
+    assert [one.name for one in kernels_of("ntk:4")] == ["ntk:4"]
     assert kernels_of(linear())[0].name == "linear"
-    with pytest.raises(SettingError, match="did you mean 'tangent'"):
-        kernels_of("tangant:2")
+    with pytest.raises(SettingError, match="did you mean 'relu'"):
+        kernels_of("relo:2")
     with pytest.raises(SettingError, match="number of hidden layers"):
-        kernels_of("tangent:x")
+        kernels_of("relu:x")

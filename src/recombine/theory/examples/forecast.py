@@ -22,7 +22,7 @@ import numpy as np
 from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.checks import check_number, check_seed, check_whole
 from recombine.errors import SettingError, TableError
-from recombine.expected import Expected
+from recombine.expected import FEWEST_TESTED, Expected
 from recombine.seeds import derived
 from recombine.statistics.distributions import normal_quantile
 from recombine.statistics.predictive import Score, expected_score
@@ -67,7 +67,7 @@ class ExampleForecast:
     correction: tuple[float, float] | None = None  # of composed rows: how far they were off in rehearsal, and its sd
     notes: tuple[str, ...] = ()
     constant: str | None = None  # one answer for all, as people read it
-    half: tuple[float, float] | None = None  # of squared machines: with half of the rows, and with all of them
+    fewer: float | None = None  # the score with four fifths of the rows
 
     @property
     def score(self) -> str:
@@ -103,6 +103,7 @@ def forecast(  # noqa: PLR0913 - each is one plain question
     *,
     kind: Kind | None = None,
     kernel: str | Kernel | Sequence[Kernel] | None = None,
+    losses: Sequence[Loss] | None = None,
     seen_score: float | None = None,
     rows: int = MOST_ROWS,
     of: int | None = None,
@@ -114,7 +115,8 @@ def forecast(  # noqa: PLR0913 - each is one plain question
     `X` (n, d) are the inputs of the training rows, `y` their targets (labels, numbers, or numbers (n, q)) and `codes`
     (n, k) their combinations. `truth_unseen` are the true targets of the rows `X_unseen`, whose combinations are
     `codes_unseen`; without `X_unseen` those of the combinations themselves. Without a truth seen combinations are held
-    out. `of` is the number of unseen combinations, where those that are asked about are only some of them.
+    out. `of` is the number of unseen combinations, where those that are asked about are only some of them. `losses` are
+    "margin" and "squared" for labels, "fitted" (no ridge) and "squared" (the best ridge) for both, unless left out.
 
     `seen_score` is a known or assumed score on new rows of seen combinations: machines that are stopped where they have
     it are then asked as well.
@@ -125,11 +127,12 @@ def forecast(  # noqa: PLR0913 - each is one plain question
     >>> unseen = codes.sum(axis=1) % 3 == 0
     >>> found = forecast(X[~unseen], codes[~unseen, 0], codes[~unseen], X[unseen], codes[unseen], codes[unseen, 0])
     >>> found.expected.value, found.seen, len(found.members)
-    (1.0, 1.0, 6)
+    (1.0, 1.0, 3)
     """
     _check(rows, seed, seen_score)
     train, asked, truth = _read(X, y, codes, X_unseen, codes_unseen, truth_unseen, kind)
-    work = _Work(train, kernels_of(kernel), seen_score, rows, of, seed, device)
+    wanted = losses_of(train.answers, seen_score) if losses is None else tuple(losses)
+    work = _Work(train, kernels_of(kernel), wanted, seen_score, rows, of, seed, device)
     if truth is None:
         return work.held_out()
     if asked is None:
@@ -159,6 +162,7 @@ class _Work:
         self,
         train: Examples,
         kernels: tuple[Kernel, ...],
+        losses: tuple[Loss, ...],
         seen_score: float | None,
         most: int,
         of: int | None,
@@ -166,13 +170,12 @@ class _Work:
         device: str | None,
     ) -> None:
         self.of_rows, self.most, self.of, self.seed, self.device = len(train), most, of, seed, device
-        self.seen_score, self.kernels, self.notes = seen_score, kernels, list[str]()
+        self.seen_score, self.kernels, self.losses, self.notes = seen_score, kernels, losses, list[str]()
         combination, _ = sampling.numbered(train.codes)
         chosen = sampling.drawn(combination, most, seed=seed)
         fitted, held, self.alone = _parts(combination[chosen], seed)
         self.train, self.first = train[chosen][np.concatenate([fitted, held])], len(fitted)
         self.combination, _ = sampling.numbered(self.train.codes)
-        self.losses: tuple[Loss, ...] = losses_of(self.train.answers, seen_score)
         self.constant = _constant(self.train.answers)
         self.scaling = Scaling.of(self.train.inputs)
         if len(chosen) < self.of_rows:
@@ -187,19 +190,17 @@ class _Work:
         combination, _ = sampling.numbered(asked.codes)
         asked = asked[sampling.drawn(combination, self.most, seed=self.seed)]
         place, first = sampling.numbered(asked.codes)
-        members, answered, halves = list[Member](), list[Numbers](), list[tuple[float, float]]()
+        members, answered, fewer = list[Member](), list[Numbers](), list[Numbers]()
         for rows, between in zip(self._rows(self.kernels), self._between(self.kernels, asked.inputs), strict=True):
             for member in self._made(rows, self.losses):
                 members.append(member)
                 answered.append(member.answer(between))
-                if member.half is not None:
-                    few = member.half.answer(between[:, : len(member.half.weights)])
-                    halves.append((self._total(asked.answers, few), self._total(asked.answers, answered[-1])))
+                fewer.append(asked.answers.marks(member.first.answer(between[:, : self.first])))
         marks = np.array([asked.answers.marks(scores) for scores in answered])
         base = _by_combination(self._constant_marks(asked.answers), place)
         ensemble = Ensemble(_names(members), _by_combination(marks, place), base, self._score)
         return ExampleForecast(
-            expected=expected_of(ensemble, basis=BASIS, settings=IntervalSettings(seed=self.seed), of=self.of),
+            expected=self._together(ensemble),
             way="rows",
             members=ensemble.names,
             seen_by_member=self._seen(members),
@@ -212,8 +213,21 @@ class _Work:
             of_rows=self.of_rows,
             asked_rows=len(asked),
             notes=tuple(self.notes),
-            half=_mean(halves),
+            fewer=Ensemble(ensemble.names, _by_combination(np.array(fewer), place), base, self._score).value,
         )
+
+    def _together(self, ensemble: Ensemble) -> Expected:
+        """The members' forecast. Where few combinations are unseen, and all of them are asked, nothing is drawn by lot:
+        the score is told, though so few earn no grade.
+        """
+        few, settings = len(ensemble.base), IntervalSettings(seed=self.seed)
+        if few >= FEWEST_TESTED or not few or (self.of or few) > few:
+            return expected_of(ensemble, basis=BASIS, settings=settings, of=self.of)
+        times = -(-FEWEST_TESTED // few)
+        repeated = Ensemble(
+            ensemble.names, np.tile(ensemble.scores, times), np.tile(ensemble.base, times), ensemble.score
+        )
+        return replace(expected_of(repeated, basis=BASIS, settings=settings), tested=few, of=few)
 
     def _probe(self, asked: Examples) -> float:
         """What a linear rule on the inputs gets."""
@@ -231,23 +245,23 @@ class _Work:
     def _rows(self, kernels: tuple[Kernel, ...]) -> list[Rows]:
         refuse_too_large(len(self.train), kernels=len(kernels))
         found = self._matrices(kernels, self.train.inputs)
-        return [Rows(one, matrix, self.train.answers, self.first) for one, matrix in zip(kernels, found, strict=True)]
+        return [
+            Rows(one, matrix, self.train.answers, self.first, self.alone)
+            for one, matrix in zip(kernels, found, strict=True)
+        ]
 
     def _between(self, kernels: tuple[Kernel, ...], inputs: Numbers) -> list[Numbers]:
         return [fetched(matrix) for matrix in self._matrices(kernels, inputs)]
 
     def _matrices(self, kernels: tuple[Kernel, ...], inputs: Numbers) -> list[Any]:
-        """The kernels between some rows and the training rows, those that want centred inputs apart from the others."""
+        """The kernels between some rows and the training rows, those together that want them alike."""
         found: dict[int, Any] = {}
-        for centred in (True, False):
-            places = [place for place, kernel in enumerate(kernels) if kernel.centred == centred]
-            if places:
-                rows, own = self._prepared(inputs, centred=centred), self._prepared(self.train.inputs, centred=centred)
-                found |= dict(zip(places, matrices([kernels[place] for place in places], rows, own), strict=True))
+        for alike in sorted({(one.centred, one.scaled) for one in kernels}):
+            places = [place for place, one in enumerate(kernels) if (one.centred, one.scaled) == alike]
+            wanted = [kernels[place] for place in places]
+            rows, own = (placed(self.scaling(part, wanted[0]), self.device) for part in (inputs, self.train.inputs))
+            found |= dict(zip(places, matrices(wanted, rows, own), strict=True))
         return [found[place] for place in range(len(kernels))]
-
-    def _prepared(self, inputs: Numbers, *, centred: bool) -> Any:
-        return placed(self.scaling(inputs) if centred else inputs, self.device)
 
     def _made(self, rows: Rows, losses: Sequence[Loss], *, whole: bool = True) -> list[Member]:
         found = made(rows, losses, seen_score=self.seen_score, whole=whole)
@@ -353,7 +367,7 @@ class _Work:
         real, said = (np.concatenate([one[side] for one in off]) for side in range(2))
         scores, correction = corrected(np.array(marks), real, said, share=self._score == "accuracy")
         ensemble = Ensemble(_names(members), scores, base, self._score)
-        expected = expected_of(ensemble, basis=BASIS, settings=IntervalSettings(seed=self.seed), of=self.of)
+        expected = self._together(ensemble)
         return ExampleForecast(
             expected=expected if correction is None else widened(expected, correction[1]),
             way="composed",
@@ -423,10 +437,6 @@ def widened(expected: Expected, sd: float) -> Expected:
 def _composed_marks(machine: Machine, raw: Numbers, codes: Codes, asked: Codes, truth: Answered, seed: int) -> Numbers:
     found = composing.composed(raw, codes, asked, seed=seed)
     return _by_combination(truth[found.place].marks(machine.scores(found.raw)), found.place)
-
-
-def _mean(pairs: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
-    return (float(np.mean([a for a, _ in pairs])), float(np.mean([b for _, b in pairs]))) if pairs else None
 
 
 def _names(members: Sequence[Member]) -> tuple[str, ...]:

@@ -103,6 +103,9 @@ def margin(kernel: Any, answers: Answered, *, penalty: float = HARD) -> Machine:
     """The largest margin between every two classes."""
     matrix, labels = fetched(kernel), answers.labels
     present = np.unique(labels)
+    if len(present) == 1:
+        nothing = np.zeros((len(labels), answers.classes))
+        return Machine(nothing, np.asarray(np.arange(answers.classes) == present[0], dtype=np.float64))
     made = _support_vector_machine()(kernel="precomputed", C=penalty, cache_size=500).fit(matrix, labels)
     sign = -1.0 if len(present) == 2 else 1.0  # for two classes scikit-learn turns the sign round
     weights = np.zeros((len(labels), len(present) * (len(present) - 1) // 2))

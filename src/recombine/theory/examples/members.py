@@ -1,7 +1,9 @@
 """The machines that are asked together: each kernel with each loss, and how each is set on held-out seen rows.
 
-Nobody knows what network will be trained. For a label a margin and a squared loss are asked, for a number the squared
-one; if a seen score is known or assumed, also the machine that is stopped where it has that score.
+Nobody knows what network will be trained, so networks of several depths are asked. For a label with the largest margin,
+for a number with next to no ridge (*fitted*): of the trained networks that were looked at, most were nearer to these
+than to machines with the best ridge (*squared*). If a seen score is known or assumed, machines that are stopped where
+they have that score are asked as well.
 """
 
 from collections.abc import Sequence
@@ -16,15 +18,15 @@ from recombine.theory.examples.arrays import fetched
 from recombine.theory.examples.kernels import Kernel
 from recombine.theory.examples.machines import MOST_PAIRED, Answered, Flow, Machine, Ridge
 
-Loss = Literal["margin", "squared", "stopped"]
+Loss = Literal["margin", "squared", "fitted", "stopped"]
 _CHOSEN_ON = 1_000
 """Rows that a ridge is chosen on."""
 
 
 def losses_of(answers: Answered, seen_score: float | None) -> tuple[Loss, ...]:
-    """Which losses are asked."""
+    """Which losses are asked: what a network tends to that is trained until it has learnt what it was shown."""
     few = answers.kind == "label" and answers.classes <= MOST_PAIRED
-    found: tuple[Loss, ...] = ("margin", "squared") if few else ("squared",)
+    found: tuple[Loss, ...] = ("margin",) if few else ("fitted",)
     return found if seen_score is None else (*found, "stopped")
 
 
@@ -36,6 +38,7 @@ class Rows:
     matrix: Any  # (n, n), where it was made
     answers: Answered
     first: int  # rows that are fitted while the others are held out
+    alone: bool = False  # whether every row is a combination of its own, so that nothing is known of noise
 
     def part(self, rows: Any, columns: Any) -> Any:
         """Some rows of the matrix, by some of its columns."""
@@ -62,7 +65,6 @@ class Member:
     raw: Numbers
     marks: Numbers
     reached: bool = True  # whether it ever had the seen score that was asked for
-    half: Machine | None = None  # fitted to the first half of the rows, where that costs nothing
 
     def fit(self, matrix: Any, answers: Answered) -> Machine:
         """The same machine on other rows."""
@@ -84,8 +86,8 @@ def made(rows: Rows, losses: Sequence[Loss], *, seen_score: float | None = None,
     for loss in losses:
         if loss == "margin":
             found.append(_margin(rows, between, whole=whole))
-        elif loss == "squared":
-            found.append(_squared(rows, between))
+        elif loss in ("squared", "fitted"):
+            found.append(_squared(rows, between, loss))
         else:
             found.append(_stopped(rows, between, seen_score))
     return found
@@ -99,21 +101,24 @@ def _margin(rows: Rows, between: Numbers, *, whole: bool) -> Member:
     return Member(f"{rows.kernel.name} margin", "margin", 0.0, first, all_rows, raw, marks)
 
 
-def _squared(rows: Rows, between: Numbers) -> Member:
-    ridge = _chosen(rows, between)
+def _squared(rows: Rows, between: Numbers, loss: Loss) -> Member:
+    """Ridge regression; *fitted* is the one with next to no ridge: a network that is trained for long tends to it."""
+    ridge = _chosen(rows, between) if loss == "squared" else machines.RIDGES[0]
     factored = Ridge.of(rows.matrix, ridge)
     first = factored.fit(rows.answers[: rows.first])
     raw = first.raw(between)
-    name, whole = f"{rows.kernel.name} squared", factored.fit(rows.answers)
-    half = factored.fit(rows.answers[: len(rows.answers) // 2])
-    return Member(name, "squared", ridge, first, whole, raw, rows.held.marks(raw), half=half)
+    name, whole = f"{rows.kernel.name} {loss}", factored.fit(rows.answers)
+    return Member(name, loss, ridge, first, whole, raw, rows.held.marks(raw))
 
 
 def _chosen(rows: Rows, between: Numbers) -> float:
     """The ridge with the least error on held-out rows, from as many others as take no time.
 
-    What ridge is best hardly depends on how many rows there are: it is the noise of one row, beside the kernel.
+    What ridge is best hardly depends on how many rows there are: it is the noise of one row, beside the kernel. Where
+    every row is a combination of its own none is seen, and a network fits what it is shown: there is next to no ridge.
     """
+    if rows.alone:
+        return machines.RIDGES[0]
     few = np.linspace(0, rows.first - 1, min(rows.first, _CHOSEN_ON)).astype(np.int64)
     small, answers = rows.part(few, few), rows.answers[few]
     errors = []

@@ -21,7 +21,7 @@ _PLAIN = (
     "correction",
     "notes",
     "constant",
-    "half",
+    "fewer",
 )
 
 
@@ -42,7 +42,7 @@ class _Described:
     correction: tuple[float, float] | None
     notes: tuple[str, ...]
     constant: str | None
-    half: tuple[float, float] | None = None
+    fewer: float | None = None
 
 
 def describe(found: ExampleForecast | None) -> dict[str, Any] | None:
@@ -90,5 +90,5 @@ def revived(plain: dict[str, Any] | None, table: pa.Table | None, expected: Expe
         correction=found.correction,
         notes=found.notes,
         constant=found.constant,
-        half=found.half,
+        fewer=found.fewer,
     )

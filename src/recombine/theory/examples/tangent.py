@@ -103,7 +103,7 @@ def own_tangent(
         name,
         lambda x, z: np.asarray(features(x) @ features(z).T, dtype=np.float64),
         lambda x: np.asarray(np.square(features(x)).sum(axis=1), dtype=np.float64),
-        centred=False,
+        scaled=False,
     )
 
 

@@ -88,11 +88,11 @@ def _members(found: ExampleForecast) -> str:
 
 
 def _rows(found: ExampleForecast) -> str:
-    """How much hangs on the number of rows: what half of them give, beside all that were fitted."""
-    if found.half is None or found.rows == found.of_rows:
+    """How much hangs on the number of rows that were looked at."""
+    if found.fewer is None or found.rows == found.of_rows:
         return ""
-    few, all_ = (percent(one) if found.score == "accuracy" else measure(one) for one in found.half)
-    return f"With the squared loss half of the fitted rows give {few}, and all of them {all_}: so much hangs on rows."
+    few = percent(found.fewer) if found.score == "accuracy" else measure(found.fewer)
+    return f"Four fifths of these rows would have given {few}: so little or much hangs on their number (--rows)."
 
 
 def _probe(found: ExampleForecast) -> str:

@@ -1,0 +1,51 @@
+"""A prediction over combinations, led by the forecast from examples where inputs are given."""
+
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from recombine.errors import SettingError
+from recombine.expected import earned
+from recombine.tables.engine import Steps
+from recombine.tables.question import ReadOptions
+from recombine.theory.examples import telling
+from recombine.theory.examples.forecast import MOST_ROWS
+from recombine.theory.examples.from_table import ExampleOptions, Known, forecast_from
+
+_Prediction = TypeVar("_Prediction", bound=Any)
+
+
+def options_of(inputs: Any, **others: Any) -> ExampleOptions | None:
+    """What was asked of examples; None where no inputs are given, and then nothing else may be."""
+    given = {name: value for name, value in others.items() if value is not None}
+    if inputs is not None:
+        return ExampleOptions(inputs=inputs, **({"rows": MOST_ROWS} | given))
+    if set(given) - {"seed"}:
+        name = next(iter(set(given) - {"seed"}))
+        raise SettingError(
+            f"{name}=… without inputs",
+            why="it speaks of a forecast from examples, which looks at their inputs",
+            instead=f"name them: inputs='COLUMN' (--inputs), or leave {name} out",
+        )
+    return None
+
+
+def with_examples(
+    found: _Prediction, source: Any, options: ExampleOptions | None, reading: ReadOptions, *, tell: Steps
+) -> _Prediction:
+    """The same prediction with a forecast from examples: its sentence leads, its score is the one to expect."""
+    if options is None:
+        return found
+    unseen = sum(count for verdict, count in found.counts.items() if verdict not in ("seen", "novel"))
+    known = Known(found.support, found.learner.answers, found.truth, unseen)
+    made = forecast_from(source, known, options, reading, tell=tell)
+    if made.expected.value is None:
+        reasons = (telling.verdict(made), *found.reasons)
+        return replace(found, examples=made, reasons=reasons, expected=made.expected, grade="untested")
+    return replace(
+        found,
+        verdict=telling.verdict(made),
+        grade=earned(made.expected),
+        reasons=(*telling.reasons(made), f"Over combinations alone: {found.verdict}", *found.reasons),
+        expected=made.expected,
+        examples=made,
+    )
