@@ -46,7 +46,7 @@ class Expected:
     @property
     def abstains(self) -> bool:
         """Whether nothing is promised; `reason` says why."""
-        return self.value is None or self.tested < FEWEST_TESTED
+        return self.value is None
 
     @property
     def beats_constant(self) -> bool:

@@ -156,7 +156,7 @@ def test_shortcut_between_classes() -> None:
         ("0", "0", "1"): "Pulled the wrong way (to yes) by f2 = 1",
         ("1", "0", "1"): "Pulled the wrong way (to no) by f1 = 0",
     }
-    assert found.grade == "weak"  # the back-test's: two true answers are too few to say how often it is wrong
+    assert found.grade == "failing"  # both of the unseen ones, and all of them are known
     assert found.counts["shortcut"] == 2
 
 

@@ -23,12 +23,15 @@ import numpy as np
 
 from recombine.algebra.groups import Numbers
 from recombine.errors import SettingError
-from recombine.expected import FEWEST_TESTED, Expected
+from recombine.expected import Expected
 from recombine.statistics.distributions import normal_quantile
 from recombine.statistics.intervals import Interval
 from recombine.statistics.predictive import Score
 from recombine.statistics.resampling import IntervalSettings
 from recombine.theory import track_record
+
+_OF_ONE = 0.25
+"""The variance between combinations where one alone is known: the largest that a share can have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +117,8 @@ def expected_of(
 
 def _unsaid(ensemble: Ensemble) -> str | None:
     """Why nothing can be forecast, if nothing can."""
-    known = len(ensemble.base)
-    if known < FEWEST_TESTED:
-        what = "no unseen combination has" if not known else f"only {known} unseen combinations have"
-        return f"{what} a known true answer; it takes {FEWEST_TESTED}"
+    if not len(ensemble.base):
+        return "no unseen combination has a known true answer"
     return None if ensemble.score == "accuracy" or ensemble.base.sum() > 0 else "the target never varies"
 
 
@@ -149,6 +150,8 @@ def _sampling(ensemble: Ensemble, of: int) -> float:
     known, own = len(ensemble.base), ensemble.scores.mean(axis=0)
     if of <= known:
         return 0.0
+    if known < 2:
+        return _OF_ONE * (1 - 1 / of)
     if ensemble.score == "R²":  # a quotient of sums: what each combination moves it by
         own = (own - own.sum() / ensemble.base.sum() * ensemble.base) / ensemble.base.mean()
     return float(own.var(ddof=1)) * (1 / known - 1 / of)

@@ -100,13 +100,17 @@ class Forecast:
 
 
 def forecast_of(panel: Panel, diagnosis: Diagnosis, *, unseen: int, symbols: bool) -> Forecast | None:
-    """What the learners would get on unseen combinations; None where the truth of half of them is not known."""
+    """What the learners would get on unseen combinations whose truth is known; None where none is.
+
+    Where it is known of half of them and more, they stand for all; else the forecast is for them alone.
+    """
     asked = ~diagnosis.seen & (diagnosis.rungs != "novel") & (diagnosis.rungs != "impossible")
     known = np.flatnonzero(asked & diagnosis.known)
-    if len(known) < max(FEWEST_TESTED, _HALF * asked.sum()):
+    if not len(known):
         return None
     made = panel.ensemble(diagnosis.codes[known], diagnosis.truth[known])
-    of = round(unseen * float(asked.sum()) / max(int((~diagnosis.seen).sum()), 1))
+    share = float(asked.sum()) / max(int((~diagnosis.seen).sum()), 1)
+    of = round(unseen * share) if len(known) >= _HALF * asked.sum() else len(known)
     settings = IntervalSettings(seed=diagnosis.learner.seed)
     sighted, blind = (
         expected_of(made, basis="combinations", settings=settings, of=of, blind=one) for one in (False, True)

@@ -120,19 +120,24 @@ def _forecast(found: Findings) -> str:
     value, low, high, base = (
         number or 0.0 for number in (expected.value, expected.low, expected.high, expected.baseline)
     )
-    who = f"{_learners(found.panel)} would"
+    who, these = f"{_learners(found.panel)} would", _asked_about(found, expected.of)
     if expected.score == "accuracy":
         rule = rules.always(_commonest(found.answers))
-        right = f"get {percent(value)} of the unseen combinations right ({_between(low, high)})"
+        right = f"get {percent(value)} of {these} right ({_between(low, high)})"
         said = f"{right}; {rule} gets {percent(base)}"
     elif value <= 0:
         said = (
-            "do no better on the unseen combinations than always answering the mean "
+            f"do no better on {these} than always answering the mean "
             f"(R² {_signed(value)}, {_signed(low)} to {_signed(high)})"
         )
     else:
-        said = f"explain {percent(value)} of what the unseen combinations differ by ({_between(low, high)})"
+        said = f"explain {percent(value)} of what {these} differ by ({_between(low, high)})"
     return f"{who} {said}. {'' if found.symbols else f'{UNREAD} '}"
+
+
+def _asked_about(found: Findings, of: int) -> str:
+    """Whom a forecast speaks of: all unseen combinations, or those alone whose true answer is known."""
+    return "the unseen combinations" if of > found.known or of == found.asked else f"these {of:,} unseen combinations"
 
 
 UNREAD = "What a model makes of examples that are hard to read is not known here, and the interval allows for it."
