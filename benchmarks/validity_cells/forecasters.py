@@ -34,6 +34,7 @@ class Forecast:
     basis: str | None = None
     reason: str | None = None
     seconds: float = 0.0
+    commit: str | None = None
 
     def plain(self) -> dict[str, Any]:
         """As JSON holds it, without what is not there."""
