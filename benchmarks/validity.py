@@ -99,10 +99,13 @@ def forecasts(cell: Cell, names: Sequence[str], folder: Path | None, *, reuse: b
 
 def _said_before(cell: Cell, name: str, folder: Path | None, *, reuse: bool) -> Forecast | None:
     file = _kept(cell, name, folder)
-    if reuse and folder and not (file and file.exists()):
+    if file and file.exists():
+        return replace(Forecast(**json.loads(file.read_text())), commit=version())  # the same source, whoever asked it
+    if reuse and folder:
         others = (folder / "forecasts").glob(f"*/{name}/{cell.file}.json")
         file = max(others, key=lambda other: other.stat().st_mtime, default=None)
-    return Forecast(**json.loads(file.read_text())) if file and file.exists() else None
+        return Forecast(**json.loads(file.read_text())) if file else None
+    return None
 
 
 def _kept(cell: Cell, name: str, folder: Path | None) -> Path | None:
