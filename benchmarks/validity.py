@@ -102,7 +102,7 @@ def _said_before(cell: Cell, name: str, folder: Path | None, *, reuse: bool) -> 
     if file and file.exists():
         return replace(Forecast(**json.loads(file.read_text())), commit=version())  # the same source, whoever asked it
     if reuse and folder:
-        others = (folder / "forecasts").glob(f"*/{name}/{cell.file}.json")
+        others = (folder / "forecasts").glob(f"*/{name}/{_question(cell, name)}.json")
         file = max(others, key=lambda other: other.stat().st_mtime, default=None)
         return Forecast(**json.loads(file.read_text())) if file else None
     return None
@@ -111,7 +111,12 @@ def _said_before(cell: Cell, name: str, folder: Path | None, *, reuse: bool) -> 
 def _kept(cell: Cell, name: str, folder: Path | None) -> Path | None:
     """Where a forecast is kept: by the state of the source, where it depends on it."""
     state = "always" if name in WITHOUT_LIBRARY else source_state() if folder else None
-    return folder / "forecasts" / state / name / f"{cell.file}.json" if folder and state else None
+    return folder / "forecasts" / state / name / f"{_question(cell, name)}.json" if folder and state else None
+
+
+def _question(cell: Cell, name: str) -> str:
+    """What a forecast is kept by: the rows, and where it knows of the model, the cell."""
+    return cell.file if name == "predict, matched" else cell.rows
 
 
 @cache

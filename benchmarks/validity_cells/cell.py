@@ -27,6 +27,11 @@ class Cell:
         """Its name as that of a file."""
         return self.name.replace(", ", "__").replace(" ", "_")
 
+    @property
+    def rows(self) -> str:
+        """A name for its rows: cells that differ in their model alone have the same."""
+        return hashlib.sha256(repr(self.make).encode()).hexdigest()[:16]
+
 
 def sealed(cells: Sequence[Cell]) -> frozenset[str]:
     """The cells whose results stay unread while forecasts are developed: a third of each group, by their names alone.
