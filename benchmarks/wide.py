@@ -24,7 +24,7 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 import recombine
 from recombine.theory.networks import kappa, order_weights
-from recombine.theory.prediction import _compared
+from recombine.theory.prediction import compared
 
 
 def table(seen: int, factors: int, values: int) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class _Seen:
 
 
 def _rows(support: recombine.Support) -> int:
-    return _compared(_Seen(support))  # type: ignore[arg-type]
+    return compared(_Seen(support))  # type: ignore[arg-type]
 
 
 def measure(what: str, seen: int, factors: int, values: int) -> dict[str, float]:

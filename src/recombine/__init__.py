@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from recombine.loading import load as load
     from recombine.planning.plan import Plan as Plan
     from recombine.planning.plan import plan as plan
+    from recombine.rehearsing.rehearsal import Rehearsal as Rehearsal
+    from recombine.rehearsing.rehearsal import rehearse as rehearse
     from recombine.results import Result as Result
     from recombine.splits.checker import check_split as check_split
     from recombine.splits.combinations import CombinationKFold as CombinationKFold
@@ -46,8 +48,8 @@ if TYPE_CHECKING:
     from recombine.tables.support import Support as Support
     from recombine.theory.backtest import Backtest as Backtest
     from recombine.theory.backtest import backtest as backtest
+    from recombine.theory.predicting import predict as predict
     from recombine.theory.prediction import Prediction as Prediction
-    from recombine.theory.prediction import predict as predict
     from recombine.theory.salience import Salience as Salience
 
 _HOME = {
@@ -72,6 +74,7 @@ _HOME = {
     "Plan": "recombine.planning.plan",
     "Prediction": "recombine.theory.prediction",
     "RecombineError": "recombine.errors",
+    "Rehearsal": "recombine.rehearsing.rehearsal",
     "Result": "recombine.results",
     "Salience": "recombine.theory.salience",
     "Space": "recombine.tables.space",
@@ -85,8 +88,9 @@ _HOME = {
     "lint": "recombine.splits.linting.lint",
     "load": "recombine.loading",
     "plan": "recombine.planning.plan",
-    "predict": "recombine.theory.prediction",
+    "predict": "recombine.theory.predicting",
     "read": "recombine.tables.read",
+    "rehearse": "recombine.rehearsing.rehearsal",
     "train_test_split": "recombine.splits.combinations",
     "write_split": "recombine.splits.writing.write",
 }
@@ -111,6 +115,7 @@ __all__ = [
     "Plan",
     "Prediction",
     "RecombineError",
+    "Rehearsal",
     "Result",
     "Salience",
     "Score",
@@ -130,6 +135,7 @@ __all__ = [
     "plan",
     "predict",
     "read",
+    "rehearse",
     "train_test_split",
     "write_split",
 ]

@@ -12,6 +12,8 @@ from recombine.decoding import revive
 from recombine.errors import SettingError
 from recombine.evaluation import beside_theory as module
 from recombine.evaluation.beside_theory import BesideTheory, beside
+from recombine.evaluation.forecast_beside import compare_forecast
+from recombine.expected import Expected
 from tests.evaluation.test_additivity import number_outcomes
 from tests.evaluation.test_anatomy import label_outcomes
 from tests.twins import every, labels, numbers
@@ -124,7 +126,7 @@ def test_classes_are_compared_by_the_margin_of_the_true_one(classes):
     truth = context(cells) + (cells[:, 1] % 2 if classes == 3 else 0)
     names = tuple(f"c{k}" for k in range(classes))
     training = labels(cells[~left], truth[~left], classes=names, sizes=(2, 6, 6))
-    prediction = recombine.predict(training)
+    prediction = recombine.predict(training, salience="relu:3")
     scores = prediction.learner.fitted.scores(cells[left])
     if classes == 2:
         margin = np.where(truth[left] == 1, scores[:, 0], -scores[:, 0])
@@ -203,3 +205,44 @@ def test_an_evaluation_of_the_previous_version_is_read():
     record = found.record()
     older = replace(record, data={**record.data, "theory": {**record.data["theory"], "draws": 2_000}})
     assert recombine.Evaluation.from_record(older).theory == found.theory
+
+
+def test_a_forecast_stands_beside_what_was_measured(tmp_path):
+    """A model that carries over 60 %: what relu:2 forecasts for the middle values, to the digit."""
+    truth = numbers(CELLS, VALUES, sizes=(9, 9))
+    training = numbers(CELLS[SEEN], VALUES[SEEN], sizes=(9, 9))
+    prediction = recombine.predict(training, truth=truth, model="relu:2", symbols=True)
+    rows = {"f0": [], "f1": [], "y": [], "said": []}
+    for codes, value in zip(CELLS.tolist(), VALUES.tolist(), strict=True):
+        for name, one in zip(rows, (*codes, value, 0.6 * value), strict=True):
+            rows[name].append(one)
+    names = training.space.names
+    table = dict(zip([*names, "y", "said"], rows.values(), strict=True))
+    train = {name: np.asarray(column)[SEEN].tolist() for name, column in table.items()}
+    found = recombine.evaluate(
+        table, factors=list(names), target="y", prediction="said", train=train, theory=prediction, causes=False
+    )
+    kept = found.theory.forecast
+    assert kept.measured.value == pytest.approx(1 - 0.4**2)
+    assert kept.forecast == prediction.expected
+    assert kept.miss[1] == pytest.approx(prediction.expected.value - found.expected.value)
+    assert kept.miss[0] <= kept.miss[1] <= kept.miss[2]
+    assert kept.held
+    assert kept.verdict in found.reasons
+    assert "within its interval" in kept.verdict
+    found.save(tmp_path / "saved")
+    assert recombine.load(tmp_path / "saved") == found
+    assert "Forecast and measured" in found.page(tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_forecast_that_missed_says_so_and_one_that_abstained_too():
+    said = Expected("accuracy", 0.95, 0.9, 1.0, tested=20, of=20)
+    found = compare_forecast(said, Expected("accuracy", 0.0, 0.0, 0.1, tested=20, of=20))
+    assert (found.held, found.miss[1]) == (False, 0.95)
+    assert found.verdict.endswith("95 points too high, and outside of its interval.")
+    silent = compare_forecast(Expected("accuracy", reason="the target never varies"), said)
+    assert (silent.miss, silent.held, silent.verdict) == (None, None, "Nothing was forecast: the target never varies.")
+    assert compare_forecast(Expected("R²", 0.5, 0.4, 0.6, tested=9), said) is None
+    assert compare_forecast(None, said) is None
+    exact = compare_forecast(said, replace(said, value=0.95))
+    assert "what it came to" in exact.verdict

@@ -19,7 +19,7 @@ from recombine.tables.support import Support
 from recombine.theory.answers import answers
 from recombine.theory.diagnosis import SeenParts
 from recombine.theory.learner import learn
-from recombine.theory.slope import combinations_needed, expected_slope, needed
+from recombine.theory.slope import _needed, combinations_needed, expected_slope, needed
 from tests.twins import brute_scores, every, labels, numbers
 
 EXACT = 1e-8
@@ -195,7 +195,7 @@ def test_the_combinations_needed_undo_the_slope(s: float, slope: float) -> None:
 @given(saliences)
 def test_what_a_table_needs_is_the_least_whole_number(s: float) -> None:
     support, _ = addition(NINE, [0, 8])
-    for factor in needed(support, pairs_by(s), ridge=0.0):
+    for factor in needed(support, pairs_by(s), answers(support).values, ridge=0.0).needed:
         assert factor.now == 2
         assert factor.slope_now == pytest.approx(expected_slope(salience=s, seen=2), abs=1e-12)
         for goal, combinations in factor.goals:
@@ -734,13 +734,26 @@ def anchored(values: range, factors: int) -> tuple[dict[str, list[Any]], dict[st
     return table(seen), table(grid)
 
 
-@pytest.mark.parametrize(("factors", "rough"), [(2, False), (3, True)])
-def test_what_is_carried_over_is_called_rough_where_the_formula_is(factors: int, rough: bool) -> None:
-    """For two factors it is what comes out. For three it is 12 points off, and the sentence does not hide that."""
-    seen, grid = anchored(range(-2, 3), factors)
-    found = recombine.predict(seen, factors=list("abc"[:factors]), target="y", truth=grid)
+@pytest.mark.parametrize("factors", [2, 3])
+@pytest.mark.parametrize("values", [range(-2, 3), range(-4, 5)])
+@pytest.mark.parametrize("model", ["relu:1", "relu:3"])
+def test_what_is_carried_over_is_what_comes_out(factors: int, values: range, model: str) -> None:
+    """By the formula for two factors, and by solving for three, where the formula is 12 points off."""
+    seen, grid = anchored(values, factors)
+    found = recombine.predict(seen, factors=list("abc"[:factors]), target="y", truth=grid, model=model)
     assert found.slope is not None
-    told = found.slope.needed[0].slope_now
-    assert (abs(told - found.slope.value) > 0.1) is rough
-    sentence = next(reason for reason in found.reasons if "carries over" in reason)
-    assert ("roughly" in sentence) is rough
+    told = [one.slope_now for one in found.slope.needed]
+    assert told == pytest.approx([found.slope.value] * factors, abs=1e-6)
+    assert not any("roughly" in reason for reason in found.reasons)
+
+
+def test_three_factors_take_fewer_combinations_than_the_formula_for_two_says() -> None:
+    seen, grid = anchored(range(-2, 3), 3)
+    found = recombine.predict(seen, factors=list("abc"), target="y", truth=grid, model="relu:3")
+    assert found.slope is not None
+    first = found.slope.needed[0]
+    assert first.slope_now == pytest.approx(0.85, abs=0.005)
+    assert dict(first.goals)[0.8] <= 4
+    by_formula = _needed(found.support, found.salience, 0, 0.0, rough=True)
+    assert by_formula.slope_now == pytest.approx(0.73, abs=0.005)
+    assert dict(by_formula.goals)[0.8] == 6

@@ -22,7 +22,7 @@ from recombine.report import draw
 from recombine.statistics.resampling import IntervalSettings
 from recombine.tables.support import NumberTarget, Support
 from recombine.theory import backtest as backtesting
-from recombine.theory import prediction as module
+from recombine.theory import predicting
 from recombine.theory.answers import answers
 from recombine.theory.diagnosis import VERDICTS, SeenParts, best_margin
 from recombine.theory.held_out import HeldOut
@@ -355,8 +355,8 @@ def test_explain_gives_the_same_row_with_its_parts() -> None:
 
 
 def test_a_vast_space_is_drawn_from_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_LISTED", 50)
-    monkeypatch.setattr(module, "_DRAWN", 30)
+    monkeypatch.setattr(predicting, "MOST_LISTED", 50)
+    monkeypatch.setattr(predicting, "DRAWN", 30)
     rng = np.random.default_rng(0)
     cells = every((8, 8))
     seen = cells[rng.permutation(64)[:20]]
@@ -998,7 +998,7 @@ def test_the_track_record_is_printed(folder: Path) -> None:
 
 
 def test_a_vast_space_is_told_by_the_command(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_LISTED", 5)
+    monkeypatch.setattr(predicting, "MOST_LISTED", 5)
     assert "1 unseen ones drawn at random" in command()[1]
 
 

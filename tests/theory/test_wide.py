@@ -7,7 +7,7 @@ import pytest
 
 import recombine
 from recombine.theory import learner as learning
-from recombine.theory import prediction as module
+from recombine.theory import predicting, prediction
 from recombine.theory.answers import answers
 from recombine.theory.dense import DenseKernel
 from recombine.theory.held_out import one_at_a_time
@@ -154,9 +154,9 @@ def test_combinations_without_an_answer_are_not_held_out() -> None:
 
 def test_a_wide_prediction_lists_a_sample_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     support = wide_support(8, 300)
-    monkeypatch.setattr(module, "_MOST_WORK", 10**6)
-    monkeypatch.setattr(module, "_FEWEST_DRAWN", 50)
-    monkeypatch.setattr(module, "_WORK", 100 * len(support) ** 2)
+    monkeypatch.setattr(predicting, "_MOST_WORK", 10**6)
+    monkeypatch.setattr(prediction, "_FEWEST_DRAWN", 50)
+    monkeypatch.setattr(prediction, "_WORK", 100 * len(support) ** 2)
     found = recombine.predict(support)
     assert found.sampled
     assert found.table.num_rows == 100

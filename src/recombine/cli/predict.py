@@ -24,19 +24,32 @@ def predict(
     factors: reading.Factors,
     target: Annotated[str, typer.Option("--target", "-t", help="The column that a model would predict.")],
     salience: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--salience",
             "-s",
-            help="What the learner weighs: relu:3 (network and depth) · order:0,0.3,0.4 · fit · features.parquet.",
+            help="What the learner weighs: relu:3 (network and depth) · order:0,0.3,0.4 · fit · features.parquet. "
+            "Without it: the mean over networks of one, two and three hidden layers.",
         ),
-    ] = "relu:3",
-    loss: Annotated[str, typer.Option(help="squared, or margin: what cross-entropy tends to.")] = "squared",
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="What will be trained, if known: its kind and hidden layers, as in relu:1.")
+    ] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(help="margin (what cross-entropy tends to) or squared. Without it: by the kind of target."),
+    ] = None,
     ridge: Annotated[float, typer.Option(help="Noise that the learner allows for in each example.")] = 0.0,
     truth: Annotated[
         str | None,
         typer.Option(help="True answers: a column of the table, or another table with the same factors and target."),
     ] = None,
+    symbols: Annotated[
+        bool,
+        typer.Option(
+            "--symbols", help="All examples of a combination look the same to the model: none is hard to read."
+        ),
+    ] = False,
     backtest: Annotated[
         bool,
         typer.Option(
@@ -72,7 +85,7 @@ def predict(
 ) -> None:
     """Which unseen combinations would come out wrong, and why: a leak, a shortcut, or out of reach?"""
     asked = options.gates(fail_under)
-    features = salience if salience.endswith((".parquet", ".pq")) else None
+    features = salience if salience is not None and salience.endswith((".parquet", ".pq")) else None
     outputs.check(
         "prediction", out=out, force=force, inputs=[source, truth, features, impossible], report=report, domain=domain
     )
@@ -95,8 +108,10 @@ def predict(
             support,
             salience=salience,
             loss=loss,  # type: ignore[arg-type]
+            model=model,
             ridge=ridge,
             truth=known,
+            symbols=symbols,
             backtest=backtest,
             seed=seed,
             progress=watch.step,

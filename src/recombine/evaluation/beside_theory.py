@@ -1,6 +1,8 @@
-"""Theory beside measurement: where a `Prediction` expects trouble, is that where the model has it?
+"""Theory beside measurement: is the score what was forecast, and is trouble where a `Prediction` expects it?
 
-The two are joined on the combination. What is compared, on combinations that the theory was not given:
+The forecast of the score on unseen combinations stands beside the measured one, with the miss (`forecast_beside`).
+
+Then the two are joined on the combination. What is compared, on combinations that the theory was not given:
 
 - numbers: how far the theory's answer is from the truth, |prediction − mean true answer|, against the measured score;
 - classes: the theory's margin for the true class, its score less the best other one's (of two classes: the score,
@@ -21,7 +23,9 @@ import pyarrow.compute as pc
 
 from recombine.algebra.groups import Codes, Ints, Numbers, group, totals
 from recombine.errors import SettingError
+from recombine.evaluation.forecast_beside import ForecastBeside, compare_forecast
 from recombine.evaluation.outcomes import Outcomes
+from recombine.expected import Expected
 from recombine.statistics.correlation import Rank, spearman
 from recombine.tables.space import Space, text
 from recombine.tables.support import LabelTarget, NumberTarget
@@ -68,12 +72,25 @@ class BesideTheory:
     missing: int
     verdicts: tuple[Verdict, ...]
     points: tuple[tuple[float, float, str], ...]
+    forecast: ForecastBeside | None = None
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What there is to say: the forecast and its miss first."""
+        return (self.verdict,) if self.forecast is None else (self.forecast.verdict, self.verdict)
 
 
 def beside(
-    outcomes: Outcomes, prediction: Prediction, *, confidence: float = 0.95, seed: int = 0
+    outcomes: Outcomes,
+    prediction: Prediction,
+    *,
+    measured_score: Expected | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
 ) -> BesideTheory | None:
     """Join a prediction with what was measured; None where the truth is not known, so that nothing can be expected.
+
+    `measured_score` is the score on all unseen combinations, to be held against the forecast of it.
 
     >>> import recombine
     >>> from recombine.evaluation.outcomes import Score
@@ -116,6 +133,7 @@ def beside(
         missing=len(outcomes) - len(joined.tested),
         verdicts=_by_verdict(outcomes, joined),
         points=tuple(zip(values[shown].tolist(), measured[shown].tolist(), names, strict=True)),
+        forecast=compare_forecast(prediction.expected, measured_score) if len(use) else None,
     )
 
 

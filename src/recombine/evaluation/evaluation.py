@@ -252,7 +252,8 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     column that says which rows were: `SplitColumn("fold", train=["0"], test=["1"])` where its words are not the usual
     ones. `score` is accuracy, mse, r2, logloss, or a column with a score for each row: `Score("loss", "lower")` where
     less of it is better. `prediction` is a column, or for log loss a mapping from class to column. `against` is another
-    column of answers, or another table of them. `theory` is a `Prediction` to set beside the measurement.
+    column of answers, or another table of them. `theory` is a `Prediction` to set beside the measurement: its
+    forecast with the miss, and where it expects trouble.
     The target may be one of the `factors`: then groups hold the true class, and the worst of them is told.
     `causes=False` leaves out the causes of the errors (anatomy, swap test, additivity), which take longer than all the
     rest. `intervals` says how sure the intervals are, from how many draws and which. `target_kind`, `where`, `bins`,
@@ -375,8 +376,13 @@ def _explained(found: Evaluation, theory: Prediction | None, tell: Steps, *, cau
         if causes and found.group is None  # where the class is a factor, that factor would explain everything
         else (None, None, None)
     )
-    beside_it = None if theory is None else beside(outcomes, theory, confidence=found.confidence, seed=seed)
-    said = tuple(part.verdict for part in (cause, swapped, added, beside_it) if part is not None)
+    beside_it = (
+        None
+        if theory is None
+        else beside(outcomes, theory, measured_score=found.expected, confidence=found.confidence, seed=seed)
+    )
+    said = tuple(part.verdict for part in (cause, swapped, added) if part is not None)
+    said += () if beside_it is None else beside_it.reasons
     return replace(
         found,
         reasons=found.reasons + said,

@@ -63,6 +63,8 @@ class Beside:
     sentence: str
     rows: Sequence[Sequence[str]]
     kinds: Sequence[str]
+    forecast: Sequence[Sequence[str]] = ()
+    missed: str = ""
 
 
 def causes(found: Data | None) -> Causes | None:
@@ -127,7 +129,28 @@ def beside(found: Data | None, score: Data) -> Beside | None:
         for one in found.get("verdicts") or []
     ]
     picture = _scatter(found, points) if len({one[0] for one in points}) > 1 else None
-    return Beside(picture, found["verdict"], rows, sorted({one[2] for one in points}))
+    told = found.get("forecast") or {}
+    kinds = sorted({one[2] for one in points})
+    return Beside(picture, found["verdict"], rows, kinds, _forecast(told), told.get("verdict", ""))
+
+
+def _forecast(told: Data) -> list[list[str]]:
+    """What was forecast, what was measured, and the one less the other: a value and its interval each."""
+    if not told.get("miss"):
+        return []
+    shares = told["forecast"]["score"] == "accuracy"
+    scored = [
+        [name, *(_spoken(told[name][part], shares=shares) for part in ("value", "low", "high"))]
+        for name in ("forecast", "measured")
+    ]
+    low, missed, high = (f"{100 * part:+.0f} points" if shares else f"{part:+.2f}" for part in told["miss"])
+    return [*scored, ["forecast less measured", missed, low, high]]
+
+
+def _spoken(number: float | None, *, shares: bool) -> str:
+    if number is None:
+        return "–"
+    return percent(number) if shares else f"{number:.2f}"
 
 
 def _colours(shares: Sequence[Data]) -> list[int]:

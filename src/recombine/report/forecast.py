@@ -117,7 +117,11 @@ def curve(found: Data | None) -> Plot | None:
         labels,
         "How much of a value's effect is carried over, by how many seen combinations the value is in. "
         "The dotted lines are .8, .9 and .95; a dot is where a factor stands now."
-        + (" The formula is that for two factors: with more it is a rough guide." if len(now) > 2 else ""),
+        + (
+            " The formula is that for two factors: with more it is a rough guide."
+            if any(one.get("rough", len(now) > 2) for one in now)
+            else ""
+        ),
     )
 
 

@@ -25,6 +25,7 @@ from recombine.theory.answers import Answers, answers
 from recombine.theory.diagnosis import WRONG
 from recombine.theory.held_out import KERNEL, HeldOut, fold, joined, one_at_a_time
 from recombine.theory.learner import Learner, Loss, learn, trained
+from recombine.theory.panel import whom_to_ask
 from recombine.theory.resolve import resolve
 from recombine.theory.salience import Salience
 
@@ -136,8 +137,8 @@ class Backtest:
 def backtest(
     support: Support,
     *,
-    salience: Salience | str = "relu:3",
-    loss: Loss = "squared",
+    salience: Salience | str | None = None,
+    loss: Loss | None = None,
     ridge: float = 0.0,
     share: float | None = None,
     folds: int | None = None,
@@ -146,16 +147,19 @@ def backtest(
 ) -> Backtest:
     """Hold out seen combinations and predict them from the others.
 
-    One at a time where that has a closed form (squared loss, weights that are not fitted, up to 3,000 combinations).
+    Without a salience, by the learner that explains a prediction: relu:2, with the margin loss for labels. One at a
+    time where that has a closed form (weights that are not fitted, up to 3,000 combinations, 1,500 by the margin).
     Otherwise, or if `share` or `folds` is given, a share at a time: a fifth, until every combination was held out once;
     of more than 3,000 combinations one such fold.
     """
     own = answers(support)
     _refuse_too_few(len(own))
-    learner = learn(
-        support, own, resolve(salience, trained(support, own), seed=seed), loss=loss, ridge=ridge, seed=seed
-    )
-    return summary(own, held_out(support, learner, salience, share=share, folds=folds, progress=progress), seed=seed)
+    seen = trained(support, own)
+    asked = whom_to_ask(seen, own, salience=salience, loss=loss)
+    weights = resolve(asked.explains, seen, seed=seed)
+    learner = learn(support, own, weights, loss=asked.loss, ridge=ridge, seed=seed)
+    tested = held_out(support, learner, asked.explains, share=share, folds=folds, progress=progress)
+    return summary(own, tested, seed=seed)
 
 
 @dataclass(frozen=True, eq=False)

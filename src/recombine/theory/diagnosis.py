@@ -5,7 +5,7 @@ any additive rule. Then, where the true answer is known and the prediction is wr
 conjunctions is right), *leak* (without what is memorised in full combinations it would be right), *shortcut* (it would
 still be wrong: some conjunction pulls the wrong way). Where the truth is not known: *unsure* (the variance says that it
 does not know), *leak* (what is memorised moves the answer). Else *fine*, unless held-out combinations came out no
-better than by a simple rule: then *unsure* too.
+better than by a simple rule, or other learners that might as well be trained answer something else: then *unsure* too.
 
 All of it speaks of kernel-like learners; a network that learns features may do better or worse.
 
@@ -224,6 +224,7 @@ class Diagnosis:
     truth: Numbers  # (r,) NaN where not known
     doubt: Numbers | None = None  # (r,) standard error of each true number, which rests on few examples itself
     refuted: bool = False  # whether such a learner was tested here, and is no better than a simple rule
+    others: tuple[Learner, ...] = ()  # that might as well be trained: networks of other depths, the other loss
 
     def judged(self, *, refuted: bool) -> "Diagnosis":
         """The same where the learner was tested; what is worked out already is kept."""
@@ -305,6 +306,19 @@ class Diagnosis:
         return (ignorant | self._undecided(self.scores)) & ~self.seen
 
     @cached_property
+    def disputed(self) -> Flags:
+        """Unseen, and some other learner answers something else: another class, or a number that would be wrong."""
+        found = np.zeros(len(self.codes), dtype=bool)
+        asked = np.flatnonzero(~self.seen)
+        for other in self.others if len(asked) else ():
+            scores = other.fitted.scores(self.codes[asked])
+            if self.learner.answers.kind == "number":
+                found[asked] |= np.abs(scores - self.scores[asked])[:, 0] > WRONG * self.spread
+            else:
+                found[asked] |= self.learner.answers.decide(scores) != self.predicted[asked]
+        return found
+
+    @cached_property
     def verdicts(self) -> npt.NDArray[np.uint8]:
         """One of the verdicts for each."""
         wrong = self.wrong
@@ -317,9 +331,11 @@ class Diagnosis:
             (wrong & self.cannot, CANNOT),
             (wrong & ~self._misses(self.unleaked), LEAK),
             (wrong, SHORTCUT),
+            (self.known & self.disputed, UNSURE),
             (self.known, FINE),
             (self.unsure, UNSURE),
             (moved, LEAK),
+            (self.disputed, UNSURE),
             (np.full(len(self.codes), self.refuted), UNSURE),
         ]
         found = np.select([flag for flag, _ in conditions], [code for _, code in conditions], default=FINE)

@@ -10,6 +10,8 @@ rules that a kernel-like learner holds within itself: to be level with them is w
 two factors the mean of the nearest *is* a way of adding up), but to lose to one of them beyond chance refutes it.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -21,10 +23,13 @@ from recombine.theory import rules
 from recombine.theory.answers import Answers
 from recombine.theory.backtest import Backtest, losses_of
 from recombine.theory.diagnosis import Diagnosis
+from recombine.theory.ensembles import expected_of
 from recombine.theory.held_out import KERNEL, HeldOut
+from recombine.theory.panel import Panel
 
 Flags = npt.NDArray[np.bool_]
 _ROUNDING = 1e-9
+_HALF = 0.5
 
 
 def score_of(answers: Answers) -> Score:
@@ -82,28 +87,31 @@ def _comparable(tried: HeldOut, doubts: Numbers) -> Flags:
     return harder if harder.sum() >= FEWEST_TESTED else tested
 
 
-def measured(diagnosis: Diagnosis) -> Expected | None:
-    """The score on unseen combinations whose true answer is known, beside the constant answer; None where none is."""
-    learner = diagnosis.learner
-    own = learner.answers
-    asked = np.flatnonzero(diagnosis.known & ~diagnosis.seen)
-    if not len(asked):
+@dataclass(frozen=True)
+class Forecast:
+    """The score on unseen combinations whose truth is known, and the same if every example were read without fail.
+
+    They differ where nothing is known of how examples of one combination differ: `expected` then allows for it, and
+    the grade is earned by `sighted`, which does not.
+    """
+
+    expected: Expected
+    sighted: Expected
+
+
+def forecast_of(panel: Panel, diagnosis: Diagnosis, *, unseen: int, symbols: bool) -> Forecast | None:
+    """What the learners would get on unseen combinations; None where the truth of half of them is not known."""
+    asked = ~diagnosis.seen & (diagnosis.rungs != "novel") & (diagnosis.rungs != "impossible")
+    known = np.flatnonzero(asked & diagnosis.known)
+    if len(known) < max(FEWEST_TESTED, _HALF * asked.sum()):
         return None
-    constant = rules.mean_answer(own, diagnosis.codes[asked])
-    truth, errors = diagnosis.truth[asked], diagnosis.errors[asked]
-    if own.kind == "number":
-        losses, base = errors**2, (constant[:, 0] - truth) ** 2
-    else:
-        losses, base = 1 - errors, (own.decide(constant) == truth).astype(np.float64)
-    settings = IntervalSettings(seed=learner.seed)
-    return expected_score(
-        losses,
-        {rules.constant_name(own): base},
-        score=score_of(own),
-        unseen=len(asked),
-        basis="answers",
-        settings=settings,
+    made = panel.ensemble(diagnosis.codes[known], diagnosis.truth[known])
+    of = round(unseen * float(asked.sum()) / max(int((~diagnosis.seen).sum()), 1))
+    settings = IntervalSettings(seed=diagnosis.learner.seed)
+    sighted, blind = (
+        expected_of(made, basis="combinations", settings=settings, of=of, blind=one) for one in (False, True)
     )
+    return Forecast(sighted if symbols else blind, sighted)
 
 
 def refuted(expected: Expected | None, record: Backtest | None) -> bool:

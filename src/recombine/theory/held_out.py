@@ -1,9 +1,10 @@
 """Seen combinations held out and predicted from the others, by the learner and by every simple rule.
 
-One at a time in closed form, where the loss is squared and the weights are not fitted: with dual weights a and the
-kernel K, penalty included, the answer that the others give differs from the combination's own by a_i / (K^-1)_ii, and
+One at a time in closed form, where the weights are not fitted. Squared loss: with dual weights a and the kernel K,
+penalty included, the answer that the others give differs from the combination's own by a_i / (K^-1)_ii, and
 1 / (K^-1)_ii is its variance. A free intercept takes the place of K^-1 by the projected P = K^-1 - u u' / sum(u), with
-u = K^-1 1. Otherwise in folds, each solved anew (weights that are fitted are fitted anew too).
+u = K^-1 1. Margin loss: the same for those that sit on the margin (`margin_matrix`). Otherwise in folds, each solved
+anew (weights that are fitted are fitted anew too).
 """
 
 from dataclasses import dataclass
@@ -49,12 +50,17 @@ class HeldOut:
 def one_at_a_time(learner: Learner) -> HeldOut | None:
     """Seen combinations as the others would answer them; None where there is no closed form, or not in time."""
     support, own = learner.support, learner.answers
-    if learner.loss != "squared" or AdditiveFit.too_large(support.space.sizes):
+    if AdditiveFit.too_large(support.space.sizes):
         return None
     found = _kernel_left_out(learner)
     if found is None:
         return None
     tested, said, variance = found
+    if learner.loss == "margin":
+        answered = learner.margin_left_out()
+        if answered is None:
+            return None
+        said = answered[tested]
     penalty = learner.salience.full + learner.noise / own.counts[tested]
     doubt = np.maximum(variance - penalty, 0.0)
     additive = rules.additive_left_out(support, own)

@@ -24,6 +24,7 @@ from recombine.theory.answers import Answers
 from recombine.theory.by_size import MOST_FACTORS, Weights, WeightsBySize, with_ends
 from recombine.theory.dense import LARGEST, DenseKernel
 from recombine.theory.margin import margin, refuse_unless_separable
+from recombine.theory.margin_matrix import MarginMatrix
 from recombine.theory.matched import FEWEST_FACTORS, Matched
 from recombine.theory.salience import Salience
 from recombine.theory.similarity import Similarity, order_weights
@@ -165,6 +166,11 @@ class Learner:
 
     def _penalty(self, full: float) -> Penalty:
         return Penalty.of(full, self.noise, self.answers.counts)
+
+    def margin_left_out(self) -> Numbers | None:
+        """What the others would answer of each combination, by the margin loss; None where there are too many."""
+        made = MarginMatrix.of(self.support, tuple(self.salience.weights), self._penalty(self.salience.full))
+        return None if made is None else made.left_out(self.answers.values)
 
     def inverted(self, *, most: int) -> DenseKernel | None:
         """Its kernel written out and inverted, for up to so many combinations; None where digits would be lost."""

@@ -22,9 +22,10 @@ from recombine.algebra.groups import Numbers
 from recombine.errors import SettingError, TableError
 from recombine.tables.support import Support
 from recombine.theory.answers import Answers
+from recombine.theory.margin_matrix import MarginMatrix
 from recombine.theory.salience import members
 from recombine.theory.solver import Penalty, kernel
-from recombine.theory.squared import Duals, Fitted, Weights, squared
+from recombine.theory.squared import MANY_SETS, SMALL, Duals, Fitted, Weights, squared
 
 _MOST_STEPS = 500
 _PATIENCE = 3
@@ -57,6 +58,9 @@ def refuse_unless_separable(answers: Answers) -> None:
 
 def margin(support: Support, weights: Weights, penalty: Penalty, signs: Numbers) -> Duals:
     """Dual weights for each column of signs, -1 or +1."""
+    made = _in_one_matrix(support, weights, penalty, signs)
+    if made is not None:
+        return made
     found = [_one(support, weights, penalty, column) for column in signs.T]
     return Duals(
         np.stack([one.dual for one in found], axis=1),
@@ -64,6 +68,13 @@ def margin(support: Support, weights: Weights, penalty: Penalty, signs: Numbers)
         max(one.residual for one in found),
         sum(one.iterations for one in found),
     )
+
+
+def _in_one_matrix(support: Support, weights: Weights, penalty: Penalty, signs: Numbers) -> Duals | None:
+    """The shorter way for few combinations, and for many sets of factors."""
+    many = sum(1 for weight in weights if weight) > MANY_SETS
+    made = MarginMatrix.of(support, weights, penalty) if many or len(support) <= SMALL else None
+    return None if made is None else made.solve(signs)
 
 
 @dataclass(frozen=True, eq=False)

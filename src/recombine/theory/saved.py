@@ -10,6 +10,8 @@ from recombine.records import Record
 from recombine.theory.answers import Truth
 from recombine.theory.backtest import Backtest
 from recombine.theory.by_size import Weights, WeightsBySize
+from recombine.theory.learner import Learner
+from recombine.theory.panel import Panel, named
 from recombine.theory.salience import Salience, members
 from recombine.theory.slope import Slope
 
@@ -98,6 +100,27 @@ def _finite(weight: float) -> float | None:
     return weight if np.isfinite(weight) else None
 
 
+@dataclass(frozen=True)
+class _DescribedPanel:
+    """What stands in a record of the learners that were asked: their names."""
+
+    members: tuple[str, ...]
+    beside: tuple[str, ...]
+
+
+def describe_panel(panel: Panel) -> dict[str, Any]:
+    """Whose mean the forecast is, and who was asked beside them."""
+    return {"members": list(panel.names), "beside": [named(one) for one in panel.beside]}
+
+
+def revive_panel(plain: dict[str, Any] | None, learner: Learner) -> Panel:
+    """The same learners, fitted again only when they are asked; in older records there is one alone."""
+    if plain is None:
+        return Panel(learner, (learner,))
+    found = revive(_DescribedPanel, plain, at="panel")
+    return Panel.of(learner, found.members, found.beside)
+
+
 def describe_truth_score(known: TruthScore | None) -> dict[str, Any] | None:
     """What was found against the truth."""
     if known is None:
@@ -116,7 +139,13 @@ def describe_slope(slope: Slope | None) -> dict[str, Any] | None:
     if slope is None:
         return None
     needed = [
-        {"factor": one.factor, "now": one.now, "slope_now": one.slope_now, "for": [list(goal) for goal in one.goals]}
+        {
+            "factor": one.factor,
+            "now": one.now,
+            "slope_now": one.slope_now,
+            "for": [list(goal) for goal in one.goals],
+            "rough": one.rough,
+        }
         for one in slope.needed
     ]
     return asdict(slope) | {"needed": needed}
@@ -157,7 +186,8 @@ def revive_slope(plain: dict[str, Any] | None) -> Slope | None:
     if plain is None:
         return None
     needed = [
-        {key: one[key] for key in ("factor", "now", "slope_now")} | {"goals": one["for"]} for one in plain["needed"]
+        {key: one[key] for key in ("factor", "now", "slope_now", "rough") if key in one} | {"goals": one["for"]}
+        for one in plain["needed"]
     ]
     revived: Slope = revive(Slope, plain | {"needed": needed}, at="slope")
     return revived

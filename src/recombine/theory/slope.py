@@ -5,10 +5,11 @@ Stachenfeld, Eq. 3)
 
     m = p S / (1 + (p - 2) S) = p w_1 / (p w_1 + w_12),   so   p >= m (1 - 2 S) / (S (1 - m))
 
-The second form is that of a ridge. With more factors it is an approximation: for factor k, the weight of everything
-that a new combination with the value brings along stands in place of w_12 (the sets that hold k and another factor, and
-the noise), as if no two combinations shared any of it. They do: three factors of five values with at least two of them
-at an end carry over 85 %, and the formula says 73 % (relu:3). Other designs lose where it gains.
+The second form is that of a ridge. With more factors the equations of the design are solved (`carried_over`), where
+that does not take long. Beyond, the formula is an approximation: for factor k, the weight of everything that a new
+combination with the value brings along stands in place of w_12 (the sets that hold k and another factor, and the
+noise), as if no two combinations shared any of it. They do: three factors of five values with at least two of them at
+an end carry over 85 %, and the formula says 73 % (relu:3). Other designs lose where it gains.
 """
 
 import math
@@ -20,9 +21,13 @@ import numpy as np
 from recombine.algebra.groups import Numbers
 from recombine.tables.support import Support
 from recombine.theory.by_size import total_with
+from recombine.theory.carried_over import LARGEST, Growth, growth, main_effects
 from recombine.theory.salience import Salience
 
 GOALS = (0.8, 0.9, 0.95)
+EXACT = 2
+"""Factors for which the formula is exact."""
+_NO_EFFECT = 1e-12
 _CURVE = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 
 
@@ -30,13 +35,15 @@ _CURVE = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 class Needed:
     """For one factor: in how many combinations a value is seen now, and in how many it would have to be.
 
-    `goals` holds pairs (slope, combinations per value); an impossible one has None.
+    `goals` holds pairs (slope, combinations per value); an impossible one has None. `rough` says that it is the formula
+    for two factors, where there are more.
     """
 
     factor: str
     now: float
     slope_now: float
     goals: tuple[tuple[float, int | None], ...]
+    rough: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,17 +76,52 @@ def combinations_needed(*, salience: float, slope: float) -> float:
     return slope * (1 - 2 * salience) / (salience * (1 - slope))
 
 
-def needed(support: Support, salience: Salience, *, ridge: float) -> tuple[Needed, ...]:
-    """For each factor, where its values stand and what they would need."""
-    return tuple(_needed(support, salience, k, ridge) for k in range(salience.factors))
+def needed(support: Support, salience: Salience, answers: Numbers, *, ridge: float) -> "Forwards":
+    """For each factor, where its values stand and what they would need; and the slope by combinations."""
+    grown = _solved(support, salience, answers, ridge) if salience.factors > EXACT else None
+    if grown is None:
+        rough = salience.factors > EXACT
+        told = tuple(_needed(support, salience, k, ridge, rough=rough) for k in range(salience.factors))
+        return Forwards(told, _curve(salience, ridge=ridge))
+    told = tuple(_told(support, k, one) for k, one in enumerate(grown))
+    shares = [(float(p), float(np.mean([one.share(p) for one in grown]))) for p in _CURVE]
+    return Forwards(told, tuple(shares))
 
 
-def _needed(support: Support, salience: Salience, k: int, ridge: float) -> Needed:
+@dataclass(frozen=True)
+class Forwards:
+    """What each factor needs, and the slope after p combinations of each value, for the average factor."""
+
+    needed: tuple[Needed, ...]
+    curve: tuple[tuple[float, float], ...]
+
+
+def _solved(support: Support, salience: Salience, answers: Numbers, ridge: float) -> list[Growth] | None:
+    if len(support) > LARGEST or sum(support.space.sizes) > LARGEST:
+        return None
+    effects = main_effects(support.codes, support.space.sizes, answers)
+    found = []
+    for k, own in enumerate(effects):
+        mine = own if np.ptp(own[support.codes[:, k]], axis=0).max(initial=0.0) > _NO_EFFECT else None
+        grown = growth(support, salience, k, noise=ridge + salience.noise, effects=mine)
+        if grown is None:
+            return None
+        found.append(grown)
+    return found
+
+
+def _told(support: Support, k: int, grown: Growth) -> Needed:
+    now, share = grown.points[0]
+    goals = tuple((goal, grown.combinations(goal)) for goal in GOALS)
+    return Needed(support.space.names[k], now, share, goals)
+
+
+def _needed(support: Support, salience: Salience, k: int, ridge: float, *, rough: bool) -> Needed:
     now = float(np.median(support.groups([k]).combinations))
     own, rest = _own_and_rest(salience, k)
     rest += ridge + salience.noise
     goals = tuple((goal, _combinations(own, rest, goal)) for goal in GOALS)
-    return Needed(support.space.names[k], now, _share(own, rest, now), goals)
+    return Needed(support.space.names[k], now, _share(own, rest, now), goals, rough)
 
 
 def _own_and_rest(salience: Salience, k: int) -> tuple[float, float]:
@@ -96,8 +138,7 @@ def _combinations(own: float, rest: float, goal: float) -> int | None:
     return max(1, math.ceil(rest / own * goal / (1 - goal) - 1e-9)) if own > 0 else None
 
 
-def curve(salience: Salience, *, ridge: float) -> tuple[tuple[float, float], ...]:
-    """The slope after p combinations of each value, for the average factor."""
+def _curve(salience: Salience, *, ridge: float) -> tuple[tuple[float, float], ...]:
     pairs = [_own_and_rest(salience, k) for k in range(salience.factors)]
     own = sum(pair[0] for pair in pairs) / len(pairs)
     rest = sum(pair[1] for pair in pairs) / len(pairs) + ridge + salience.noise

@@ -14,7 +14,7 @@ from recombine.theory.answers import Answers
 from recombine.theory.backtest import Backtest, Method
 from recombine.theory.by_size import total
 from recombine.theory.diagnosis import CANNOT, LEAK, NOT_DETERMINED, NOVEL, SHORTCUT, UNSURE, Diagnosis
-from recombine.theory.expectation import refuted
+from recombine.theory.expectation import Forecast, refuted
 from recombine.theory.held_out import KERNEL
 from recombine.theory.salience import Salience, members
 from recombine.theory.slope import Slope
@@ -45,7 +45,11 @@ class Findings:
     backtest: Backtest | None
     expected: Expected
     like: int  # of the listed unseen combinations, those that are like the tested ones
-    measured: Expected | None = None  # against true answers of unseen combinations
+    forecast: Forecast | None = None  # the score on unseen combinations whose true answers are known
+    panel: tuple[str, ...] = ()  # whose mean that is
+    disputed: int = 0  # unseen combinations that are unsure because these learners, or the two losses, differ
+    notes: tuple[str, ...] = ()  # what was not as it should be
+    symbols: bool = False  # whether all examples of a combination look the same
     varies: bool = True  # whether the target differs between any two rows
     weightless: str | None = None  # a sentence about rows that stand for no example
     sampled: bool = False  # whether the listed ones were drawn from more
@@ -65,18 +69,28 @@ def grade(found: Findings) -> Grade:
     """What was earned on held-out combinations, or on true answers of unseen ones, if those are at least half."""
     if not found.varies or not found.asked:
         return "untested"
-    if found.measured is not None and not found.measured.abstains and found.known >= _HALF * found.asked:
-        return earned(found.measured)
+    if found.forecast is not None:
+        return _against_truth(found, earned(found.forecast.sighted))
     best = earned(found.expected)
     if best not in ("sound", "plausible"):
         return best
     if found.refuted:
         return "weak"
     share = found.like / found.asked
-    unsure = (found.counts["not determined"] + found.counts["unsure"]) / found.asked
+    unsure = (found.counts["not determined"] + found.counts["unsure"] - found.disputed) / found.asked
     if share < _HALF or unsure > _HALF:
         return "untested"
     return "plausible" if share < _MOSTLY else best
+
+
+def _against_truth(found: Findings, best: Grade) -> Grade:
+    """Nothing is sound that a model might not read, and nothing is good that lost to one answer for all."""
+    if best not in ("sound", "plausible"):
+        return best
+    lost = found.expected.lift is not None and found.expected.lift[2] < 0
+    if lost and not found.expected.abstains:
+        return "weak"
+    return best if found.symbols else "plausible"
 
 
 def verdict(found: Findings) -> str:
@@ -95,10 +109,51 @@ def _first(found: Findings) -> str:
     if not found.known:
         return f"{_tested(found)} {_if_they_add_up(found)}".strip()
     rest = f" {_tested(found)}" if found.known < found.asked else ""
-    return _with_truth(found) + rest
+    return f"{_forecast(found)}{_with_truth(found)}{rest}"
+
+
+def _forecast(found: Findings) -> str:
+    """The score that is forecast, with its interval and what one answer for all gets; and what is not in it."""
+    if found.forecast is None or found.forecast.expected.value is None:
+        return ""
+    expected = found.forecast.expected
+    value, low, high, base = (
+        number or 0.0 for number in (expected.value, expected.low, expected.high, expected.baseline)
+    )
+    who = f"{_learners(found.panel)} would"
+    if expected.score == "accuracy":
+        rule = rules.always(_commonest(found.answers))
+        right = f"get {percent(value)} of the unseen combinations right ({_between(low, high)})"
+        said = f"{right}; {rule} gets {percent(base)}"
+    elif value <= 0:
+        said = (
+            "do no better on the unseen combinations than always answering the mean "
+            f"(R² {_signed(value)}, {_signed(low)} to {_signed(high)})"
+        )
+    else:
+        said = f"explain {percent(value)} of what the unseen combinations differ by ({_between(low, high)})"
+    return f"{who} {said}. {'' if found.symbols else f'{UNREAD} '}"
+
+
+UNREAD = "What a model makes of examples that are hard to read is not known here, and the interval allows for it."
+
+
+def _learners(names: tuple[str, ...]) -> str:
+    """Who is asked, in words.
+
+    >>> _learners(("relu:1 margin", "relu:2 margin", "relu:3 margin"))
+    'Networks like relu:1 to relu:3'
+    >>> _learners(("relu:1 margin",))
+    'A learner like relu:1'
+    """
+    kinds = [name.rpartition(" ")[0] for name in names]
+    if len(kinds) > 1:
+        return f"Networks like {kinds[0]} to {kinds[-1]}"
+    return f"A learner like {kinds[0]}" if ":" in kinds[0] else "This learner"
 
 
 def _with_truth(found: Findings) -> str:
+    """By the learner that explains: how many come out wrong, and why."""
     wrong = sum(found.wrong.values())
     if not wrong:
         said = "all of them come out right" if found.known > 1 else "it comes out right"
@@ -245,6 +300,9 @@ def reasons(found: Findings) -> tuple[str, ...]:
     """Why, in a few sentences."""
     said = [
         _salience(found),
+        *(f"{note[0].upper()}{note[1:]}." for note in found.notes),
+        _asked(found),
+        _unread(found),
         _slope(found.slope),
         _needed(found.slope),
         _track_record(found.backtest),
@@ -264,6 +322,28 @@ def _salience(found: Findings) -> str:
     return (
         f"The learner ({found.salience.name}, {found.loss} loss) gives {percent(singles)} of its weight to single "
         f"values and {percent(full)} to the full combination, where answers are memorised.{note}"
+    )
+
+
+def _asked(found: Findings) -> str:
+    """Who was asked, where it was more than one, and on how many they differ."""
+    if len(found.panel) < 2 and not found.disputed:
+        return ""
+    losses = ", or its loss," if found.loss == "margin" else ""
+    middle = "with nothing said of the network, one, two and three hidden layers are as likely as each other"
+    who = f"Asked were {listing(list(found.panel))}: {middle}." if len(found.panel) > 1 else ""
+    if not found.disputed:
+        return who
+    have = _many(found.disputed, "unseen combination hangs", "unseen combinations hang")
+    return f"{who} The answer of {have} on the depth of the network{losses} and counts as unsure.".strip()
+
+
+def _unread(found: Findings) -> str:
+    if found.symbols or not found.asked:
+        return ""
+    return (
+        "What a model makes of noisy examples is not in this forecast: give their inputs, or say that all examples of "
+        "a combination look the same (symbols=True, --symbols)."
     )
 
 
@@ -289,9 +369,6 @@ def shrunk(slope: float) -> str:
     return f"{where} keep their size" if slope <= _SAME_SIZE[1] else f"{where} grow to {percent(slope)} of their size"
 
 
-_EXACT_SLOPE = 2  # factors: with more, what is carried over hangs on which combinations are seen, not on how many
-
-
 def _needed(slope: Slope | None) -> str:
     if slope is None or not slope.needed:
         return ""
@@ -300,7 +377,7 @@ def _needed(slope: Slope | None) -> str:
         return ""
     worst = min(short, key=lambda one: one.slope_now)
     said = f"A value of {worst.factor} is seen in about {measure(worst.now)} combinations, which carries over "
-    if len(slope.needed) <= _EXACT_SLOPE:
+    if not worst.rough:
         return f"{said}{percent(worst.slope_now)} of its effect; 90 % takes {worst.goals[1][1]:,}."
     return (
         f"{said}roughly {percent(worst.slope_now)} of its effect; 90 % takes roughly {worst.goals[1][1]:,} "

@@ -26,6 +26,8 @@ _ACTIVATIONS: dict[Activation, Callable[[], nn.Module]] = {
     "identity": nn.Identity,
 }
 
+_KERNELS: dict[Activation, str] = {"relu": "relu", "leaky_relu": "leaky", "elu": "relu", "gelu": "relu"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class MLP(Model):
@@ -53,6 +55,17 @@ class MLP(Model):
     def __post_init__(self) -> None:
         as_tuples(self, "hidden")
         check_positive(self, hidden=self.hidden, scale=self.scale)
+
+    @property
+    @final
+    def kernel_family(self) -> str | None:
+        """Rectifiers of any shape are taken for ReLU; of tanh and of no activation at all no kernel is known.
+
+        >>> MLP(hidden=(64, 64)).kernel_family, MLP(hidden=(64,), activation="tanh").kernel_family
+        ('relu:2', None)
+        """
+        kind = _KERNELS.get(self.activation)
+        return None if kind is None else f"{kind}:{len(self.hidden)}"
 
     @final
     def build(self, shapes: Shapes) -> nn.Module:

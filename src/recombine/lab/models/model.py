@@ -32,6 +32,11 @@ class Model(ABC):
     def build(self, shapes: Shapes) -> nn.Module:
         """A new module, its weights drawn from torch's generator as it stands."""
 
+    @property
+    def kernel_family(self) -> str | None:
+        """The kind and depth of wide network that it is most like, as `recombine.predict` writes them; None if none."""
+        return None
+
     @final
     def start(self, shapes: Shapes, *, seed: int) -> nn.Module:
         """A new module whose weights depend on the seed alone."""

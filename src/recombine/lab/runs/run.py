@@ -211,7 +211,7 @@ class Run(RunSummary, Result):
         "squared" for numbers and "margin" for classes, to which cross-entropy and hinge loss lead in the end.
         """
         from recombine.tables.read import read  # noqa: PLC0415 - a listing of runs needs no engine
-        from recombine.theory.prediction import predict  # noqa: PLC0415 - nor theory
+        from recombine.theory.predicting import predict  # noqa: PLC0415 - nor theory
 
         answers = self._answers(needs="target")
         taught = answers.filter(pc.equal(answers["part"], "seen"))
