@@ -81,13 +81,16 @@ def collect(listed: Sequence[Cell], folder: Path) -> Lines:
     return found
 
 
-def forecasts(cell: Cell, names: Sequence[str], folder: Path | None, *, reuse: bool = False) -> dict[str, Forecast]:
+def forecasts(
+    cell: Cell, names: Sequence[str], folder: Path | None, *, reuse: bool = False, only_kept: bool = False
+) -> dict[str, Forecast]:
     """What each forecaster says of a cell; what was said before, by the same source, is not asked again.
 
-    `reuse` takes what the source of another commit said, the latest of them; its commit stays with it.
+    `reuse` takes what the source of another commit said, the latest of them; its commit stays with it. `only_kept`
+    asks nobody.
     """
     said = {name: found for name in names if (found := _said_before(cell, name, folder, reuse=reuse))}
-    wanted = [name for name in names if name not in said and not missing(name)]
+    wanted = [name for name in names if name not in said and not missing(name) and not only_kept]
     data = cell.make() if wanted else None
     for name in wanted:
         said[name] = replace(ask(name, cell, data), commit=version())
@@ -138,14 +141,12 @@ def _git(*words: str) -> str:
     return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def bench(
-    listed: Sequence[Cell], measured: Lines, names: Sequence[str], folder: Path | None, *, reuse: bool = False
-) -> Lines:
+def bench(listed: Sequence[Cell], measured: Lines, names: Sequence[str], folder: Path | None, **taking: bool) -> Lines:
     """Every cell with what was measured and what was said."""
     found = {}
     for cell in listed:
         started = time.perf_counter()
-        said = forecasts(cell, names, folder, reuse=reuse)
+        said = forecasts(cell, names, folder, **taking)
         said[TOGETHER] = together(cell, said)
         seen = _average(measured[cell.name]["seen"])
         said[SEEN] = Forecast(seen, seconds=measured[cell.name]["seconds"])
@@ -258,7 +259,7 @@ def main() -> None:
     for name in names:
         if missing(name):
             print(f"{name} is left out: {missing(name)}")
-    lines = bench(asked, measured, names, given.cache, reuse=given.reuse)
+    lines = bench(asked, measured, names, given.cache, reuse=given.reuse, only_kept=given.only_kept)
     found = figures(lines)
     for part in ("all", "open", "sealed", "symbols", "pictures", "points", "table", "drawings"):
         print(f"\n{part}\n{shown(found, part)}")
@@ -280,6 +281,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--group")
     parser.add_argument("--forecaster", choices=list(FORECASTERS), nargs="+", default=list(FORECASTERS))
     parser.add_argument("--reuse", action="store_true", help="take forecasts of the cache that other commits made")
+    parser.add_argument("--only-kept", action="store_true", help="ask nobody: only what the cache holds")
     parser.add_argument("--write", action="store_true", help="keep the result, and draw the page")
     parser.add_argument("--misses", type=Path)
     return parser.parse_args()
