@@ -147,7 +147,8 @@ def bench(listed: Sequence[Cell], measured: Lines, names: Sequence[str], folder:
     for cell in listed:
         started = time.perf_counter()
         said = forecasts(cell, names, folder, **taking)
-        said[TOGETHER] = together(cell, said)
+        if best := together(cell, said):
+            said[TOGETHER] = best
         seen = _average(measured[cell.name]["seen"])
         said[SEEN] = Forecast(seen, seconds=measured[cell.name]["seconds"])
         about = {name: measured[cell.name][name] for name in ("group", "kind", "learner", "sealed", "known")}
