@@ -37,7 +37,8 @@ class Learner(Protocol):
 
     At the level "combinations" it gives one answer to each combination of `test.support`, at the level "rows" one to
     each row of `test.rows`. Several learners that are asked as one (depths, seeds) give an array of members by answers.
-    Randomness comes from `seed` alone.
+    Randomness comes from `seed` alone. One that has `stands_for_a_network` set is asked in place of a network that was
+    not trained yet: the interval then holds how far such forecasts were from trained networks.
     """
 
     @property
@@ -99,6 +100,7 @@ class Kernel:
 
     salience: str
     level: Level = "combinations"
+    stands_for_a_network: bool = True
 
     @property
     def name(self) -> str:

@@ -42,6 +42,7 @@ class KernelOnInputs:
 
     name: str = "examples"
     level: Literal["combinations", "rows"] = "rows"
+    stands_for_a_network: bool = True
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
