@@ -15,6 +15,7 @@ import json
 import subprocess
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -80,24 +81,45 @@ def collect(listed: Sequence[Cell], folder: Path) -> Lines:
     return found
 
 
-def forecasts(cell: Cell, names: Sequence[str], folder: Path | None) -> dict[str, Forecast]:
-    """What each forecaster says of a cell; what was said before, by the same source, is not asked again."""
-    kept = {name: _kept(cell, name, folder) for name in names}
-    said = {name: Forecast(**json.loads(file.read_text())) for name, file in kept.items() if file and file.exists()}
-    wanted = [name for name in names if name not in said and not missing(name)]
+def forecasts(
+    cell: Cell, names: Sequence[str], folder: Path | None, *, reuse: bool = False, only_kept: bool = False
+) -> dict[str, Forecast]:
+    """What each forecaster says of a cell; what was said before, by the same source, is not asked again.
+
+    `reuse` takes what the source of another commit said, the latest of them; its commit stays with it. `only_kept`
+    asks nobody.
+    """
+    said = {name: found for name in names if (found := _said_before(cell, name, folder, reuse=reuse))}
+    wanted = [name for name in names if name not in said and not missing(name) and not only_kept]
     data = cell.make() if wanted else None
     for name in wanted:
-        said[name] = ask(name, cell, data)
-        if file := kept[name]:
+        said[name] = replace(ask(name, cell, data), commit=version())
+        if file := _kept(cell, name, folder):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(said[name].plain()))
     return {name: said[name] for name in names if name in said}
 
 
+def _said_before(cell: Cell, name: str, folder: Path | None, *, reuse: bool) -> Forecast | None:
+    file = _kept(cell, name, folder)
+    if file and file.exists():
+        return replace(Forecast(**json.loads(file.read_text())), commit=version())  # the same source, whoever asked it
+    if reuse and folder:
+        others = (folder / "forecasts").glob(f"*/{name}/{_question(cell, name)}.json")
+        file = max(others, key=lambda other: other.stat().st_mtime, default=None)
+        return Forecast(**json.loads(file.read_text())) if file else None
+    return None
+
+
 def _kept(cell: Cell, name: str, folder: Path | None) -> Path | None:
     """Where a forecast is kept: by the state of the source, where it depends on it."""
     state = "always" if name in WITHOUT_LIBRARY else source_state() if folder else None
-    return folder / "forecasts" / state / name / f"{cell.file}.json" if folder and state else None
+    return folder / "forecasts" / state / name / f"{_question(cell, name)}.json" if folder and state else None
+
+
+def _question(cell: Cell, name: str) -> str:
+    """What a forecast is kept by: the rows, and where it knows of the model, the cell."""
+    return cell.file if name == "predict, matched" else cell.rows
 
 
 @cache
@@ -106,6 +128,7 @@ def source_state() -> str | None:
     return None if _git("status", "--short", "src") else _git("rev-parse", "--short=10", "HEAD:src")
 
 
+@cache
 def version() -> str:
     """The commit, and whether the source differs from it."""
     if not (ROOT / ".git").exists():
@@ -118,13 +141,14 @@ def _git(*words: str) -> str:
     return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def bench(listed: Sequence[Cell], measured: Lines, names: Sequence[str], folder: Path | None) -> Lines:
+def bench(listed: Sequence[Cell], measured: Lines, names: Sequence[str], folder: Path | None, **taking: bool) -> Lines:
     """Every cell with what was measured and what was said."""
     found = {}
     for cell in listed:
         started = time.perf_counter()
-        said = forecasts(cell, names, folder)
-        said[TOGETHER] = together(cell, said)
+        said = forecasts(cell, names, folder, **taking)
+        if best := together(cell, said):
+            said[TOGETHER] = best
         seen = _average(measured[cell.name]["seen"])
         said[SEEN] = Forecast(seen, seconds=measured[cell.name]["seconds"])
         about = {name: measured[cell.name][name] for name in ("group", "kind", "learner", "sealed", "known")}
@@ -169,6 +193,16 @@ def figures(lines: Lines) -> dict[str, Any]:
         found[name] = {part: summary(some) for part, some in parts.items() if some}
         found[name]["grades"] = {part: by_grade(parts[part]) for part in ("all", "open", "sealed")}
     return found
+
+
+def commits(lines: Lines) -> dict[str, list[str]]:
+    """The state of the source that each forecaster's forecasts were made at."""
+    found: dict[str, set[str]] = {}
+    for line in lines.values():
+        for name, one in line["forecasts"].items():
+            if name in FORECASTERS and name not in WITHOUT_LIBRARY:
+                found.setdefault(name, set()).add(one.get("commit", "unknown"))
+    return {name: sorted(made) for name, made in found.items()}
 
 
 def misses(lines: Lines) -> list[dict[str, Any]]:
@@ -226,11 +260,11 @@ def main() -> None:
     for name in names:
         if missing(name):
             print(f"{name} is left out: {missing(name)}")
-    lines = bench(asked, measured, names, given.cache)
+    lines = bench(asked, measured, names, given.cache, reuse=given.reuse, only_kept=given.only_kept)
     found = figures(lines)
     for part in ("all", "open", "sealed", "symbols", "pictures", "points", "table", "drawings"):
         print(f"\n{part}\n{shown(found, part)}")
-    result = {"commit": version(), "cells": lines, "figures": found}
+    result = {"commits": commits(lines), "cells": lines, "figures": found}
     if given.misses:
         given.misses.write_text(json.dumps(misses(lines), indent=1, ensure_ascii=False) + "\n")
     if given.write:
@@ -247,6 +281,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--open", action="store_true", help="leave the sealed cells out")
     parser.add_argument("--group")
     parser.add_argument("--forecaster", choices=list(FORECASTERS), nargs="+", default=list(FORECASTERS))
+    parser.add_argument("--reuse", action="store_true", help="take forecasts of the cache that other commits made")
+    parser.add_argument("--only-kept", action="store_true", help="ask nobody: only what the cache holds")
     parser.add_argument("--write", action="store_true", help="keep the result, and draw the page")
     parser.add_argument("--misses", type=Path)
     return parser.parse_args()

@@ -1,8 +1,9 @@
 """A cell: a task with its support, a model, a level of noise; and whether it is sealed."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from recombine.lab.models.model import Model
 from recombine.lab.training.recipe import Recipe
@@ -15,7 +16,7 @@ class Cell:
 
     name: str
     group: str
-    make: Callable[[], Data]
+    make: "partial[Data]"
     model: Model
     recipe: Recipe
     learner: str
@@ -26,6 +27,12 @@ class Cell:
     def file(self) -> str:
         """Its name as that of a file."""
         return self.name.replace(", ", "__").replace(" ", "_")
+
+    @property
+    def rows(self) -> str:
+        """A name for its rows: cells that differ in their model alone have the same."""
+        made = (self.make.func.__name__, self.make.args, sorted(self.make.keywords.items()))
+        return hashlib.sha256(repr(made).encode()).hexdigest()[:16]
 
 
 def sealed(cells: Sequence[Cell]) -> frozenset[str]:

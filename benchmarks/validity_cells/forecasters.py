@@ -34,6 +34,7 @@ class Forecast:
     basis: str | None = None
     reason: str | None = None
     seconds: float = 0.0
+    commit: str | None = None
 
     def plain(self) -> dict[str, Any]:
         """As JSON holds it, without what is not there."""
@@ -193,8 +194,12 @@ def ask(name: str, cell: Cell, data: Data) -> Forecast:
     return Forecast(**found.plain() | {"seconds": time.perf_counter() - started})
 
 
-def together(cell: Cell, said: dict[str, Forecast]) -> Forecast:
-    """The stated rule: symbols are their factors, so their combinations are asked; whatever else has inputs, those."""
+def together(cell: Cell, said: dict[str, Forecast]) -> Forecast | None:
+    """The stated rule: symbols are their factors, so their combinations are asked; whatever else has inputs, those.
+
+    Who abstains is followed by the next. None where one of them was not asked.
+    """
     order = ("predict",) if cell.group == "symbols" else ("predict, unseen inputs", "predict, seen inputs", "predict")
-    asked = [said[name] for name in order if name in said]
-    return next((one for one in asked if one.value is not None), asked[0] if asked else Forecast(reason="nobody"))
+    if not all(name in said for name in order):
+        return None
+    return next((said[name] for name in order if said[name].value is not None), said[order[0]])

@@ -66,7 +66,7 @@ def figures_text(result: dict[str, Any]) -> str:
     """The block of the page that is made of numbers."""
     found, cells = result["figures"], result["cells"]
     closed = sum(line["sealed"] for line in cells.values())
-    said = [f"{len(cells)} cells, {closed} of them sealed; source at `{result['commit']}`."]
+    said = [f"{len(cells)} cells, {closed} of them sealed. {_commits(result['commits'])}"]
     titles = {
         "all": "All cells",
         "open": "Open cells",
@@ -89,6 +89,14 @@ def figures_text(result: dict[str, Any]) -> str:
     said += ["### Seconds", "Of one forecast; in the first line, of training one network. One core, beside other work."]
     said += [seconds(found)]
     return "\n\n".join(said)
+
+
+def _commits(made: dict[str, list[str]]) -> str:
+    every = sorted({commit for own in made.values() for commit in own})
+    if len(every) == 1:
+        return f"All forecasts were made at commit `{every[0]}`."
+    named = [f"*{name}* at {', '.join(f'`{one}`' for one in own)}" for name, own in made.items()]
+    return f"Forecasts were made at these commits: {'; '.join(named)}." if named else ""
 
 
 def draw_page(docs: Path, result: dict[str, Any]) -> None:

@@ -222,7 +222,7 @@ def test_kernel_machines_on_inputs_lose_what_the_noise_takes(kind) -> None:
 
 def test_kernels_on_inputs_by_name_and_one_row_a_combination() -> None:
     told, inputs = noisy(0.1, times=1)
-    found = recombine.rehearse(told, "tangent:1", inputs=inputs, factors=FACTORS, target="y", rounds=2)
+    found = recombine.rehearse(told, "ntk:1", inputs=inputs, factors=FACTORS, target="y", rounds=2)
     assert found.expected.value > 0.5
-    with pytest.raises(RecombineError, match="tangent:x"):
-        recombine.rehearse(told, "tangent:x", inputs=inputs, factors=FACTORS, target="y")
+    with pytest.raises(RecombineError, match="ntk:x"):
+        recombine.rehearse(told, "ntk:x", inputs=inputs, factors=FACTORS, target="y")

@@ -201,7 +201,7 @@ def test_everything_seen() -> None:
         ({}, object(), "has no fit"),
         ({}, "relu:none", "relu"),
         ({}, "examples", "without inputs"),
-        ({"inputs": ["a"]}, "relu:1", "would not look at them"),
+        ({"inputs": ["a"]}, "additive", "would not look at them"),
         ({"truth": {"a": ["a0"], "z": ["b0"], "y": [1.0]}}, "additive", "no column 'b'"),
     ],
 )

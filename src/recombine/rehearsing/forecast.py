@@ -73,11 +73,13 @@ def forecast(
     score: Score,
     unseen: int,
     spread: float | None = None,
+    miss: float = 0.0,
     settings: IntervalSettings,
 ) -> Forecast:
     """The score to expect on `unseen` combinations of this difficulty.
 
-    `spread` is the mean squared error of the constant answer on them, where their true answers are known.
+    `spread` is the mean squared error of the constant answer on them, where their true answers are known; `miss` the
+    standard deviation by which a learner that stands for another is off.
     """
     held, goal = trial.difficulty.scaled, asked.scaled
     weights = weights_of(held, goal)
@@ -87,7 +89,7 @@ def forecast(
     naive = _merged(trial, np.full(len(weights), 1 / len(weights))).expected(score, unseen, settings)
     near = overlap(held, goal)
     moved, widened = _regression(trial, weights, apart, score)
-    expected = _told(raw, moved, math.hypot(widened, _disagreement(trial, weights, score)), settings)
+    expected = _told(raw, moved, math.hypot(widened, _disagreement(trial, weights, score), miss), settings)
     if spread is not None and score == "R²":
         expected = _of_spread(expected, merged.usual / spread)
     why = _unlike(merged, raw, near, widened)

@@ -1,7 +1,7 @@
 """What can be rehearsed: anything that learns from some examples and answers others.
 
     by name       "relu:2", any salience of `predict`; "additive"; "nearest"      on combinations, in closed form
-                  "examples", "tangent:2", "last:2", "linear" (`on_inputs`)       on rows and their inputs
+                  "examples", "relu:2", "ntk:2", "linear" with inputs             on rows (`on_inputs`)
     an estimator  anything with fit(X, y) and predict(X), such as scikit-learn's  on rows: one-hot factors, or inputs
     a command     "python train.py {train} {test} {out}" (`command`)              on rows, as files
     one's own     an object with `name`, `level` and `answer(train, test, *, seed)`: the protocol below
@@ -19,7 +19,7 @@ from recombine.algebra.groups import Codes, Numbers
 from recombine.errors import RecombineError, SettingError, TableError
 from recombine.rehearsing.command import Command, is_command
 from recombine.rehearsing.examples import Examples
-from recombine.rehearsing.on_inputs import KernelOnInputs, on_inputs
+from recombine.rehearsing.on_inputs import EXAMPLES, KernelOnInputs, on_inputs
 from recombine.tables.engine import first_line
 from recombine.theory import rules
 from recombine.theory.answers import Answers
@@ -28,7 +28,7 @@ from recombine.theory.learner import learn
 from recombine.theory.resolve import resolve
 
 Level = Literal["combinations", "rows"]
-ADDITIVE, NEAREST, EXAMPLES = "additive", "nearest", "examples"
+ADDITIVE, NEAREST = "additive", "nearest"
 
 
 @runtime_checkable
@@ -37,7 +37,8 @@ class Learner(Protocol):
 
     At the level "combinations" it gives one answer to each combination of `test.support`, at the level "rows" one to
     each row of `test.rows`. Several learners that are asked as one (depths, seeds) give an array of members by answers.
-    Randomness comes from `seed` alone.
+    Randomness comes from `seed` alone. One that has `stands_for_a_network` set is asked in place of a network that was
+    not trained yet: the interval then holds how far such forecasts were from trained networks.
     """
 
     @property
@@ -71,13 +72,13 @@ def learner_of(given: Any, *, inputs: Any = None, time_limit: float | None = Non
 def _by_name(name: str, *, inputs: Any, time_limit: float | None) -> Learner:
     if is_command(name):
         return Command(name, time_limit)
-    if on_inputs(name) and inputs is None:
+    if name == EXAMPLES and inputs is None:
         raise SettingError(
             f"learner={name!r} without inputs",
             why="a kernel machine on examples compares their inputs",
             instead="add inputs=['x1', 'x2'], or an array with one row for each row of the table",
         )
-    if on_inputs(name):
+    if inputs is not None and on_inputs(name):
         kernels_of(None if name == EXAMPLES else name)  # refuses a name that means nothing
         return KernelOnInputs(name)
     if inputs is not None:
@@ -99,6 +100,7 @@ class Kernel:
 
     salience: str
     level: Level = "combinations"
+    stands_for_a_network: bool = True
 
     @property
     def name(self) -> str:

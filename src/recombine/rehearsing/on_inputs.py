@@ -23,30 +23,32 @@ MOST_ROWS = 1_500
 """Rows that are fitted in a round, as evenly over the combinations as they allow."""
 _ASKED = 4_000  # rows that are answered at a time
 _HELD = 0.2  # of the rows, where no combination has a second one: the ridge is chosen on them
-NAMES = ("examples", "tangent", "last", "linear")
-"""How such a learner is called: all of them together, or one kind of kernel ("tangent:2")."""
+EXAMPLES = "examples"
+_FAMILIES = (EXAMPLES, "relu", "ntk", "linear")
+"""How such a learner is called: all depths together, or one kernel of `theory.examples` ("relu:2", "ntk:3")."""
 
 
 def on_inputs(name: str) -> bool:
-    """Whether a learner of this name looks at inputs.
+    """Whether a learner of this name can look at inputs, where there are any.
 
-    >>> on_inputs("tangent:2"), on_inputs("relu:2")
+    >>> on_inputs("ntk:2"), on_inputs("additive")
     (True, False)
     """
-    return name.partition(":")[0] in NAMES
+    return name.partition(":")[0] in _FAMILIES
 
 
 @dataclass(frozen=True)
 class KernelOnInputs:
     """Kernel machines on the inputs of examples."""
 
-    name: str = "examples"
+    name: str = EXAMPLES
     level: Literal["combinations", "rows"] = "rows"
+    stands_for_a_network: bool = True
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels that are asked."""
-        return kernels_of(None if self.name == "examples" else self.name)
+        return kernels_of(None if self.name == EXAMPLES else self.name)
 
     def answer(self, train: Examples, test: Examples, *, seed: int) -> Numbers:
         """(members, n) What each machine answers on the test rows."""

@@ -31,7 +31,7 @@ from recombine.tables.locations import names_a_table
 from recombine.tables.question import ReadOptions, TargetKind
 from recombine.tables.read import read, support_of
 from recombine.tables.support import Support
-from recombine.theory import rules
+from recombine.theory import rules, track_record
 from recombine.theory.answers import Answers, Truth, read_truth, truth_of
 from recombine.words import plain_setting
 
@@ -339,8 +339,21 @@ class _Stage:
         """What follows for the unseen combinations."""
         trial, asked = self.trial, self.asked
         settings = IntervalSettings(seed=self.seed)
-        unseen = len(self.unseen.codes)
-        return forecast(trial, asked, score=self.score, unseen=unseen, spread=self.spread, settings=settings)
+        return forecast(
+            trial,
+            asked,
+            score=self.score,
+            unseen=len(self.unseen.codes),
+            spread=self.spread,
+            miss=self.miss,
+            settings=settings,
+        )
+
+    @property
+    def miss(self) -> float:
+        """How far forecasts of learners that stand for a network were from trained ones; 0 where one is itself."""
+        stands = getattr(self.learner, "stands_for_a_network", False)
+        return track_record.miss("rehearsal", self.score) if stands else 0.0
 
 
 def _told(stage: _Stage, support: Support) -> Rehearsal:
@@ -364,6 +377,7 @@ def _told(stage: _Stage, support: Support) -> Rehearsal:
         with_truth=stage.unseen.truth is not None,
         sampled=stage.unseen.sampled,
         simple={} if found is None else found.simple,
+        miss=stage.miss,
     )
     settings = {"learner": stage.learner.name, "rounds": stage.rounds, "seed": stage.seed}
     made = support.source

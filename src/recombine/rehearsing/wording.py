@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from recombine.expected import Expected
 from recombine.rehearsing import difficulty
 from recombine.statistics.predictive import CONSTANTS
-from recombine.words import amount, listing, percent, percent_range
+from recombine.words import amount, listing, percent, percent_range, points
 
 _ALIKE = 0.5
 """A gap, in units, that is not worth a word."""
@@ -53,6 +53,7 @@ class Told:
     with_truth: bool
     sampled: bool
     simple: Mapping[str, float]
+    miss: float = 0.0  # how far learners that stand for a network were off
 
 
 def gap_words(gaps: Mapping[str, float], *, least: float = _ALIKE) -> list[str]:
@@ -133,7 +134,8 @@ def _naive(told: Told) -> str:
 
 def reasons(told: Told) -> tuple[str, ...]:
     """How well the unseen ones could be matched, what else was tried, and what is not known."""
-    return tuple(filter(None, (_alike(told), _plainly(told), _simple(told), _without_truth(told), _drawn(told))))
+    said = (_alike(told), _plainly(told), _simple(told), _stand_in(told), _without_truth(told), _drawn(told))
+    return tuple(filter(None, said))
 
 
 def _alike(told: Told) -> str | None:
@@ -159,6 +161,16 @@ def _simple(told: Told) -> str | None:
     accuracy = told.expected.score == "accuracy"
     said = [f"{name} {percent(score) if accuracy else f'{score:.2f}'}" for name, score in rules.items()]
     return f"Simple rules on the same combinations: {', '.join(said)}{'' if accuracy else ' (R²)'}."
+
+
+def _stand_in(told: Told) -> str | None:
+    if not told.miss or told.expected.abstains:
+        return None
+    off = points(told.miss) if told.expected.score == "accuracy" else f"{told.miss:.2f}"
+    return (
+        f"{told.learner} stands for a network; such forecasts were off by {off} from trained ones (one standard "
+        "deviation), which the interval holds."
+    )
 
 
 def _without_truth(told: Told) -> str | None:
