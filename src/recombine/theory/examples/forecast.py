@@ -22,7 +22,7 @@ import numpy as np
 from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.checks import check_number, check_seed, check_whole
 from recombine.errors import SettingError, TableError
-from recombine.expected import FEWEST_TESTED, Expected
+from recombine.expected import Expected
 from recombine.seeds import derived
 from recombine.statistics.distributions import normal_quantile
 from recombine.statistics.predictive import Score, expected_score
@@ -217,17 +217,7 @@ class _Work:
         )
 
     def _together(self, ensemble: Ensemble) -> Expected:
-        """The members' forecast. Where few combinations are unseen, and all of them are asked, nothing is drawn by lot:
-        the score is told, though so few earn no grade.
-        """
-        few, settings = len(ensemble.base), IntervalSettings(seed=self.seed)
-        if few >= FEWEST_TESTED or not few or (self.of or few) > few:
-            return expected_of(ensemble, basis=BASIS, settings=settings, of=self.of)
-        times = -(-FEWEST_TESTED // few)
-        repeated = Ensemble(
-            ensemble.names, np.tile(ensemble.scores, times), np.tile(ensemble.base, times), ensemble.score
-        )
-        return replace(expected_of(repeated, basis=BASIS, settings=settings), tested=few, of=few)
+        return expected_of(ensemble, basis=BASIS, settings=IntervalSettings(seed=self.seed), of=self.of)
 
     def _probe(self, asked: Examples) -> float:
         """What a linear rule on the inputs gets."""
