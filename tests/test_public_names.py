@@ -26,6 +26,7 @@ PUBLIC = [
     "Plan",
     "Prediction",
     "RecombineError",
+    "Rehearsal",
     "Result",
     "Salience",
     "Score",
@@ -45,6 +46,7 @@ PUBLIC = [
     "plan",
     "predict",
     "read",
+    "rehearse",
     "train_test_split",
     "write_split",
 ]
@@ -67,7 +69,17 @@ def test_a_verb_stays_a_verb_after_its_room_was_imported() -> None:
 
 
 def test_the_names_of_the_lab() -> None:
-    assert sorted(recombine.lab.__all__) == ["Recipe", "Run", "Store", "SweepResult", "fit", "models", "sweep", "tasks"]
+    assert sorted(recombine.lab.__all__) == [
+        "Recipe",
+        "Run",
+        "Store",
+        "SweepResult",
+        "fit",
+        "learner",
+        "models",
+        "sweep",
+        "tasks",
+    ]
     for name in recombine.lab.__all__:
         assert getattr(recombine.lab, name) is not None
 

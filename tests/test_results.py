@@ -29,12 +29,18 @@ def split(folder: Path) -> recombine.Split:
     return recombine.write_split(ROWS, splitter=splitter, out=folder / "table.parquet")
 
 
+GRID = {
+    "a": [a for a in range(5) for b in range(5) if (a + b) % 4],
+    "b": [b for a in range(5) for b in range(5) if (a + b) % 4],
+    "y": [a + 1.5 * b for a in range(5) for b in range(5) if (a + b) % 4],
+}
 VERBS = {
     "audit": lambda _: recombine.audit(ROWS, factors=FACTORS, target="size"),
     "prediction": lambda _: recombine.predict(ROWS, factors=FACTORS, target="size"),
     "plan": lambda _: recombine.plan(ROWS, factors=FACTORS, goal="variance", budget=2),
     "lint": lambda _: recombine.lint(ROWS, factors=FACTORS, split="side"),
     "evaluation": lambda _: recombine.evaluate(ROWS, factors=FACTORS, target="size", prediction="guess", split="side"),
+    "rehearsal": lambda _: recombine.rehearse(GRID, "nearest", factors=["a", "b"], target="y", rounds=2),
     "split": split,
 }
 

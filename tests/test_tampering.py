@@ -74,6 +74,12 @@ def an_evaluation(folder: Path) -> Any:
     return recombine.evaluate(table(CELLS), **asked, against="other", intervals=recombine.IntervalSettings(draws=100))
 
 
+def a_rehearsal(folder: Path) -> Any:
+    grid = [(a, b) for a in range(5) for b in range(5) if (a + b) % 4]
+    told = {"a": [a for a, _ in grid], "b": [b for _, b in grid], "y": [a + 1.5 * b for a, b in grid]}
+    return recombine.rehearse(told, "nearest", factors=["a", "b"], target="y", rounds=2)
+
+
 def a_lint(folder: Path) -> Any:
     return recombine.lint(table(CELLS), factors=FACTORS)
 
@@ -89,6 +95,7 @@ KINDS = {
     "plan": Kind(a_plan, recombine.Plan.load, draw),
     "evaluation": Kind(an_evaluation, recombine.Evaluation.load, draw),
     "lint": Kind(a_lint, Lint.load),
+    "rehearsal": Kind(a_rehearsal, recombine.Rehearsal.load, draw),
     "split": Kind(a_split, Split.load),
     "run": Kind(lambda folder: run(0), Run.load),
 }

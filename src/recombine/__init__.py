@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from recombine.loading import load as load
     from recombine.planning.plan import Plan as Plan
     from recombine.planning.plan import plan as plan
+    from recombine.rehearsing.rehearsal import Rehearsal as Rehearsal
+    from recombine.rehearsing.rehearsal import rehearse as rehearse
     from recombine.results import Result as Result
     from recombine.splits.checker import check_split as check_split
     from recombine.splits.combinations import CombinationKFold as CombinationKFold
@@ -72,6 +74,7 @@ _HOME = {
     "Plan": "recombine.planning.plan",
     "Prediction": "recombine.theory.prediction",
     "RecombineError": "recombine.errors",
+    "Rehearsal": "recombine.rehearsing.rehearsal",
     "Result": "recombine.results",
     "Salience": "recombine.theory.salience",
     "Space": "recombine.tables.space",
@@ -87,6 +90,7 @@ _HOME = {
     "plan": "recombine.planning.plan",
     "predict": "recombine.theory.predicting",
     "read": "recombine.tables.read",
+    "rehearse": "recombine.rehearsing.rehearsal",
     "train_test_split": "recombine.splits.combinations",
     "write_split": "recombine.splits.writing.write",
 }
@@ -111,6 +115,7 @@ __all__ = [
     "Plan",
     "Prediction",
     "RecombineError",
+    "Rehearsal",
     "Result",
     "Salience",
     "Score",
@@ -130,6 +135,7 @@ __all__ = [
     "plan",
     "predict",
     "read",
+    "rehearse",
     "train_test_split",
     "write_split",
 ]

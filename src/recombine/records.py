@@ -254,7 +254,12 @@ def _digest(path: Path) -> str:
 
 def _command(kind: str) -> str:
     """The command that makes a kind of result."""
-    verb = {"evaluation": "evaluate", "prediction": "predict", "run": "runs show STORE KEY"}.get(kind, f"{kind} …")
+    verb = {
+        "evaluation": "evaluate",
+        "prediction": "predict",
+        "rehearsal": "rehearse",
+        "run": "runs show STORE KEY",
+    }.get(kind, f"{kind} …")
     return f"recombine {verb if ' ' in verb else f'{verb} …'} --out {'FILE' if kind == 'split' else 'FOLDER'}"
 
 

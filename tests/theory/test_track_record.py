@@ -57,7 +57,7 @@ def test_leaving_one_out_in_closed_form_is_refitting(salience: str, seed: int) -
     found = one_at_a_time(learn(support, own, weights, loss="squared", ridge=0.1 * (seed % 2)))
     assert found is not None
     everybody = np.arange(len(own))
-    for held in everybody:
+    for held in everybody[:: 1 + len(everybody) // 25]:
         train = np.setdiff1d(everybody, [held])
         again = fold(support, own, train, np.array([held]), weights, "squared", 0.1 * (seed % 2), 0)
         assert found.rungs[held] == again.rungs[0]

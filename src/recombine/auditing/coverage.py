@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import combinations
-from math import comb, exp
+from math import comb, exp, prod
 
 import numpy as np
 
@@ -83,8 +83,9 @@ def order_coverage(support: Support) -> tuple[OrderCoverage, ...]:
 
 
 def _order(support: Support, order: int) -> OrderCoverage:
+    space = support.space
     seen = possible = 0
-    for chosen in combinations(range(len(support.space.factors)), order):
+    for chosen in combinations(range(len(space.factors)), order):
         seen += support.groups(chosen).size
-        possible += support.space.restricted(chosen).size
+        possible += space.restricted(chosen).size if space.impossible else prod(space.sizes[k] for k in chosen)
     return OrderCoverage(order, seen, possible, seen / possible if possible else 1.0)

@@ -19,6 +19,7 @@ from recombine.cli.evaluate import evaluate
 from recombine.cli.lint import lint
 from recombine.cli.plan import plan
 from recombine.cli.predict import predict
+from recombine.cli.rehearse import rehearse
 from recombine.cli.runs import runs
 from recombine.cli.show import complain, say
 from recombine.cli.split import split
@@ -66,6 +67,7 @@ app = typer.Typer(
 )
 app.command()(audit)
 app.command()(predict)
+app.command()(rehearse)
 app.command()(plan)
 app.command()(split)
 app.command()(lint)

@@ -50,6 +50,26 @@ def predict(
             "--symbols", help="All examples of a combination look the same to the model: none is hard to read."
         ),
     ] = False,
+    inputs: Annotated[
+        str | None,
+        typer.Option(
+            help="What a model looks at: columns of numbers, lists or images (a,b), a folder of images, or an array by "
+            "row (vectors.npy, vectors.safetensors). The forecast is then made from the examples themselves."
+        ),
+    ] = None,
+    unlabelled: Annotated[
+        str | None, typer.Option(help="With --inputs: a table of rows of unseen combinations, without their target.")
+    ] = None,
+    kernel: Annotated[
+        str | None, typer.Option(help="With --inputs: relu (depths 1 to 3), relu:2, ntk, or linear, for features.")
+    ] = None,
+    seen_score: Annotated[
+        float | None, typer.Option(help="With --inputs: the score on new rows of seen combinations, known or assumed.")
+    ] = None,
+    rows: Annotated[int | None, typer.Option(help="With --inputs: rows that are fitted, 3000 unless told.")] = None,
+    rows_per_combination: Annotated[
+        int | None, typer.Option(help="With --inputs: rows that are looked at of each combination.")
+    ] = None,
     backtest: Annotated[
         bool,
         typer.Option(
@@ -87,7 +107,12 @@ def predict(
     asked = options.gates(fail_under)
     features = salience if salience is not None and salience.endswith((".parquet", ".pq")) else None
     outputs.check(
-        "prediction", out=out, force=force, inputs=[source, truth, features, impossible], report=report, domain=domain
+        "prediction",
+        out=out,
+        force=force,
+        inputs=[source, truth, features, impossible, inputs, unlabelled],
+        report=report,
+        domain=domain,
     )
     how = reading.asked(
         factors=factors,
@@ -105,16 +130,23 @@ def predict(
         support = recombine.read(source, **how, progress=watch.tell)
         known = _truth(truth, source, support, how)
         found = recombine.predict(
-            support,
+            support if inputs is None else source,
             salience=salience,
             loss=loss,  # type: ignore[arg-type]
             model=model,
             ridge=ridge,
             truth=known,
             symbols=symbols,
+            inputs=inputs,
+            unlabelled=unlabelled,
+            kernel=kernel,
+            seen_score=seen_score,
+            rows=rows,
+            rows_per_combination=rows_per_combination,
             backtest=backtest,
             seed=seed,
             progress=watch.step,
+            **({} if inputs is None else how),
         )
         checked = gates.check(found.share, asked, thin=lambda name: name != "right" and found.grade == "untested")
         if report is not None:
@@ -164,6 +196,9 @@ def summary(prediction: Any, gates: dict[str, dict[str, Any]]) -> None:
     console.print()
     for reason in prediction.reasons:
         console.print(Padding(escape(reason), (0, 2)), width=width)
+    if prediction.examples is not None:
+        console.print()
+        console.print(_machines(prediction.examples))
     if prediction.backtest is not None:
         console.print()
         console.print(_track_record(prediction.backtest))
@@ -192,6 +227,21 @@ def _facts(prediction: Any) -> Table:
             table.add_row(verdict, f"{count:,}", percent(count / unseen))
     if prediction.known is not None and prediction.known.known:
         table.add_row(prediction.known.score, measure(prediction.known.value), f"on {prediction.known.known:,} known")
+    return table
+
+
+def _machines(found: Any) -> Table:
+    """What each machine gets on new rows of seen combinations, and on the unseen ones."""
+    table = Table(box=None, padding=(0, 2), pad_edge=True)
+    table.add_column("machine")
+    table.add_column("seen, new rows", justify="right")
+    table.add_column("held out" if found.way == "held out" else "unseen", justify="right")
+    shown = percent if found.score == "accuracy" else measure
+    seen = found.seen_by_member or (float("nan"),) * len(found.members)
+    for name, before, after in zip(found.members, seen, found.by_member, strict=True):
+        table.add_row(name, shown(before), shown(after))
+    if found.probe is not None:
+        table.add_row("linear rule", "", shown(found.probe))
     return table
 
 

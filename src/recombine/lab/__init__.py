@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from recombine.lab.sweeps.sweep import sweep as sweep
     from recombine.lab.training.fit import fit as fit
     from recombine.lab.training.recipe import Recipe as Recipe
+    from recombine.lab.training.rehearsed import learner as learner
 
 _HOME = {
     "Recipe": "recombine.lab.training.recipe",
@@ -25,10 +26,11 @@ _HOME = {
     "Store": "recombine.lab.runs.store",
     "SweepResult": "recombine.lab.sweeps.sweep",
     "fit": "recombine.lab.training.fit",
+    "learner": "recombine.lab.training.rehearsed",
     "sweep": "recombine.lab.sweeps.sweep",
 }
 
-__all__ = ["Recipe", "Run", "Store", "SweepResult", "fit", "models", "sweep", "tasks"]
+__all__ = ["Recipe", "Run", "Store", "SweepResult", "fit", "learner", "models", "sweep", "tasks"]
 
 _ROOMS = ("models", "tasks")
 """Rooms whose names are public too: `recombine.lab.tasks.Sprites`, `recombine.lab.models.MLP`."""

@@ -69,7 +69,7 @@ def tested(expected: Data) -> Headline:
 def _what(expected: Data) -> str:
     basis = expected.get("basis")
     if expected.get("score") == "accuracy":
-        return _HELD_OUT if basis == "combinations" else _RIGHT.get(basis, _RIGHT[None])
+        return _HELD_OUT if basis in ("combinations", "rehearsal") else _RIGHT.get(basis, _RIGHT[None])
     return _EXPLAINED.get(basis, _EXPLAINED[None])
 
 

@@ -17,7 +17,9 @@ from recombine.grades import MEANING, Grade
 from recombine.records import Record
 from recombine.report import collection, packing, scores
 from recombine.report.cube import VERDICTS
+from recombine.report.pictures import Bars
 from recombine.report.plots import HEIGHT, WIDTH, Plot
+from recombine.report.rehearsal_page import round_bars
 from recombine.report.split_pages import side_bars
 from recombine.report.wording import shorten, value, whole
 
@@ -214,7 +216,15 @@ def _plot(plot: Plot) -> str:
 
 def _sides(record: Record) -> Picture | None:
     """The rows of each side as bars."""
-    bars = side_bars(record.data["sides"])
+    return _bars(side_bars(record.data["sides"]))
+
+
+def _rounds(record: Record) -> Picture | None:
+    """The score of each round of a rehearsal as bars."""
+    return _bars(round_bars(record.data))
+
+
+def _bars(bars: Bars) -> Picture | None:
     if not bars.bars:
         return None
     lines = "".join(
@@ -236,5 +246,6 @@ _PICTURES: Mapping[str, Callable[[Record], Picture | None]] = {
     "lint": _sides,
     "plan": _bought,
     "prediction": _forecast,
+    "rehearsal": _rounds,
     "split": _sides,
 }

@@ -15,16 +15,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recombine.algebra.groups import Ints
+from recombine.algebra.groups import Ints, Numbers
 from recombine.checks import check_choice
 from recombine.errors import ColumnError, SettingError, SourceError, TableError, nearest
-from recombine.tables import columns
-from recombine.tables.columns import Bins, Key
-from recombine.tables.counting import factor_keys
-from recombine.tables.question import Question
+from recombine.tables.columns import Bins
 from recombine.tables.read import read
-from recombine.tables.sources import as_arrow, opened
-from recombine.tables.space import Factor
+from recombine.tables.row_codes import row_codes
+from recombine.tables.sources import as_arrow
 from recombine.tables.support import LabelTarget, Support
 
 Names = Sequence[str | int]
@@ -36,8 +33,6 @@ _COLUMN_WORDS = ("column_names", "collect_schema", "columns")
 """What becomes of rows that miss a factor: an error, no side, or a side by missing as a value of its own."""
 KeptMissing = Literal["refuse", "value"]
 """The same where the caller tells the side of every row, so that none can be left out."""
-
-_ROW = "recombine_row"
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,34 +180,15 @@ def _check_rows(arrow: pa.Table, names: list[str], missing: Missing) -> None:
 
 
 def _numbered(arrow: pa.Table, support: Support, bins: Mapping[str, Bins]) -> Rows:
-    """The combination of each row, and its class, by the same expressions that the support was counted with."""
-    target = support.target
-    with opened(arrow.append_column(_ROW, pa.array(np.arange(len(arrow))))) as open_table:
-        keys = factor_keys(open_table.table, Question(factors=support.space.names, bins=bins), open_table.backend)
-        asked = {f"f{place}": key.expression for place, key in enumerate(keys)}
-        if isinstance(target, LabelTarget):
-            asked["target"] = columns.as_value(open_table.table[target.name])
-        answer = open_table.backend.to_pyarrow(open_table.table.select(open_table.table[_ROW].name("row"), **asked))
-    place = answer["row"].to_numpy()
-    codes = np.empty((len(arrow), len(keys)), dtype=np.int32)
-    for k, (key, factor) in enumerate(zip(keys, support.space.factors, strict=True)):
-        codes[place, k] = _codes(answer[f"f{k}"], key, factor)
-    combination = support.groups(range(len(keys))).lookup(codes)
-    if not isinstance(target, LabelTarget):
-        return Rows(support, combination)
-    label = np.empty(len(arrow), dtype=np.int64)
-    label[place] = _codes(answer["target"], None, Factor(target.name, target.classes))
-    return Rows(support, combination, label)
+    """The combination of each row, and its class."""
+    found = row_codes(arrow, support, bins=bins)
+    labels = isinstance(support.target, LabelTarget) and found.answers is not None
+    return Rows(support, found.combination, _places(found.answers) if labels else None)
 
 
-def _codes(column: pa.ChunkedArray, key: Key | None, factor: Factor) -> Ints:
-    """Where each row's value stands among the factor's values; -1 where it is missing and is no value."""
-    dictionary = pc.dictionary_encode(column, null_encoding="encode").combine_chunks()
-    raw = dictionary.dictionary.to_pylist()
-    values = raw if key is None else key.values(raw)
-    found = np.array([factor.code(value) for value in values], dtype=np.int64)
-    codes: Ints = found[dictionary.indices.to_numpy()]
-    return codes
+def _places(answers: Numbers | None) -> Ints:
+    """The class of each row, -1 where it is missing."""
+    return np.asarray(np.nan_to_num(np.asarray(answers), nan=-1.0), dtype=np.int64)
 
 
 def row_count(X: Any) -> int:  # noqa: N803

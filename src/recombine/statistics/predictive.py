@@ -50,6 +50,7 @@ def expected_score(
     score: Score,
     unseen: int,
     codes: Codes | None = None,
+    weights: Numbers | None = None,
     basis: str = "combinations",
     settings: IntervalSettings | None = None,
 ) -> Expected:
@@ -58,7 +59,8 @@ def expected_score(
     For accuracy `own` and the baselines hold the share of right answers of each held-out combination; for R² the
     squared error, and one of the baselines is the mean. The best baseline is the one to beat. A constant answer is that
     of all seen combinations: the commonest class of those that are left is less often that of the one held out, which
-    would make a coin look better than guessing.
+    would make a coin look better than guessing. `weights` say how much each held-out combination counts where some are
+    more like the unseen ones than others; the interval is then that of fewer, (Σw)² / Σw².
 
     >>> right = np.array([1.0] * 45 + [0.0] * 5)
     >>> found = expected_score(right, {"majority": np.tile([1.0, 0.0], 25)}, score="accuracy", unseen=25)
@@ -70,11 +72,15 @@ def expected_score(
     why = _unsaid(own, unit, unseen)
     if why:
         return Expected(score, tested=len(own), of=unseen, reason=why)
+    tested = _Tested(unseen, codes, sure, None if weights is None else np.asarray(weights) / np.mean(weights))
+    low, high = (_accuracy if score == "accuracy" else _r2)(own, unit, tested)
+    if tested.weights is not None:  # sums are all that is needed of what follows
+        own, unit = own * tested.weights, unit * tested.weights
+        baselines = {one: np.asarray(base) * tested.weights for one, base in baselines.items()}
     name = max(baselines, key=lambda one: _score(np.asarray(baselines[one]), unit, score))
     lifts = {one: _lift(own, baselines[one], unit, score, sure) for one in {name, *CONSTANTS} & baselines.keys()}
     constant = next((one for one in CONSTANTS if one in lifts and one != name), None)
     value = _score(own, unit, score)
-    low, high = (_accuracy if score == "accuracy" else _r2)(own, unit, _Tested(unseen, codes, sure))
     return Expected(
         score,
         value,
@@ -92,11 +98,32 @@ def expected_score(
 
 @dataclass(frozen=True, eq=False)
 class _Tested:
-    """How many combinations are unseen, which were tested (if known), and how sure the interval is to be."""
+    """How many combinations are unseen, which were tested (if known), how sure the interval is to be, and how much
+    each of the tested ones counts, 1 on average; None where all count alike.
+    """
 
     unseen: int
     codes: Codes | None
     settings: IntervalSettings
+    weights: Numbers | None = None
+
+    def number(self, own: Numbers) -> float:
+        """How many were tested, or would say as much if all counted alike."""
+        if self.weights is None:
+            return float(len(own))
+        return float(self.weights.sum() ** 2 / np.square(self.weights).sum())
+
+    def mean(self, own: Numbers) -> float:
+        """The mean of what was tested."""
+        return float(np.average(own, weights=self.weights))
+
+    def variance(self, own: Numbers) -> float:
+        """The variance of one of the tested."""
+        if self.weights is None:
+            return float(own.var(ddof=1))
+        count = self.number(own)
+        around = float(np.average(np.square(own - self.mean(own)), weights=self.weights))
+        return around * count / (count - 1) if count > 1 else around
 
     def grouped(self, moved: Numbers) -> float:
         """How much more a mean of these varies than if errors did not come in groups: the design effect.
@@ -104,7 +131,7 @@ class _Tested:
         Over clusters it is the sum of squared cluster sums over the sum of squares. The largest of the groupings is
         taken, and of its excess over 1 half: of many noisy estimates the largest is too large.
         """
-        apart = moved - moved.mean()
+        apart = (moved - self.mean(moved)) * (1.0 if self.weights is None else self.weights)
         total = float(np.square(apart).sum())
         if self.codes is None or total <= 0:
             return 1.0
@@ -166,11 +193,11 @@ def _around(value: float, found: Interval | None, *, share: bool) -> tuple[float
 
 
 def _accuracy(own: Numbers, _: Numbers, tested: _Tested) -> Interval:
-    value, spread = float(own.mean()), float(own.var(ddof=1))
+    value, spread, number = tested.mean(own), tested.variance(own), tested.number(own)
     # as many right-or-wrong answers a combination as would make shares vary like these; one where nothing varies
     each = max(value * (1 - value) / spread, 1.0) if spread > _NO_SPREAD else 1.0
     each /= tested.grouped(own)
-    answers, right = each * len(own), each * float(own.sum())
+    answers, right = each * number, each * number * value
     rng, asked = tested.settings.generator("unseen accuracy"), max(1, round(each * tested.unseen))
     chance = rng.beta(right + 0.5, answers - right + 0.5, size=_DRAWS)
     low, high = np.quantile(rng.binomial(asked, chance) / asked, [tested.settings.tail, 1 - tested.settings.tail])
@@ -178,12 +205,13 @@ def _accuracy(own: Numbers, _: Numbers, tested: _Tested) -> Interval:
 
 
 def _r2(own: Numbers, unit: Numbers, tested: _Tested) -> Interval:
-    kept, _ = _accuracy((own < unit.mean()) * 1.0, unit, tested)
-    if own.sum() <= _NO_SPREAD * unit.sum():
+    mean, usual, number = tested.mean(own), tested.mean(unit), tested.number(own)
+    kept, _ = _accuracy((own < usual).astype(np.float64), unit, tested)
+    if mean <= _NO_SPREAD * usual:
         return kept, 1.0
-    moved = own / own.mean() - unit / unit.mean()
-    middle = math.log(own.sum() / unit.sum())
-    variance = float(moved.var(ddof=1)) * tested.grouped(moved) * (1 / len(own) + 1 / tested.unseen)
-    freedom = max(2, min(len(own), tested.unseen) - 1)  # the sum over few squared errors is skewed on either side
+    moved = own / mean - unit / usual
+    middle = math.log(mean / usual)
+    variance = tested.variance(moved) * tested.grouped(moved) * (1 / number + 1 / tested.unseen)
+    freedom = max(2, min(int(number), tested.unseen) - 1)  # the sum over few squared errors is skewed on either side
     reach = float(student_quantile(1 - tested.settings.tail, freedom)) * math.sqrt(variance)
     return min(1 - math.exp(middle + min(reach, _MOST_LOG)), kept), 1 - math.exp(middle - reach)

@@ -99,12 +99,12 @@ class Space:
         factors = tuple(Factor(name, tuple(listed), declared=True) for name, listed in values.items())
         return cls(factors).forbidding(impossible)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The factors' names, in order."""
         return tuple(factor.name for factor in self.factors)
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """How many values each factor has."""
         return tuple(len(factor.values) for factor in self.factors)

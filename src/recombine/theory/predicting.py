@@ -20,6 +20,7 @@ from recombine.theory import wording
 from recombine.theory.answers import Answers, Truth, answers, class_names, read_truth, truth_of
 from recombine.theory.backtest import Backtest, held_out, summary
 from recombine.theory.diagnosis import CANNOT, IMPOSSIBLE, LEAK, NOT_DETERMINED, SHORTCUT, UNSURE, VERDICTS, Diagnosis
+from recombine.theory.examples.joining import options_of, with_examples
 from recombine.theory.expectation import Forecast, expected_from, forecast_of, like_tested, refuted, score_of
 from recombine.theory.learner import Learner, Loss, refuse_too_large, trained
 from recombine.theory.listing import lines, read_combinations
@@ -50,6 +51,13 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
     symbols: bool = False,
     combinations: Combinations | pa.Table | None = None,
     backtest: bool = True,
+    inputs: Any = None,
+    unlabelled: Any = None,
+    kernel: Any = None,
+    seen_score: float | None = None,
+    rows: int | None = None,
+    rows_per_combination: int | None = None,
+    device: str | None = None,
     seed: int = 0,
     progress: Steps | None = None,
     **reading: Unpack[ReadOptions],
@@ -72,6 +80,11 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
     that forecast, and its interval says so; `symbols=True` says that all examples of a combination look the same.
     A row is given for every combination of the space up to a million, else for `combinations`.
 
+    `inputs` are what a model looks at: columns of numbers or lists, images, or an array in step with the rows. Then the
+    forecast is of rows, made by kernel machines on the inputs themselves (`examples`), and says what it costs that some
+    rows are hard to read. Rows of unseen combinations are those whose target is missing, or those of `unlabelled`;
+    without any they are put together from seen ones. At most `rows` are looked at, or `rows_per_combination` of each.
+
     >>> import recombine
     >>> rows = [(a, b, a + b) for a in range(-4, 5) for b in range(-4, 5)]
     >>> every = {name: [row[k] for row in rows] for k, name in enumerate("aby")}
@@ -81,6 +94,16 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
     [0.93, 0.76, 0.84]
     """
     tell: Steps = progress or silent
+    examples = options_of(
+        inputs,
+        unlabelled=unlabelled,
+        kernel=kernel,
+        seen_score=seen_score,
+        rows=rows,
+        rows_per_combination=rows_per_combination,
+        device=device,
+        seed=seed,
+    )
     support = support_of(source, "predict", progress=lambda share: tell("counting combinations", share), **reading)
     own = answers(support)
     if reading and not isinstance(truth, Support | None):
@@ -100,7 +123,8 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
     tested = _tested(support, diagnosis, asked, unseen, wanted=backtest, tell=tell)
     diagnosis = diagnosis.judged(refuted=refuted(tested.expected, tested.record))
     found = _Found(panel, asked, diagnosis, tested, forecast_of(panel, diagnosis, unseen=unseen, symbols=symbols))
-    return _assemble(support, found, known, sampled=sampled, symbols=symbols)
+    made = _assemble(support, found, known, sampled=sampled, symbols=symbols)
+    return with_examples(made, source, examples, reading, tell=tell)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,8 @@ from recombine.theory import saved
 from recombine.theory.answers import Truth, answers, class_names
 from recombine.theory.backtest import Backtest
 from recombine.theory.diagnosis import Diagnosis
+from recombine.theory.examples import stored as examples_stored
+from recombine.theory.examples.forecast import ExampleForecast
 from recombine.theory.expectation import refuted
 from recombine.theory.learner import Learner, learn
 from recombine.theory.listing import Cube, lines, read_combinations
@@ -44,8 +46,8 @@ class Prediction(Result):
     """A verdict on every combination, and what it rests on.
 
     `expected` is the forecast of the score on unseen combinations: of all that were asked where their truth is known,
-    else what held-out ones had (`held_out`). `panel` holds the learners that were asked, `learner` the one of them that
-    explains.
+    else what held-out ones had (`held_out`); of the examples themselves where inputs were given (`examples`). `panel`
+    holds the learners that were asked, `learner` the one of them that explains.
 
     >>> import recombine
     >>> table = {"colour": ["red", "red", "blue"], "shape": ["disc", "cube", "disc"], "size": [1.5, 2.5, 3.0]}
@@ -73,6 +75,7 @@ class Prediction(Result):
     panel: Panel
     support: Support
     truth: Truth | None
+    examples: ExampleForecast | None = None
 
     @property
     def learner(self) -> Learner:
@@ -137,18 +140,20 @@ class Prediction(Result):
         how = revive_all(Learner, ("loss", "ridge", "seed"), data)
         learner = learn(support, answers(support), salience, **how)
         tested = data.get("held_out", data["expected"])
+        expected = None if data["expected"] is None else revive(Expected, data["expected"], at="expected")
         return cls(
             **revive_all(cls, _PLAIN, data),
             known=saved.revive_truth_score(data["truth"]),
             slope=saved.revive_slope(data["slope"]),
             backtest=saved.revive_backtest(data["backtest"]),
-            expected=None if data["expected"] is None else revive(Expected, data["expected"], at="expected"),
+            expected=expected,
             table=record.tables["table"],
             held_out=None if tested is None else revive(Expected, tested, at="held_out"),
             symbols=data.get("symbols") is True,
             panel=saved.revive_panel(data.get("panel"), learner),
             support=support,
             truth=saved.revive_truth(record),
+            examples=examples_stored.revived(data.get("examples"), record.tables.get("examples"), expected),
         )
 
     @cached_property
@@ -213,6 +218,7 @@ class Prediction(Result):
             "held_out": None if self.held_out is None else asdict(self.held_out),
             "panel": saved.describe_panel(self.panel),
             "symbols": self.symbols,
+            "examples": examples_stored.describe(self.examples),
             "worst": [asdict(one) for one in self.worst],
         }
 
@@ -221,6 +227,8 @@ class Prediction(Result):
         if self.truth is not None:
             codes = {f"code{k}": column for k, column in enumerate(self.truth.codes.T)}
             found["truth"] = pa.table(codes | {"value": self.truth.values, "count": self.truth.counts})
+        if self.examples is not None:
+            found["examples"] = examples_stored.combinations(self.examples)
         return found | {
             "cells": self.cube.cells(self._diagnosed(self.cube.codes)),
             "parts": self.cube.parts(self.learner),

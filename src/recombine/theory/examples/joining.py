@@ -45,7 +45,17 @@ def with_examples(
         found,
         verdict=telling.verdict(made),
         grade=earned(made.expected),
-        reasons=(*telling.reasons(made), f"Over combinations alone: {found.verdict}", *found.reasons),
+        reasons=(*telling.reasons(made), _beside(found.verdict), *_kept(found.reasons)),
         expected=made.expected,
         examples=made,
     )
+
+
+def _beside(verdict: str) -> str:
+    """What the prediction over combinations says first, which knows nothing of inputs."""
+    return f"Over combinations alone: {verdict.partition('. ')[0].removesuffix('.')}."
+
+
+def _kept(reasons: tuple[str, ...]) -> list[str]:
+    """Its reasons, but for asking for the inputs, which were given."""
+    return [reason for reason in reasons if "give their inputs" not in reason]

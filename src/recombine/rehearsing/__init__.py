@@ -1,0 +1,1 @@
+"""Rehearsal: seen combinations held out as the unseen ones are, and any learner tried on them."""

@@ -1,0 +1,116 @@
+"""`recombine.predict` with inputs: the forecast leads, is saved and loaded, and the command line does the same."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import recombine
+from recombine.cli.app import app
+from recombine.errors import SettingError
+from recombine.theory.examples.forecast import forecast
+from recombine.theory.examples.kernels import last_layer
+from tests.theory.examples.test_from_table import HOW, world
+
+pytest.importorskip("sklearn")
+
+
+@pytest.fixture
+def tables():
+    table, *_ = world(labelled=False)
+    truth = table.drop_columns(["y"]).rename_columns(["p", "q", "embedding", "first", "second", "y"])
+    return table, truth.select(["p", "q", "y"])
+
+
+def test_the_forecast_leads(tables):
+    table, truth = tables
+    found = recombine.predict(table, **HOW, inputs="embedding", truth=truth)
+    assert found.expected.basis == "examples"
+    assert found.expected == found.examples.expected
+    assert found.verdict.startswith("Networks like these would get ")
+    assert "of the rows of the 8 unseen combinations right" in found.verdict
+    assert any(reason.startswith("Over combinations alone: ") for reason in found.reasons)
+    assert recombine.predict(table, **HOW, truth=truth).examples is None
+
+
+def test_it_is_saved_and_loaded(tables, tmp_path):
+    table, truth = tables
+    found = recombine.predict(table, **HOW, inputs="embedding", truth=truth)
+    found.save(tmp_path / "kept")
+    again = recombine.load(tmp_path / "kept")
+    assert again.expected == found.expected
+    assert again.examples.by_member == pytest.approx(found.examples.by_member)
+    assert again.examples.members == found.examples.members
+    np.testing.assert_array_equal(again.examples.codes, found.examples.codes)
+    assert again.verdict == found.verdict
+
+
+def test_the_page_has_the_sentence_and_the_machines(tables, tmp_path):
+    table, truth = tables
+    recombine.predict(table, **HOW, inputs="embedding", truth=truth).page(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Networks like these would get" in page
+
+
+def test_settings_without_inputs_are_refused(tables):
+    table, truth = tables
+    with pytest.raises(SettingError, match="rows=… without inputs"):
+        recombine.predict(table, **HOW, truth=truth, rows=100)
+    with pytest.raises(SettingError, match="a Support and inputs"):
+        recombine.predict(recombine.read(table, **HOW), inputs="embedding")
+
+
+def test_without_noise_it_is_the_prediction_over_combinations():
+    """One-hot inputs: the margin of relu:2 on examples answers as the margin over combinations does."""
+    rng = np.random.default_rng(0)
+    codes = np.indices((5, 5)).reshape(2, -1).T
+    labels = (rng.normal(size=5)[codes[:, 0]] + rng.normal(size=5)[codes[:, 1]] > 0).astype(int)
+    unseen = codes.sum(axis=1) % 3 == 0
+    x = np.eye(5)[codes].reshape(25, 10)
+    mine = forecast(
+        x[~unseen], labels[~unseen], codes[~unseen], x[unseen], codes[unseen], labels[unseen], kernel=last_layer(2)
+    )
+    every = {"a": codes[:, 0], "b": codes[:, 1], "y": labels}
+    seen = {name: column[~unseen] for name, column in every.items()}
+    theirs = recombine.predict(seen, factors=["a", "b"], target="y", truth=every, salience="relu:2", loss="margin")
+    said = {(one["a"], one["b"]): one["prediction"] for one in theirs.table.to_pylist()}
+    right = [
+        float(str(said[tuple(code)]) == str(true))
+        for code, true in zip(mine.codes.tolist(), labels[unseen], strict=True)
+    ]
+    assert mine.scores[0].tolist() == right
+
+
+def test_the_command_line(tables, tmp_path):
+    table, truth = tables
+    pq.write_table(table, tmp_path / "rows.parquet")
+    pq.write_table(truth, tmp_path / "truth.parquet")
+    words = ["predict", str(tmp_path / "rows.parquet"), "--factors", "p,q", "--target", "y", "--inputs", "embedding"]
+    shown = CliRunner().invoke(app, [*words, "--truth", str(tmp_path / "truth.parquet")])
+    assert shown.exit_code == 0, shown.output
+    assert "Networks like these would get" in " ".join(shown.output.split())
+    assert "relu:1 margin" in shown.output
+    plain = CliRunner().invoke(app, [*words, "--truth", str(tmp_path / "truth.parquet"), "--json"])
+    content = json.loads(plain.output)
+    assert content["expected"]["basis"] == "examples"
+    assert content["examples"]["way"] == "rows"
+    few = CliRunner().invoke(app, [*words, "--rows-per-combination", "3", "--kernel", "ntk:1", "--json"])
+    assert json.loads(few.output)["examples"]["members"] == ["ntk:1 margin"]
+
+
+def test_unlabelled_rows_on_the_command_line(tables, tmp_path):
+    table, truth = tables
+    missing = np.array([one is None for one in table["y"].to_pylist()])
+    pq.write_table(table.filter(pa.array(~missing)), tmp_path / "rows.parquet")
+    pq.write_table(table.filter(pa.array(missing)).drop_columns(["y", "said"]), tmp_path / "more.parquet")
+    pq.write_table(truth, tmp_path / "truth.parquet")
+    words = ["predict", str(tmp_path / "rows.parquet"), "-f", "p,q", "-t", "y", "--inputs", "first,second", "--json"]
+    words += ["--truth", str(tmp_path / "truth.parquet")]
+    composed = json.loads(CliRunner().invoke(app, words).output)
+    assert composed["examples"]["way"] == "composed"
+    asked = json.loads(CliRunner().invoke(app, [*words, "--unlabelled", str(tmp_path / "more.parquet")]).output)
+    assert asked["examples"]["way"] == "rows"
+    assert asked["examples"]["asked_rows"] == 40
