@@ -4,14 +4,15 @@
     python examples/forecast_then_train.py --smoke   fewer rows and steps; nothing is written
 
 Pairs of MNIST digits. The table has rows of seen combinations with their answers, and rows of unseen ones without; what
-the answer should be is known, since the factors tell it. `recombine.predict` looks at the pictures and says what score
-to expect on the unseen combinations. Only then networks are trained on the same rows, and asked.
+the answer should be is known, since the factors tell it. Kernel machines look at the pictures and say what score to
+expect on the unseen combinations (`recombine.predict` with `inputs=` asks the same ones). Only then networks are
+trained on the same rows, and asked.
 """
 
 import argparse
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,14 @@ import numpy as np
 import torch
 
 import recombine
+from recombine.expected import earned
 from recombine.lab.models import CNN, MLP
 from recombine.lab.models.model import Model
 from recombine.lab.tasks import Addition, DigitPairs, FromTable, Own, Task
 from recombine.seeds import derived
+from recombine.theory.examples.forecast import ExampleForecast
+from recombine.theory.examples.forecast import forecast as from_examples
+from recombine.theory.examples.telling import verdict
 
 MEASURED = Path(__file__).resolve().parents[1] / "docs" / "measured"
 FACTORS = ("first", "second")
@@ -73,13 +78,22 @@ def rows_of(task: Task, seen: int, unseen: int) -> tuple[dict[str, Any], Array]:
     return table, np.concatenate(pictures)
 
 
-def forecast(cell: Cell, table: dict[str, Any], pictures: Array) -> recombine.Prediction:
-    """What is to be expected, from the pictures; answers of unseen combinations stand in the truth alone."""
-    known = [side == "train" for side in table["split"]]
-    hidden = {**table, "answer": [one if told else None for one, told in zip(table["answer"], known, strict=True)]}
-    kind = "number" if cell.number else "label"
-    asked = {"factors": list(FACTORS), "target": "answer", "target_kind": kind}
-    return recombine.predict(hidden, inputs=pictures.reshape(len(pictures), -1), truth=table, **asked)
+def forecast(cell: Cell, table: dict[str, Any], pictures: Array) -> ExampleForecast:
+    """What is to be expected, from the pictures; of unseen combinations the answers are only scored against."""
+    train = np.array(table["split"]) == "train"
+    codes = np.stack([np.unique(table[name], return_inverse=True)[1] for name in FACTORS], axis=1)
+    inputs, answers = pictures.reshape(len(pictures), -1), np.array(table["answer"])
+    found = from_examples(
+        inputs[train],
+        answers[train],
+        codes[train],
+        inputs[~train],
+        codes[~train],
+        answers[~train],
+        kind="number" if cell.number else "label",
+    )
+    values, counts = np.unique(answers[train], return_counts=True)
+    return replace(found, constant=str(values[counts.argmax()]))
 
 
 def trained(cell: Cell, table: dict[str, Any], pictures: Array, *, steps: int, seeds: int) -> list[float]:
@@ -108,7 +122,7 @@ def shown(cell: Cell, *, smoke: bool) -> dict[str, Any]:
     found = forecast(cell, table, pictures)
     seconds = time.perf_counter() - began
     said = found.expected
-    print(f"\n{cell.name}\n  forecast in {seconds:.0f} s: {_told(said)}\n  {found.verdict}", flush=True)
+    print(f"\n{cell.name}\n  forecast in {seconds:.0f} s: {_told(said)}\n  {verdict(found)}", flush=True)
     began = time.perf_counter()
     scores = trained(cell, table, pictures, steps=40 if smoke else cell.steps, seeds=1 if smoke else 3)
     training = (time.perf_counter() - began) / len(scores)
@@ -122,8 +136,7 @@ def shown(cell: Cell, *, smoke: bool) -> dict[str, Any]:
         "low": said.low,
         "high": said.high,
         "baseline": said.baseline,
-        "grade": found.grade,
-        "verdict": found.verdict,
+        "grade": earned(said),
         "measured": scores,
         "forecast seconds": round(seconds, 1),
         "training seconds": round(training, 1),

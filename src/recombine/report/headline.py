@@ -14,11 +14,13 @@ from recombine.words import percent_range
 Data = Mapping[str, Any]
 _RIGHT = {
     "answers": "of the answers on unseen combinations are right",
+    "examples": "of the rows of unseen combinations are expected to come out right",
     None: "of unseen combinations are expected to come out right",
 }
 _HELD_OUT = "of held-out combinations like the unseen ones come out right"
 _EXPLAINED = {
     "answers": "of what unseen combinations differ by is foretold (R²)",
+    "examples": "of what rows of unseen combinations differ by is foretold (R²)",
     None: "of what held-out combinations differ by is foretold (R²)",
 }
 UNTESTED = "Untested"

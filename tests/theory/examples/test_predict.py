@@ -53,6 +53,9 @@ def test_the_page_has_the_sentence_and_the_machines(tables, tmp_path):
     recombine.predict(table, **HOW, inputs="embedding", truth=truth).page(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Networks like these would get" in page
+    assert "of the rows of unseen combinations are expected to come out right" in page
+    assert "From the examples" in page
+    assert "relu:3 margin" in page
 
 
 def test_settings_without_inputs_are_refused(tables):
