@@ -45,7 +45,8 @@ def headline(kind: str, data: Data) -> Headline | None:
     expected = data.get("expected")
     own = _OWN.get(kind)
     if expected and (kind != "evaluation" or (expected.get("value") is not None and not data.get("group"))):
-        return tested(expected)
+        forecast = expected.get("basis") == "combinations" and data.get("held_out", expected) != expected
+        return _forecast(expected) if forecast else tested(expected)
     return None if own is None else own(data)
 
 
@@ -66,6 +67,15 @@ def tested(expected: Data) -> Headline:
     rule = expected.get("baseline_name") or "the best simple rule"
     simple = [] if baseline is None else [f"{_simple(rule)} gets {_share(baseline)}"]
     return Headline(_share(score), _what(expected), [_sure(expected), *simple])
+
+
+def _forecast(expected: Data) -> Headline:
+    """A score against true answers that are known: nothing of it was held out."""
+    said = tested(expected)
+    right = expected.get("score") == "accuracy"
+    what = "of the unseen combinations would come out right" if right else _EXPLAINED["answers"]
+    known = f"{_spread(expected, share=True)}, on {_combinations(expected.get('tested') or 0, 'unseen')} with a truth"
+    return Headline(said.number, what, [known, *said.notes[1:]])
 
 
 def _what(expected: Data) -> str:
