@@ -41,7 +41,7 @@ class Forecast:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-Forecaster = Callable[[Cell, Data], Forecast]
+Forecaster = Callable[..., Forecast]
 
 
 def factors(data: Data) -> list[str]:
@@ -94,15 +94,17 @@ def score(said: Array, data: Data) -> float:
     return 1 - float(error / np.mean((data.unseen.target - data.seen.target.mean(axis=0)) ** 2))
 
 
-def by_combinations(cell: Cell, data: Data) -> Forecast:  # noqa: ARG001
-    """`predict` as it is."""
-    return _predicted(data, columns(data.seen, data))
+def by_combinations(cell: Cell, data: Data) -> Forecast:
+    """`predict` as it is, told whether all examples of a combination look the same."""
+    return _predicted(data, columns(data.seen, data), symbols=cell.group == "symbols")
 
 
 def matched(cell: Cell, data: Data) -> Forecast:
     """`predict` with the depth of the network, and its loss."""
     loss = "squared" if data.classes is None else "margin"
-    return _predicted(data, columns(data.seen, data), salience=f"relu:{depth(cell)}", loss=loss)
+    return _predicted(
+        data, columns(data.seen, data), salience=f"relu:{depth(cell)}", loss=loss, symbols=cell.group == "symbols"
+    )
 
 
 def with_unseen_inputs(cell: Cell, data: Data) -> Forecast:  # noqa: ARG001
@@ -113,6 +115,11 @@ def with_unseen_inputs(cell: Cell, data: Data) -> Forecast:  # noqa: ARG001
     return _predicted(data, table, inputs=np.concatenate([data.seen.flat, data.unseen.flat]))
 
 
+def with_seen_score(cell: Cell, data: Data, *, seen: float) -> Forecast:  # noqa: ARG001
+    """The same, told how well the trained network does on new rows of combinations that it has seen."""
+    return _of_arrays(data, data.unseen.flat, data.unseen, seen_score=min(seen, 1.0))
+
+
 def with_seen_inputs(cell: Cell, data: Data) -> Forecast:  # noqa: ARG001
     """`predict(inputs=…)` where no input of an unseen combination is there."""
     if data.seen.target.ndim > 1:
@@ -121,12 +128,13 @@ def with_seen_inputs(cell: Cell, data: Data) -> Forecast:  # noqa: ARG001
     return _predicted(data, columns(data.seen, data), inputs=data.seen.flat)
 
 
-def _of_arrays(data: Data, inputs: Array | None, asked: Rows) -> Forecast:
+def _of_arrays(data: Data, inputs: Array | None, asked: Rows, **told: Any) -> Forecast:
     """What `predict` asks itself, from arrays: a table has no column for a picture as target."""
     from recombine.theory.examples.forecast import forecast  # noqa: PLC0415 - an extra
 
     seen = data.seen
-    found = forecast(seen.flat, seen.target, seen.codes, inputs, asked.codes, asked.target, kind=data.kind).expected
+    given = (seen.flat, seen.target, seen.codes, inputs, asked.codes, asked.target)
+    found = forecast(*given, kind=data.kind, **told).expected
     return _kept(found, earned(found))
 
 
@@ -160,12 +168,14 @@ def _kept(found: Expected | None, grade: str) -> Forecast:
     return Forecast(found.value, found.low, found.high, grade, found.basis)
 
 
+SCORED = "predict, unseen inputs, seen score"
 FORECASTERS: dict[str, Forecaster] = {
     "majority or mean": constant,
     "linear probe": probe,
     "predict": by_combinations,
     "predict, matched": matched,
     "predict, unseen inputs": with_unseen_inputs,
+    SCORED: with_seen_score,
     "predict, seen inputs": with_seen_inputs,
     "rehearse": rehearsed,
 }
@@ -179,16 +189,16 @@ def missing(name: str) -> str | None:
 
     if name == "rehearse" and not hasattr(recombine, "rehearse"):
         return "there is no recombine.rehearse yet"
-    if name.endswith("inputs") and "inputs" not in inspect.signature(recombine.predict).parameters:
+    if "inputs" in name and "inputs" not in inspect.signature(recombine.predict).parameters:
         return "predict takes no inputs yet"
     return None
 
 
-def ask(name: str, cell: Cell, data: Data) -> Forecast:
+def ask(name: str, cell: Cell, data: Data, *, seen: float) -> Forecast:
     """What a forecaster says of a cell, and in how many seconds. A refusal is an abstention, with its words."""
     started = time.perf_counter()
     try:
-        found = FORECASTERS[name](cell, data)
+        found = FORECASTERS[name](cell, data, **({"seen": seen} if name == SCORED else {}))
     except RecombineError as error:
         found = Forecast(reason=str(error).splitlines()[0])
     return Forecast(**found.plain() | {"seconds": time.perf_counter() - started})

@@ -31,7 +31,7 @@ from validity_cells.tasks import from_task, symbols
 COMMON: dict[str, Any] = {"samples": "every", "evaluations": 1, "test_samples": 10**6}
 WHOLE = Recipe(steps=1500, lr=1e-3, batch=None, **COMMON)
 """All rows at every step, for symbols."""
-LONG = Recipe(steps=4000, lr=1e-3, batch=None, **COMMON)
+LONG = Recipe(steps=16000, lr=1e-3, batch=None, **COMMON)
 """From small weights it takes longer."""
 BATCHES = Recipe(steps=1000, lr=2e-3, batch=64, **COMMON)
 SHORT = Recipe(steps=80, lr=1e-3, batch=64, **COMMON)

@@ -72,6 +72,8 @@ def figures_text(result: dict[str, Any]) -> str:
         "open": "Open cells",
         "sealed": "Sealed cells",
         "symbols": "Symbols",
+        "symbols, wide networks": "Symbols, wide networks",
+        "symbols, small first weights": "Symbols, networks with small first weights",
         "pictures": "Pictures",
         "points": "Noisy points",
         "table": "Real tables",

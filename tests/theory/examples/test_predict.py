@@ -117,3 +117,16 @@ def test_unlabelled_rows_on_the_command_line(tables, tmp_path):
     asked = json.loads(CliRunner().invoke(app, [*words, "--unlabelled", str(tmp_path / "more.parquet")]).output)
     assert asked["examples"]["way"] == "rows"
     assert asked["examples"]["asked_rows"] == 40
+
+
+def test_answers_that_differ_within_a_combination_are_no_truth(tables):
+    """A true answer for each combination says nothing of its rows: seen combinations are held out instead."""
+    table, truth = tables
+    rng = np.random.default_rng(0)
+    y = [None if one is None else str(rng.choice(["no", "yes"])) for one in table["y"].to_pylist()]
+    mixed = table.set_column(table.column_names.index("y"), "y", pa.array(y))
+    said = truth.set_column(2, "y", pa.array(["yes"] * len(truth)))
+    found = recombine.predict(mixed, **HOW, inputs="embedding", truth=said)
+    assert found.examples.way == "held out"
+    assert any(note.startswith("Rows of one combination differ in their answer") for note in found.examples.notes)
+    assert found.grade in ("weak", "failing", "untested")

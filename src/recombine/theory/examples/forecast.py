@@ -41,6 +41,8 @@ _FOLDS = 5
 _REHEARSED = 4
 _FEWEST_HELD = 5
 _NO_SPREAD = 1e-12
+_ALIKE = 0.03
+"""Seen scores that differ by no more are the same, by chance."""
 BASIS = "examples"
 
 
@@ -200,7 +202,7 @@ class _Work:
         base = _by_combination(self._constant_marks(asked.answers), place)
         ensemble = Ensemble(_names(members), _by_combination(marks, place), base, self._score)
         return ExampleForecast(
-            expected=self._together(ensemble),
+            expected=self._together(self._believed(ensemble, members)),
             way="rows",
             members=ensemble.names,
             seen_by_member=self._seen(members),
@@ -215,6 +217,17 @@ class _Work:
             notes=tuple(self.notes),
             fewer=Ensemble(ensemble.names, _by_combination(np.array(fewer), place), base, self._score).value,
         )
+
+    def _believed(self, ensemble: Ensemble, members: Sequence[Member]) -> Ensemble:
+        """All members; where a seen score is known, those alone that have it: the stopped ones, or the others."""
+        if self.seen_score is None:
+            return ensemble
+        usual = [place for place, member in enumerate(members) if member.loss != "stopped"]
+        seen = self._seen([members[place] for place in usual])
+        apart = abs((1.0 if seen is None else float(np.mean(seen))) - self.seen_score)
+        kept = usual if apart <= _ALIKE else [place for place in range(len(members)) if place not in usual]
+        names = tuple(ensemble.names[place] for place in kept)
+        return Ensemble(names, ensemble.scores[kept], ensemble.base, ensemble.score)
 
     def _together(self, ensemble: Ensemble) -> Expected:
         return expected_of(ensemble, basis=BASIS, settings=IntervalSettings(seed=self.seed), of=self.of)

@@ -23,6 +23,11 @@ from recombine.words import measure, text
 
 _FEWEST_EACH = 2
 """Rows of each combination: one to learn from, and one to be tried on."""
+_UNSETTLED = 0.1
+_WITHIN = (
+    "Rows of one combination differ in their answer, so one true answer for each combination does not say what a row's "
+    "is: seen combinations were held out instead, and scored on their own rows."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +68,9 @@ def forecast_from(
     labelled = np.flatnonzero((own.codes >= 0).all(axis=1) & np.isfinite(own.targets))
     train = own.subset(_drawn(own.codes[labelled], labelled, options))
     asked, asked_plan = _asked(known, options, question, plan, own, notes)
+    if known.truth is not None and unsettled(train.codes, train.targets, known.answers.kind) > _UNSETTLED:
+        notes.append(_WITHIN)
+        known, asked = replace(known, truth=None), None
     tell("reading inputs", None)
     given = reading_inputs.values(plan, train, notes)
     others = None if asked is None else reading_inputs.values(asked_plan, asked, notes)
@@ -72,6 +80,22 @@ def forecast_from(
     return replace(
         found, of_rows=max(counted, found.of_rows), notes=(*found.notes, *notes), constant=_constant(known, train)
     )
+
+
+def unsettled(codes: Codes, targets: Numbers, kind: str) -> float:
+    """How much of the answer its combination leaves open: the share of rows with another class than the commonest of
+    their combination, or of the variance within combinations.
+
+    >>> unsettled(np.array([[0, 0], [0, 0], [0, 1], [0, 1]]), np.array([1.0, 1.0, 0.0, 1.0]), "label")
+    0.25
+    """
+    place, _ = sampling.numbered(codes)
+    if kind == "label":
+        counts = np.zeros((place.max() + 1, int(targets.max()) + 1))
+        np.add.at(counts, (place, targets.astype(np.int64)), 1)
+        return 1 - float(counts.max(axis=1).sum()) / len(targets)
+    means = np.bincount(place, targets) / np.bincount(place)
+    return float(np.square(targets - means[place]).mean()) / max(float(targets.var()), 1e-300)
 
 
 def _check(source: Any, options: ExampleOptions) -> None:

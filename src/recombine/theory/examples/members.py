@@ -129,17 +129,19 @@ def _chosen(rows: Rows, between: Numbers) -> float:
 
 
 def _stopped(rows: Rows, between: Numbers, seen_score: float | None) -> Member:
-    answers, held = rows.answers[: rows.first], rows.held
-    constant = held.marks(np.tile(answers.coded.mean(axis=0), (len(held), 1)))
+    """Judged on held-out rows. Where every row is a combination of its own, its seen score is that on what it fits."""
+    fitted = len(rows.answers) if rows.alone else rows.first
+    answers, matrix = rows.answers[:fitted], rows.matrix[:fitted, :fitted]
+    judged, own = (answers, fetched(matrix)) if rows.alone else (rows.held, between)
+    constant = judged.marks(np.tile(answers.coded.mean(axis=0), (len(judged), 1)))
 
     def judge(machine: Machine) -> float:
-        return score(held.kind, held.marks(machine.answer(between)), constant)
+        return score(judged.kind, judged.marks(machine.answer(own)), constant)
 
     wanted = np.inf if seen_score is None else seen_score
-    flow = Flow.of(rows.matrix[: rows.first, : rows.first], answers)
-    machine, reached = machines.stopped(flow, judge, wanted)
-    raw = machine.raw(between)
-    marks = held.marks(machine.scores(raw))
+    machine, reached = machines.stopped(Flow.of(matrix, answers), judge, wanted)
+    raw = machine.raw(own[rows.first :] if rows.alone else between)
+    marks = rows.held.marks(machine.scores(raw))
     return Member(f"{rows.kernel.name} stopped", "stopped", 0.0, machine, None, raw, marks, reached)
 
 
