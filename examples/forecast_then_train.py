@@ -5,14 +5,14 @@
 
 Pairs of MNIST digits. The table has rows of seen combinations with their answers, and rows of unseen ones without; what
 the answer should be is known, since the factors tell it. Kernel machines look at the pictures and say what score to
-expect on the unseen combinations (`recombine.predict` with `inputs=` asks the same ones). Only then networks are
-trained on the same rows, and asked.
+expect on the unseen combinations (`recombine.predict` with `inputs=`). Only then networks are trained on the same
+rows, and asked.
 """
 
 import argparse
 import json
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,10 @@ import numpy as np
 import torch
 
 import recombine
-from recombine.expected import earned
 from recombine.lab.models import CNN, MLP
 from recombine.lab.models.model import Model
 from recombine.lab.tasks import Addition, DigitPairs, FromTable, Own, Task
 from recombine.seeds import derived
-from recombine.theory.examples.forecast import ExampleForecast
-from recombine.theory.examples.forecast import forecast as from_examples
-from recombine.theory.examples.telling import verdict
 
 MEASURED = Path(__file__).resolve().parents[1] / "docs" / "measured"
 FACTORS = ("first", "second")
@@ -78,22 +74,19 @@ def rows_of(task: Task, seen: int, unseen: int) -> tuple[dict[str, Any], Array]:
     return table, np.concatenate(pictures)
 
 
-def forecast(cell: Cell, table: dict[str, Any], pictures: Array) -> ExampleForecast:
+def forecast(cell: Cell, table: dict[str, Any], pictures: Array) -> recombine.Prediction:
     """What is to be expected, from the pictures; of unseen combinations the answers are only scored against."""
-    train = np.array(table["split"]) == "train"
-    codes = np.stack([np.unique(table[name], return_inverse=True)[1] for name in FACTORS], axis=1)
-    inputs, answers = pictures.reshape(len(pictures), -1), np.array(table["answer"])
-    found = from_examples(
-        inputs[train],
-        answers[train],
-        codes[train],
-        inputs[~train],
-        codes[~train],
-        answers[~train],
-        kind="number" if cell.number else "label",
+    train = [side == "train" for side in table["split"]]
+    shown = {name: table[name] for name in FACTORS}
+    shown["answer"] = [answer if own else None for answer, own in zip(table["answer"], train, strict=True)]
+    return recombine.predict(
+        shown,
+        factors=list(FACTORS),
+        target="answer",
+        target_kind="number" if cell.number else "label",
+        inputs=pictures.reshape(len(pictures), -1),
+        truth={name: [value for value, own in zip(table[name], train, strict=True) if not own] for name in shown},
     )
-    values, counts = np.unique(answers[train], return_counts=True)
-    return replace(found, constant=str(values[counts.argmax()]))
 
 
 def trained(cell: Cell, table: dict[str, Any], pictures: Array, *, steps: int, seeds: int) -> list[float]:
@@ -122,7 +115,7 @@ def shown(cell: Cell, *, smoke: bool) -> dict[str, Any]:
     found = forecast(cell, table, pictures)
     seconds = time.perf_counter() - began
     said = found.expected
-    print(f"\n{cell.name}\n  forecast in {seconds:.0f} s: {_told(said)}\n  {verdict(found)}", flush=True)
+    print(f"\n{cell.name}\n  forecast in {seconds:.0f} s: {_told(said)}\n  {found.verdict}", flush=True)
     began = time.perf_counter()
     scores = trained(cell, table, pictures, steps=40 if smoke else cell.steps, seeds=1 if smoke else 3)
     training = (time.perf_counter() - began) / len(scores)
@@ -136,7 +129,7 @@ def shown(cell: Cell, *, smoke: bool) -> dict[str, Any]:
         "low": said.low,
         "high": said.high,
         "baseline": said.baseline,
-        "grade": earned(said),
+        "grade": found.grade,
         "measured": scores,
         "forecast seconds": round(seconds, 1),
         "training seconds": round(training, 1),

@@ -246,3 +246,19 @@ class TestRefused:
     def test_a_kernel_beyond_memory(self, monkeypatch):
         monkeypatch.setattr("recombine.theory.examples.arrays.installed", lambda: 10**6)
         self.refused("a kernel of 96 rows")
+
+
+def test_a_known_seen_score_decides_who_is_believed():
+    """Contexts that a linear rule gets wrong: stopped where it has got most of the seen ones, a machine is linear."""
+    codes = np.array(list(np.ndindex(2, 4, 4)))
+    y = np.where(codes[:, 0] == 0, codes[:, 1] > 1, codes[:, 2] > 1).astype(np.int64)
+    x = np.concatenate([np.eye(size)[codes[:, k]] for k, size in enumerate((2, 4, 4))], axis=1)
+    unseen = (codes[:, 1] > 1) != (codes[:, 2] > 1)
+    unseen &= codes[:, 1] + codes[:, 2] == 3
+    given = (x[~unseen], y[~unseen], codes[~unseen], x[unseen], codes[unseen], y[unseen])
+    free, fitted, stopped = (forecast(*given, seen_score=score) for score in (None, 1.0, 0.8))
+    assert fitted.expected.value == free.expected.value
+    assert all("stopped" not in name for name in free.members)
+    assert stopped.expected.value <= fitted.expected.value
+    kept = [value for name, value in zip(stopped.members, stopped.by_member, strict=True) if "stopped" in name]
+    assert stopped.expected.value == pytest.approx(np.mean(kept))

@@ -197,7 +197,7 @@ class _Work:
             for member in self._made(rows, self.losses):
                 members.append(member)
                 answered.append(member.answer(between))
-                fewer.append(asked.answers.marks(member.first.answer(between[:, : self.first])))
+                fewer.append(asked.answers.marks(member.first.answer(between[:, : len(member.first.weights)])))
         marks = np.array([asked.answers.marks(scores) for scores in answered])
         base = _by_combination(self._constant_marks(asked.answers), place)
         ensemble = Ensemble(_names(members), _by_combination(marks, place), base, self._score)
