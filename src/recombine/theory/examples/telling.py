@@ -2,7 +2,7 @@
 
 from recombine.expected import Expected
 from recombine.theory.examples.forecast import ExampleForecast
-from recombine.words import interval_words, measure, percent, points
+from recombine.words import interval_words, percent, points
 
 _MUCH = 0.05
 """A difference of scores that is worth a sentence."""
@@ -20,12 +20,12 @@ def verdict(found: ExampleForecast) -> str:
 def _first(found: ExampleForecast, expected: Expected) -> str:
     assert expected.value is not None  # noqa: S101 - who abstains has said so
     share = found.score == "accuracy"
-    said = interval_words(expected.value, expected.low, expected.high, share=share)
+    said = interval_words(expected.value, expected.low, expected.high) if share else _r2_words(expected)
     base = expected.baseline or 0.0
     if share:
         beside = f'always answering "{found.constant}" gets {percent(base)}'
     else:
-        beside = f"always answering the mean has {measure(base)}"
+        beside = f"always answering the mean has {_two(base)}"
     unseen = _unseen(expected.of)
     if found.way == "held out":
         got = (
@@ -51,17 +51,32 @@ def _noise(found: ExampleForecast) -> str:
     if found.score == "accuracy":
         start = f"On new rows of combinations that were seen they get {percent(seen)}"
     else:
-        start = f"On new rows of combinations that were seen their R² is {measure(seen)}"
+        start = f"On new rows of combinations that were seen their R² is {_two(seen)}"
     if drop < _MUCH:
         return f"{start}: the combinations cost next to nothing, " + (
             "and the rows can be read." if seen >= _READABLE else "what fails is reading the rows."
         )
     if seen >= _READABLE:
         return f"{start}: reading them is not what fails."
-    lost, missing = (
-        (points(1 - seen), points(drop)) if found.score == "accuracy" else (measure(1 - seen), measure(drop))
-    )
-    return f"{start}: {lost} are lost in reading rows, {missing} more for want of the combinations."
+    if found.score == "accuracy":
+        return (
+            f"{start}: {points(1 - seen)} are lost in reading rows, {points(drop)} more for want of the combinations."
+        )
+    return f"{start}: reading rows costs {_two(1 - seen)}, the want of the combinations {_two(drop)} more."
+
+
+def _r2_words(expected: Expected) -> str:
+    value, low, high = expected.value or 0.0, expected.low, expected.high
+    return _two(value) if low is None or high is None else f"{_two(value)} ({_two(low)} to {_two(high)})"
+
+
+def _two(r2: float) -> str:
+    """An R² in two digits: nobody compares the third.
+
+    >>> _two(-0.00832), _two(0.617)
+    ('-0.01', '0.62')
+    """
+    return f"{round(r2, 2) + 0.0:.3g}"
 
 
 def reasons(found: ExampleForecast) -> tuple[str, ...]:
@@ -77,9 +92,7 @@ def _members(found: ExampleForecast) -> str:
     if not scores:
         return ""
     low, high = min(scores), max(scores)
-    between = (
-        f"{percent(low)} to {percent(high)}" if found.score == "accuracy" else f"{measure(low)} to {measure(high)}"
-    )
+    between = f"{percent(low)} to {percent(high)}" if found.score == "accuracy" else f"{_two(low)} to {_two(high)}"
     rows = f"{found.rows:,} rows" if found.rows == found.of_rows else f"{found.rows:,} of {found.of_rows:,} rows"
     return (
         f"Asked were {len(found.members)} kernel machines that networks tend to, fitted to the inputs of {rows}: "
@@ -91,14 +104,14 @@ def _rows(found: ExampleForecast) -> str:
     """How much hangs on the number of rows that were looked at."""
     if found.fewer is None or found.rows == found.of_rows:
         return ""
-    few = percent(found.fewer) if found.score == "accuracy" else measure(found.fewer)
+    few = percent(found.fewer) if found.score == "accuracy" else _two(found.fewer)
     return f"Four fifths of these rows would have given {few}: so little or much hangs on their number (--rows)."
 
 
 def _probe(found: ExampleForecast) -> str:
     if found.probe is None:
         return ""
-    said = percent(found.probe) if found.score == "accuracy" else f"an R² of {measure(found.probe)}"
+    said = percent(found.probe) if found.score == "accuracy" else f"an R² of {_two(found.probe)}"
     return f"A linear rule on the inputs gets {said}."
 
 
