@@ -111,8 +111,7 @@ def test_numbers_and_several_outputs():
     one = asked(x, y[:, 0], codes, unseen, seen_score=0.5)
     assert any("stopped" in name for name in one.members)
     early = [value for name, value in zip(one.members, one.by_member, strict=True) if "stopped" in name]
-    late = [value for name, value in zip(one.members, one.by_member, strict=True) if "fitted" in name]
-    assert max(early) < min(late)
+    assert max(early) < min(asked(x, y[:, 0], codes, unseen).by_member)
 
 
 def test_composed_scores_are_those_of_composed_rows():
@@ -260,5 +259,4 @@ def test_a_known_seen_score_decides_who_is_believed():
     assert fitted.expected.value == free.expected.value
     assert all("stopped" not in name for name in free.members)
     assert stopped.expected.value <= fitted.expected.value
-    kept = [value for name, value in zip(stopped.members, stopped.by_member, strict=True) if "stopped" in name]
-    assert stopped.expected.value == pytest.approx(np.mean(kept))
+    assert all("stopped" in name for name in stopped.members)

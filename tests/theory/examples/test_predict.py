@@ -130,3 +130,17 @@ def test_answers_that_differ_within_a_combination_are_no_truth(tables):
     assert found.examples.way == "held out"
     assert any(note.startswith("Rows of one combination differ in their answer") for note in found.examples.notes)
     assert found.grade in ("weak", "failing", "untested")
+
+
+def test_a_redundant_shortcut_is_no_forecast_without_rows():
+    """Both factors tell the label in what was seen: which of them a network reads, no seen combination can say."""
+    codes = np.repeat([(a, b) for a in range(6) for b in range(6) if (a < 3) == (b < 3)], 8, axis=0)
+    table = {"p": [f"p{a}" for a in codes[:, 0]], "q": [f"q{b}" for b in codes[:, 1]]}
+    table["y"] = ["low" if a < 3 else "high" for a in codes[:, 0]]
+    inputs = np.eye(6)[codes].reshape(len(codes), -1) + 0.1 * np.random.default_rng(0).normal(size=(len(codes), 12))
+    other = {"p": ["p0", "p4"] * 5, "q": ["q3", "q0"] * 5, "y": ["low", "high"] * 5}
+    for truth in (None, other):
+        found = recombine.predict(table, **HOW, inputs=inputs, truth=truth)
+        assert found.expected.value is None
+        assert found.grade == "untested"
+        assert "Nothing can be forecast from the examples" in found.reasons[0]

@@ -198,11 +198,13 @@ class _Work:
                 members.append(member)
                 answered.append(member.answer(between))
                 fewer.append(asked.answers.marks(member.first.answer(between[:, : len(member.first.weights)])))
-        marks = np.array([asked.answers.marks(scores) for scores in answered])
+        kept = self._believed(members)
+        members = [members[one] for one in kept]
+        marks = np.array([asked.answers.marks(answered[one]) for one in kept])
         base = _by_combination(self._constant_marks(asked.answers), place)
         ensemble = Ensemble(_names(members), _by_combination(marks, place), base, self._score)
         return ExampleForecast(
-            expected=self._together(self._believed(ensemble, members)),
+            expected=self._together(ensemble),
             way="rows",
             members=ensemble.names,
             seen_by_member=self._seen(members),
@@ -215,19 +217,18 @@ class _Work:
             of_rows=self.of_rows,
             asked_rows=len(asked),
             notes=tuple(self.notes),
-            fewer=Ensemble(ensemble.names, _by_combination(np.array(fewer), place), base, self._score).value,
+            fewer=Ensemble(ensemble.names, _by_combination(np.array(fewer)[kept], place), base, self._score).value,
         )
 
-    def _believed(self, ensemble: Ensemble, members: Sequence[Member]) -> Ensemble:
+    def _believed(self, members: Sequence[Member]) -> list[int]:
         """All members; where a seen score is known, those alone that have it: the stopped ones, or the others."""
+        every = list(range(len(members)))
         if self.seen_score is None:
-            return ensemble
-        usual = [place for place, member in enumerate(members) if member.loss != "stopped"]
+            return every
+        usual = [place for place in every if members[place].loss != "stopped"]
         seen = self._seen([members[place] for place in usual])
         apart = abs((1.0 if seen is None else float(np.mean(seen))) - self.seen_score)
-        kept = usual if apart <= _ALIKE else [place for place in range(len(members)) if place not in usual]
-        names = tuple(ensemble.names[place] for place in kept)
-        return Ensemble(names, ensemble.scores[kept], ensemble.base, ensemble.score)
+        return usual if apart <= _ALIKE else [place for place in every if place not in usual]
 
     def _together(self, ensemble: Ensemble) -> Expected:
         return expected_of(ensemble, basis=BASIS, settings=IntervalSettings(seed=self.seed), of=self.of)
@@ -574,7 +575,7 @@ def checked_inputs(given: Any, *, width: int | None = None) -> Numbers:
     if bad.any():
         raise TableError(
             f"the inputs of {bad.sum():,} of {len(found):,} rows hold NaN or infinite numbers",
-            why=f"such a row is like no other; the first is row {int(bad.argmax()):,}",
+            why=f"such a row is like no other; the first is number {int(bad.argmax()) + 1:,} of those that were drawn",
             instead="leave those rows out, or fill the gaps first",
         )
     return found

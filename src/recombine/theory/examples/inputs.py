@@ -187,7 +187,9 @@ def _folder(path: Path, glance: Glance) -> Folder:
 
 
 def _file(folder: Path, name: str) -> Path:
-    return folder / name
+    """A file by the name that a column has for it: within the folder, or with a path that ends there."""
+    found = folder / name
+    return found if found.is_file() else folder / Path(name).name
 
 
 def check_length(inputs: Inputs, rows: int) -> None:

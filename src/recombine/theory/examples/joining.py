@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from recombine.errors import SettingError
-from recombine.expected import earned
+from recombine.expected import Expected, earned
 from recombine.tables.engine import Steps
 from recombine.tables.question import ReadOptions
 from recombine.theory.examples import telling
@@ -32,12 +32,19 @@ def options_of(inputs: Any, **others: Any) -> ExampleOptions | None:
 def with_examples(
     found: _Prediction, source: Any, options: ExampleOptions | None, reading: ReadOptions, *, tell: Steps
 ) -> _Prediction:
-    """The same prediction with a forecast from examples: its sentence leads, its score is the one to expect."""
+    """The same prediction with a forecast from examples: its sentence leads, its score is the one to expect.
+
+    Without rows of unseen combinations a forecast rests on seen ones that were held out. Where none of these is like
+    the unseen ones, it can be wrong either way, and nothing is forecast.
+    """
     if options is None:
         return found
     unseen = sum(count for verdict, count in found.counts.items() if verdict not in ("seen", "novel"))
     known = Known(found.support, found.learner.answers, found.truth, unseen)
     made = forecast_from(source, known, options, reading, tell=tell)
+    held = found.held_out
+    if made.way != "rows" and held is not None and held.abstains:
+        made = replace(made, expected=Expected(made.score, of=unseen, reason=held.reason))
     if made.expected.value is None:
         reasons = (telling.verdict(made), *found.reasons)
         return replace(found, examples=made, reasons=reasons, expected=made.expected, grade="untested")

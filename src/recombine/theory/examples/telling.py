@@ -33,7 +33,7 @@ def _first(found: ExampleForecast, expected: Expected) -> str:
             if share
             else f"have an R² of {said} on rows of held-out combinations"
         )
-        return f"Networks like these {got}; {beside}. They stand for {unseen}, whose true answers are not known."
+        return f"Networks like these {got}; {beside}. They stand for {unseen}."
     got = f"get {said} of the rows of {unseen} right" if share else f"have an R² of {said} on rows of {unseen}"
     how = ", judging by rows put together from seen ones" if found.way == "composed" else ""
     return f"Networks like these would {got}{how}; {beside}."
