@@ -175,7 +175,7 @@ def test_the_page_says_what_was_kept() -> None:
     kept = json.loads((docs / "measured" / "validity.json").read_text())
     assert figures_text(kept) in (docs / "forecasts.md").read_text()
     assert figures(kept["cells"]) == kept["figures"]
-    assert (docs / "pictures" / "forecasts.svg").read_text() == picture(kept["cells"])
+    assert (docs / "measured" / "forecasts.svg").read_text() == picture(kept["cells"])
 
 
 def test_what_was_measured_is_of_these_cells() -> None:

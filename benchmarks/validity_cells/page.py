@@ -107,7 +107,7 @@ def draw_page(docs: Path, result: dict[str, Any]) -> None:
     before, _, rest = page.read_text().partition(START)
     after = rest.partition(END)[2]
     page.write_text(f"{before}{START}\n\n{figures_text(result)}\n\n{END}{after}")
-    (docs / "pictures" / "forecasts.svg").write_text(picture(result["cells"]))
+    (docs / "measured" / "forecasts.svg").write_text(picture(result["cells"]))
 
 
 def picture(cells: dict[str, Any]) -> str:
