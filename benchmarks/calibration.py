@@ -138,7 +138,7 @@ def audited(world: World) -> Told:
 
 
 def predicted(world: World) -> Told:
-    found = recombine.predict(world.table(), factors=world.factors, target="answer")
+    found = recombine.predict(world.table(), factors=world.factors, target="answer", symbols=True)
     lines = found.table.to_pydict()
     keys = zip(*(lines[name] for name in world.factors), strict=True)
     at = {key: place for place, key in enumerate(keys)}

@@ -22,7 +22,7 @@ import torch
 import recombine
 from recombine.lab.models import CNN, MLP
 from recombine.lab.models.model import Model
-from recombine.lab.tasks import Addition, DigitPairs, FromTable, Own, Task
+from recombine.lab.tasks import Addition, DigitPairs, From, Own, Task
 from recombine.seeds import derived
 
 MEASURED = Path(__file__).resolve().parents[1] / "docs" / "measured"
@@ -92,7 +92,7 @@ def forecast(cell: Cell, table: dict[str, Any], pictures: Array) -> recombine.Pr
 def trained(cell: Cell, table: dict[str, Any], pictures: Array, *, steps: int, seeds: int) -> list[float]:
     """The score of each network on the rows of unseen combinations."""
     form = "values" if cell.number else "classes"
-    task = FromTable(source=table, inputs=pictures, factors=FACTORS, target="answer", split="split", form=form)
+    task = From(source=table, inputs=pictures, factors=FACTORS, target="answer", split="split", form=form)
     recipe = recombine.lab.Recipe(
         steps=steps, lr=2e-3, batch=64, samples="every", evaluations=1, test_samples=10**6, together="never"
     )

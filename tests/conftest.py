@@ -19,6 +19,7 @@ settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 _IN_CI = os.environ.get("CI") == "true"
+os.environ.setdefault("KERAS_BACKEND", "torch")  # the one that is installed; Keras reads it when it is first imported
 
 # A shell's background job ignores Ctrl-C, and so would every command that the tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

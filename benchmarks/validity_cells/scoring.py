@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from recombine.statistics.correlation import spearman
+
 LEAST = -1.0
 GRADES = ("sound", "plausible", "weak", "failing", "untested")
 
@@ -58,16 +60,11 @@ def summary(told: Sequence[Told]) -> dict[str, Any]:
 
 
 def ranks(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Spearman's rank correlation; ties share their mean rank. None below three, or where one side is constant."""
-    a, b = (_ranked(np.maximum(np.array(values, dtype=float), LEAST)) for values in (one, other))
-    if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
+    """Spearman's rank correlation of scores that are cut off below; None below three, or where one side is constant."""
+    if len(one) < 3:
         return None
-    return float(np.corrcoef(a, b)[0, 1])
-
-
-def _ranked(values: Any) -> Any:
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[place]
+    a, b = (np.maximum(np.array(values, dtype=float), LEAST) for values in (one, other))
+    return None if np.ptp(a) == 0 or np.ptp(b) == 0 else spearman(a, b).value
 
 
 def by_grade(told: Sequence[Told]) -> dict[str, dict[str, float]]:

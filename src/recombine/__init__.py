@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from recombine.rehearsing.rehearsal import Rehearsal as Rehearsal
     from recombine.rehearsing.rehearsal import rehearse as rehearse
     from recombine.results import Result as Result
+    from recombine.scoreboard.scoreboard import Scoreboard as Scoreboard
     from recombine.splits.checker import check_split as check_split
     from recombine.splits.combinations import CombinationKFold as CombinationKFold
     from recombine.splits.combinations import HoldOutCombinations as HoldOutCombinations
@@ -77,6 +78,7 @@ _HOME = {
     "Rehearsal": "recombine.rehearsing.rehearsal",
     "Result": "recombine.results",
     "Salience": "recombine.theory.salience",
+    "Scoreboard": "recombine.scoreboard.scoreboard",
     "Space": "recombine.tables.space",
     "Split": "recombine.splits.writing.split",
     "Support": "recombine.tables.support",
@@ -119,6 +121,7 @@ __all__ = [
     "Result",
     "Salience",
     "Score",
+    "Scoreboard",
     "Space",
     "Split",
     "SplitColumn",

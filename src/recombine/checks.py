@@ -5,11 +5,54 @@ and what to write instead; whoever knows better (`why`, `instead`) says so.
 """
 
 import math
+from abc import ABCMeta
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
 from numbers import Integral, Real
 from typing import Any, NoReturn
 
 from recombine.errors import SettingError, nearest
+
+
+class WordedSettings(ABCMeta):
+    """The type of dataclasses that users make: a setting that there is not, or that is missing, is told in words.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Settings(metaclass=WordedSettings):
+    ...     optimiser: str = "adam"
+    >>> Settings(optimizer="sgd")
+    Traceback (most recent call last):
+    ...
+    recombine.errors.SettingError: Settings has no setting 'optimizer'
+      why      its settings are optimiser
+      instead  did you mean 'optimiser'?
+    """
+
+    def __call__(cls, *args: Any, **given: Any) -> Any:
+        """Make one."""
+        if is_dataclass(cls):
+            known = {one.name: one for one in fields(cls) if one.init}
+            _check_known(cls.__name__, given, list(known))
+            required = [n for n, one in known.items() if one.default is MISSING and one.default_factory is MISSING]
+            absent = [name for name in required if name not in given and known[name].kw_only]
+            if absent:
+                raise SettingError(
+                    f"{cls.__name__} without {absent[0]!r}",
+                    why=f"it has no value of its own; what must be given is {', '.join(required)}",
+                    instead=f"write {cls.__name__}({absent[0]}=…)",
+                )
+        return super().__call__(*args, **given)
+
+
+def _check_known(kind: str, given: Iterable[str], known: Sequence[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise SettingError(
+                f"{kind} has no setting {name!r}",
+                why=f"its settings are {', '.join(known) or 'none'}",
+                instead=nearest(name, known) if known else f"write {kind}()",
+            )
 
 
 def is_whole(value: Any) -> bool:

@@ -4,9 +4,11 @@ Every verb that promises anything promises it in this shape, and every grade is 
 value is None, with a reason) rather than promise what was not tested.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from recombine.grades import Grade
+from recombine.grades import MEANING, Grade
+from recombine.words import percent
 
 FEWEST_TESTED = 5
 """With fewer tested combinations nothing can be said about the next one."""
@@ -14,6 +16,10 @@ SOUND_FROM = 0.8
 """What the low end must reach for *sound*, where nobody asked for more or less."""
 FAILING_BELOW = 0.5
 """More often wrong than right; of R², more missed than explained."""
+
+MOST_MATCHED = 0.8
+"""Of the unseen rows, that a matched gap must speak for to be told as theirs: else those without a match, which are the
+strange ones, could shift it by more than 20 points."""
 
 
 @dataclass(frozen=True)
@@ -79,3 +85,75 @@ def earned(expected: Expected | None, *, asked: float | None = None) -> Grade:
     if expected.low >= (SOUND_FROM if asked is None else asked):
         return "sound"
     return "plausible" if expected.lift[0] > 0 else "weak"
+
+
+def because(grade: Grade, expected: Expected | None) -> str:
+    """Why a forecast has its grade, in words that hold for its own numbers.
+
+    A verb may grade lower than the score alone earns, where it knows of something that was not tested.
+
+    >>> good = Expected("accuracy", 0.9, 0.75, 0.94, 0.5, "majority", (0.2, 0.4, 0.5), tested=200, of=40)
+    >>> because("plausible", good)
+    'better than one answer for all beyond chance, but the low end of its interval, 75 %, is below 80 %'
+    """
+    if expected is None or expected.abstains or expected.low is None or expected.lift is None:
+        return MEANING[grade]
+    return _BECAUSE[grade](expected)
+
+
+def _rule(expected: Expected) -> str:
+    named = expected.baseline_name
+    return "one answer for all" if named in ("majority", "mean", None) else f"the best simple rule ({named})"
+
+
+def _low(expected: Expected) -> str:
+    low = expected.low or 0.0
+    return percent(low) if low >= 0 else "less than nothing"
+
+
+def _sound(expected: Expected) -> str:
+    reached = f"the low end of its interval, {_low(expected)}, reaches {percent(SOUND_FROM)}"
+    return f"better than one answer for all beyond chance, and {reached}"
+
+
+def _plausible(expected: Expected) -> str:
+    assert expected.low is not None  # noqa: S101 - whoever abstains is not graded here
+    assert expected.lift is not None  # noqa: S101
+    if expected.lift[0] <= 0:
+        return "better than a simple rule only if something holds that was not tested here: see the reasons"
+    if expected.low >= SOUND_FROM:
+        return "as good as asked where it was tested, but it hangs on something that was not tested: see the reasons"
+    below = f"the low end of its interval, {_low(expected)}, is below {percent(SOUND_FROM)}"
+    return f"better than {_rule(expected)} beyond chance, but {below}"
+
+
+def _weak(expected: Expected) -> str:
+    assert expected.lift is not None  # noqa: S101 - as above
+    if not expected.beats_constant:
+        return "not better than one answer for all beyond chance"
+    if expected.lift[0] <= 0:
+        return f"not better than {_rule(expected)} beyond chance"
+    return "on what was held out a simple rule did as well or better"
+
+
+def _failing(expected: Expected) -> str:
+    assert expected.lift is not None  # noqa: S101 - as above
+    if expected.lift[2] < 0:
+        return f"worse than {_rule(expected)} beyond chance"
+    more = "more is wrong than right" if expected.score == "accuracy" else "more is missed than explained"
+    if (expected.high or 0.0) < FAILING_BELOW:
+        return f"{more}, even at the high end of its interval"
+    return f"even if every example can be read it is worse than a simple rule, or {more}"
+
+
+def _unlike(expected: Expected) -> str:  # noqa: ARG001 - of one shape with the others
+    return "most of what is unseen is not like what was tested, or too uncertain to say"
+
+
+_BECAUSE: Mapping[Grade, Callable[[Expected], str]] = {
+    "sound": _sound,
+    "plausible": _plausible,
+    "weak": _weak,
+    "failing": _failing,
+    "untested": _unlike,
+}

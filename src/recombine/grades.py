@@ -14,7 +14,8 @@ from typing import Literal, get_args
 Grade = Literal["sound", "plausible", "weak", "failing", "untested"]
 
 MEANING: Mapping[Grade, str] = {
-    "sound": "tested on held-out combinations: better than any simple rule, and the low end reaches what was asked",
+    "sound": "tested on held-out combinations: better than one answer for all, worse than no simple rule beyond "
+    "chance, and the low end reaches what was asked",
     "plausible": "better than the best simple rule, but not as good as asked for certain; or it follows if something "
     "holds that could not be tested here, such as that the factors add up",
     "weak": "tested, and not reliably better than a simple rule; or hanging on one or two examples",

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from pathlib import PurePath
 from typing import Any
@@ -24,6 +24,8 @@ def percent_range(low: float, high: float) -> str:
 
     >>> percent_range(0.741, 0.868), percent_range(0.741, 0.744), percent_range(0.0004, 1.0), percent_range(1.0, 1.0)
     ('74 to 87 %', '74.1 to 74.4 %', '0.04 to 100 %', '100 %')
+    >>> percent_range(0.8, 1 - 1e-9), percent_range(1e-9, 0.2)
+    ('80 to nearly 100 %', 'nearly 0 to 20 %')
     """
     if math.isnan(low) or math.isnan(high):
         return NOT_KNOWN
@@ -32,7 +34,12 @@ def percent_range(low: float, high: float) -> str:
     ends = _of_hundred(low), _of_hundred(high)
     if ends[0] == ends[1]:
         ends = f"{100 * low:.1f}", f"{100 * high:.1f}"
+    ends = _NEARLY.get(ends[0], ends[0]), _NEARLY.get(ends[1], ends[1])
     return f"{ends[0]} to {ends[1]} %" if ends[0] != ends[1] else f"{ends[0]} %"
+
+
+_NEARLY = {"under 0.01": "nearly 0", "over 99.99": "nearly 100"}
+"""An end of an interval is an estimate: two decimals of it say nothing."""
 
 
 def points(difference: float) -> str:
@@ -161,6 +168,17 @@ def listing(items: Sequence[str]) -> str:
     if not items:
         return "none"
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """A name for a column of ours beside columns of a user's.
+
+    >>> free_name("rows", {"colour", "rows"})
+    'rows_'
+    """
+    while name in taken:
+        name += "_"
+    return name
 
 
 def json_text(content: Any) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from recombine.evaluation.evaluation import evaluate
 from recombine.evaluation.matching import matched_gap
+from recombine.report.scores import gap_sentence
 from recombine.statistics.resampling import IntervalSettings
 from tests.evaluation import twins
 
@@ -58,7 +59,8 @@ def test_a_true_gap_is_found():
         values.append(ours.matched.value)
         inside.append(ours.matched.low <= 0.25 <= ours.matched.high)
         assert ours.matched.low > 0
-        assert "worse than seen ones of the same values" in ours.verdict
+        whom = "seen ones of the same values" if ours.matched.speaks_for_most else "the seen ones"
+        assert f"worse than {whom}" in ours.verdict
         assert "no more than chance" not in ours.verdict.split("They")[1]
     assert np.mean(values) == pytest.approx(0.25, abs=0.02)
     assert np.mean(inside) >= 0.88
@@ -120,6 +122,48 @@ def test_what_cannot_be_matched_is_said():
     assert ours.matched.value is None
     assert "which are not matched" in ours.verdict
     assert matched_gap(ours.outcomes, FEW) == ours.matched
+
+
+def half_matched(unmatched_held: int = 3) -> pd.DataFrame:
+    """A third of 144 combinations is unseen; half of it is of a class that no seen one of these values has, and wrong.
+
+    `unmatched_held` of 3: of how many places in three that hold the other class.
+    """
+    lines = []
+    for bird in range(12):
+        for place in range(12):
+            unseen, late = (bird * 5 + place) % 3 == 0, place >= 6
+            usual = "q" if late else "p"
+            label = "z" if unseen and late and bird % 3 < unmatched_held else usual
+            lines += [(str(bird), str(place), label, usual, "test")] * 4
+            if not unseen:
+                lines += [(str(bird), str(place), label, usual, "train")] * 4
+    frame = pd.DataFrame(lines, columns=["bird", "place", "label", "said", "split"])
+    return pd.concat([frame, pd.DataFrame([("0", "1", "z", "z", "train")], columns=frame.columns)])
+
+
+def test_a_matched_gap_of_the_easy_half_does_not_lead_the_verdict():
+    """It would say that unseen ones fare like seen ones, and that the raw gap is owed to other classes."""
+    ours = found(half_matched(), ["bird", "place"])
+    assert ours.matched.value == 0.0
+    assert ours.matched.matched == 0.5
+    assert ours.gap.value == 0.5
+    assert "They fare 50 points worse than the seen ones (" in ours.verdict
+    assert "a match among these was found for 24 of 48 unseen combinations (50 % of their rows)." in ours.verdict
+    assert "of the same values" not in ours.verdict
+    said = next(reason for reason in ours.reasons if reason.startswith("Matched on"))
+    assert said.endswith("50 points larger: it also holds the unseen rows without a match, which fare worse.")
+    assert not any("because unseen combinations are of other classes" in reason for reason in ours.reasons)
+    assert gap_sentence(ours.record().data).startswith("The interval of the gap lies above zero")
+
+
+def test_a_matched_gap_of_nearly_all_leads_and_says_what_the_rest_does():
+    ours = found(half_matched(1), ["bird", "place"])
+    assert 0.8 <= ours.matched.matched < 1.0
+    assert "They fare like seen ones of the same values" in ours.verdict
+    said = next(reason for reason in ours.reasons if reason.startswith("Matched on"))
+    assert said.endswith("it also holds the unseen rows without a match, which fare worse.")
+    assert "because" not in said  # the seen ones are right whatever their class
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the data sets are not here")

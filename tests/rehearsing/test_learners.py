@@ -143,6 +143,9 @@ with open(out, "w") as file:
 """
 
 
+ANSWER = "max(set(said), key=said.count)"
+
+
 def command(tmp_path, script=SCRIPT):
     path = tmp_path / "train.py"
     path.write_text(script)
@@ -170,6 +173,22 @@ def test_commands_that_go_wrong(tmp_path, script, words) -> None:
     with pytest.raises(RecombineError) as caught:
         recombine.rehearse(labels(), command(tmp_path, script), factors=FACTORS, target="y", rounds=2)
     assert words in str(caught.value)
+
+
+def test_a_command_may_write_booleans_as_python_does(tmp_path) -> None:
+    """Taken for another class, True where the table says true would be wrong on every row, and nobody told."""
+    table = labels()
+    table["y"] = [label == table["y"][0] for label in table["y"]]
+    script = SCRIPT.replace("NAME", "y").replace(ANSWER, f"{ANSWER}.title()")
+    found = recombine.rehearse(table, command(tmp_path, script), factors=FACTORS, target="y", rounds=2)
+    assert found.expected.value > 0.5
+
+
+def test_answers_of_a_command_that_are_no_class_are_refused(tmp_path) -> None:
+    script = SCRIPT.replace("NAME", "y").replace(ANSWER, "'banana'")
+    with pytest.raises(RecombineError, match="answered 'banana'") as caught:
+        recombine.rehearse(labels(), command(tmp_path, script), factors=FACTORS, target="y", rounds=2)
+    assert "as they stand in {train}" in str(caught.value)
 
 
 def test_a_command_has_a_time_limit(tmp_path) -> None:

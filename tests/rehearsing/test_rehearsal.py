@@ -44,7 +44,7 @@ def test_a_perfect_learner_is_foretold_to_be_perfect_and_sound() -> None:
     assert found.expected.value == pytest.approx(1)
     assert found.expected.basis == "rehearsal"
     assert found.grade == "sound"
-    assert "foretells 100 %" in found.verdict
+    assert "explains 100 %" in found.verdict
 
 
 def test_who_only_memorises_is_at_the_constant_answer() -> None:

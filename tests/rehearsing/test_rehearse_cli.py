@@ -36,7 +36,7 @@ def test_the_answer_comes_first(here) -> None:
     done = here("--learner", "additive", "--rounds", "3")
     assert done.exit_code == 0
     lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
-    assert lines[0].startswith("Trained anew without them, additive foretells")
+    assert lines[0].startswith("Trained anew without them, additive explains")
     assert "to expect" in done.stdout
     assert "--report rehearse.html" in done.stdout
 
@@ -58,7 +58,7 @@ def test_nothing_to_spare_ends_a_gate_with_not_enough_evidence(here, folder) -> 
     (folder / "prices.csv").write_text("\n".join(["material,garment,price", *cross]) + "\n")
     done = here("--learner", "additive", "--fail-under", "expected=0.5")
     assert done.exit_code == 4
-    assert "No score is foretold" in done.stdout
+    assert "No score is forecast" in done.stdout
 
 
 def test_a_mistake_in_words(here) -> None:

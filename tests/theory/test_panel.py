@@ -172,3 +172,17 @@ def test_many_combinations_of_many_factors_ask_one_learner_and_say_so():
     asked = whom_to_ask(support, answers(support))
     assert asked.saliences == ("relu:2",)
     assert "depths 1 and 3 were not asked" in asked.notes[0]
+
+
+def test_what_must_be_beaten_is_the_best_constant_on_the_unseen():
+    """Most seen combinations are "no", most unseen ones "yes": who always says "yes" has found that out as well."""
+    rows = [(str(a), str(b), "yes" if a + b > 4 else "no") for a in range(5) for b in range(5)]
+    seen = [row for row in rows if int(row[0]) + int(row[1]) < 6]
+    names = ["p", "q", "r"]
+    found = recombine.predict(
+        columns(seen, names), factors=["p", "q"], target="r", truth=columns(rows, names), symbols=True
+    )
+    assert found.expected.baseline == 1.0
+    assert found.expected.baseline_name == 'always answering "yes"'
+    assert 'always answering "yes" gets 100 %' in found.verdict
+    assert found.grade in ("weak", "failing")

@@ -152,7 +152,7 @@ def test_a_learner_that_loses_to_adding_up_is_not_relied_on() -> None:
     assert found.grade == "weak"
     assert found.counts["fine"] == 0
     assert "adding up one number a value does better" in found.verdict
-    fitted = predicted(table, salience="fit")
+    fitted = predicted(table, salience="fit", symbols=True)
     assert fitted.grade == "sound"
 
 
@@ -216,3 +216,42 @@ def test_one_answer_for_the_hard_ones_is_what_must_be_beaten_there(data) -> None
     assert found.expected.baseline == pytest.approx(found.expected.value)
     assert found.grade == "weak"
     assert "not reliably better" in found.verdict
+
+
+def test_nothing_is_sound_whose_rows_differ() -> None:
+    """Every combination comes out right; but a quarter of its rows has another answer, which nobody can say."""
+    rng = np.random.default_rng(0)
+    every = [one for one in grid(12, 12) if rng.random() < 0.7]
+    table: Table = {"f0": [], "f1": [], "y": []}
+    for one in every:
+        often, seldom = ("x", "z") if one[0] < 6 else ("z", "x")
+        table["f0"] += [one[0]] * 4
+        table["f1"] += [one[1]] * 4
+        table["y"] += [often] * 3 + [seldom]
+    clean = table | {"y": ["x" if a < 6 else "z" for a in table["f0"]]}
+    assert predicted(clean, salience="relu:2", symbols=True).grade == "sound"
+    found = predicted(table, salience="relu:2", symbols=True)
+    assert found.expected is not None
+    assert (found.expected.low or 0) >= 0.8
+    assert found.grade == "plausible"
+
+
+def test_nothing_is_sound_whose_examples_nobody_has_looked_at() -> None:
+    """What adds up exactly may still be drawn in pictures that a model can't read."""
+    table = part_of(grid(12, 10), lambda one, _: "x" if one[0] < 6 else "z", seen=80, seed=0)
+    found = predicted(table)
+    assert found.expected.low > 0.8
+    assert found.grade == "plausible"
+    assert predicted(table, symbols=True).grade == "sound"
+    assert any("give their inputs" in reason for reason in found.reasons)
+
+
+def test_worse_by_little_is_not_called_a_tie() -> None:
+    table = part_of(grid(8, 8), lambda one, rng: 3.0 * one[0] - one[1] + rng.normal() / 10, seen=46, seed=0)
+    found = predicted(table)
+    assert found.backtest is not None
+    told = " ".join(found.reasons)
+    for name in found.backtest.behind:
+        assert f"not reliably different from {name}" not in told
+    assert found.backtest.behind
+    assert set(found.backtest.loses_to) <= set(found.backtest.behind)

@@ -156,10 +156,10 @@ def to_expect(test: AdditiveTest, losses: Losses, unseen: int) -> tuple[Expected
     of_rule = {name: 1 - lost if test.kind == "label" else lost for name, lost in losses.of_rule.items()}
     own = of_rule.pop(ADDITIVE)
     apart = {name: lost for name, lost in of_rule.items() if not name.endswith(_ALONE)}
-    against_all, against_many = (
-        expected_score(own, rules, score=test.score, unseen=unseen, codes=losses.codes) for rules in (of_rule, apart)
-    )
-    return against_all, against_many
+    against_all = expected_score(own, of_rule, score=test.score, unseen=unseen, codes=losses.codes)
+    if against_all.baseline_name in apart:  # the best of all is then the best of these
+        return against_all, against_all
+    return against_all, expected_score(own, apart, score=test.score, unseen=unseen, codes=losses.codes)
 
 
 def _untestable(target: Target, combinations: int) -> str | None:

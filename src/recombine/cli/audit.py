@@ -7,11 +7,10 @@ import typer
 
 import recombine
 from recombine.cli import gates, options, outputs, reading
-from recombine.cli.show import Watch, page_written, say, summary
+from recombine.cli.show import Watch, summary
 from recombine.expected import earned
 from recombine.files import place_of, write_text
 from recombine.overwriting import check_page
-from recombine.words import json_text
 
 
 def audit(
@@ -70,18 +69,15 @@ def audit(
         watch.now("working out what is determined")
         found = recombine.audit(support, seed=seed)
         checked = gates.check(found.share, asked, thin=lambda name: _on_paper(found, name))
-        if report is not None:
-            watch.now("drawing the page")
-            found.page(report, force=force)
-        if out is not None:
-            found.save(out, force=force)
+        outputs.write(found, watch, report=report, out=out, force=force)
         if impossible_out is not None:
             write_text(impossible_out, found.impossible_csv(), force=force)
-    if as_json:
-        say(json_text(_for_machines(found, checked)))
-    else:
-        summary(found, checked)
-        page_written(report, out, impossible_out)
+    outputs.tell(
+        as_json=as_json,
+        machines=lambda: _for_machines(found, checked),
+        people=lambda: summary(found, checked),
+        written=(report, out, impossible_out),
+    )
     raise typer.Exit(gates.exit_code(checked))
 
 

@@ -12,10 +12,9 @@ from rich.table import Table
 import recombine
 from recombine.cli import gates, options, outputs, reading
 from recombine.cli.gates import lines as gate_lines
-from recombine.cli.show import Watch, console_for, next_commands, page_written, say, short
+from recombine.cli.show import Watch, console_for, lead, next_commands, short
 from recombine.errors import SettingError
-from recombine.grades import COLOURS
-from recombine.words import amount, interval_words, json_text, measure, percent, percent_range
+from recombine.words import amount, interval_words, measure, percent, percent_range
 
 
 def evaluate(
@@ -122,17 +121,14 @@ def evaluate(
             progress=watch.step,
         )
         checked = gates.check(found.share, asked, thin=found.thin)
-        if report is not None:
-            watch.now("drawing the page")
-            found.page(report, force=force)
-        if out is not None:
-            found.save(out, force=force)
-    if as_json:
-        say(json_text(_for_machines(found, checked)))
-    else:
-        told = train is not None or split is not None
-        summary(found, checked, split=None if told else _split_column(data or source, table))
-        page_written(report, out)
+        outputs.write(found, watch, report=report, out=out, force=force)
+    told = train is not None or split is not None
+    outputs.tell(
+        as_json=as_json,
+        machines=lambda: _for_machines(found, checked),
+        people=lambda: summary(found, checked, split=None if told else _split_column(data or source, table)),
+        written=(report, out),
+    )
     raise typer.Exit(gates.exit_code(checked))
 
 
@@ -186,9 +182,7 @@ def summary(found: Any, gates: dict[str, dict[str, Any]], *, split: str | None =
     """The evaluation on one screen; `split` is a column that could tell what was trained on, where nothing did."""
     console = console_for()
     width = min(console.width, 100)
-    console.print()
-    console.print(Padding(f"[bold {COLOURS[found.grade]}]{escape(found.verdict)}[/]", (0, 2)), width=width)
-    console.print()
+    lead(console, found)
     console.print(_facts(found), width=width)
     console.print()
     console.print(_sides(found))

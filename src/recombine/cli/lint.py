@@ -6,16 +6,14 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.padding import Padding
 from rich.table import Table
 
 import recombine
 from recombine.cli import options, outputs, reading
 from recombine.cli.options import pasted
-from recombine.cli.show import Watch, console_for, next_commands, page_written, say
-from recombine.grades import COLOURS, EXIT_CODES
+from recombine.cli.show import Watch, console_for, lead, next_commands
+from recombine.grades import EXIT_CODES
 from recombine.redaction import redacted
-from recombine.words import json_text
 
 
 def lint(
@@ -91,17 +89,14 @@ def lint(
             command=options.command_line(),
             progress=watch.tell,
         )
-        if report is not None:
-            watch.now("drawing the page")
-            found.page(report, force=force)
-        if out is not None:
-            found.save(out, force=force)
-    if as_json:
-        say(json_text(found.record().to_json()))
-    else:
-        alone = source if source is not None and not against else None
-        summary(found, again=_read_again(alone, where=where, bins=bins, missing=missing, table=table))
-        page_written(report, out)
+        outputs.write(found, watch, report=report, out=out, force=force)
+    alone = source if source is not None and not against else None
+    outputs.tell(
+        as_json=as_json,
+        machines=lambda: found.record().to_json(),
+        people=lambda: summary(found, again=_read_again(alone, where=where, bins=bins, missing=missing, table=table)),
+        written=(report, out),
+    )
     raise typer.Exit(EXIT_CODES[found.grade])
 
 
@@ -137,9 +132,7 @@ def summary(lint: Any, *, again: list[str] | None) -> None:
     """
     console = console_for()
     width = min(console.width, 100)
-    console.print()
-    console.print(Padding(f"[bold {COLOURS[lint.grade]}]{escape(lint.verdict)}[/]", (0, 2)), width=width)
-    console.print()
+    lead(console, lint)
     console.print(_checks(lint), width=max(width, 60))
     next_commands(console, _next(lint, again))
 

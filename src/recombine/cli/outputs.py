@@ -1,14 +1,20 @@
-"""Where a command may write: looked at before anything is computed, and by the library again when it is written."""
+"""Where a command may write, and how it ends.
+
+A place is looked at before anything is computed, and by the library again when it is written. Every verb ends alike:
+its page and folder are written, then it is told to people or to machines, then the gates decide the exit code.
+"""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from recombine.cli import options
+from recombine.cli.show import Watch, page_written, say
 from recombine.errors import SettingError
 from recombine.files import place_of, recover
 from recombine.overwriting import check_page, check_result_folder
+from recombine.words import json_text
 
 
 def check(
@@ -43,3 +49,23 @@ def check(
 def _lies_in(page: Path, folder: Path) -> bool:
     here, there = Path(os.path.realpath(page)), Path(os.path.realpath(folder))
     return here == there or there in here.parents
+
+
+def write(found: Any, watch: Watch, *, report: Path | None, out: Path | None, force: bool) -> None:
+    """Draw the page and save the folder, where they were asked for."""
+    if report is not None:
+        watch.now("drawing the page")
+        found.page(report, force=force)
+    if out is not None:
+        found.save(out, force=force)
+
+
+def tell(
+    *, as_json: bool, machines: Callable[[], Any], people: Callable[[], None], written: Iterable[Path | None]
+) -> None:
+    """JSON for machines; or a screen for people, and where things were written."""
+    if as_json:
+        say(json_text(machines()))
+    else:
+        people()
+        page_written(*written)

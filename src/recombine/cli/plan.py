@@ -12,10 +12,9 @@ from rich.table import Table
 import recombine
 from recombine.cli import gates, options, outputs, reading
 from recombine.cli.gates import lines as gate_lines
-from recombine.cli.show import Watch, console_for, next_commands, page_written, say, short
-from recombine.grades import COLOURS
+from recombine.cli.show import Watch, console_for, lead, next_commands, short
 from recombine.planning.settings import check_settings
-from recombine.words import count, json_text, measure
+from recombine.words import count, measure
 
 
 def plan(
@@ -116,16 +115,13 @@ def plan(
             progress=watch.step,
         )
         checked = gates.check(found.share, asked, thin=lambda _: False)
-        if report is not None:
-            watch.now("drawing the page")
-            found.page(report, force=force)
-        if out is not None:
-            found.save(out, force=force)
-    if as_json:
-        say(json_text(_for_machines(found, checked)))
-    else:
-        summary(found, checked)
-        page_written(report, out)
+        outputs.write(found, watch, report=report, out=out, force=force)
+    outputs.tell(
+        as_json=as_json,
+        machines=lambda: _for_machines(found, checked),
+        people=lambda: summary(found, checked),
+        written=(report, out),
+    )
     raise typer.Exit(gates.exit_code(checked))
 
 
@@ -142,12 +138,10 @@ def summary(plan: Any, gates: dict[str, dict[str, Any]]) -> None:
     """The plan on one screen."""
     console = console_for()
     width = min(console.width, 100)
-    console.print()
-    console.print(Padding(f"[bold {COLOURS[plan.grade]}]{escape(plan.verdict)}[/]", (0, 2)), width=width)
+    lead(console, plan)
     if plan.table.num_rows:
-        console.print()
         console.print(_lines(plan), width=console.width)
-    console.print()
+        console.print()
     console.print(_facts(plan))
     if plan.reasons:
         console.print()

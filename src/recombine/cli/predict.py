@@ -12,11 +12,12 @@ from rich.table import Table
 import recombine
 from recombine.cli import gates, options, outputs, reading
 from recombine.cli.gates import lines as gate_lines
-from recombine.cli.show import Watch, console_for, next_commands, page_written, say, short
-from recombine.grades import COLOURS
+from recombine.cli.show import Watch, console_for, lead, next_commands, short
+from recombine.errors import SettingError
+from recombine.expected import because
 from recombine.tables.locations import names_a_table
 from recombine.theory.by_size import MOST_FACTORS
-from recombine.words import json_text, measure, percent
+from recombine.words import measure, percent, percent_range
 
 
 def predict(
@@ -70,6 +71,23 @@ def predict(
     rows_per_combination: Annotated[
         int | None, typer.Option(help="With --inputs: rows that are looked at of each combination.")
     ] = None,
+    rehearse: Annotated[
+        bool,
+        typer.Option(
+            "--rehearse",
+            help="Hold out seen combinations as the unseen ones are, and teach a learner without them. Leads where it "
+            "is better founded.",
+        ),
+    ] = False,
+    learner: Annotated[
+        str | None,
+        typer.Option(
+            "--learner",
+            "-l",
+            help="With --rehearse: whom, as in `recombine rehearse`. Without it: kernel machines on the --inputs, "
+            "else the --model, else relu:2.",
+        ),
+    ] = None,
     backtest: Annotated[
         bool,
         typer.Option(
@@ -105,6 +123,7 @@ def predict(
 ) -> None:
     """Which unseen combinations would come out wrong, and why: a leak, a shortcut, or out of reach?"""
     asked = options.gates(fail_under)
+    whom = _rehearsed(rehearse, learner, inputs=inputs, kernel=kernel, model=model)
     features = salience if salience is not None and salience.endswith((".parquet", ".pq")) else None
     outputs.check(
         "prediction",
@@ -129,6 +148,20 @@ def predict(
     with Watch("counting combinations") as watch:
         support = recombine.read(source, **how, progress=watch.tell)
         known = _truth(truth, source, support, how)
+        on_rows = whom is not None and (inputs is not None or " " in whom)
+        rehearsal = (
+            None
+            if whom is None
+            else recombine.rehearse(
+                source if on_rows else support,
+                whom,
+                inputs=inputs,
+                truth=known,
+                seed=seed,
+                progress=watch.step,
+                **(how if on_rows else {}),
+            )
+        )
         found = recombine.predict(
             support if inputs is None else source,
             salience=salience,
@@ -143,23 +176,36 @@ def predict(
             seen_score=seen_score,
             rows=rows,
             rows_per_combination=rows_per_combination,
+            rehearsal=rehearsal,
             backtest=backtest,
             seed=seed,
             progress=watch.step,
             **({} if inputs is None else how),
         )
         checked = gates.check(found.share, asked, thin=lambda name: name != "right" and found.grade == "untested")
-        if report is not None:
-            watch.now("drawing the page")
-            found.page(report, force=force)
-        if out is not None:
-            found.save(out, force=force)
-    if as_json:
-        say(json_text(_for_machines(found, checked)))
-    else:
-        summary(found, checked)
-        page_written(report, out)
+        outputs.write(found, watch, report=report, out=out, force=force)
+    outputs.tell(
+        as_json=as_json,
+        machines=lambda: _for_machines(found, checked),
+        people=lambda: summary(found, checked),
+        written=(report, out),
+    )
     raise typer.Exit(gates.exit_code(checked))
+
+
+def _rehearsed(
+    wanted: bool, learner: str | None, *, inputs: str | None, kernel: str | None, model: str | None
+) -> str | None:
+    """The learner that is to be rehearsed, if one is: the one that the forecast itself speaks of, unless named."""
+    if learner is not None and not wanted:
+        raise SettingError(
+            f"--learner {learner} without --rehearse",
+            why="a forecast is made by kernel machines; a learner of your own is taught in a rehearsal",
+            instead=f"add --rehearse, or run recombine rehearse … --learner {options.quoted(learner)}",
+        )
+    if not wanted:
+        return None
+    return learner or (model or "relu:2" if inputs is None else kernel or "examples")
 
 
 def _truth(truth: str | None, source: str, support: Any, how: Any) -> Any:
@@ -188,10 +234,7 @@ def summary(prediction: Any, gates: dict[str, dict[str, Any]]) -> None:
     """The prediction on one screen."""
     console = console_for()
     width = min(console.width, 100)
-    console.print()
-    sentence = f"[bold {COLOURS[prediction.grade]}]{escape(prediction.verdict)}[/]"
-    console.print(Padding(sentence, (0, 2)), width=width)
-    console.print()
+    lead(console, prediction, why=because(prediction.grade, prediction.expected))
     console.print(_facts(prediction))
     console.print()
     for reason in prediction.reasons:
@@ -222,11 +265,13 @@ def _facts(prediction: Any) -> Table:
         f"; {unseen:,} unseen ones drawn at random" if prediction.sampled else ""
     )
     table.add_row("seen", f"{len(prediction.learner.support):,} combinations", of)
+    alone = "" if prediction.examples is None else ", over combinations alone"
     for verdict, count in prediction.counts.items():
         if verdict != "seen" and count:
-            table.add_row(verdict, f"{count:,}", percent(count / unseen))
+            table.add_row(verdict, f"{count:,}", f"{percent(count / unseen)}{alone}")
     if prediction.known is not None and prediction.known.known:
-        table.add_row(prediction.known.score, measure(prediction.known.value), f"on {prediction.known.known:,} known")
+        of = f"on {prediction.known.known:,} known{alone}"
+        table.add_row(prediction.known.score, measure(prediction.known.value), of)
     return table
 
 
@@ -251,29 +296,30 @@ def _track_record(record: Any) -> Table:
     table.add_column(f"{record.tested:,} held out")
     table.add_column("accuracy" if record.better == "higher" else "error", justify="right")
     table.add_column("95 % interval")
-    table.add_column("kernel less this")
+    table.add_column("kernel better by")
     rows = record.better == "higher"
     if rows:
         table.add_column("by rows", justify="right")
     for method in record.methods:
-        gap = "" if method.difference is None else _gap(*method.difference[::2], share=rows)
+        gap = "" if method.difference is None else _better_by(*method.difference[::2], share=rows)
         around = "too few" if method.low is None else _range(method.low, method.high, share=rows)
         score = percent(method.score) if rows else measure(method.score)
         more = [percent(method.by_rows)] if rows and method.by_rows is not None else []
         table.add_row(escape(method.name), score, around, gap, *more)
     if record.coverage is not None:
         found = record.coverage
-        around = "too few" if found.low is None else f"{percent(found.low)} to {percent(found.high)}"
+        around = "too few" if found.low is None else percent_range(found.low, found.high)
         table.add_row("95 % intervals hold", percent(found.found), around, "")
     return table
 
 
 def _range(low: float, high: float, *, share: bool) -> str:
-    return f"{percent(low)} to {percent(high)}" if share else f"{measure(low)} to {measure(high)}"
+    return percent_range(low, high) if share else f"{measure(low)} to {measure(high)}"
 
 
-def _gap(low: float, high: float, *, share: bool) -> str:
-    return f"{100 * low:+.0f} to {100 * high:+.0f} points" if share else f"{measure(low)} to {measure(high)}"
+def _better_by(low: float, high: float, *, share: bool) -> str:
+    """A difference as a lead: of an error the smaller is the better one."""
+    return f"{100 * low:+.0f} to {100 * high:+.0f} points" if share else f"{measure(-high)} to {measure(-low)}"
 
 
 def _by_rung(record: Any) -> Table:

@@ -12,9 +12,9 @@ from rich.table import Table
 import recombine
 from recombine.cli import gates, options, outputs, reading
 from recombine.cli.gates import lines as gate_lines
-from recombine.cli.show import Watch, console_for, next_commands, page_written, say, short
-from recombine.grades import COLOURS
-from recombine.words import json_text, measure, percent, percent_range
+from recombine.cli.show import Watch, console_for, lead, next_commands, short
+from recombine.expected import because
+from recombine.words import amount, measure, percent, percent_range
 
 
 def rehearse(
@@ -92,16 +92,13 @@ def rehearse(
             **how,
         )
         checked = gates.check(found.share, asked, thin=lambda _: found.grade == "untested")
-        if report is not None:
-            watch.now("drawing the page")
-            found.page(report, force=force)
-        if out is not None:
-            found.save(out, force=force)
-    if as_json:
-        say(json_text(found.record().to_json() | {"gates": checked}))
-    else:
-        summary(found, checked)
-        page_written(report, out)
+        outputs.write(found, watch, report=report, out=out, force=force)
+    outputs.tell(
+        as_json=as_json,
+        machines=lambda: found.record().to_json() | {"gates": checked},
+        people=lambda: summary(found, checked),
+        written=(report, out),
+    )
     raise typer.Exit(gates.exit_code(checked))
 
 
@@ -109,10 +106,7 @@ def summary(rehearsal: Any, checked: gates.Gates) -> None:
     """The rehearsal on one screen."""
     console = console_for()
     width = min(console.width, 100)
-    console.print()
-    sentence = f"[bold {COLOURS[rehearsal.grade]}]{escape(rehearsal.verdict)}[/]"
-    console.print(Padding(sentence, (0, 2)), width=width)
-    console.print()
+    lead(console, rehearsal, why=because(rehearsal.grade, rehearsal.expected))
     console.print(_facts(rehearsal), width=width)
     if rehearsal.rounds:
         console.print()
@@ -132,7 +126,11 @@ def _facts(rehearsal: Any) -> Table:
     table.add_column()
     kind = "a number" if rehearsal.score == "R²" else "a label"
     table.add_row("target", escape(short(rehearsal.target)), kind)
-    table.add_row("learner", escape(short(rehearsal.learner)), f"trained {len(rehearsal.rounds)} times")
+    table.add_row(
+        "learner",
+        escape(short(rehearsal.learner)),
+        f"trained {amount(len(rehearsal.rounds), 'time')}" if rehearsal.rounds else "not trained",
+    )
     table.add_row("seen", f"{rehearsal.combinations:,} combinations", f"{rehearsal.unseen:,} unseen ones looked at")
     expected = rehearsal.expected
     if not expected.abstains:

@@ -71,6 +71,18 @@ def _note(text: str) -> None:
     console_for(stderr=True).print(f"[yellow]note[/]   {escape(text)}", soft_wrap=True)
 
 
+def lead(console: Console, found: Any, *, why: str = "") -> None:
+    """The answer first, in the colour of its grade; `why` tells the grade itself, and what earned it."""
+    console.print()
+    colour = COLOURS[found.grade]
+    width = min(console.width, 100)
+    console.print(Padding(f"[bold {colour}]{escape(found.verdict)}[/]", (0, 2)), width=width)
+    if why:
+        console.print()
+        console.print(Padding(f"Graded [bold {colour}]{found.grade}[/]: {escape(why)}.", (0, 2)), width=width)
+    console.print()
+
+
 class _Left(ProgressColumn):
     """How long it may still take, where that is known."""
 
@@ -125,10 +137,7 @@ class Watch:
 def summary(audit: Any, gates: dict[str, dict[str, Any]]) -> None:
     """The audit on one screen."""
     console = console_for()
-    console.print()
-    sentence = f"[bold {COLOURS[audit.grade]}]{escape(audit.verdict)}[/]"
-    console.print(Padding(sentence, (0, 2)), width=min(console.width, 100))
-    console.print()
+    lead(console, audit)
     console.print(_facts(audit))
     for line in gate_lines(gates):
         console.print(line)

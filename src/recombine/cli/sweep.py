@@ -42,6 +42,9 @@ def sweep(
     ] = None,
     retries: Annotated[int, typer.Option(min=0, help="How often a run that fails is tried again.")] = 2,
     pack: Annotated[int, typer.Option(min=1, help="How many same-shaped runs are trained as one, at most.")] = 32,
+    num_gpus: Annotated[
+        float, typer.Option(min=0, help="GPUs that Ray sets aside for each pack; 0.25 lets four share one.")
+    ] = 0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done: runs, packs, what is finished, how long.")
     ] = False,
@@ -57,7 +60,14 @@ def sweep(
     try:
         with _second_interrupt_ends(), warnings_as_notes():
             result = room.sweep(
-                file, store=store, address=address, workers=workers, retries=retries, pack=pack, progress=not as_json
+                file,
+                store=store,
+                address=address,
+                workers=workers,
+                retries=retries,
+                pack=pack,
+                num_gpus=num_gpus,
+                progress=not as_json,
             )
     except room.InterruptedSweep as stopped:
         interrupted(stopped.result)

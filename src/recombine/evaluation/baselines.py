@@ -109,6 +109,17 @@ class Rules:
     commonest: str | None = None
     missing: str | None = None
 
+    def score_of(self, rule: str, chosen: Mask) -> float:
+        """A rule's score on some of the combinations; NaN where nothing was to be gained there."""
+        assert self.own is not None  # noqa: S101 - who has no tally has no rules
+        return mean(self.own.of[chosen], self.gained[rule][chosen]).of_all
+
+    def best(self, chosen: Mask) -> str | None:
+        """The rule with the best score on some of the combinations; None where there is none."""
+        if self.own is None or not self.own.of[chosen].sum() > 0:
+            return None
+        return max(self.gained, key=lambda rule: self.score_of(rule, chosen), default=None)
+
 
 def simple_rules(outcomes: Outcomes) -> Rules:
     """Fit every rule to the training side and ask it for each tested row."""
@@ -195,7 +206,7 @@ def baselines(rules: Rules, sides: dict[str, Mask], settings: IntervalSettings) 
     if own is None:
         return Baselines(rules.score, (), rules.commonest, rules.missing)
     found = [
-        Baseline(rule, side, mean(own.of[mask], gained[mask]).of_all, _lift(own, gained, mask, settings))
+        Baseline(rule, side, rules.score_of(rule, mask), _lift(own, gained, mask, settings))
         for rule, gained in rules.gained.items()
         for side, mask in sides.items()
         if side in SCORED_SIDES and own.of[mask].sum() > 0

@@ -264,18 +264,7 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     _check_intervals(intervals)
     other_table = against if against is not None and names_a_table(against) else None
     asked = PredictionQuestion(
-        question=Question(
-            factors=(factors,) if isinstance(factors, str) else tuple(factors),
-            target=target,
-            target_kind=reading.get("target_kind"),
-            where=reading.get("where"),
-            bins=dict(reading.get("bins") or {}),
-            domain=declared_values(reading.get("domain")),
-            impossible=tuple(reading.get("impossible", ())),
-            missing=reading.get("missing", "leave out"),
-            table=reading.get("table"),
-            groups=_groups(target, factors, reading),
-        ),
+        question=question_of(factors, target, reading),
         prediction=prediction,
         other=_other(against, prediction, other_table, id),
         score=score.name if isinstance(score, Score) else score,
@@ -295,6 +284,22 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
         read = replace(read, paired=paired_by_combination(other_table, asked, gathered.scoring, read.outcomes))
     found = _measured(read, intervals, tell, other=str(against) if isinstance(against, str | Path) else "other")
     return _explained(found, theirs, tell, causes=causes)
+
+
+def question_of(factors: Sequence[str], target: str | None, reading: EvaluateReading) -> Question:
+    """What is asked of the tables of an evaluation."""
+    return Question(
+        factors=(factors,) if isinstance(factors, str) else tuple(factors),
+        target=target,
+        target_kind=reading.get("target_kind"),
+        where=reading.get("where"),
+        bins=dict(reading.get("bins") or {}),
+        domain=declared_values(reading.get("domain")),
+        impossible=tuple(reading.get("impossible", ())),
+        missing=reading.get("missing", "leave out"),
+        table=reading.get("table"),
+        groups=_groups(target, factors, reading),
+    )
 
 
 def _groups(target: str | None, factors: Sequence[str], reading: EvaluateReading) -> bool:

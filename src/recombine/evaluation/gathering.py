@@ -150,7 +150,7 @@ def _answer_table(
         )
     named = answer_columns(answers)
     rows = columns_of(source, [asked.id, *named, *([score] if score else [])], role=f"the {role}")
-    _check_ids(rows[asked.id], asked.id, role)
+    check_ids(rows[asked.id], asked.id, role)
     renamed = {_name(f"{role}_id", 0): rows[asked.id]}
     renamed |= {_name(role, place): rows[name] for place, name in enumerate(named)}
     if score:
@@ -169,7 +169,8 @@ def _renamed(answers: Columns | None, role: str) -> Columns | None:
     return {label: _name(role, place) for place, label in enumerate(answers)}
 
 
-def _check_ids(ids: pa.ChunkedArray, name: str, role: str) -> None:
+def check_ids(ids: pa.ChunkedArray, name: str, role: str) -> None:
+    """Every row has an id, and no two the same."""
     if ids.null_count:
         raise ColumnError(
             f"the id {name!r} is missing in {ids.null_count:,} rows of the {role} table",

@@ -103,13 +103,13 @@ def _balanced(outcomes: Outcomes, side: str, chosen: Mask, settings: IntervalSet
 def worst_group(outcomes: Outcomes, rules: Rules, missing: int, settings: IntervalSettings) -> WorstGroup | None:
     """The worst of the groups, where the true class is one of the factors; None elsewhere."""
     target = outcomes.tested.target
-    if target is None or target.name not in outcomes.tested.space.names or not outcomes.score.is_share:
+    if target is None or not holds_class(outcomes):
         return None
     enough = outcomes.rows >= THIN
     thin = tuple(outcomes.labels(int(place)) for place in np.flatnonzero(~enough))
-    if not enough.any():
+    place = worst_place(outcomes)
+    if place is None:
         return WorstGroup(target.name, None, 0, None, None, None, len(outcomes), thin, missing, None, None)
-    place = int(np.flatnonzero(enough)[np.argmin(outcomes.mean[enough])])
     rows, score = outcomes.rows[place], float(outcomes.mean[place])
     low, high = wilson(np.array(score), rows, rows - 1, settings)
     least = {name: float((right / outcomes.rows)[enough].min()) for name, right in rules.gained.items()}
@@ -127,6 +127,18 @@ def worst_group(outcomes: Outcomes, rules: Rules, missing: int, settings: Interv
         None if best is None else least[best],
         best,
     )
+
+
+def holds_class(outcomes: Outcomes) -> bool:
+    """Whether the true class is one of the factors, so that each combination is a group with one class."""
+    target = outcomes.tested.target
+    return target is not None and target.name in outcomes.tested.space.names and outcomes.score.is_share
+
+
+def worst_place(outcomes: Outcomes) -> int | None:
+    """The group with the smallest share of right answers, of those with enough rows; None where none has."""
+    enough = np.flatnonzero(outcomes.rows >= THIN)
+    return int(enough[np.argmin(outcomes.mean[enough])]) if len(enough) else None
 
 
 def _known(number: Numbers) -> float | None:

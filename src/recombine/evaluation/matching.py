@@ -20,6 +20,7 @@ import numpy as np
 from recombine.algebra.additive import AdditiveFit
 from recombine.algebra.groups import Codes, Ints, Numbers, number, totals
 from recombine.evaluation.outcomes import Mask, Outcomes
+from recombine.expected import MOST_MATCHED
 from recombine.statistics.distributions import student_quantile
 from recombine.statistics.resampling import FEWEST, IntervalSettings
 from recombine.tables.support import LabelTarget
@@ -48,6 +49,11 @@ class MatchedGap:
     combinations: int
     reason: str | None
 
+    @property
+    def speaks_for_most(self) -> bool:
+        """Whether it tells how the unseen ones fare, and not only those that happen to have a match."""
+        return self.value is not None and self.matched >= MOST_MATCHED
+
 
 class _Cells(NamedTuple):
     """What is matched: a combination, or the rows of one class within one."""
@@ -67,32 +73,84 @@ class _Design(NamedTuple):
     on: str
 
 
+@dataclass(frozen=True, eq=False)
+class Matching:
+    """How like is set against like: which cells are compared, and the weight of each.
+
+    It hangs on what was trained on and tested, not on what was answered, so that it can be made once and asked about
+    the answers of every epoch. The score of the seen ones that look like the unseen ones is Σ `weight` · score, that of
+    the unseen ones Σ `asked` · score, over cells.
+    """
+
+    cells: _Cells
+    both: AdditiveFit  # to the seen and the matched unseen ones, with a number for being unseen
+    spare: int  # cells beyond what that fit can go through
+    used: Mask
+    weight: Numbers
+    asked: Numbers
+    on: str
+    share: float
+    met: tuple[int, int]  # combinations that are looked at: seen ones, unseen ones
+
+    def scores(self, outcomes: Outcomes, score: Numbers) -> tuple[float, float]:
+        """The score of the seen ones, weighted like the unseen ones, and that of the unseen ones."""
+        like, own = float((self.weight * score).sum()), float(self.asked @ score)
+        return (min(max(like, 0.0), 1.0) if outcomes.score.is_share else like), own
+
+    def gap(self, outcomes: Outcomes, score: Numbers) -> float:
+        """How much worse the unseen ones fare, from the mean score of each cell."""
+        like, own = self.scores(outcomes, score)
+        return round((like - own) * (1 if outcomes.score.better == "higher" else -1), 12) + 0.0
+
+
 def matched_gap(outcomes: Outcomes, settings: IntervalSettings) -> MatchedGap | None:
     """The gap between seen and unseen combinations that hold the same classes and values.
 
-    The finest way of matching is taken that leaves something to test with: each factor's value together with the true
-    class; both side by side; the class alone. None where seen or unseen ones were not tested.
+    None where seen or unseen ones were not tested.
     """
     if not (outcomes.seen.any() and outcomes.unseen.any()):
         return None
     if outcomes.score.name == "r2":
         return _unmatched("R² is no mean over rows, so the gap is not matched; --score mse has a matched one")
+    way = matching(outcomes)
+    if way is None:
+        return _unmatched(
+            "too few seen combinations hold the classes and values of the unseen ones, so the gap could not be matched"
+        )
+    return _measured(outcomes, way, settings)
+
+
+def matching(outcomes: Outcomes) -> Matching | None:
+    """How seen and unseen combinations can be matched; None where they cannot.
+
+    The finest way is taken that leaves something to test with: each factor's value together with the true class; both
+    side by side; the class alone.
+    """
     cells = _cells(outcomes)
     seen, unseen = outcomes.seen[cells.combination], outcomes.unseen[cells.combination]
     for design in _designs(outcomes, cells):
         if AdditiveFit.too_large((*design.sizes, 2)):
             continue
         fit = AdditiveFit.of(design.codes, design.sizes, weights=cells.rows * seen)
-        told = np.isfinite(fit.left_out(cells.total / cells.rows, np.zeros(len(seen))).value)
-        chosen = unseen & told
+        nothing = np.zeros(len(seen))
+        chosen = unseen & np.isfinite(fit.left_out(nothing, nothing).value)
         share = float(cells.rows[chosen].sum() / cells.rows[unseen].sum())
         if share >= _ENOUGH:
-            found = _measured(outcomes, cells, design, fit, seen, chosen, share, settings)
-            if found is not None:
+            found = _weighted(cells, design, fit, seen, chosen, share)
+            if found.spare >= FEWEST:
                 return found
-    return _unmatched(
-        "too few seen combinations hold the classes and values of the unseen ones, so the gap could not be matched"
-    )
+    return None
+
+
+def _weighted(cells: _Cells, design: _Design, fit: AdditiveFit, seen: Mask, chosen: Mask, share: float) -> Matching:
+    asked = cells.rows * chosen / cells.rows[chosen].sum()
+    weight = fit.weights * fit.pulled_by(asked)  # how the seen ones are weighted to look like the unseen ones
+    used = seen | chosen
+    side = chosen.astype(np.int64)
+    both = AdditiveFit.of(_columns(*design.codes.T, side), (*design.sizes, 2), weights=cells.rows * used)
+    looked = seen & (np.abs(weight) > 0)
+    met = (len(np.unique(cells.combination[looked])), len(np.unique(cells.combination[chosen])))
+    return Matching(cells, both, int(used.sum()) - both.rank, used, weight, asked, design.on, share, met)
 
 
 def _unmatched(reason: str) -> MatchedGap:
@@ -142,50 +200,30 @@ def _columns(*columns: Ints) -> Codes:
     return np.asfortranarray(np.stack(columns, axis=1).astype(np.int32))
 
 
-def _measured(
-    outcomes: Outcomes,
-    cells: _Cells,
-    design: _Design,
-    fit: AdditiveFit,
-    seen: Mask,
-    chosen: Mask,
-    share: float,
-    settings: IntervalSettings,
-) -> MatchedGap | None:
-    """The gap and its interval; None where nothing is left to tell its noise by."""
-    score, asked = cells.total / cells.rows, cells.rows * chosen / cells.rows[chosen].sum()
-    weight = fit.weights * fit.pulled_by(asked)  # how the seen ones are weighted to look like the unseen ones
-    error, freedom = _error(outcomes, cells, design, weight - asked, seen | chosen)
-    if freedom < 1:
-        return None
-    looked = seen & (np.abs(weight) > 0)
-    like, own = float((weight * score)[seen].sum()), float(asked @ score)
-    if outcomes.score.is_share:
-        like = min(max(like, 0.0), 1.0)
-    value = round((like - own) * (1 if outcomes.score.better == "higher" else -1), 12) + 0.0
-    met = [len(np.unique(cells.combination[part])) for part in (looked, chosen)]
+def _measured(outcomes: Outcomes, way: Matching, settings: IntervalSettings) -> MatchedGap:
+    """The gap and its interval."""
+    score = way.cells.total / way.cells.rows
+    like, own = way.scores(outcomes, score)
+    value = way.gap(outcomes, score)
+    error, freedom = _error(outcomes, way, score)
     reach = float(student_quantile(1 - settings.tail, freedom)) * error
-    low, high = (value - reach, value + reach) if min(met) >= FEWEST and error > 0 else (None, None)
+    low, high = (value - reach, value + reach) if min(way.met) >= FEWEST and error > 0 else (None, None)
     if outcomes.score.is_share and low is not None and high is not None:
         low, high = max(low, -1.0), min(high, 1.0)
-    return MatchedGap(value, low, high, like, own, design.on, share, met[1], None)
+    return MatchedGap(value, low, high, like, own, way.on, way.share, way.met[1], None)
 
 
-def _error(outcomes: Outcomes, cells: _Cells, design: _Design, weight: Numbers, used: Mask) -> tuple[float, float]:
-    """The standard error of a weighted sum of the scores, and its degrees of freedom: 0 if it cannot be told."""
-    side = outcomes.unseen[cells.combination].astype(np.int64)
-    both = AdditiveFit.of(_columns(*design.codes.T, side), (*design.sizes, 2), weights=cells.rows * used)
-    spare = int(used.sum()) - both.rank
-    if spare < FEWEST:
-        return 0.0, 0.0
-    score = cells.total / cells.rows
-    residual = np.where(used, score - both.fitted(score), 0.0)
-    left = 1 - np.clip(both.left_out(score, np.zeros(len(score))).leverage, 0.0, 1.0)
+def _error(outcomes: Outcomes, way: Matching, score: Numbers) -> tuple[float, float]:
+    """The standard error of the matched gap, and its degrees of freedom."""
+    cells, used, weight = way.cells, way.used, way.weight - way.asked
+    residual = np.where(used, score - way.both.fitted(score), 0.0)
+    left = 1 - np.clip(way.both.own_leverage, 0.0, 1.0)
     own = residual / np.sqrt(np.maximum(left, _ALONE))
-    usual = float((cells.rows * residual**2).sum()) / spare  # of one row: for cells that the fit goes through
+    usual = float((cells.rows * residual**2).sum()) / way.spare  # of one row: for cells that the fit goes through
     alone = used & (left <= _ALONE)
     moved = totals(cells.combination, weight * np.where(alone, 0.0, own), len(outcomes)) ** 2
     moved += totals(cells.combination, np.where(alone, weight**2 * usual / cells.rows, 0.0), len(outcomes))
     if not moved.any():
-        return 0.0, float(spare)
-    return float(np.sqrt(moved.sum())), min(float(moved.sum() ** 2 / (moved**2).sum()), float(spare))
+        return 0.0, float(way.spare)
+    freedom = max(float(moved.sum() ** 2 / (moved**2).sum()), 1.0)  # which it is, but for rounding
+    return float(np.sqrt(moved.sum())), min(freedom, float(way.spare))

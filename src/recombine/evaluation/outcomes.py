@@ -5,7 +5,7 @@ their scores and of the scores' squares, and for labels how often each answer wa
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -176,6 +176,17 @@ class Outcomes:
         if self.training is None:
             return np.zeros(len(self), dtype=bool)
         return ~self.seen & ~self.novel
+
+    def rescored(self, total: Numbers, squares: Numbers, shift: float = 0.0) -> "Outcomes":
+        """The same rows with other scores; what hangs on the rows alone is not looked up again.
+
+        Who said what is not told by scores, so that there are no lines of answers.
+        """
+        nothing = np.zeros(0, dtype=np.int64)
+        lines: dict[str, Any] = {"combination": nothing, "truth": nothing, "said": nothing, "count": np.zeros(0)}
+        found = replace(self, total=total, squares=squares, shift=shift, prediction_total=None, **lines)
+        found.__dict__.update(seen=self.seen, unseen=self.unseen, novel=self.novel)  # where cached_property keeps them
+        return found
 
     def labels(self, place: int) -> dict[str, str]:
         """One tested combination as people read it."""

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from recombine.algebra.groups import Groups, Ints, Numbers, totals
-from recombine.evaluation.outcomes import UNKNOWN, Mask, Outcomes
+from recombine.evaluation.outcomes import Mask, Outcomes
 from recombine.statistics.distributions import beta_quantile, student_quantile
 from recombine.statistics.intervals import Interval, gap_interval, interval, student_interval
 from recombine.statistics.resampling import FEWEST, IntervalSettings, Resampled, Statistic, macro, mean, r2, resampled
@@ -288,13 +288,30 @@ def shrunk(outcomes: Outcomes, settings: IntervalSettings) -> Shrunk:
     return Shrunk(score, low, high)
 
 
+def worst_shrunk(outcomes: Outcomes) -> float:
+    """The shrunk score of the worst combination, without the intervals, which take far longer; NaN for R²."""
+    if outcomes.score.name == "r2":
+        return math.nan
+    found = []
+    for chosen in _sides(outcomes):
+        if outcomes.score.is_share:
+            right, wrong = _beta(outcomes, chosen)
+            found.append(right / (right + wrong))
+        else:
+            pulled = _pulled(outcomes, chosen)
+            found.append(outcomes.mean[chosen] if pulled is None else pulled[0])
+    scores = np.concatenate(found)
+    return float(scores.min() if outcomes.score.better == "higher" else scores.max())
+
+
 def _sides(outcomes: Outcomes) -> list[Mask]:
-    known = [outcomes.seen, outcomes.unseen, outcomes.novel, outcomes.rung == UNKNOWN]
-    return [mask for mask in known if mask.any()]
+    if outcomes.training is None:
+        return [np.ones(len(outcomes), dtype=bool)]
+    return [mask for mask in (outcomes.seen, outcomes.unseen, outcomes.novel) if mask.any()]
 
 
-def _shares(outcomes: Outcomes, chosen: Mask, settings: IntervalSettings) -> tuple[Numbers, Numbers, Numbers]:
-    """The beta-binomial: so many rows of the side's mean are added to each combination's own.
+def _beta(outcomes: Outcomes, chosen: Mask) -> tuple[Numbers, Numbers]:
+    """The beta-binomial: so many right and wrong rows of the side's mean are added to each combination's own.
 
     Where all rows of a combination agree, in every combination, the moments say that a row tells all about its
     combination. Half a right and half a wrong row are added even then, as Jeffreys would.
@@ -302,12 +319,15 @@ def _shares(outcomes: Outcomes, chosen: Mask, settings: IntervalSettings) -> tup
     rows, right = outcomes.rows[chosen], outcomes.total[chosen]
     middle = (right.sum() + 0.5) / (rows.sum() + 1)
     strength = _strength(rows, right / rows)
-    pairs, place = np.unique(np.stack([rows, right]), axis=1, return_inverse=True)  # few, however many combinations
-    a = max(middle * strength, _JEFFREYS) + pairs[1]
-    b = max((1 - middle) * strength, _JEFFREYS) + pairs[0] - pairs[1]
-    low, high = (beta_quantile(tail, a, b) for tail in (settings.tail, 1 - settings.tail))
+    return max(middle * strength, _JEFFREYS) + right, max((1 - middle) * strength, _JEFFREYS) + rows - right
+
+
+def _shares(outcomes: Outcomes, chosen: Mask, settings: IntervalSettings) -> tuple[Numbers, Numbers, Numbers]:
+    right, wrong = _beta(outcomes, chosen)
+    pairs, place = np.unique(np.stack([right, wrong]), axis=1, return_inverse=True)  # few, however many combinations
+    low, high = (beta_quantile(tail, *pairs) for tail in (settings.tail, 1 - settings.tail))
     place = place.ravel()
-    return (a / (a + b))[place], low[place], high[place]
+    return right / (right + wrong), low[place], high[place]
 
 
 def _strength(rows: Numbers, shares: Numbers) -> float:
@@ -326,13 +346,25 @@ def _strength(rows: Numbers, shares: Numbers) -> float:
 
 
 def _numbers(outcomes: Outcomes, chosen: Mask, settings: IntervalSettings) -> tuple[Numbers, Numbers, Numbers]:
-    """The normal model, with each combination's noise itself pulled towards the pooled one."""
+    pulled = _pulled(outcomes, chosen)
+    if pulled is None:
+        nothing = np.full(int(chosen.sum()), np.nan)
+        return outcomes.mean[chosen], nothing, nothing
+    found, spread = pulled
+    reach = student_quantile(1 - settings.tail, outcomes.rows[chosen] - 1 + _PRIOR_FREEDOM) * spread
+    low = found - reach
+    return found, np.maximum(low, 0.0) if outcomes.score.never_negative else low, found + reach
+
+
+def _pulled(outcomes: Outcomes, chosen: Mask) -> tuple[Numbers, Numbers] | None:
+    """The normal model's score and its standard error, with each combination's noise itself pulled towards the pooled
+    one; None where nothing tells the noise.
+    """
+    if not outcomes.have_luck(chosen):
+        return None
     rows, score = outcomes.rows[chosen], outcomes.mean[chosen]
     free = rows - 1
     own = np.nan_to_num(outcomes.spread[chosen]) * free
-    if not outcomes.have_luck(chosen):
-        nothing = np.full(len(rows), np.nan)
-        return score, nothing, nothing
     pooled = own.sum() / free.sum()
     noise = (own + _PRIOR_FREEDOM * pooled) / (free + _PRIOR_FREEDOM) / rows
     noise = np.maximum(noise, 1e-300)
@@ -340,11 +372,7 @@ def _numbers(outcomes: Outcomes, chosen: Mask, settings: IntervalSettings) -> tu
     precision = 1 / (between + noise)
     middle = float((precision * score).sum() / precision.sum())
     pull = noise * precision
-    spread = np.sqrt(between * pull + pull**2 / precision.sum())
-    found = score + pull * (middle - score)
-    reach = student_quantile(1 - settings.tail, free + _PRIOR_FREEDOM) * spread
-    low = found - reach
-    return found, np.maximum(low, 0.0) if outcomes.score.never_negative else low, found + reach
+    return score + pull * (middle - score), np.sqrt(between * pull + pull**2 / precision.sum())
 
 
 def _between(score: Numbers, noise: Numbers) -> float:

@@ -225,12 +225,17 @@ def _is(found: Findings, side: Side) -> str:
 
 
 def _gap(found: Findings) -> str:
-    """How unseen combinations compare with seen ones like them; with all seen ones where none are like them."""
+    """How unseen combinations compare with seen ones like them; with all seen ones where too few are like them."""
     gap, like = found.gap, found.matched
     if gap is None:
         return "How they compare with the seen ones cannot be computed."
     if like is None or like.value is None:
         return f"{_fare(found, gap.value, gap.low, gap.high, 'the seen ones')}, which are not matched."
+    if not like.speaks_for_most:
+        found_for = f"{count(like.combinations)} of {_combinations(found.sides['unseen'], 'unseen')}"
+        rows = f"{percent(like.matched)} of their rows"
+        fare = _fare(found, gap.value, gap.low, gap.high, "the seen ones")
+        return f"{fare}; a match among these was found for {found_for} ({rows})."
     target = found.outcomes.tested.target
     what = "label" if target is not None and like.on == target.name else "values"
     return f"{_fare(found, like.value, like.low, like.high, f'seen ones of the same {what}')}."
@@ -291,8 +296,24 @@ def _matching(found: Findings, gap: Gap, like: MatchedGap) -> str:
     said = f"Matched on {like.on}{kept}, the gap is {points(found.score, like.value)}"
     if abs(apart) <= _ALIKE * max(abs(gap.value), abs(like.value)):
         return f"{said}."
-    why = "because unseen combinations are of other classes and values than seen ones"
-    return f"{said}; the raw one is {points(found.score, abs(apart))} {'larger' if apart > 0 else 'smaller'}, {why}."
+    larger = "larger" if apart > 0 else "smaller"
+    return f"{said}; the raw one is {points(found.score, abs(apart))} {larger}{_why_apart(found, like, apart)}."
+
+
+def _why_apart(found: Findings, like: MatchedGap, apart: float) -> str:
+    """What the raw gap holds beyond the matched one: rows without a match, and other classes and values."""
+    unseen = found.sides["unseen"].score
+    if unseen is None or like.unseen is None:
+        return ""
+    unmatched = (like.unseen - unseen) * (1 if found.score.better == "higher" else -1)
+    kind = apart - unmatched  # exactly: the seen ones as they are, less the seen ones weighted like the matched unseen
+    why = ""
+    if like.speaks_for_most and kind * apart > 0 and abs(kind) > _ALIKE * abs(apart):
+        why = ", because unseen combinations are of other classes and values than seen ones"
+    if abs(unmatched) > _ALIKE * abs(apart):
+        fare = "worse" if unmatched > 0 else "better"
+        why += f"{', and' if why else ':'} it also holds the unseen rows without a match, which fare {fare}"
+    return why
 
 
 def _without_interval(few: int) -> str:

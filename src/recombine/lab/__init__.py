@@ -12,8 +12,10 @@ from recombine.extras import loaded
 if TYPE_CHECKING:
     from recombine.lab import models as models
     from recombine.lab import tasks as tasks
+    from recombine.lab.runs.comparing import compare as compare
     from recombine.lab.runs.run import Run as Run
     from recombine.lab.runs.store import Store as Store
+    from recombine.lab.sweeps.rounds import over_ray as over_ray
     from recombine.lab.sweeps.sweep import SweepResult as SweepResult
     from recombine.lab.sweeps.sweep import sweep as sweep
     from recombine.lab.training.fit import fit as fit
@@ -25,12 +27,14 @@ _HOME = {
     "Run": "recombine.lab.runs.run",
     "Store": "recombine.lab.runs.store",
     "SweepResult": "recombine.lab.sweeps.sweep",
+    "compare": "recombine.lab.runs.comparing",
     "fit": "recombine.lab.training.fit",
     "learner": "recombine.lab.training.rehearsed",
+    "over_ray": "recombine.lab.sweeps.rounds",
     "sweep": "recombine.lab.sweeps.sweep",
 }
 
-__all__ = ["Recipe", "Run", "Store", "SweepResult", "fit", "learner", "models", "sweep", "tasks"]
+__all__ = ["Recipe", "Run", "Store", "SweepResult", "compare", "fit", "learner", "models", "over_ray", "sweep", "tasks"]
 
 _ROOMS = ("models", "tasks")
 """Rooms whose names are public too: `recombine.lab.tasks.Sprites`, `recombine.lab.models.MLP`."""

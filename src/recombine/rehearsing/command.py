@@ -21,7 +21,7 @@ from recombine.algebra.groups import Numbers
 from recombine.errors import SettingError, SourceError, TableError
 from recombine.rehearsing.examples import Examples
 from recombine.tables.space import Factor
-from recombine.words import span
+from recombine.words import listing, span
 
 TIME_LIMIT = 3600.0
 """Seconds for one run, unless somebody says otherwise."""
@@ -29,6 +29,7 @@ _PLACES = ("{train}", "{test}", "{out}")
 _ANSWER = "prediction"
 _SAID = 400  # characters of what it said last
 _GRACE = 5.0
+_NAMED = 5  # classes that an error names
 
 
 def is_command(text: str) -> bool:
@@ -162,11 +163,25 @@ def _read(path: Path, target: str, classes: tuple[Any, ...] | None, rows: int, l
     return _answers(table[column].to_pylist(), target, classes, line)
 
 
+def _places(said: list[Any], known: Factor, line: str) -> Numbers:
+    """Places of classes. Python writes True where the table says true, so booleans are told by their letters alone."""
+    if all(isinstance(one, bool) for one in known.values):
+        said = [str(one).lower() for one in said]
+    places = np.array([known.code(one) for one in said], dtype=np.float64)
+    if (places < 0).any():
+        raise TableError(
+            f"the command {line!r} answered {said[int((places < 0).argmax())]!r}",
+            why=f"the classes of {known.name!r} are {listing([repr(name) for name in known.labels[:_NAMED]])}"
+            + (" and others" if len(known.labels) > _NAMED else ""),
+            instead="write them as they stand in {train}; pandas turns '01' into 1 unless it is told dtype=str",
+        )
+    return places
+
+
 def _answers(said: list[Any], target: str, classes: tuple[Any, ...] | None, line: str) -> Numbers:
-    """Places of classes, -1 (always wrong) for a class that was never seen; or numbers."""
+    """Places of classes, or numbers."""
     if classes is not None:
-        known = Factor(target, classes)
-        return np.array([known.code(one) for one in said], dtype=np.float64)
+        return _places(said, Factor(target, classes), line)
     try:
         found = np.array(said, dtype=np.float64)
     except (TypeError, ValueError):

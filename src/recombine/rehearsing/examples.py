@@ -20,7 +20,7 @@ from recombine.tables.row_codes import row_codes
 from recombine.tables.sources import as_arrow, opened
 from recombine.tables.support import LabelTarget, NumberTarget, Support
 from recombine.theory.answers import Answers, answers
-from recombine.theory.examples.forecast import checked_inputs
+from recombine.theory.examples.checking import checked_inputs, refuse_constant
 from recombine.theory.examples.inputs import check_length, inputs_of, values
 from recombine.theory.examples.rows import Fetched, glance, refuse_unordered
 
@@ -162,4 +162,6 @@ def _inputs(given: Any, table: pa.Table, kept: Ints) -> Inputs | None:
     names = list(getattr(plan, "names", ()))
     nothing = np.zeros((len(kept), 0), dtype=np.int32)
     rows = Fetched(nothing, np.zeros(len(kept)), kept, table.select(names).take(pa.array(kept)))
-    return checked_inputs(values(plan, rows, []))
+    found = checked_inputs(values(plan, rows, []))
+    refuse_constant(found)
+    return found

@@ -25,6 +25,7 @@ from recombine.expected import FEWEST_TESTED, Expected
 from recombine.rehearsing.difficulty import Difficulty
 from recombine.rehearsing.matching import gaps, overlap, weights_of
 from recombine.statistics.distributions import normal_quantile
+from recombine.statistics.intervals import widened as wider
 from recombine.statistics.predictive import Score, expected_score
 from recombine.statistics.resampling import IntervalSettings
 
@@ -215,8 +216,8 @@ def _told(raw: Expected, moved: float, widened: float, settings: IntervalSetting
         return raw
     reach = float(normal_quantile(1 - settings.tail)) * widened
     least = 0.0 if raw.score == "accuracy" else -math.inf
-    low, value, high = _wider((raw.low, raw.value, raw.high), moved, reach, least)
-    lift, over = (None if one is None else _wider(one, moved, reach, -math.inf, 1.0) for one in _lifts(raw))
+    low, value, high = wider((raw.low, raw.value, raw.high), reach, moved=moved, least=least, most=1.0)
+    lift, over = (None if one is None else wider(one, reach, moved=moved, most=1.0) for one in _lifts(raw))
     return replace(
         raw,
         value=value,
@@ -229,19 +230,6 @@ def _told(raw: Expected, moved: float, widened: float, settings: IntervalSetting
 
 def _lifts(raw: Expected) -> tuple[tuple[float, float, float] | None, tuple[float, float, float] | None]:
     return raw.lift, raw.over_constant
-
-
-def _wider(
-    ends: tuple[float, float, float], moved: float, reach: float, least: float, most: float = 1.0
-) -> tuple[float, float, float]:
-    """(low, value, high) moved, and its ends further out by what adds up in variance."""
-    low, value, high = ends
-    middle = min(max(value + moved, least), most)
-    return (
-        max(middle - math.hypot(value - low, reach), least),
-        middle,
-        min(middle + math.hypot(high - value, reach), most),
-    )
 
 
 def _of_spread(expected: Expected, times: float) -> Expected:

@@ -10,25 +10,27 @@ An estimator is copied for every round, and never fitted in place.
 """
 
 import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from recombine.algebra.groups import Codes, Numbers
-from recombine.errors import RecombineError, SettingError, TableError
+from recombine.errors import RecombineError, SettingError, TableError, nearest
 from recombine.rehearsing.command import Command, is_command
 from recombine.rehearsing.examples import Examples
 from recombine.rehearsing.on_inputs import EXAMPLES, KernelOnInputs, on_inputs
 from recombine.tables.engine import first_line
+from recombine.tables.support import Support
 from recombine.theory import rules
 from recombine.theory.answers import Answers
 from recombine.theory.examples.kernels import kernels_of
 from recombine.theory.learner import learn
+from recombine.theory.networks import FAMILIES
 from recombine.theory.resolve import resolve
 
 Level = Literal["combinations", "rows"]
-ADDITIVE, NEAREST = "additive", "nearest"
 
 
 @runtime_checkable
@@ -53,8 +55,26 @@ class Learner(Protocol):
         """Learn from `train`, answer `test`."""
 
 
+Part = tuple[Examples, Examples, int]
+"""One round: what is taught, what is asked, and the seed."""
+
+
+@runtime_checkable
+class AllAtOnce(Protocol):
+    """A learner that takes all rounds together, as one that sends them to several machines does."""
+
+    def answer_all(self, parts: Sequence[Part]) -> list[Numbers]:
+        """What `answer` gives in each round."""
+
+
 def learner_of(given: Any, *, inputs: Any = None, time_limit: float | None = None) -> Learner:
     """What was given as a learner, as one; refused in words if it is none."""
+    if isinstance(given, type):
+        raise SettingError(
+            f"the class {given.__name__} as a learner",
+            why="a class has no settings yet, so there is nothing to teach",
+            instead=f"make one: {given.__name__}()",
+        )
     if isinstance(given, Learner):
         return given
     if isinstance(given, str):
@@ -87,7 +107,20 @@ def _by_name(name: str, *, inputs: Any, time_limit: float | None) -> Learner:
             why="it works on combinations of factors, and would not look at them",
             instead="write learner='examples', or give an estimator",
         )
-    return Additive() if name == ADDITIVE else Nearest() if name == NEAREST else Kernel(name)
+    return _RULES[name] if name in _RULES else Kernel(_known(name))
+
+
+def _known(name: str) -> str:
+    """A salience by its name; refused as a learner, which is what was asked for."""
+    family = name.partition(":")[0]
+    if family not in (*FAMILIES, "order", "fit") and not name.endswith((".parquet", ".pq")):
+        raise SettingError(
+            f"learner={name!r}",
+            why="no learner has that name, and it is no command",
+            instead=f"{nearest(family, [*FAMILIES, *_RULES, EXAMPLES])} (networks with their depth, as in 'relu:2'), "
+            'or write a command: "python train.py {train} {test} {out}"',
+        )
+    return name
 
 
 @dataclass(frozen=True)
@@ -117,29 +150,23 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Additive:
-    """One number for each value, added up: the least-squares fit."""
+class SimpleRule:
+    """A rule over combinations that anybody could use: their scores from the answers of others."""
 
-    name: str = ADDITIVE
+    name: str
+    rule: Callable[[Support, Answers, Codes], Numbers]
     level: Level = "combinations"
 
     def answer(self, train: Examples, test: Examples, *, seed: int) -> Numbers:  # noqa: ARG002 - nothing is drawn
-        """Fit and add up."""
+        """Follow the rule."""
         own = train.own
-        return decided(own, rules.additive_rule(train.support, own, _codes(test)))
+        return decided(own, self.rule(train.support, own, _codes(test)))
 
 
-@dataclass(frozen=True)
-class Nearest:
-    """The mean of the seen combinations that agree on most factors."""
-
-    name: str = NEAREST
-    level: Level = "combinations"
-
-    def answer(self, train: Examples, test: Examples, *, seed: int) -> Numbers:  # noqa: ARG002 - nothing is drawn
-        """Look for the nearest."""
-        own = train.own
-        return decided(own, rules.nearest_seen(train.support, own, _codes(test)))
+_RULES = {
+    "additive": SimpleRule("additive", rules.additive_rule),  # one number for each value, added up
+    "nearest": SimpleRule("nearest", rules.nearest_seen),  # the mean of the seen ones that agree on most factors
+}
 
 
 def decided(own: Answers, scores: Numbers) -> Numbers:
@@ -181,7 +208,21 @@ class Estimator:
                 f"({type(error).__name__} in its own code)",
                 instead="try it on such rows by itself: fit(X, y), then predict(X)",
             ) from error
-        return checked_answers(said, len(shown(test)), self.name)
+        answered = checked_answers(said, len(shown(test)), self.name)
+        if train.classes is not None:
+            _refuse_no_class(answered, len(train.classes), self.name)
+        return answered
+
+
+def _refuse_no_class(answered: Numbers, classes: int, name: str) -> None:
+    """Refuse answers that are no class: a regression on labels would be wrong on every row, and nobody told."""
+    strange = (answered != np.floor(answered)) | (answered < 0) | (answered >= classes)
+    if strange.any():
+        raise SettingError(
+            f"the learner {name} answered {answered[strange.argmax()]:g}",
+            why=f"the target is a label, whose classes it was taught as the whole numbers from 0 to {classes - 1}",
+            instead="give a classifier, or say that the target is a number: target_kind='number' (--target-kind)",
+        )
 
 
 def shown(examples: Examples) -> Any:

@@ -1,7 +1,7 @@
 """The kernel machines on examples, as a learner: what wide networks would answer, in closed form.
 
-Nobody knows what network will be trained, so several are asked together (`theory.examples`): depths 1 to 3, a margin
-and the squared loss for a label. Each gives its own answers; their mean is the score, and their spread widens the
+Nobody knows what network will be trained, so several are asked together (`theory.examples.members` says which): depths
+1 to 3, unless one is named. Each gives its own answers; their mean is the score, and their spread widens the
 interval.
 """
 

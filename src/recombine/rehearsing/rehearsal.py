@@ -21,7 +21,7 @@ from recombine.rehearsing.difficulty import Difficulty, difficulty
 from recombine.rehearsing.examples import Examples, examples_of
 from recombine.rehearsing.forecast import Forecast, Trial, forecast
 from recombine.rehearsing.holdouts import Round, Seen, choose_rounds
-from recombine.rehearsing.learners import Learner, decided, learner_of
+from recombine.rehearsing.learners import AllAtOnce, Learner, Level, Part, decided, learner_of
 from recombine.results import Result
 from recombine.seeds import derived
 from recombine.statistics.predictive import Score
@@ -33,7 +33,7 @@ from recombine.tables.read import read, support_of
 from recombine.tables.support import Support
 from recombine.theory import rules, track_record
 from recombine.theory.answers import Answers, Truth, read_truth, truth_of
-from recombine.words import plain_setting
+from recombine.words import free_name, plain_setting
 
 ROUNDS = 5
 _LISTED, _DRAWN = 20_000, 2_000
@@ -78,6 +78,8 @@ class Rehearsal(Result):
     expected: Expected
     naive: Expected | None
     learner: str
+    level: Level
+    stands_for_a_network: bool
     target: str
     score: str
     rounds: tuple[Held, ...]
@@ -97,7 +99,7 @@ class Rehearsal(Result):
 
     def share(self, name: str) -> float:
         """A share that a CI gate can be held against: `expected`, the low end of the score to expect, or `lift`, that
-        of its lead over the best simple rule. NaN where nothing is foretold.
+        of its lead over the best simple rule. NaN where nothing is forecast.
         """
         if name not in ("expected", "lift"):
             raise SettingError(
@@ -131,6 +133,8 @@ _PLAIN = (
     "expected",
     "naive",
     "learner",
+    "level",
+    "stands_for_a_network",
     "target",
     "score",
     "rounds",
@@ -289,7 +293,7 @@ class _Stage:
     @cached_property
     def trial(self) -> Trial:
         """The learner and the simple rules on everything that is held out."""
-        found = [self._tried(number, one) for number, one in enumerate(self.chosen)]
+        found = [self._marked(part, said) for part, said in zip(self._parts, self._answers, strict=True)]
         held = np.concatenate([one.held for one in self.chosen])
         return Trial(
             places=held,
@@ -301,10 +305,29 @@ class _Stage:
             codes=self.examples.support.codes[held],
         )
 
-    def _tried(self, number: int, one: Round) -> tuple[Numbers, dict[str, Numbers]]:
-        self.tell(f"rehearsing {self.learner.name}", number / len(self.chosen))
-        train, test = self.examples.part(one.kept), self.examples.part(one.held)
-        said = self.learner.answer(train, test, seed=derived(self.seed, "learner", number))
+    @cached_property
+    def _parts(self) -> list[Part]:
+        """What is taught and asked in each round."""
+        return [
+            (self.examples.part(one.kept), self.examples.part(one.held), derived(self.seed, "learner", number))
+            for number, one in enumerate(self.chosen)
+        ]
+
+    @cached_property
+    def _answers(self) -> list[Numbers]:
+        """What the learner answers in each round: one after another, unless it knows how to do them all at once."""
+        step = f"rehearsing {self.learner.name}"
+        if isinstance(self.learner, AllAtOnce):
+            self.tell(step, None)
+            return self.learner.answer_all(self._parts)
+        found = []
+        for number, (train, test, seed) in enumerate(self._parts):
+            self.tell(step, number / len(self._parts))
+            found.append(self.learner.answer(train, test, seed=seed))
+        return found
+
+    def _marked(self, part: Part, said: Numbers) -> tuple[Numbers, dict[str, Numbers]]:
+        train, test, _ = part
         good = test.by_row if self.learner.level == "rows" else test.by_combination
         own = np.array([good(answers) for answers in np.atleast_2d(said)])
         return own, self._simple(train, test)
@@ -352,8 +375,12 @@ class _Stage:
     @property
     def miss(self) -> float:
         """How far forecasts of learners that stand for a network were from trained ones; 0 where one is itself."""
-        stands = getattr(self.learner, "stands_for_a_network", False)
-        return track_record.miss("rehearsal", self.score) if stands else 0.0
+        return track_record.miss("rehearsal", self.score) if self.stands_for_a_network else 0.0
+
+    @property
+    def stands_for_a_network(self) -> bool:
+        """Whether the learner is asked in place of a network that was not trained."""
+        return bool(getattr(self.learner, "stands_for_a_network", False))
 
 
 def _told(stage: _Stage, support: Support) -> Rehearsal:
@@ -388,6 +415,8 @@ def _told(stage: _Stage, support: Support) -> Rehearsal:
         expected=expected,
         naive=told.naive,
         learner=told.learner,
+        level=stage.learner.level,
+        stands_for_a_network=stage.stands_for_a_network,
         target=told.target,
         score=stage.score,
         rounds=() if found is None else _rounds(stage),
@@ -439,10 +468,4 @@ def _table(stage: _Stage, found: Forecast | None) -> pa.Table:
     own = {"round": trial.round, measure: trial.own, "weight": found.weights * len(found.weights)}
     own |= {name: trial.difficulty.column(name) for name in trial.difficulty.names}
     factors = space.columns(trial.codes)
-    return pa.table(factors | {_free(name, factors): column for name, column in own.items()})
-
-
-def _free(name: str, taken: Mapping[str, Any]) -> str:
-    while name in taken:
-        name += "_"
-    return name
+    return pa.table(factors | {free_name(name, factors): column for name, column in own.items()})

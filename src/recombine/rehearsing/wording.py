@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from recombine.expected import Expected
 from recombine.rehearsing import difficulty
+from recombine.rehearsing.on_inputs import EXAMPLES
 from recombine.statistics.predictive import CONSTANTS
 from recombine.words import amount, listing, percent, percent_range, points
 
@@ -78,26 +79,35 @@ def verdict(told: Told) -> str:
     if not told.unseen:
         return "Every combination was seen, so there is nothing to rehearse for."
     if told.expected.abstains:
-        return f"No score is foretold: {told.expected.reason}. {_naive(told)}".strip()
+        return f"No score is forecast: {told.expected.reason}. {_naive(told)}".strip()
     return f"{_score(told)} {_speaks_of(told)}"
+
+
+def called(learner: str) -> str:
+    """A learner as a sentence calls it.
+
+    >>> called("examples"), called("relu:2")
+    ('a kernel machine on the inputs', 'relu:2')
+    """
+    return "a kernel machine on the inputs" if learner == EXAMPLES else learner
 
 
 def _score(told: Told) -> str:
     expected = told.expected
     value, low, high = (number or 0.0 for number in (expected.value, expected.low, expected.high))
-    beside = _beside(expected)
+    beside, who = _beside(expected), called(told.learner)
     if expected.score == "accuracy":
         return (
-            f"Trained anew without them, {told.learner} gets {percent(value)} of held-out combinations like the unseen "
+            f"Trained anew without them, {who} gets {percent(value)} of held-out combinations like the unseen "
             f"ones right ({percent_range(low, high)}); {beside}."
         )
     if value <= 0:
         return (
-            f"Trained anew without them, {told.learner} foretells held-out combinations like the unseen ones no better "
+            f"Trained anew without them, {who} answers held-out combinations like the unseen ones no better "
             f"than always answering the mean (R² {value:.2f}, {low:.2f} to {high:.2f})."
         )
     return (
-        f"Trained anew without them, {told.learner} foretells {percent(value)} of what held-out combinations like the "
+        f"Trained anew without them, {who} explains {percent(value)} of what held-out combinations like the "
         f"unseen ones differ by ({_range(low, high)}); {beside}."
     )
 
@@ -166,10 +176,11 @@ def _simple(told: Told) -> str | None:
 def _stand_in(told: Told) -> str | None:
     if not told.miss or told.expected.abstains:
         return None
+    who = called(told.learner).replace("a kernel", "A kernel")
     off = points(told.miss) if told.expected.score == "accuracy" else f"{told.miss:.2f}"
     return (
-        f"{told.learner} stands for a network; such forecasts were off by {off} from trained ones (one standard "
-        "deviation), which the interval holds."
+        f"{who} stands for a network; such forecasts were off by {off} from trained ones (one standard deviation), "
+        "which the interval holds."
     )
 
 

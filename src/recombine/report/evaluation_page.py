@@ -10,6 +10,7 @@ from typing import Any
 from recombine.records import Record
 from recombine.report import causes, frame, scoremap, scores, wording
 from recombine.report.frame import Data, names_of, shown_of
+from recombine.report.over_training import history_list, over_training
 
 
 @frame.page_of("evaluation", called="an evaluation", command="evaluate")
@@ -31,7 +32,8 @@ def evaluation_page(record: Record) -> str:
         styles=["page.css", "plots.css", "evaluation.css"],
         scripts=["page.js", "save.js", "mapview.js", "scoremap.js"],
         payload=packed,
-        lists=action_lists(data),
+        lists=[*action_lists(data), *history_list(tables.get("history"))],
+        trained=over_training(tables.get("history"), data["score"]),
         tested=next((one["combinations"] for one in data.get("sides") or [] if one["name"] == "all"), 0),
         score=scores.score_name(data["score"]),
         reasons=_reasons(data),

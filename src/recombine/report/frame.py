@@ -17,8 +17,9 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template, UndefinedError
 
-from recombine.decoding import MalformedError, decoding
+from recombine.decoding import MalformedError, decoding, revive
 from recombine.errors import RecordError
+from recombine.expected import Expected, because
 from recombine.grades import MEANING
 from recombine.records import Record
 from recombine.report import wording
@@ -91,6 +92,15 @@ def render(
         return _with_contents(page)
     except UndefinedError as error:  # what the template asks for is not in the record
         raise MalformedError(f"it does not say everything that its page tells: {error}") from error
+
+
+def why_graded(data: Data) -> Mapping[Any, str]:
+    """The grade of a forecast with what earned it: its own numbers, not what the grade means in general."""
+    expected = data.get("expected")
+    grade = next((one for one in MEANING if one == data.get("grade")), None)
+    if grade is None or not expected:
+        return MEANING
+    return {grade: because(grade, revive(Expected, expected, at="expected"))}
 
 
 def _with_contents(page: str) -> str:

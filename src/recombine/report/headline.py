@@ -19,9 +19,9 @@ _RIGHT = {
 }
 _HELD_OUT = "of held-out combinations like the unseen ones come out right"
 _EXPLAINED = {
-    "answers": "of what unseen combinations differ by is foretold (R²)",
-    "examples": "of what rows of unseen combinations differ by is foretold (R²)",
-    None: "of what held-out combinations differ by is foretold (R²)",
+    "answers": "of what unseen combinations differ by is explained (R²)",
+    "examples": "of what rows of unseen combinations differ by is explained (R²)",
+    None: "of what held-out combinations differ by is explained (R²)",
 }
 UNTESTED = "Untested"
 

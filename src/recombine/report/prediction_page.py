@@ -8,7 +8,7 @@ learner can do.
 from typing import Any
 
 from recombine.records import Record
-from recombine.report import cube, forecast, frame, wording
+from recombine.report import cube, forecast, frame, machines, wording
 from recombine.report.cube import Cube
 from recombine.report.frame import LISTED, Data, names_of, shown_of
 
@@ -34,8 +34,10 @@ def prediction_page(record: Record) -> str:
         record,
         styles=["page.css", "plots.css", "prediction.css"],
         scripts=["page.js", "save.js", "mapview.js", "grid.js"],
+        why=frame.why_graded(data),
         payload={} if drawn is None else cube.cube_payload(drawn) | _spoken(data, drawn, places),
-        lists=action_lists(data, places),
+        lists=[*action_lists(data, places), *machines.listed(record)],
+        heat=machines.heat_map(record),
         grid=None if drawn is None else _grid(data, drawn),
         signs=SIGNS,
         counts=forecast.verdicts(data["counts"]),

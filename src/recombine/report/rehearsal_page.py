@@ -26,15 +26,28 @@ _NAMES = {
     "worst": "right answer suggested by the worst single value",
 }
 
+_TITLES = {
+    "squared_error": "squared error",
+    "weight": "counts as",
+    "open": "left open",
+    "fewest": "rarest value",
+    "most": "commonest value",
+    "near": "near ones",
+    "strange": "strange pairs",
+    "best": "best value",
+    "worst": "worst value",
+}
+"""The trials' columns in a heading, where there is little room."""
+
 
 @frame.page_of("rehearsal", called="a rehearsal", command="rehearse")
 def rehearsal_page(record: Record) -> str:
     """The complete page of a rehearsal's record.
 
     >>> from recombine.records import Provenance
-    >>> data = {"verdict": "No score is foretold.", "grade": "untested", "rows": 3, "combinations": 3, "score": "R²"}
+    >>> data = {"verdict": "No score is forecast.", "grade": "untested", "rows": 3, "combinations": 3, "score": "R²"}
     >>> data |= {"rounds": [], "gaps": [], "reasons": [], "learner": "relu:2", "unseen": 1, "expected": None}
-    >>> "No score is foretold." in rehearsal_page(Record("rehearsal", data, {}, Provenance(source="shoes.csv")))
+    >>> "No score is forecast." in rehearsal_page(Record("rehearsal", data, {}, Provenance(source="shoes.csv")))
     True
     """
     data = record.data
@@ -43,6 +56,7 @@ def rehearsal_page(record: Record) -> str:
         record,
         styles=["page.css", "plots.css"],
         scripts=["page.js", "save.js", "ready.js"],
+        why=frame.why_graded(data),
         payload={},
         lists=_trials(record.tables.get("trials")),
         rounds=round_bars(data),
@@ -90,25 +104,34 @@ def _gap_bars(gaps: Sequence[Data]) -> Bars:
     return Bars(bars, "How far the unseen combinations lie from the held-out ones as they count, on average.")
 
 
+def _written(cell: Any, *, first: bool) -> Any:
+    """A cell as it is shown; rounds are counted from 1, as in the picture."""
+    if first and isinstance(cell, int):
+        return cell + 1
+    return round(cell, 3) if isinstance(cell, float) else cell
+
+
 def _trials(table: pa.Table | None) -> list[dict[str, Any]]:
     """Every held-out combination, what counts most first."""
     if table is None or "weight" not in table.column_names:
         return []
     ordered = table.sort_by([("weight", "descending")])
     shown = frame.listed(table.num_columns)
+    number = table.column_names.index("round") if "round" in table.column_names else -1
     rows = [
-        [round(cell, 3) if isinstance(cell, float) else cell for cell in row]
+        [_written(cell, first=k == number) for k, cell in enumerate(row)]
         for row in zip(*(column.to_pylist() for column in ordered.slice(0, _DOWNLOADED).columns), strict=True)
     ]
+    titles = [_TITLES.get(name, name) for name in table.column_names]
     numbers = (pa.types.is_integer, pa.types.is_floating)
     numeric = [k for k, field in enumerate(table.schema) if any(is_one(field.type) for is_one in numbers)]
     listed = {
         "title": "Held-out combinations, those that count most first",
         "file": "trials.csv",
         "lead": f"{shown_of(min(shown, len(rows)), table.num_rows)} shown.",
-        "columns": table.column_names,
+        "columns": titles,
         "numeric": numeric,
         "rows": rows[:shown],
-        "download": {"columns": table.column_names, "rows": frame.within(rows)},
+        "download": {"columns": titles, "rows": frame.within(rows)},
     }
     return [frame.bounded(listed)]

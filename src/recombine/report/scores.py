@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from recombine.expected import MOST_MATCHED
 from recombine.report.plots import Bounds, Dot, Dots, around, bounds, place, ticks, widened
 from recombine.report.wording import NO_BREAK, decimal, enumerate_words, percent, shorten, value, whole
 from recombine.words import percent_range
@@ -127,7 +128,7 @@ def gap(data: Data) -> Dots | None:
     score = data["score"]
     like = data.get("matched") or {}
     wanted = [("matched", like if like.get("value") is not None else None), ("raw", data.get("gap"))]
-    found = [(name, one) for name, one in wanted if one]
+    found = [(name, one) for name, one in (wanted if _leads(like) else wanted[::-1]) if one]
     if not found:
         return None
     ends = [one[key] for _, one in found for key in ("value", "low", "high") if one[key] is not None]
@@ -147,10 +148,15 @@ def gap(data: Data) -> Dots | None:
     return _differences(dots, within, score)
 
 
+def _leads(like: Data) -> bool:
+    """Whether the matched gap speaks for most of the unseen, so that the verdict goes by it."""
+    return like.get("value") is not None and like["matched"] >= MOST_MATCHED
+
+
 def gap_sentence(data: Data) -> str:
     """What the gap says, and what its interval leaves open."""
     like = data.get("matched") or {}
-    matched = like.get("value") is not None
+    matched = _leads(like)
     found = like if matched else data.get("gap")
     if not found:
         return ""

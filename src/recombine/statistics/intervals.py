@@ -161,6 +161,25 @@ def prediction_interval(
     return np.maximum(low, least), np.minimum(high, most)
 
 
+def widened(
+    ends: tuple[float, float, float],
+    reach: float,
+    *,
+    moved: float = 0.0,
+    least: float = -math.inf,
+    most: float = math.inf,
+) -> tuple[float, float, float]:
+    """(low, value, high) moved, with one more thing that is not known: its reach adds up in variance with each side's.
+
+    >>> [round(end, 2) for end in widened((0.5, 0.8, 1.0), 0.4, moved=-0.1, least=0.0, most=1.0)]
+    [0.2, 0.7, 1.0]
+    """
+    low, value, high = ends
+    middle = min(max(value + moved, least), most)
+    low, high = middle - math.hypot(value - low, reach), middle + math.hypot(high - value, reach)
+    return max(low, least), middle, min(high, most)
+
+
 def reflected_interval(found: float, draws: Numbers, settings: IntervalSettings) -> Interval:
     """For a share whose draws have no standard error of their own: the quantiles, and these mirrored at what was found.
 

@@ -6,6 +6,7 @@ asked of the same engine with the same expressions as the support was, so that a
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from recombine.algebra.groups import Ints, Numbers
 from recombine.tables import columns
 from recombine.tables.columns import Bins, Key
 from recombine.tables.counting import factor_keys
+from recombine.tables.locations import is_database
 from recombine.tables.question import Question, Where, filtered
 from recombine.tables.sources import opened
 from recombine.tables.space import Factor
@@ -34,6 +36,16 @@ class RowCodes:
 
     combination: Ints  # (n,)
     answers: Numbers | None  # (n,)
+
+
+def has_order(source: Any) -> bool:
+    """Whether the rows of a source have an order: those of a table in a database have none.
+
+    >>> has_order({"a": [1]}), has_order("rows.csv"), has_order("postgresql://host/shop")
+    (True, True, False)
+    """
+    in_database = isinstance(source, str | Path) and is_database(str(source))
+    return not (in_database or type(source).__module__.startswith("ibis."))
 
 
 def row_codes(

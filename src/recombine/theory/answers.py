@@ -50,6 +50,25 @@ class Answers:
         """How many numbers are fitted: one, or one for each of three classes and more."""
         return int(self.values.shape[1])
 
+    @property
+    def unsettled(self) -> float:
+        """How much of a row's answer its combination leaves open: the share of rows with another class than the
+        commonest of their combination, or of the variance within combinations.
+
+        >>> import recombine
+        >>> table = {"a": [0, 0, 1, 1], "b": [0, 0, 1, 1], "y": ["no", "no", "yes", "no"]}
+        >>> answers(recombine.read(table, factors=["a", "b"], target="y")).unsettled
+        0.25
+        """
+        if self.kind == "number":
+            middle = float(np.average(self.values[:, 0], weights=self.counts))
+            between = float(np.average(np.square(self.values[:, 0] - middle), weights=self.counts))
+            within = self.within or 0.0
+            return within / (within + between) if within else 0.0
+        share = (self.values + 1) / 2
+        commonest = np.maximum(share, 1 - share)[:, 0] if self.questions == 1 else share.max(axis=1)
+        return 1 - float(np.average(commonest, weights=self.counts))
+
     def subset(self, keep: Ints) -> "Answers":
         """Some of the combinations alone."""
         return Answers(

@@ -117,8 +117,14 @@ class Backtest:
     @property
     def loses_to(self) -> tuple[str, ...]:
         """The methods that are better than the kernel, beyond chance; for a number, by what counts as wrong."""
-        lost = [m for m in self.methods if m.difference and self._sign * m.difference[2 - 2 * self._upper] < 0]
-        return tuple(m.name for m in lost if -self._sign * (self.methods[0].score - m.score) > self._counts)
+        lead = {m.name: -self._sign * (self.methods[0].score - m.score) for m in self.methods}
+        return tuple(name for name in self.behind if lead[name] > self._counts)
+
+    @property
+    def behind(self) -> tuple[str, ...]:
+        """The methods that are better than the kernel, beyond chance, by however little."""
+        upper = 2 - 2 * self._upper
+        return tuple(m.name for m in self.methods if m.difference and self._sign * m.difference[upper] < 0)
 
     @property
     def _counts(self) -> float:

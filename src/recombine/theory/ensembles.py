@@ -10,14 +10,15 @@ interval adds up, in variance, three things that are not known:
 
 Accuracy is cut to 0 and 1. R² is one less a quotient q of squared errors, which is never below 0: q is taken as
 log-normal with this mean and variance, so R² can't pass 1. Half of the deviation is the least mean that q is given: who
-forecasts exactness is not exactly right.
+forecasts exactness is not exactly right. The low end is not told below -1, unless the forecast itself is: twice the
+error of the mean is no use to anybody, however much worse it may be.
 
 Where examples of one combination may look different, and nothing is known of that, a model may read them as badly as to
 gain nothing from them: the interval then reaches to what one answer for all gets, and the track record beyond it.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,11 +26,13 @@ from recombine.algebra.groups import Numbers
 from recombine.errors import SettingError
 from recombine.expected import Expected
 from recombine.statistics.distributions import normal_quantile
-from recombine.statistics.intervals import Interval
+from recombine.statistics.intervals import Interval, widened
 from recombine.statistics.predictive import Score
 from recombine.statistics.resampling import IntervalSettings
 from recombine.theory import track_record
 
+LEAST_TOLD = -1.0
+"""The low end of an R²: below, nobody would tell one from another."""
 _OF_ONE = 0.25
 """The variance between combinations where one alone is known: the largest that a share can have."""
 
@@ -47,6 +50,7 @@ class Ensemble:
     scores: Numbers  # (m, c) the share of right answers, or the squared error
     base: Numbers  # (c,) the same for one answer for all; for R² the squared error of the mean
     score: Score
+    constant: str | None = None  # what that answer is called, where it is not the majority of the seen, or their mean
 
     def __post_init__(self) -> None:
         if not self.names or self.scores.shape != (len(self.names), len(self.base)):
@@ -79,10 +83,12 @@ def expected_of(
     settings: IntervalSettings | None = None,
     of: int | None = None,
     blind: bool = False,
+    record: str | None = None,
 ) -> Expected:
     """The forecast of the members together, on `of` unseen combinations (all that are scored, unless there are more).
 
-    `blind` says that nothing is known of how examples of one combination differ.
+    `blind` says that nothing is known of how examples of one combination differ; `record` whose misses are allowed for,
+    where it is not the `basis` itself.
 
     >>> agreed = Ensemble(("relu:1", "relu:2"), np.ones((2, 20)), np.tile([1.0, 0.0], 10), "accuracy")
     >>> sure = expected_of(agreed, basis="combinations")
@@ -97,9 +103,10 @@ def expected_of(
         return Expected(ensemble.score, tested=known, of=all_of_them, reason=why)
     sure = settings or IntervalSettings()
     value, base = ensemble.value, ensemble.baseline
-    low, high = _interval(ensemble, value, basis, all_of_them, sure)
+    past = record or basis
+    low, high = _interval(ensemble, value, past, all_of_them, sure)
     if blind:
-        least, most = _interval(ensemble, base, basis, known, sure, alone=True)
+        least, most = _interval(ensemble, base, past, known, sure, alone=True)
         low, high = min(low, least), max(high, most)
     return Expected(
         ensemble.score,
@@ -107,7 +114,7 @@ def expected_of(
         low,
         high,
         baseline=base,
-        baseline_name="majority" if ensemble.score == "accuracy" else "mean",
+        baseline_name=ensemble.constant or ("majority" if ensemble.score == "accuracy" else "mean"),
         lift=(low - base, value - base, high - base),
         tested=known,
         of=all_of_them,
@@ -127,17 +134,18 @@ def _score(own: Numbers, base: Numbers, score: Score) -> float:
 
 
 def _interval(
-    ensemble: Ensemble, value: float, basis: str, of: int, settings: IntervalSettings, *, alone: bool = False
+    ensemble: Ensemble, value: float, record: str, of: int, settings: IntervalSettings, *, alone: bool = False
 ) -> Interval:
     """Around a score; `alone` is one answer for all, which has no members."""
-    past = track_record.miss(basis, ensemble.score)
+    past = track_record.miss(record, ensemble.score)
     if ensemble.score == "R²":
         past *= max(1.0, 1 - value)  # where errors are larger than the mean's, so is what a forecast misses
     variance = past**2 if alone else past**2 + _spread(ensemble) + _sampling(ensemble, of)
     reach = normal_quantile(1 - settings.tail)
     if ensemble.score == "accuracy":
         return max(0.0, value - reach * math.sqrt(variance)), min(1.0, value + reach * math.sqrt(variance))
-    return _below_one(value, math.sqrt(variance), reach)
+    low, high = _below_one(value, math.sqrt(variance), reach)
+    return min(max(low, LEAST_TOLD), value), high
 
 
 def _spread(ensemble: Ensemble) -> float:
@@ -166,3 +174,22 @@ def _below_one(value: float, sd: float, reach: float) -> Interval:
     middle = math.log(missed) - sigma**2 / 2
     low, high = 1 - math.exp(middle + reach * sigma), 1 - math.exp(middle - reach * sigma)
     return min(low, value), max(high, value)
+
+
+def less_sure(expected: Expected, sd: float) -> Expected:
+    """The same forecast with one more thing that is not known, added in variance.
+
+    >>> found = Expected("R²", 0.5, 0.3, 0.7, baseline=0.0, lift=(0.3, 0.5, 0.7))
+    >>> wide = less_sure(found, 0.1)
+    >>> round(wide.low, 2), wide.value, round(wide.high, 2)
+    (0.22, 0.5, 0.78)
+    """
+    if expected.value is None or expected.low is None or expected.high is None:
+        return expected
+    reach = float(normal_quantile(0.975)) * sd
+    least = 0.0 if expected.score == "accuracy" else min(LEAST_TOLD, expected.low)
+    low, _, high = widened((expected.low, expected.value, expected.high), reach, least=least, most=1.0)
+    lift = expected.lift
+    if lift is not None and expected.baseline is not None:
+        lift = (min(lift[0], low - expected.baseline), lift[1], max(lift[2], high - expected.baseline))
+    return replace(expected, low=low, high=high, lift=lift)

@@ -68,16 +68,10 @@ def expected_from(tried: HeldOut, diagnosis: Diagnosis, like: Flags, *, unseen: 
 
 
 def _best_constant(own: Answers, tried: HeldOut, chosen: Ints) -> tuple[str, Numbers]:
-    """One answer for all of those tested. The hard ones may have another commonest class than the rest, and a learner
-    that has found it out is no better than who always says so.
-    """
+    """One answer for all of those tested, the best."""
     usual = rules.constant_name(own)
-    base = losses_of(own, tried, tried.said[usual])[chosen]
-    if own.kind == "number":
-        return usual, base
-    commonest = int(np.bincount(tried.labels[chosen]).argmax())
-    there = (tried.labels[chosen] == commonest).astype(np.float64)
-    return (rules.always(own.classes[commonest]), there) if there.sum() > base.sum() else (usual, base)
+    other = None if own.kind == "number" else rules.commonest(own, tried.labels[chosen])
+    return other or (usual, losses_of(own, tried, tried.said[usual])[chosen])
 
 
 def _comparable(tried: HeldOut, doubts: Numbers) -> Flags:

@@ -192,11 +192,16 @@ class Panel:
         return tuple(named(one) for one in self.members)
 
     def ensemble(self, codes: Codes, truth: Numbers) -> Ensemble:
-        """What each member would get on combinations whose truth is known."""
+        """What each member would get on combinations whose truth is known, and the best one answer for all of them."""
         own = self.learner.answers
-        constant = rules.mean_answer(own, codes)
+        base, constant = _scored(own, rules.mean_answer(own, codes), truth), None
         scores = np.stack([_scored(own, one.fitted.scores(codes), truth) for one in self.members])
-        return Ensemble(self.names, scores, _scored(own, constant, truth), "R²" if own.kind == "number" else "accuracy")
+        if own.kind == "number":
+            return Ensemble(self.names, scores, base, "R²")
+        other = rules.commonest(own, truth.astype(np.int64))
+        if other is not None:
+            constant, base = other[0], other[1]
+        return Ensemble(self.names, scores, base, "accuracy", constant)
 
 
 def seat(asked: Asked, support: Support, own: Answers, weights: Salience, *, ridge: float, seed: int) -> Panel:

@@ -20,12 +20,14 @@ from recombine.theory import wording
 from recombine.theory.answers import Answers, Truth, answers, class_names, read_truth, truth_of
 from recombine.theory.backtest import Backtest, held_out, summary
 from recombine.theory.diagnosis import CANNOT, IMPOSSIBLE, LEAK, NOT_DETERMINED, SHORTCUT, UNSURE, VERDICTS, Diagnosis
+from recombine.theory.examples.inputs import check_told
 from recombine.theory.examples.joining import options_of, with_examples
 from recombine.theory.expectation import Forecast, expected_from, forecast_of, like_tested, refuted, score_of
 from recombine.theory.learner import Learner, Loss, refuse_too_large, trained
 from recombine.theory.listing import lines, read_combinations
 from recombine.theory.panel import Asked, Panel, seat, whom_to_ask
 from recombine.theory.prediction import DRAWN, Combinations, Prediction, compared, diagnosed
+from recombine.theory.rehearsed import check_rehearsal, with_rehearsal
 from recombine.theory.resolve import resolve
 from recombine.theory.salience import Salience
 from recombine.theory.saved import FailingCombination, TruthScore
@@ -58,6 +60,7 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
     rows: int | None = None,
     rows_per_combination: int | None = None,
     device: str | None = None,
+    rehearsal: Any = None,
     seed: int = 0,
     progress: Steps | None = None,
     **reading: Unpack[ReadOptions],
@@ -85,6 +88,9 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
     rows are hard to read. Rows of unseen combinations are those whose target is missing, or those of `unlabelled`;
     without any they are put together from seen ones. At most `rows` are looked at, or `rows_per_combination` of each.
 
+    `rehearsal` is what `recombine.rehearse` found on the same table: it stands beside the forecast, and leads where it
+    is better founded (`theory.rehearsed` says where that is).
+
     >>> import recombine
     >>> rows = [(a, b, a + b) for a in range(-4, 5) for b in range(-4, 5)]
     >>> every = {name: [row[k] for row in rows] for k, name in enumerate("aby")}
@@ -105,7 +111,9 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
         seed=seed,
     )
     support = support_of(source, "predict", progress=lambda share: tell("counting combinations", share), **reading)
+    check_rehearsal(rehearsal, support)
     own = answers(support)
+    check_told(inputs, own, symbols=symbols, seen_score=seen_score, truth=truth is not None)
     if reading and not isinstance(truth, Support | None):
         truth = read_truth(truth, support, **reading)
     known = None if truth is None else truth_of(truth, support, own)
@@ -124,7 +132,7 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
     diagnosis = diagnosis.judged(refuted=refuted(tested.expected, tested.record))
     found = _Found(panel, asked, diagnosis, tested, forecast_of(panel, diagnosis, unseen=unseen, symbols=symbols))
     made = _assemble(support, found, known, sampled=sampled, symbols=symbols)
-    return with_examples(made, source, examples, reading, tell=tell)
+    return with_rehearsal(with_examples(made, source, examples, reading, tell=tell), rehearsal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,7 +299,7 @@ def _slope(diagnosis: Diagnosis) -> Slope | None:
     with_truth = own.kind == "number" and int(diagnosis.known[unseen].sum()) >= min(_ENOUGH_KNOWN, len(unseen))
     said = own.best(diagnosis.scores)[unseen]
     should = diagnosis.truth[unseen] if with_truth else own.best(diagnosis.unleaked)[unseen]
-    line = slopes.line(should, said)
+    line = slopes.line(should, said, among=own.values)
     if line is None:
         return None
     usable = np.flatnonzero(np.isfinite(should))

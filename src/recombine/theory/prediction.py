@@ -17,16 +17,17 @@ from recombine.records import Provenance, Record
 from recombine.results import Result
 from recombine.tables import stored
 from recombine.tables.support import Support
-from recombine.theory import saved
+from recombine.theory import rehearsed, saved
 from recombine.theory.answers import Truth, answers, class_names
 from recombine.theory.backtest import Backtest
 from recombine.theory.diagnosis import Diagnosis
 from recombine.theory.examples import stored as examples_stored
-from recombine.theory.examples.forecast import ExampleForecast
+from recombine.theory.examples.example_forecast import ExampleForecast
 from recombine.theory.expectation import refuted
 from recombine.theory.learner import Learner, learn
 from recombine.theory.listing import Cube, lines, read_combinations
 from recombine.theory.panel import Panel
+from recombine.theory.rehearsed import Rehearsed
 from recombine.theory.salience import Salience
 from recombine.theory.saved import FailingCombination, TruthScore
 from recombine.theory.slope import Slope
@@ -46,8 +47,9 @@ class Prediction(Result):
     """A verdict on every combination, and what it rests on.
 
     `expected` is the forecast of the score on unseen combinations: of all that were asked where their truth is known,
-    else what held-out ones had (`held_out`); of the examples themselves where inputs were given (`examples`). `panel`
-    holds the learners that were asked, `learner` the one of them that explains.
+    else what held-out ones had (`held_out`); of the examples themselves where inputs were given (`examples`); of a
+    rehearsal where that leads (`rehearsed`). `panel` holds the learners that were asked, `learner` the one of them that
+    explains.
 
     >>> import recombine
     >>> table = {"colour": ["red", "red", "blue"], "shape": ["disc", "cube", "disc"], "size": [1.5, 2.5, 3.0]}
@@ -76,6 +78,7 @@ class Prediction(Result):
     support: Support
     truth: Truth | None
     examples: ExampleForecast | None = None
+    rehearsed: Rehearsed | None = None
 
     @property
     def learner(self) -> Learner:
@@ -91,6 +94,11 @@ class Prediction(Result):
     def provenance(self) -> Provenance:
         """Where it came from."""
         return self.support.source
+
+    @property
+    def by_combination(self) -> pa.Table | None:
+        """The forecast from examples for each combination, with an interval; None where no inputs were given."""
+        return None if self.examples is None else examples_stored.by_combination(self.examples, self.support.space)
 
     def explain(self, combinations: Combinations | pa.Table) -> pa.Table:
         """The same row for any combinations, with what every conjunction contributes."""
@@ -154,6 +162,7 @@ class Prediction(Result):
             support=support,
             truth=saved.revive_truth(record),
             examples=examples_stored.revived(data.get("examples"), record.tables.get("examples"), expected),
+            rehearsed=rehearsed.revived(data.get("rehearsed")),
         )
 
     @cached_property
@@ -219,6 +228,7 @@ class Prediction(Result):
             "panel": saved.describe_panel(self.panel),
             "symbols": self.symbols,
             "examples": examples_stored.describe(self.examples),
+            "rehearsed": rehearsed.describe(self.rehearsed),
             "worst": [asdict(one) for one in self.worst],
         }
 
@@ -229,6 +239,7 @@ class Prediction(Result):
             found["truth"] = pa.table(codes | {"value": self.truth.values, "count": self.truth.counts})
         if self.examples is not None:
             found["examples"] = examples_stored.combinations(self.examples)
+            found["by_combination"] = examples_stored.by_combination(self.examples, self.support.space)
         return found | {
             "cells": self.cube.cells(self._diagnosed(self.cube.codes)),
             "parts": self.cube.parts(self.learner),

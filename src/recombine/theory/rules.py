@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from recombine.algebra.groups import Codes, Numbers
+from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.algebra.held_out import held_out
 from recombine.errors import TableError
 from recombine.tables.space import text
@@ -61,6 +61,21 @@ def _constant(answers: Answers) -> Numbers:
     classes = max(answers.questions, 2)
     commonest = int(np.bincount(answers.labels, minlength=classes).argmax())
     return np.array([2.0 * commonest - 1]) if answers.questions == 1 else 2 * np.eye(classes)[commonest] - 1
+
+
+def commonest(answers: Answers, labels: Ints) -> tuple[str, Numbers] | None:
+    """The rule that always gives the commonest class of these combinations, and where it is right; None where the
+    majority of all seen ones is right as often.
+
+    The hard ones, or the unseen ones, may have another commonest class than the rest, and a learner that has found it
+    out is no better than who always says so.
+    """
+    counts = np.bincount(labels, minlength=len(answers.classes))[: len(answers.classes)]
+    usual = int(np.bincount(answers.labels, minlength=len(answers.classes)).argmax())
+    best = int(counts.argmax())
+    if counts[best] == counts[usual]:
+        return None
+    return always(answers.classes[best]), (labels == best).astype(np.float64)
 
 
 def nearest_seen(support: Support, answers: Answers, codes: Codes) -> Numbers:

@@ -28,6 +28,7 @@ GOALS = (0.8, 0.9, 0.95)
 EXACT = 2
 """Factors for which the formula is exact."""
 _NO_EFFECT = 1e-12
+_ALIKE = 0.01  # of the spread of seen answers: a line through less than that has any slope
 _CURVE = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 
 
@@ -145,11 +146,17 @@ def _curve(salience: Salience, *, ridge: float) -> tuple[tuple[float, float], ..
     return tuple((float(p), _share(own, rest, p)) for p in _CURVE)
 
 
-def line(x: Numbers, y: Numbers) -> tuple[float, float] | None:
-    """Slope and offset of the least-squares line; None where all x are alike."""
+def line(x: Numbers, y: Numbers, *, among: Numbers | None = None) -> tuple[float, float] | None:
+    """Slope and offset of the least-squares line; None where all x are alike, beside those that they stand `among`.
+
+    >>> line(np.array([1.0, 1.0001]), np.array([0.0, 1.0]), among=np.array([-1.0, 1.0])) is None
+    True
+    """
     keep = np.isfinite(x) & np.isfinite(y)
     x, y = x[keep], y[keep]
     if len(x) < 2 or np.ptp(x) <= 1e-12 * max(1.0, float(np.abs(x).max())):
+        return None
+    if among is not None and np.ptp(x) <= _ALIKE * np.ptp(among):
         return None
     centred = x - x.mean()
     slope = float(centred @ (y - y.mean()) / (centred @ centred))

@@ -12,7 +12,8 @@ from pathlib import Path
 def miss(basis: str, score: str) -> float:
     """The standard deviation of forecast less measured, in units of the score.
 
-    `basis` is what the forecast rests on (combinations, examples, rehearsal), `score` its name (accuracy, R²).
+    `basis` is what the forecast rests on (combinations; examples, or composed ones; rehearsal), `score` its name
+    (accuracy, R²).
 
     >>> 0.02 < miss("examples", "accuracy") < miss("combinations", "accuracy") < 0.5
     True

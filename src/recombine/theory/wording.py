@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from recombine.algebra.groups import Numbers
-from recombine.expected import Expected, earned
+from recombine.expected import SOUND_FROM, Expected, earned
 from recombine.grades import Grade
 from recombine.tables.space import text
 from recombine.theory import rules
 from recombine.theory.answers import Answers
 from recombine.theory.backtest import Backtest, Method
 from recombine.theory.by_size import total
-from recombine.theory.diagnosis import CANNOT, LEAK, NOT_DETERMINED, NOVEL, SHORTCUT, UNSURE, Diagnosis
+from recombine.theory.diagnosis import CANNOT, LEAK, NOT_DETERMINED, NOVEL, SHORTCUT, UNSURE, WRONG, Diagnosis
 from recombine.theory.expectation import Forecast, refuted
 from recombine.theory.held_out import KERNEL
 from recombine.theory.salience import Salience, members
@@ -72,15 +72,22 @@ def grade(found: Findings) -> Grade:
     if found.forecast is not None:
         return _against_truth(found, earned(found.forecast.sighted))
     best = earned(found.expected)
-    if best not in ("sound", "plausible"):
-        return best
-    if found.refuted:
-        return "weak"
+    if best not in ("sound", "plausible") or found.refuted:
+        return "weak" if best in ("sound", "plausible") else best
     share = found.like / found.asked
     unsure = (found.counts["not determined"] + found.counts["unsure"] - found.disputed) / found.asked
     if share < _HALF or unsure > _HALF:
         return "untested"
-    return "plausible" if share < _MOSTLY else best
+    if share < _MOSTLY or (best == "sound" and not _readable(found)):
+        return "plausible"
+    return best
+
+
+def _readable(found: Findings) -> bool:
+    """Whether the score is as high for rows: examples can be told apart without fail, as far as anybody said so; and
+    of those that differ from their combination's answer, none comes right.
+    """
+    return found.symbols and (found.expected.low or 0.0) * (1 - found.answers.unsettled) >= SOUND_FROM
 
 
 def _against_truth(found: Findings, best: Grade) -> Grade:
@@ -122,7 +129,8 @@ def _forecast(found: Findings) -> str:
     )
     who, these = f"{_learners(found.panel)} would", _asked_about(found, expected.of)
     if expected.score == "accuracy":
-        rule = rules.always(_commonest(found.answers))
+        known = expected.baseline_name not in (None, rules.MAJORITY)
+        rule = expected.baseline_name if known else rules.always(_commonest(found.answers))
         right = f"get {percent(value)} of {these} right ({_between(low, high)})"
         said = f"{right}; {rule} gets {percent(base)}"
     elif value <= 0:
@@ -400,6 +408,9 @@ def _track_record(record: Backtest | None) -> str:
         return f"{said}, which is worse than {listing(list(record.loses_to))}: do not rely on it here."
     if len(record.beats) == len(record.methods) - 1:
         return f"{said}, better than {listing(list(record.beats))}."
+    if record.behind:
+        little = f"less than {percent(WRONG)} of what the mean is off"
+        return f"{said}, which is worse than {listing(list(record.behind))}, though by {little}."
     tied = [method.name for method in record.methods if method.name not in (*record.beats, KERNEL)]
     return f"{said}, not reliably different from {listing(tied)}."
 

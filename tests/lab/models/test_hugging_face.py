@@ -83,7 +83,7 @@ def test_images_that_are_too_small_or_do_not_divide() -> None:
         ResNet().build(Shapes(inputs=(3, 8, 32), outputs=(2,), kind="classes"))
     assert "fewer stages" in str(caught.value)
     with pytest.raises(SettingError, match="multiples of its patch, 8 pixels") as caught:
-        ViT().build(Shapes(inputs=(1, 28, 56), outputs=(2,), kind="classes"))
+        ViT(patch=8).build(Shapes(inputs=(1, 28, 56), outputs=(2,), kind="classes"))
     assert "patch=7" in str(caught.value)
     smallest = Shapes(inputs=(3, 9, 9), outputs=(2,), kind="classes")
     for norm in ("batch", "instance"):

@@ -141,16 +141,16 @@ def test_pairs_that_are_left_out_need_not_fit():
 
 def test_a_pair_is_tried_once_however_many_seeds(monkeypatch):
     tried = []
-    monkeypatch.setattr(grid, "_build_model", lambda model, task: tried.append(model["scale"]))
+    monkeypatch.setattr(grid, "_try_model", lambda run, task, examples: tried.append(run.model["scale"]))
     read_plan(GRID)
     assert len(tried) == 3
 
 
 def test_what_a_model_raises_is_told_with_its_place(monkeypatch):
-    def build(model, task):
+    def attempt(run, task, examples):
         raise RuntimeError("no such shape")
 
-    monkeypatch.setattr(grid, "_build_model", build)
+    monkeypatch.setattr(grid, "_try_model", attempt)
     error = complaint(GRID)
     assert "'models', entry 1 (mlp)" in error.what
     assert error.why == "RuntimeError: no such shape"

@@ -15,9 +15,9 @@ from recombine.lab.runs.run import Run
 from recombine.lab.runs.store import Store
 from recombine.lab.sweeps import sweep as room
 from recombine.lab.sweeps.grid import read_plan
-from recombine.lab.sweeps.pool import Report, WorkerPool
+from recombine.lab.sweeps.pool import Pack, Report, WorkerPool
 from recombine.lab.sweeps.sweep import InterruptedSweep, StoppedSweepError, sweep
-from recombine.lab.sweeps.worker import outcome, work
+from recombine.lab.sweeps.worker import outcome, sent, work
 from recombine.lab.training.fit import fit
 from recombine.records import Provenance
 
@@ -275,7 +275,7 @@ def test_what_a_worker_says_of_trouble(tmp_path):
     (run, *_) = read_plan(SMALL).runs
 
     def told(place, **changes):
-        return Report.from_text(work(json.dumps([run.plain() | changes]), str(place)))
+        return Report.from_text(work(json.dumps({"runs": [run.plain() | changes], "folders": []}), str(place)))
 
     assert told(tmp_path / "none").fault == "store"
     assert "no run store" in told(tmp_path / "none").reason
@@ -293,7 +293,7 @@ def test_a_model_that_raises_is_the_programs_fault(tmp_path, monkeypatch):
 
     monkeypatch.setattr("recombine.lab.sweeps.worker.train", unlucky)
     Store.open(tmp_path / "store")
-    report = Report.from_text(work(json.dumps([read_plan(SMALL).runs[0].plain()]), str(tmp_path / "store")))
+    report = Report.from_text(work(sent(Pack((read_plan(SMALL).runs[0],))), str(tmp_path / "store")))
     assert report.fault == "program"
     assert report.reason.startswith("ValueError: unlucky (test_sweep.py, line ")
 

@@ -20,7 +20,7 @@ from recombine.lab.tasks.conjunctions import (
 )
 from recombine.lab.tasks.digit_pairs import DigitPairs
 from recombine.lab.tasks.exposure import HeldOut, Own
-from recombine.lab.tasks.from_table import FromTable
+from recombine.lab.tasks.from_data import From
 from recombine.lab.tasks.task import Task
 from recombine.splits.combinations import CombinationKFold, HoldOutCombinations
 from recombine.splits.conjunctions import HoldOutConjunctions
@@ -292,7 +292,7 @@ SPLIT_TASKS = [
     *ALL[:5],
     TransitiveEquivalence(classes=(5, 5)),
     DigitPairs(images="synthetic"),
-    FromTable(source=TABLE, inputs=np.eye(50), factors=("x", "y"), target="answer"),
+    From(source=TABLE, inputs=np.eye(50), factors=("x", "y"), target="answer"),
 ]
 
 

@@ -12,11 +12,11 @@ from torch import Tensor
 from recombine.errors import SettingError
 from recombine.lab.tasks.bumps import Bumps
 from recombine.lab.tasks.exposure import Exposure, Parts
+from recombine.lab.tasks.splits import SPLITS
 from recombine.lab.tasks.sprites import Sprites
 from recombine.lab.tasks.supports import GAP, Band, DiagonalBand, Orthogonal, Random, Uniform
 from recombine.lab.tasks.task import Batch, ContinuousTask, Range, Shapes
 from recombine.lab.tasks.toy import Toy
-from recombine.lab.training.configurations import SPLITS
 
 MANY = 30_000
 EVERY = [

@@ -23,9 +23,9 @@ from recombine.lab.models.model import Model
 from recombine.lab.models.odd_one_out import OddOneOut
 from recombine.lab.models.sequences import LSTMSeq2Seq, Transformer, TransformerSeq2Seq
 from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.tasks.from_table import FromTable
+from recombine.lab.tasks.from_data import From
+from recombine.lab.tasks.splits import SPLITS, split_of
 from recombine.lab.tasks.task import Shapes
-from recombine.lab.training.configurations import SPLITS, split_of
 from recombine.lab.training.fit import fit
 from recombine.lab.training.recipe import TRAINING_NUMERICS
 from tests.lab.models import cases
@@ -37,7 +37,7 @@ _NEED_FILES = {"cogs", "scan"}
 _SETTINGS: dict[str, dict[str, Any]] = {
     "agreement": {"pair": "subject_verb"},
     "digit_pairs": {"images": "synthetic"},
-    "from_table": {
+    "from": {
         "source": {"a": ["x", "x", "y", "y"], "b": ["p", "q", "p", "q"], "price": [1.0, 2.0, 4.0, 8.0]},
         "inputs": np.arange(12.0).reshape(4, 3),
         "factors": ("a", "b"),
@@ -97,9 +97,7 @@ def parts() -> list[Part]:
 
 def of_task(name: str) -> Numbers:
     """What a task draws for a few of its combinations."""
-    task = (
-        TASKS.build({"name": name} | _SETTINGS.get(name, {})) if name != "from_table" else FromTable(**_SETTINGS[name])
-    )
+    task = TASKS.build({"name": name} | _SETTINGS.get(name, {})) if name != "from" else From(**_SETTINGS[name])
     few = task.every()[:: max(len(task.every()) // 7, 1)][:7]
     batch = task.tensors(few, seed=3)
     return [*told(batch.inputs), *told(batch.targets)]

@@ -19,8 +19,9 @@ from recombine.lab.runs.run import Run
 from recombine.lab.runs.store import Store
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.exposure import Everything, Exposure, HeldOut, Parts
+from recombine.lab.tasks.splits import split_of, split_spec
 from recombine.lab.tasks.task import Batch, Shapes
-from recombine.lab.training.configurations import configurations, split_of, split_spec
+from recombine.lab.training.configurations import configurations
 from recombine.lab.training.fit import fit
 from recombine.lab.training.loop import StepEvent
 from recombine.lab.training.pack import signature, train
@@ -165,16 +166,29 @@ def test_a_model_that_answers_in_another_shape_is_refused() -> None:
         fit(Sum(), SPLIT, Wide(), RECIPE)
 
 
-def test_things_of_ones_own_work_without_a_store_and_are_refused_with_one() -> None:
-    (run,) = fit(Sum(), SPLIT, Net(), RECIPE)
-    assert run.configuration.task == {
-        "name": "tests.lab.training.toys.Sum",
-        "values": "5",
-        "classes": "False",
-        "noise": "0.05",
-    }
-    with pytest.raises(SettingError, match="without a store"):
-        fit(Sum(), SPLIT, Net(), RECIPE, store=Memory())
+def test_things_of_ones_own_are_named_by_their_place_with_a_store_and_without() -> None:
+    runs = [fit(Sum(), SPLIT, Net(), RECIPE, store=store)[0] for store in (None, Memory())]
+    for run in runs:
+        assert run.configuration.task == {
+            "name": "tests.lab.training.toys:Sum",
+            "values": 5,
+            "classes": False,
+            "noise": 0.05,
+        }
+    assert runs[0].key == runs[1].key
+
+
+def test_what_no_other_process_can_import_works_without_a_store_alone() -> None:
+    @dataclass(frozen=True)
+    class Inner(Sum):
+        pass
+
+    (run,) = fit(Inner(), SPLIT, Net(), RECIPE)
+    assert run.configuration.task["values"] == "5"
+    assert run.module()(torch.zeros(2, 10)).shape == (2, 1)
+    with pytest.raises(SettingError, match="cannot be found again by another process") as refused:
+        fit(Inner(), SPLIT, Net(), RECIPE, store=Memory())
+    assert "without a store" in refused.value.instead
 
 
 def test_a_run_that_diverges_is_recorded_and_the_others_go_on() -> None:
@@ -193,8 +207,8 @@ def test_a_run_that_diverges_is_recorded_and_the_others_go_on() -> None:
             assert same(runs[place], without)
 
 
-def test_a_model_that_raises_raises() -> None:
-    with pytest.raises(ArithmeticError, match="this model is broken"):
+def test_a_model_that_raises_is_told_before_anything_is_trained() -> None:
+    with pytest.raises(SettingError, match="ArithmeticError: this model is broken"):
         fit(Sum(), SPLIT, Broken(), RECIPE, seeds=(0, 1))
 
 

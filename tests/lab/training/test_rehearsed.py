@@ -1,13 +1,18 @@
 """A model of the lab is rehearsed: trained anew in every round with several seeds, each of which counts."""
 
+import pickle
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import recombine
 from recombine import lab
-from recombine.errors import RecombineError
+from recombine.errors import RecombineError, SettingError
+from recombine.lab.sweeps.rounds import _answered, _heard
+from recombine.rehearsing.examples import examples_of
+from recombine.rehearsing.learners import Estimator
 
 SEEN = [(a, b) for a, b in product(range(6), range(6)) if (a + 2 * b) % 5]
 FACTORS = ["a", "b"]
@@ -38,3 +43,42 @@ def test_labels_and_inputs_of_ones_own() -> None:
 def test_no_seeds() -> None:
     with pytest.raises(RecombineError, match="seeds=0"):
         lab.learner("mlp", RECIPE, seeds=0)
+
+
+@pytest.mark.timeout(240)
+def test_rounds_over_ray_come_to_the_same_answers() -> None:
+    """A real Ray of two workers, real training; what a worker is refused for is said as it is here."""
+    pytest.importorskip("ray")
+    import ray  # noqa: PLC0415 - heavy, and only here
+
+    made = lab.learner({"name": "mlp", "hidden": []}, RECIPE | {"steps": 30}, seeds=2)
+    how = {"factors": FACTORS, "target": "y", "rounds": 2}
+    here = recombine.rehearse(table(lambda a, b: (a - b) / 3), made, **how)
+    there = recombine.rehearse(table(lambda a, b: (a - b) / 3), lab.over_ray(made, workers=2), **how)
+    assert there.learner == here.learner
+    assert [one.score for one in there.rounds] == pytest.approx([one.score for one in here.rounds], abs=1e-4)
+    assert not ray.is_initialized(), "what was started for it has ended with it"
+
+
+def test_what_a_worker_is_refused_for_is_said_in_the_same_words() -> None:
+    """Between two processes there is a pickle, which an error of ours would not survive."""
+    told = table(lambda a, b: (a - b) / 3)
+    support = recombine.read(told, factors=FACTORS, target="y")
+    examples = examples_of(support, told, {"factors": FACTORS, "target": "y"}, rows=True)
+    sent = pickle.dumps(_answered(Estimator(_Refuses()), examples, examples, 0))
+    ray = SimpleNamespace(get=pickle.loads, exceptions=SimpleNamespace(RayTaskError=(), RayError=()))
+    with pytest.raises(SettingError, match="_Refuses failed: refuses"):
+        _heard(ray, sent)
+
+
+class _Refuses:
+    def fit(self, *_):
+        raise ValueError("refuses")
+
+    def predict(self, _):
+        return []
+
+
+def test_no_workers() -> None:
+    with pytest.raises(RecombineError, match="workers=0"):
+        lab.over_ray("additive", workers=0)

@@ -15,9 +15,9 @@ from recombine.lab.runs.layout import folder_of
 from recombine.lab.runs.run import Run
 from recombine.lab.runs.store import Store
 from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.tasks.from_table import FromTable
+from recombine.lab.tasks.from_data import From
 from recombine.lab.training.fit import fit
-from tests.lab.training.toys import SPLIT, Net, Sum
+from tests.lab.training.toys import SPLIT, Net, Penalised, Sum
 
 ADDITION, MLP = {"name": "addition", "values": 5}, {"name": "mlp", "hidden": [8]}
 RECIPE: dict[str, Any] = {"steps": 12, "lr": 0.01, "samples": "every", "batch": None, "evaluations": 2}
@@ -154,17 +154,16 @@ def test_the_network_gives_the_answers_of_the_run(together, tmp_path):
             assert module(task.tensors(codes, seed=0).inputs).item() == pytest.approx(line["prediction"], rel=1e-5)
 
 
-def test_weights_that_were_not_kept(run):
+def test_weights_that_were_not_kept():
+    (run,) = fit(ADDITION, SPLIT, MLP, RECIPE | {"keep_model": False}, progress=False)
     with pytest.raises(SettingError, match="were not kept") as error:
         run.module()
     assert "keep_model=True" in error.value.instead
 
 
-def test_a_model_of_ones_own_is_ones_own_to_build():
-    (run,) = fit(Sum(), SPLIT, Net(), RECIPE | {"keep_model": True}, progress=False)
-    with pytest.raises(SettingError, match="cannot be built from its settings") as error:
-        run.module()
-    assert "run.weights()" in error.value.instead
+def test_the_network_of_ones_own_model_is_there_again(tmp_path):
+    (run,) = fit(Sum(), SPLIT, Net(), RECIPE, store=tmp_path / "runs", progress=False)
+    assert isinstance(Store.open(tmp_path / "runs").get(run.key).module(), Penalised)
 
 
 def test_weights_that_were_damaged_are_refused(tmp_path):
@@ -185,13 +184,13 @@ def test_weights_that_were_damaged_are_refused(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def named() -> tuple[FromTable, Run]:
-    """A task of a table whose target is a column of names."""
+def named() -> tuple[From, Run]:
+    """A task of a table whose target is a column of names; of two rows of a combination one is asked as seen."""
     rng = np.random.default_rng(0)
-    a, b = (column.ravel() for column in np.meshgrid(range(4), range(4)))
+    a, b = (np.tile(column.ravel(), 2) for column in np.meshgrid(range(4), range(4)))
     kinds = np.array(["cat", "dog", "owl"])
     source = {"a": a, "b": b, "kind": kinds[(a + b) % 3]}
-    task = FromTable(source=source, inputs=rng.normal(size=(16, 3)), factors=("a", "b"), target="kind")
+    task = From(source=source, inputs=rng.normal(size=(32, 3)), factors=("a", "b"), target="kind")
     return task, fit(task, "hold_out_combinations", MLP, RECIPE, progress=False)[0]
 
 
@@ -222,9 +221,9 @@ def test_a_regression_keeps_no_scores(run):
 
 def test_classes_that_are_numbers_stay_labels():
     """A column of decimals that is said to be classes is not read as a number afterwards."""
-    a, b = (column.ravel() for column in np.meshgrid(range(3), range(3)))
+    a, b = (np.tile(column.ravel(), 2) for column in np.meshgrid(range(3), range(3)))
     source = {"a": a, "b": b, "size": np.array([0.5, 1.5])[(a + b) % 2]}
-    task = FromTable(source=source, inputs=np.eye(9), factors=("a", "b"), target="size", form="classes")
+    task = From(source=source, inputs=np.tile(np.eye(9), (2, 1)), factors=("a", "b"), target="size", form="classes")
     run = fit(task, "hold_out_combinations", MLP, RECIPE, progress=False)[0]
     assert set(run.tables["predictions"]["target"].to_pylist()) == {0.5, 1.5}
     assert {"score_0.5", "score_1.5"} <= set(run.tables["predictions"].column_names)
@@ -234,7 +233,7 @@ def test_classes_that_are_numbers_stay_labels():
 def test_a_factor_of_that_name_comes_before_a_score():
     a, b = (column.ravel() for column in np.meshgrid(range(3), range(3)))
     source = {"score_x": a, "b": b, "kind": np.array(["x", "y"])[(a + b) % 2]}
-    task = FromTable(source=source, inputs=np.eye(9), factors=("score_x", "b"), target="kind")
+    task = From(source=source, inputs=np.eye(9), factors=("score_x", "b"), target="kind")
     run = fit(task, "hold_out_combinations", MLP, RECIPE, progress=False)[0]
     answers = run.tables["predictions"]
     assert set(answers["score_x"].to_pylist()) <= {0, 1, 2}

@@ -63,7 +63,7 @@ class TestGiven:
         assert (found.rows, found.of_rows, found.asked_rows) == (85, 85, 40)
         assert found.expected.value > 0.8
         assert found.expected.of == 8
-        assert found.constant == "kind 1"
+        assert found.constant == "kind 0"  # what most of the unseen rows are
 
     def test_columns_of_numbers(self):
         table, _, _, whole = world(labelled=False)
@@ -223,7 +223,7 @@ class TestRefused:
             ("p", ColumnError, "inputs are numbers, lists of numbers, or images"),
             (np.ones((3, 4)), TableError, "3 inputs, and the table 125 rows"),
             (np.ones((125, 4)), TableError, "the same in all 85 rows"),
-            (np.full((125, 4), np.nan), TableError, "the inputs of 85 of 85 rows hold NaN"),
+            (np.full((125, 4), np.nan), TableError, "holds NaN or infinite numbers in 85 of the 85 rows"),
             (np.array([["a"]] * 125), SettingError, "inputs are numbers"),
             (object(), SettingError, "no array"),
             ("missing.npy", SourceError, "cannot read"),

@@ -6,6 +6,7 @@ The public names of this room. Each is loaded when it is first used: listing the
 from typing import TYPE_CHECKING, Any
 
 from recombine.extras import loaded
+from recombine.lab.models.catalogue import MODELS
 
 if TYPE_CHECKING:
     from recombine.lab.models.compositional import Compositional as Compositional
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from recombine.lab.models.model import Model as Model
     from recombine.lab.models.model import count_parameters as count_parameters
     from recombine.lab.models.odd_one_out import OddOneOut as OddOneOut
+    from recombine.lab.models.own import Own as Own
+    from recombine.lab.models.own import wrap as wrap
     from recombine.lab.models.sequences import LSTMSeq2Seq as LSTMSeq2Seq
     from recombine.lab.models.sequences import Transformer as Transformer
     from recombine.lab.models.sequences import TransformerSeq2Seq as TransformerSeq2Seq
@@ -34,12 +37,14 @@ _HOME = {
     "Model": "recombine.lab.models.model",
     "Monolithic": "recombine.lab.models.compositional",
     "OddOneOut": "recombine.lab.models.odd_one_out",
+    "Own": "recombine.lab.models.own",
     "ResNet": "recombine.lab.models.vision",
     "SpatialBroadcast": "recombine.lab.models.decoders",
     "Transformer": "recombine.lab.models.sequences",
     "TransformerSeq2Seq": "recombine.lab.models.sequences",
     "ViT": "recombine.lab.models.vision",
     "count_parameters": "recombine.lab.models.model",
+    "wrap": "recombine.lab.models.own",
 }
 
 __all__ = [
@@ -52,13 +57,25 @@ __all__ = [
     "Model",
     "Monolithic",
     "OddOneOut",
+    "Own",
     "ResNet",
     "SpatialBroadcast",
     "Transformer",
     "TransformerSeq2Seq",
     "ViT",
     "count_parameters",
+    "register",
+    "wrap",
 ]
+
+
+def register(name: str, model: Any) -> None:
+    """A short name, in this process, for a model of one's own: a `Model` class, an `nn.Module` class, or a function.
+
+    >>> from torch import nn
+    >>> register("perceptron", nn.Linear)
+    """
+    MODELS.register(name, model)
 
 
 def __getattr__(name: str) -> Any:

@@ -19,4 +19,6 @@ MODELS = Catalogue(
         "transformer_seq2seq": "recombine.lab.models.sequences:TransformerSeq2Seq",
         "vit": "recombine.lab.models.vision:ViT",
     },
+    base="recombine.lab.models.model:Model",
+    adapter="recombine.lab.models.own:Own",
 )

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import init
 
-from recombine.lab.models.model import Model, Shaped, answer_shape, as_tuples, check_positive
+from recombine.lab.models.model import Model, Shaped, answer_shape, as_tuples, check_positive, refusal
 from recombine.lab.tasks.task import Shapes
 
 Activation = Literal["relu", "leaky_relu", "elu", "gelu", "tanh", "identity"]
@@ -71,6 +71,13 @@ class MLP(Model):
     def build(self, shapes: Shapes) -> nn.Module:
         """A new network for a task's shapes."""
         answer = answer_shape(self, shapes)
+        if shapes.vocabularies is not None:
+            raise refusal(
+                self,
+                shapes,
+                needs="numbers as inputs, and these are words by their place in a list",
+                instead="use transformer, or odd_one_out with the backbone transformer where items are compared",
+            )
         widths = (prod(shapes.inputs), *self.hidden, prod(answer))
         layers: list[nn.Module] = [nn.Flatten()]
         for entering, leaving in pairwise(widths):

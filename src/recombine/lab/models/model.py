@@ -10,7 +10,7 @@ A module may have a method `penalty()`, a scalar that is added to the loss.
 Where a task gives something else than a model needs, or a setting means nothing, it is refused in words.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable
 from math import prod
 from numbers import Integral
@@ -19,13 +19,14 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
+from recombine.checks import WordedSettings
 from recombine.errors import SettingError
 from recombine.lab.tasks.task import Shapes
 
 Image = tuple[int, int, int]
 
 
-class Model(ABC):
+class Model(metaclass=WordedSettings):
     """Settings of a network. Concrete ones are frozen dataclasses."""
 
     @abstractmethod

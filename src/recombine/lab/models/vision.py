@@ -28,6 +28,7 @@ from recombine.lab.models.model import (
 from recombine.lab.tasks.task import Shapes
 
 Norm = Literal["none", "batch", "instance"]
+_USUAL_PATCH = 8
 NORMS: dict[Norm, Callable[[int], nn.Module]] = {
     "none": lambda _: nn.Identity(),
     "batch": nn.BatchNorm2d,
@@ -193,6 +194,8 @@ class _Residual(nn.Module):
 class ViT(Model):
     """Patches as tokens, transformer layers, and an answer read off the class token.
 
+    `patch` is a number of pixels; None takes the largest up to 8 that divides both sides of the image.
+
     Lippl and Stachenfeld (ICLR 2025) give 6 heads and width 256, which does not fall into 6 equal parts; here there
     are 8 heads of 32. `inner` is the hidden width of each layer's MLP.
 
@@ -202,7 +205,7 @@ class ViT(Model):
     torch.Size([2, 10])
     """
 
-    patch: int = 8
+    patch: int | None = None
     heads: int = 8
     width: int = 256
     depth: int = 4
@@ -210,33 +213,40 @@ class ViT(Model):
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
-        check_positive(self, patch=self.patch, heads=self.heads, width=self.width, depth=self.depth, inner=self.inner)
+        patch = 1 if self.patch is None else self.patch
+        check_positive(self, patch=patch, heads=self.heads, width=self.width, depth=self.depth, inner=self.inner)
         check_attention(self, width=self.width, heads=self.heads, dropout=self.dropout)
 
     @final
     def build(self, shapes: Shapes) -> nn.Module:
         """A new network for a task's shapes."""
         image, answer = image_taken(self, shapes), answer_shape(self, shapes)
-        if image[1] % self.patch or image[2] % self.patch:
+        patch = _largest_patch(image, _USUAL_PATCH) if self.patch is None else self.patch
+        if image[1] % patch or image[2] % patch:
             raise refusal(
                 self,
                 shapes,
-                needs=f"images whose sides are multiples of its patch, {self.patch} pixels",
-                instead="write a patch that divides both sides, for example patch="
-                f"{max(patch for patch in range(1, self.patch) if not (image[1] % patch or image[2] % patch))}",
+                needs=f"images whose sides are multiples of its patch, {patch} pixels",
+                instead=f"write a patch that divides both sides, for example patch={_largest_patch(image, patch)}, "
+                "or leave it out",
             )
-        return _VisionTransformer(self, image, answer)
+        return _VisionTransformer(self, image, answer, patch)
+
+
+def _largest_patch(image: Image, most: int) -> int:
+    """The largest patch that divides both sides."""
+    return max(patch for patch in range(1, most + 1) if not (image[1] % patch or image[2] % patch))
 
 
 class _VisionTransformer(nn.Module):
-    def __init__(self, settings: ViT, image: Image, answer: tuple[int, ...]) -> None:
+    def __init__(self, settings: ViT, image: Image, answer: tuple[int, ...], patch: int) -> None:
         super().__init__()
         from transformers import ViTConfig, ViTModel  # noqa: PLC0415 - heavy, and needed here only
 
         config = ViTConfig(
             num_channels=image[0],
             image_size=list(image[1:]),
-            patch_size=settings.patch,
+            patch_size=patch,
             hidden_size=settings.width,
             num_hidden_layers=settings.depth,
             num_attention_heads=settings.heads,

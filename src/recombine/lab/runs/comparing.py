@@ -1,13 +1,25 @@
-"""Runs side by side: every seed shown, with the median and the range, and no mean that could hide a collapsed one."""
+"""Runs side by side: every seed shown, with the median and the range, and no mean that could hide a collapsed one.
+
+The score of a run is R² or the share of right answers. Where both kinds are compared, each has a name of its own
+(`unseen.r2.score`, `unseen.accuracy.score`), so that no ranking sets the one against the other.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
 from statistics import median
 from typing import Any
+
+import pyarrow as pa
 
 from recombine.errors import SettingError, nearest
 from recombine.lab.runs import listing
 from recombine.lab.runs.listing import Line
+from recombine.lab.runs.run import Run
+from recombine.lab.runs.store import Store
+
+_SCORE = ".score"
 
 
 @dataclass(frozen=True)
@@ -66,11 +78,50 @@ class Comparison:
     metrics: tuple[str, ...]
     mixed: Mapping[str, tuple[Any, ...]]
 
+    @property
+    def table(self) -> pa.Table:
+        """A line for each group and measurement: settings, how many runs, the median, the least and the most."""
+        rows = [
+            {name: str(value) for name, value in group.settings.items()}
+            | {"measured": metric, "runs": len(spread.values), "missing": spread.missing}
+            | {"median": spread.median, "least": spread.low, "most": spread.high}
+            for group in self.groups
+            for metric in self.metrics
+            if (spread := group.spread(metric)).known
+        ]
+        names = dict.fromkeys([name for group in self.groups for name in group.settings])
+        order = [*names, "measured", "runs", "missing", "median", "least", "most"]
+        return pa.table({name: [row.get(name) for row in rows] for name in order})
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        table = self.table
+        head = "".join(f"<th>{escape(name)}</th>" for name in table.column_names)
+        lines = ["".join(f"<td>{escape(_shown(value))}</td>" for value in row.values()) for row in table.to_pylist()]
+        return f"<table><tr>{head}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+
 
 def compare(
-    found: Sequence[Line], *, by: Sequence[str] | None = None, metrics: Sequence[str] | None = None
+    runs: "Store | str | Path | Sequence[Run | Line]",
+    *,
+    by: Sequence[str] | None = None,
+    metrics: Sequence[str] | None = None,
 ) -> Comparison:
-    """Runs in groups: by the settings named, or by everything that differs but the seed."""
+    """Runs in groups: by the settings named, or by everything that differs but the seed.
+
+    `runs` is a store, its folder or URL, or runs that are at hand.
+
+    >>> import recombine
+    >>> recipe = {"steps": 5, "samples": "every"}
+    >>> runs = [
+    ...     run
+    ...     for width in (4, 8)
+    ...     for run in recombine.lab.fit("addition", "own", {"name": "mlp", "hidden": [width]}, recipe, seeds=2)
+    ... ]
+    >>> compare(runs).table["runs"].to_pylist()
+    [2, 2, 2, 2]
+    """
+    found, metrics = _by_measure(_lines(runs), metrics)
     listing.check_names(found, by or ())
     told = [line.chosen(by) for line in found] if by is not None else apart(found)
     groups: dict[str, tuple[dict[str, Any], list[Line]]] = {}
@@ -78,6 +129,42 @@ def compare(
         groups.setdefault(repr(settings), (settings, []))[1].append(line)
     made = tuple(_group(settings, lines) for settings, lines in groups.values())
     return Comparison(made, _measured(found, metrics), _mixed(made, by) if by is not None else {})
+
+
+def _lines(runs: Any) -> list[Line]:
+    if isinstance(runs, str | Path):
+        runs = Store.open(runs, create=False)
+    if isinstance(runs, Store):
+        return listing.lines(runs)
+    return [run if isinstance(run, Line) else listing.line_of(run) for run in runs]
+
+
+def _by_measure(found: list[Line], asked: Sequence[str] | None) -> tuple[list[Line], Sequence[str] | None]:
+    """Scores under the name of what they are, where they are not all of one kind."""
+    kinds = {line.scored for line in found if any(name.endswith(_SCORE) for name in line.metrics)}
+    if len(kinds) < 2:
+        return found, asked
+    named = [
+        replace(line, metrics={_measured_as(name, line.scored): value for name, value in line.metrics.items()})
+        for line in found
+    ]
+    known = listing.metrics(named)
+    wanted = [
+        one
+        for name in asked or ()
+        for one in [_measured_as(name, kind) for kind in sorted(kinds, key=str)]
+        if one in known or not name.endswith(_SCORE)
+    ]
+    return named, list(dict.fromkeys(wanted)) or asked
+
+
+def _measured_as(name: str, kind: str | None) -> str:
+    """`unseen.score` as `unseen.r2.score`."""
+    return f"{name.removesuffix(_SCORE)}.{kind}{_SCORE}" if name.endswith(_SCORE) and kind else name
+
+
+def _shown(value: Any) -> str:
+    return "–" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def apart(found: Sequence[Line]) -> list[dict[str, Any]]:

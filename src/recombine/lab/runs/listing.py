@@ -7,7 +7,7 @@ says is damaged; one that is newer than its mark is read and compared. `check` r
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal, Protocol
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 from recombine.errors import RecordError, SettingError, nearest
 from recombine.lab.runs.layout import KEY, RUNS, folder_of
 from recombine.lab.runs.record import StoredRun, decoded
-from recombine.lab.runs.run import PARTS, Failure, Status
+from recombine.lab.runs.run import PARTS, Failure, RunSummary, Status
 from recombine.lab.runs.storage import FileInfo
 from recombine.records import FILE
 
@@ -52,6 +52,7 @@ class Line:
     steps: int | None = None
     seconds: float | None = None
     created: str | None = None
+    scored: str | None = None
 
     def asked(self, name: str) -> Any:
         """What a filter or a group means by a name: a setting, the seed, the code's version or the status."""
@@ -255,17 +256,24 @@ def _line(store: Readable, key: str, content: bytes | OSError, listed: Mapping[s
     except RecordError as error:
         return Line(key=key, status="other version", reason=error.why)
     wrong = _fault(store, key, mark, listed, check=check)
+    found = line_of(mark)
+    return found if wrong is None else replace(found, status="damaged", reason=wrong)
+
+
+def line_of(run: RunSummary) -> Line:
+    """A run that is at hand, as a list shows it."""
     return Line(
-        key=key,
-        status=mark.status if wrong is None else "damaged",
-        reason=mark.reason if wrong is None else wrong,
-        settings=mark.configuration.flat(),
-        seed=mark.configuration.seed,
-        code=mark.configuration.code,
-        metrics=mark.metrics,
-        steps=mark.steps,
-        seconds=mark.seconds,
-        created=mark.provenance.created,
+        key=run.key,
+        status=run.status,
+        reason=run.reason,
+        settings=run.configuration.flat(),
+        seed=run.configuration.seed,
+        code=run.configuration.code,
+        metrics=run.metrics,
+        steps=run.steps,
+        seconds=run.seconds,
+        created=run.provenance.created,
+        scored=run.scored,
     )
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recombine import records
-from recombine.catalogue import Spec
+from recombine.catalogue import Spec, own_places
 from recombine.decoding import FileName, MalformedError, beside, decoding, parsed, revive, revive_all
 from recombine.errors import SettingError
 from recombine.extras import loaded
@@ -27,6 +27,7 @@ from recombine.results import Result
 from recombine.words import plain_setting
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from torch import nn
 
     from recombine.auditing.audit import Audit
@@ -41,6 +42,8 @@ MODEL_FILE = "model.safetensors"
 """Where the trained weights lie among a run's files, if they were kept."""
 SCORE = "score_"
 """The beginning of the columns that hold what was given for each class; the rest is the class's name."""
+TEXTS = ("target_text", "prediction_text")
+"""The columns that hold sentences in words."""
 _NO_FACTOR = ("part", "count", "target", "prediction", "error")
 
 
@@ -71,6 +74,10 @@ class Configuration:
         """As JSON holds it."""
         return {setting.name: plain_setting(getattr(self, setting.name)) for setting in fields(self)}
 
+    def own_places(self) -> list[str]:
+        """Where all that is the user's own in it is defined, as `package.module:Class`."""
+        return [place for part in (self.task, self.split, self.model) for place in own_places(part)]
+
     def flat(self) -> dict[str, Any]:
         """Every setting under a name of its own.
 
@@ -95,7 +102,8 @@ class RunSummary:
 
     `metrics` holds the last value of every measurement, for example `unseen.score`; `together` says how many runs were
     trained as one with it; `domain` lists the values that each factor of its task can have, shown or not (None in runs
-    of earlier versions, and where there are too many to list).
+    of earlier versions, and where there are too many to list). `scored` says what its scores are: the share of right
+    answers, or R²; the two are never compared.
     """
 
     configuration: Configuration
@@ -107,6 +115,7 @@ class RunSummary:
     metrics: Mapping[str, float | None]
     provenance: Provenance
     domain: Mapping[str, tuple[str | bool | int | float, ...]] | None = None
+    scored: Literal["r2", "accuracy"] | None = None
 
     @property
     def key(self) -> str:
@@ -119,8 +128,8 @@ _PLAIN = tuple(name for name in SUMMARY if name != "provenance")
 
 
 def revived(kind: type, names: tuple[str, ...], plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a run from plain data; runs of earlier versions do not say their domain."""
-    return revive_all(kind, names, {"domain": None, **plain})
+    """Fields of a run from plain data; runs of earlier versions do not say their domain, or what their scores are."""
+    return revive_all(kind, names, {"domain": None, "scored": None, **plain})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -132,12 +141,14 @@ class Run(RunSummary, Result):
     - `curve`: step, part (`train` or the name of a test), n, loss, error, score
     - `combinations`: step, part, a column for each factor, count, error
     - `predictions`, of the last step: part, a column for each factor, target and prediction (where they are single
-      values; classes by their names), `score_<class>` for each class, error
+      values; classes by their names), `score_<class>` for each class, `target_text` and `prediction_text` where they
+      are sentences, error
     - `support`: a column for each factor, count; what the training examples were
     - `impossible`, where there are any: the conjunctions of values that cannot occur; what is empty may be any value
 
     `error` is a squared error (mean over outputs), or 1 for a wrong answer; `score` is R², or the share of right
-    answers. `weights` reads the trained weights, where the recipe said `keep_model`.
+    answers. `weights` reads the trained weights, unless the recipe said `keep_model=False`; `start` builds the network
+    of a run that was just trained in this process, whose model or data may have no name by which it is found again.
 
     >>> from recombine.records import Provenance
     >>> parts = {"task": {"name": "addition"}, "split": {"name": "own"}, "model": {"name": "mlp"}, "recipe": {}}
@@ -159,6 +170,11 @@ class Run(RunSummary, Result):
     kind: ClassVar[str] = "run"
     tables: Mapping[str, pa.Table]
     weights: Callable[[], bytes] | None = field(default=None, repr=False)
+    start: Callable[[], Any] | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: how to build its network is of this process alone."""
+        return {name: value for name, value in vars(self).items() if name != "start"}
 
     def __repr__(self) -> str:
         made = self.configuration
@@ -221,6 +237,14 @@ class Run(RunSummary, Result):
                 why=f"what it was taught is read from that test, and it has {', '.join(_distinct(answers['part']))}",
                 instead="read a table of its training examples with their targets, and give that to recombine.predict",
             )
+        untold = len(self.tables["support"]) - len(taught.group_by(list(self.factors)).aggregate([]))
+        if untold > 0:
+            warnings.warn(
+                f"the test 'seen' of run {self.key[:8]} has no example of {untold:,} combinations that it was trained "
+                "on, so theory is not taught them. Read a table of its training examples with their targets, and give "
+                "that to recombine.predict.",
+                stacklevel=2,
+            )
         kind = self._target_kind(answers)
         asked = {"factors": self.factors, "target": "target", "target_kind": kind, **self._space()}
         own = {"loss": "squared" if kind == "number" else "margin", "truth": read(answers, **asked)}
@@ -239,10 +263,23 @@ class Run(RunSummary, Result):
         return evaluate(answers, **(asked | settings))
 
     def module(self) -> "nn.Module":
-        """The trained network, ready to be asked; it needs PyTorch, and weights that were kept."""
+        """The trained network, ready to be asked: an `nn.Module`, of the user's own class where the model was.
+
+        It needs PyTorch, and weights that were kept.
+        """
         # By name, as the public names are: training stands above this room, and this room loads no torch.
         made: nn.Module = loaded("recombine.lab", "module_of", "recombine.lab.training.checkpoints")(self)
         return made
+
+    def latents(self, layer: str, *, part: str | None = None) -> "npt.NDArray[Any]":
+        """What a layer of the trained network gives for each test example, (n, …), in the order of `predictions`.
+
+        `layer` is a name of `run.module().named_modules()`; `part` chooses one test, for example `unseen`.
+        """
+        found: npt.NDArray[Any] = loaded("recombine.lab", "latents_of", "recombine.lab.training.latents")(
+            self, layer, part
+        )
+        return found
 
     def _answers(self, *, needs: str = "part") -> pa.Table:
         answers = self.tables["predictions"]

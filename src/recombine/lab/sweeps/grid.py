@@ -14,7 +14,6 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from recombine.catalogue import Spec
@@ -24,7 +23,11 @@ from recombine.lab.runs.run import Configuration
 from recombine.lab.sweeps.settings_file import parsed
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.exposure import Parts
-from recombine.lab.training.configurations import MOST_RUNS, configurations, split_of
+from recombine.lab.tasks.splits import split_of
+from recombine.lab.tasks.task import Batch
+from recombine.lab.training.configurations import MOST_RUNS, configurations
+from recombine.lab.training.recipe import recipe_of
+from recombine.lab.training.trial import try_model, two_examples
 from recombine.words import plain_setting
 
 _PARTS = ("task", "split", "model", "recipe", "seed")
@@ -359,10 +362,11 @@ def _values(entry: Mapping[str, Any]) -> list[Any] | tuple[Any, ...]:
 def check_pairs(runs: Sequence[Configuration], where: Where) -> None:
     """Try each split and each model once on each task that it is to meet; the first that does not fit is told.
 
-    A split is made, and one example of the task drawn, so that data that are missing are told too. A model is built
-    without memory for its weights.
+    A split is made, and two examples of the task drawn, so that data that are missing are told too; and each model is
+    asked about them once.
     """
     tasks: dict[str, Any] = {}
+    examples: dict[str, Batch] = {}
     tried: set[tuple[str, str, str]] = set()
     for run in runs:
         on = json.dumps(run.task)
@@ -372,9 +376,10 @@ def check_pairs(runs: Sequence[Configuration], where: Where) -> None:
         if (split := (on, "split", json.dumps(run.split))) not in tried:
             parts = _attempted(partial(_make_parts, run.split, task), f"{where('splits', run.split)} on {here}")
             if new:
-                _attempted(partial(_draw_example, parts, task), here)
-        if (model := (on, "model", json.dumps(run.model))) not in tried:
-            _attempted(partial(_build_model, run.model, task), f"{where('models', run.model)} on {here}")
+                examples[on] = _attempted(partial(two_examples, task, parts.train), here)
+        if (model := (on, "model", json.dumps([run.model, run.recipe.get("loss")]))) not in tried:
+            attempt = partial(_try_model, run, task, examples[on])
+            _attempted(attempt, f"{where('models', run.model)} on {here}")
         tried |= {split, model}
 
 
@@ -395,10 +400,5 @@ def _make_parts(split: Any, task: Any) -> Parts:
     return split_of(split, task).parts(task, seed=0)
 
 
-def _draw_example(parts: Parts, task: Any) -> None:
-    task.render(parts.train.draw(1, seed=0), seed=0, part="train")
-
-
-def _build_model(model: Any, task: Any) -> None:
-    with torch.device("meta"):
-        MODELS.build(model).start(task.shapes, seed=0)
+def _try_model(run: Configuration, task: Any, examples: Batch) -> None:
+    try_model(MODELS.build(run.model), task.shapes, examples, recipe_of(run.recipe))

@@ -29,13 +29,15 @@ sees that there is more to do."""
 class RayPool(WorkerPool):
     """Workers that Ray runs."""
 
-    def __init__(self, place: str, *, address: str | None = None, workers: int | None = None) -> None:
-        self._ray = _ray()
+    def __init__(
+        self, place: str, *, address: str | None = None, workers: int | None = None, num_gpus: float = 0
+    ) -> None:
+        self._ray = ray_itself()
         self._place = place
-        self._most = workers
+        self._most, self._gpus = workers, num_gpus
         self._ours = not self._ray.is_initialized()
         if self._ours:
-            _connect(self._ray, address, workers)
+            connect(self._ray, address, workers)
         self._task: Any = self._ray.remote(max_retries=0)(_work)
         self._running: dict[Any, int] = {}
         self._size, self._widest, self._looked = 0, 1, 0.0
@@ -46,10 +48,22 @@ class RayPool(WorkerPool):
         """The processors of all machines, looked at again every few seconds: machines come and go."""
         if time.monotonic() - self._looked > _LOOK_AGAIN_SECONDS or not self._size:
             each = [int(node["Resources"].get("CPU", 0)) for node in self._ray.nodes() if node["Alive"]]
-            self._size = max(1, min(sum(each), self._most or sum(each)))
+            there = min(sum(each), self._for_gpus()) if self._gpus else sum(each)
+            self._size = max(1, min(there, self._most or there))
             self._widest = max([1, *each])
             self._looked = time.monotonic()
         return self._size
+
+    def _for_gpus(self) -> int:
+        """How many packs the GPUs of all machines can hold."""
+        there = sum(float(node["Resources"].get("GPU", 0)) for node in self._ray.nodes() if node["Alive"])
+        if there < self._gpus:
+            raise SettingError(
+                f"num_gpus={self._gpus:g} for each pack",
+                why=f"Ray knows of {there:g} GPUs here, so that no pack would ever begin",
+                instead="write num_gpus=0, or name a cluster that has some",
+            )
+        return int(there / self._gpus)
 
     @final
     def free(self) -> int:
@@ -61,7 +75,8 @@ class RayPool(WorkerPool):
     def start(self, number: int, pack: Pack) -> None:
         """Hand out a pack; it takes as many processors as its recipe asks for threads."""
         threads = max(int(run.recipe.get("threads", 1)) for run in pack.runs)
-        task = self._task.options(num_cpus=min(threads, self._widest), name=f"recombine pack {number}")
+        wanted = {"num_cpus": min(threads, self._widest)} | ({"num_gpus": self._gpus} if self._gpus else {})
+        task = self._task.options(**wanted, name=f"recombine pack {number}")
         self._running[task.remote(sent(pack), self._place)] = number
 
     @final
@@ -109,7 +124,8 @@ def _work(pack: str, place: str) -> str:
     return work(pack, place)
 
 
-def _ray() -> Any:
+def ray_itself() -> Any:
+    """Ray, which is loaded where it is asked for; in words where it is not installed."""
     # What Ray says of lost processes goes to standard output, where answers stand; a sweep tells of them itself.
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
     try:
@@ -124,7 +140,8 @@ def _ray() -> Any:
     return ray
 
 
-def _connect(ray: Any, address: str | None, workers: int | None) -> None:
+def connect(ray: Any, address: str | None, workers: int | None) -> None:
+    """Join a cluster, or start Ray on this machine."""
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address is None:
         _guard_own_cluster()

@@ -6,13 +6,16 @@
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from rich.console import Console
 
+from recombine.checks import check_number
 from recombine.errors import OutputError, RecordError, SettingError, SourceError
+from recombine.importing import MAIN
 from recombine.lab.runs.listing import damaged
 from recombine.lab.runs.run import Configuration
 from recombine.lab.runs.store import Store
@@ -23,6 +26,7 @@ from recombine.lab.sweeps.queue import QueuedPack, RunQueue
 from recombine.lab.sweeps.ray_pool import RayPool, processors
 from recombine.lab.sweeps.worker import InProcessPool
 from recombine.lab.sweeps.worker import outcome as outcome_of
+from recombine.lab.training.loop import terminating_as_interrupt
 from recombine.lab.training.pack import signature
 from recombine.redaction import redacted
 from recombine.words import amount
@@ -78,28 +82,35 @@ def sweep(
     workers: int | None = None,
     retries: int = 2,
     pack: int = MOST,
+    num_gpus: float = 0,
     progress: bool = True,
 ) -> SweepResult:
     """Train every run of a grid that the store does not hold yet.
 
     `plan` is a sweep's file, or what would stand in it. Without an `address` the work is done by Ray on this machine,
     with `workers` processes (one for each processor, if nothing is said); `workers=0` trains in this process, without
-    Ray. Interrupt it at any time: the same call goes on from where it was.
+    Ray. `num_gpus` is what Ray sets aside for each pack, for example 0.25, so that four share a GPU; without it Ray
+    shows none to a worker, and device="auto" means the processor. Interrupt it at any time: the same call goes on from
+    where it was.
     """
     _check(workers=workers, retries=retries, address=address)
+    check_number("num_gpus", num_gpus, least=0, instead="write for example num_gpus=0.25, a share of a GPU, or 1")
     read = read_plan(plan)
+    if workers != 0:
+        _check_shared(read)
     opened = Store.open(store_place(read, store))
     with _Driver(read, opened, retries=retries, progress=progress) as driver:
         if driver.todo:
-            driver.work(lambda: start_pool(opened.address, address=address, workers=workers), most=pack)
+            pool = partial(start_pool, opened.address, address=address, workers=workers, num_gpus=num_gpus)
+            driver.work(pool, most=pack)
         return driver.result()
 
 
-def start_pool(place: str, *, address: str | None, workers: int | None) -> WorkerPool:
+def start_pool(place: str, *, address: str | None, workers: int | None, num_gpus: float = 0) -> WorkerPool:
     """Whoever does the work; Ray is loaded only where it is asked for."""
     if workers == 0:
         return InProcessPool(place)
-    return RayPool(place, address=address, workers=workers)
+    return RayPool(place, address=address, workers=workers, num_gpus=num_gpus)
 
 
 def _check(*, workers: int | None, retries: int, address: str | None) -> None:
@@ -113,6 +124,18 @@ def _check(*, workers: int | None, retries: int, address: str | None) -> None:
             why="--workers 0 means this process alone, without Ray",
             instead="leave out one of --workers and --address",
         )
+
+
+def _check_shared(plan: SweepPlan) -> None:
+    """Refuse what only this process knows, where others are to do the work."""
+    for place in dict.fromkeys(place for run in plan.runs for place in run.own_places()):
+        if place.startswith(f"{MAIN}:"):
+            raise SettingError(
+                f"{place!r} is of the script that is running",
+                why="the workers of a sweep are other processes, and import by its name what they train",
+                instead=f"move it to a module of its own, and write its.module:{place.partition(':')[2]}; "
+                "or train in this process, with workers=0",
+            )
 
 
 class _Driver:
@@ -150,6 +173,10 @@ class _Driver:
     def work(self, start: Callable[[], WorkerPool], *, most: int) -> None:
         """Until nothing is left."""
         pool = start()
+        with terminating_as_interrupt():  # from here on: Ray has a word of its own for it, which it says at its start
+            self._work(pool, most=most)
+
+    def _work(self, pool: WorkerPool, *, most: int) -> None:
         try:
             self._board.workers = pool.size()
             self._queue.add(packs(self.todo, alike=signature, workers=pool.size(), most=most))

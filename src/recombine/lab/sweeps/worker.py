@@ -9,6 +9,7 @@ finished. A worker that dies loses the few that were not written yet, as it lose
 
 import json
 import socket
+import sys
 import time
 import traceback
 import warnings
@@ -21,6 +22,7 @@ from typing import Any, Self, final
 
 from recombine._version import __version__
 from recombine.errors import OutputError, RecombineError, RecordError, SourceError
+from recombine.importing import folder_of
 from recombine.lab.runs.layout import EarlierStoreWarning
 from recombine.lab.runs.run import Configuration, Run
 from recombine.lab.runs.store import Store
@@ -36,7 +38,9 @@ _MOST_WAITING = 4  # writes: they hold their runs in memory
 def work(sent: str, place: str) -> str:
     """Train a pack that was sent as text; the answer is a report, as text. Nothing that a run does is raised."""
     began = time.monotonic()
-    configurations = [Configuration(**run) for run in json.loads(sent)]
+    told = json.loads(sent)
+    sys.path += [folder for folder in told["folders"] if folder not in sys.path and Path(folder).is_dir()]
+    configurations = [Configuration(**run) for run in told["runs"]]
     with guarded(place):  # what a model or a package raises may quote the store's address
         report = _report(configurations, place)
     return Report(
@@ -86,7 +90,7 @@ def _check_code(configurations: list[Configuration]) -> None:
             raise SourceError(
                 f"{socket.gethostname()} gives the numbers of {ours}; the sweep was started with {run.code}",
                 why=f"a run's address names the version of its numbers, and recombine is {__version__} here",
-                instead="install the same version of recombine on every node",
+                instead="install the same version of recombine, and of your own modules, on every node",
             )
 
 
@@ -227,5 +231,6 @@ class InProcessPool(WorkerPool):
 
 
 def sent(pack: Pack) -> str:
-    """A pack as it is sent."""
-    return json.dumps([run.plain() for run in pack.runs])
+    """A pack as it is sent, with the folders that hold what is the user's own in it."""
+    folders = {folder_of(place) for run in pack.runs for place in run.own_places()} - {None}
+    return json.dumps({"runs": [run.plain() for run in pack.runs], "folders": sorted(map(str, folders))})

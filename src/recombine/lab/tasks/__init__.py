@@ -6,6 +6,7 @@ The public names of this room. Each is loaded when it is first used: listing the
 from typing import TYPE_CHECKING, Any
 
 from recombine.extras import loaded
+from recombine.lab.tasks.catalogue import TASKS
 
 if TYPE_CHECKING:
     from recombine.lab.tasks.agreement import Agreement as Agreement
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from recombine.lab.tasks.exposure import Own as Own
     from recombine.lab.tasks.exposure import Parts as Parts
     from recombine.lab.tasks.exposure import Source as Source
-    from recombine.lab.tasks.from_table import FromTable as FromTable
+    from recombine.lab.tasks.from_data import From as From
     from recombine.lab.tasks.relations import Relations as Relations
     from recombine.lab.tasks.scan import Scan as Scan
     from recombine.lab.tasks.sprites import Sprites as Sprites
@@ -53,7 +54,7 @@ _HOME = {
     "DiscreteTask": "recombine.lab.tasks.task",
     "Everything": "recombine.lab.tasks.exposure",
     "Exposure": "recombine.lab.tasks.exposure",
-    "FromTable": "recombine.lab.tasks.from_table",
+    "From": "recombine.lab.tasks.from_data",
     "HeldOut": "recombine.lab.tasks.exposure",
     "Invariance": "recombine.lab.tasks.conjunctions",
     "Orthogonal": "recombine.lab.tasks.supports",
@@ -87,7 +88,7 @@ __all__ = [
     "DiscreteTask",
     "Everything",
     "Exposure",
-    "FromTable",
+    "From",
     "HeldOut",
     "Invariance",
     "Orthogonal",
@@ -106,7 +107,17 @@ __all__ = [
     "Toy",
     "TransitiveEquivalence",
     "TransitiveOrdering",
+    "register",
 ]
+
+
+def register(name: str, task: type[Any]) -> None:
+    """A short name, in this process, for a task of one's own, a class that derives from `Task`.
+
+    >>> from recombine.lab.tasks import Addition
+    >>> register("sums", Addition)
+    """
+    TASKS.register(name, task)
 
 
 def __getattr__(name: str) -> Any:

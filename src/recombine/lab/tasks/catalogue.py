@@ -11,7 +11,7 @@ TASKS = Catalogue(
         "cogs": "recombine.lab.tasks.cogs:Cogs",
         "context_dependence": "recombine.lab.tasks.conjunctions:ContextDependence",
         "digit_pairs": "recombine.lab.tasks.digit_pairs:DigitPairs",
-        "from_table": "recombine.lab.tasks.from_table:FromTable",
+        "from": "recombine.lab.tasks.from_data:From",
         "invariance": "recombine.lab.tasks.conjunctions:Invariance",
         "partial_exposure": "recombine.lab.tasks.conjunctions:PartialExposure",
         "relations": "recombine.lab.tasks.relations:Relations",
@@ -21,4 +21,5 @@ TASKS = Catalogue(
         "transitive_equivalence": "recombine.lab.tasks.conjunctions:TransitiveEquivalence",
         "transitive_ordering": "recombine.lab.tasks.conjunctions:TransitiveOrdering",
     },
+    base="recombine.lab.tasks.task:Task",
 )

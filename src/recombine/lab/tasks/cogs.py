@@ -80,6 +80,11 @@ class Cogs(DiscreteTask):
         return Batch(inputs.to(latents.device), targets.to(latents.device))
 
     @final
+    def in_words(self, targets: Tensor) -> list[str]:
+        """Rows of target tokens as logical forms."""
+        return self._sentences.forms.decode(targets)
+
+    @final
     def truth(self, combinations: Codes) -> None:
         """A combination has no answer of its own: its sentences have."""
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from recombine.checks import check_whole
 from recombine.errors import SettingError
-from recombine.lab.tasks.task import Codes, Task
+from recombine.lab.tasks.task import Codes, Part, Task
 from recombine.seeds import derived
 
 Rows = npt.NDArray[np.int64]
@@ -96,6 +96,47 @@ class Parts:
     tests: Mapping[str, Source]
 
 
+@runtime_checkable
+class HasRows(Protocol):
+    """A task whose examples are the rows of a table: they are what is split, shown and asked."""
+
+    def rows_table(self) -> pa.Table:
+        """The factors and the target of every row."""
+
+    def rows_of(self, part: Part) -> Rows:
+        """The rows that may be used for a part."""
+
+    def row_source(self, rows: Rows, *, part: Part) -> FiniteSource:
+        """Rows as examples: latents with the number of the row behind the codes."""
+
+    def spared(self, train: Rows) -> Rows:
+        """Those of the training rows that are held back to be asked as `seen`."""
+
+
+def parts_of_rows(task: HasRows, train: Rows, test: Rows) -> Parts:
+    """Rows to train on, and rows to ask about, by whether training shows their combination.
+
+    What is trained on is never asked as `seen`: that would take overfitting for a gap between combinations. Where no
+    row that is held out has a combination that is shown, `seen` asks rows of the test part that have one, and where
+    there are none of these either, training rows that are held back for it. With none to hold back there is no `seen`;
+    and where nothing else is asked either, the training rows are asked under the name `trained`.
+    """
+    every = task.row_source(np.arange(len(task.rows_table())), part="test").every().numpy()[:, :-1]
+    groups = np.unique(every, axis=0, return_inverse=True)[1].reshape(-1)
+    known = np.isin(groups, groups[train])
+    asked = test[~np.isin(test, train)]
+    seen, unseen = asked[known[asked]], asked[~known[asked]]
+    if not len(seen):
+        spare = np.setdiff1d(task.rows_of("test"), task.rows_of("train"))
+        seen = spare[known[spare]]
+    if not len(seen):
+        seen = task.spared(train)
+        train = train[~np.isin(train, seen)]
+    sides = {"seen": seen, "unseen": unseen}
+    tests = {name: task.row_source(rows, part="test") for name, rows in sides.items() if len(rows)}
+    return Parts(task.row_source(train, part="train"), tests or {"trained": task.row_source(train, part="test")})
+
+
 class Exposure(ABC):
     """Settings that say, for a task, what is shown and what is asked."""
 
@@ -135,6 +176,8 @@ class Everything(Exposure):
     @final
     def parts(self, task: Task, *, seed: int) -> Parts:  # noqa: ARG002 - nothing is left to chance
         """All combinations on both sides."""
+        if isinstance(task, HasRows):
+            return parts_of_rows(task, task.rows_of("train"), task.rows_of("test"))
         source = source_of(task, task.every())
         return Parts(source, {"seen": source})
 
@@ -152,16 +195,24 @@ class HeldOut(Exposure):
     @final
     def parts(self, task: Task, *, seed: int) -> Parts:  # noqa: ARG002 - the splitter has a seed of its own
         """Its training side, and both sides to ask about."""
+        if isinstance(task, HasRows):
+            train, test = self._rows(task.rows_table())
+            used = np.intersect1d(train, task.rows_of("train")), np.intersect1d(test, task.rows_of("test"))
+            return parts_of_rows(task, self._some(used[0], len(train) + len(test)), used[1])
         codes = task.every()
         train, test = (codes[rows] for rows in self._rows(task.table(codes)))
+        self._some(train, len(codes))
+        sides = {"seen": source_of(task, train), "unseen": source_of(task, test)}
+        return Parts(sides["seen"], sides)
+
+    def _some(self, train: Rows, size: int) -> Rows:
         if not len(train):
             raise SettingError(
                 f"{self.splitter!r} leaves nothing to train on",
-                why=f"all {len(codes):,} combinations of the task are held out",
+                why=f"all {size:,} examples of the task are held out, or are no training examples",
                 instead="hold out fewer",
             )
-        sides = {"seen": source_of(task, train), "unseen": source_of(task, test)}
-        return Parts(sides["seen"], sides)
+        return train
 
     def _rows(self, table: pa.Table) -> tuple[Rows, Rows]:
         """Both sides. A splitter from elsewhere may know nothing of combinations: what it gives is checked."""

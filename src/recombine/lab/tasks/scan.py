@@ -100,6 +100,11 @@ class Scan(DiscreteTask):
         return Batch(table.inputs[rows].to(latents.device), table.targets[rows].to(latents.device))
 
     @final
+    def in_words(self, targets: Tensor) -> list[str]:
+        """Rows of target tokens as actions, in words."""
+        return encoded().actions.decode(targets)
+
+    @final
     def truth(self, combinations: Codes) -> npt.NDArray[Any]:
         """The actions, in words."""
         return np.array([commands()[row].actions for row in encoded().rows(combinations)], dtype=object)

@@ -1,5 +1,7 @@
 """The rows of a user's table: which combination each holds, which rows each combination has, and their targets."""
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import parquet
 
 from recombine.errors import ColumnError, TableError
 from recombine.lab.tasks.task import Codes, Part
@@ -98,7 +101,33 @@ def read_table(path: str | Path) -> pa.Table:
     with opened(path, sniff_all=True) as source:
         source.backend.con.execute("SET preserve_insertion_order = true")
         table: pa.Table = source.backend.to_pyarrow(source.table)
+    return with_class_names(table, _features_of_file(Path(path)))
+
+
+def with_class_names(table: pa.Table, features: Any) -> pa.Table:
+    """Class labels of a Hugging Face dataset by their names: `features` says which column has them.
+
+    >>> with_class_names(pa.table({"y": [1, 0]}), {"y": {"names": ["no", "yes"]}})["y"].to_pylist()
+    ['yes', 'no']
+    """
+    for name in table.column_names if isinstance(features, Mapping) else ():
+        about = features.get(name)
+        names = about.get("names") if isinstance(about, Mapping) else getattr(about, "names", None)
+        if names and pa.types.is_integer(table[name].type):
+            column = pc.take(pa.array(names), table[name].combine_chunks())
+            table = table.set_column(table.column_names.index(name), name, column)
     return table
+
+
+def _features_of_file(path: Path) -> Any:
+    """What Hugging Face wrote into a Parquet file about its columns; None where there is nothing."""
+    if path.suffix != ".parquet" or not path.is_file():
+        return None
+    noted = (parquet.read_schema(path).metadata or {}).get(b"huggingface")
+    try:
+        return None if noted is None else json.loads(noted)["info"]["features"]
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def require_columns(table: pa.Table, names: tuple[str, ...], *, role: str) -> None:
@@ -131,28 +160,48 @@ def _codes(column: pa.ChunkedArray, factor: Factor) -> npt.NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """The target of each row: a number, or the place of its class among `classes`."""
+    """The target of each row: a number, several of them (n, width), or the place of its class among `classes`."""
 
     numbers: npt.NDArray[np.float64]
     classes: tuple[Any, ...] | None
 
+    @property
+    def width(self) -> int:
+        """How many numbers a target has."""
+        return self.numbers.shape[1] if self.numbers.ndim > 1 else 1
+
     @classmethod
-    def of(cls, table: pa.Table, name: str, form: TargetForm) -> "Targets":
+    def of(cls, table: pa.Table, name: str | tuple[str, ...], form: TargetForm) -> "Targets":
         """Read a column, as `recombine.read` does: text, booleans and few whole numbers are classes.
+
+        Several columns, or one of lists, are several numbers for each row.
 
         >>> Targets.of(pa.table({"y": ["b", "a", "b"]}), "y", "auto").numbers
         array([1., 0., 1.])
         """
+        if not isinstance(name, str):
+            return cls(np.stack([cls.of(table, one, "values").numbers for one in name], axis=1), None)
         require_columns(table, (name,), role="the target")
         require_no_missing(table, name)
         column = table[name]
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
+        if pa.types.is_list(column.type) or pa.types.is_fixed_size_list(column.type):
+            return cls(_lists(column, name), None)
         if form == "values" or (form == "auto" and _are_numbers(column)):
             return cls(_numbers(column, name), None)
         classes = pc.unique(column).sort()
         places = pc.index_in(column, value_set=classes)
         return cls(np.asarray(places.to_numpy(), dtype=np.float64), tuple(classes.to_pylist()))
+
+    @classmethod
+    def of_items(cls, items: Sequence[Any], source: Any, form: TargetForm) -> "Targets":
+        """The second of each pair that a torch dataset gives; its `classes` are the names, where it has them."""
+        plain = [item.tolist() if hasattr(item, "tolist") else item for item in items]
+        names = getattr(source, "classes", None)
+        if names and form != "values" and all(isinstance(one, int) and 0 <= one < len(names) for one in plain):
+            return cls(np.array(plain, dtype=np.float64), tuple(names))
+        return cls.of(pa.table({"target": pa.array(plain)}), "target", form)
 
     def by_combination(self, combination: Ints, size: int) -> npt.NDArray[Any]:
         """The mean of the rows of each of `size` combinations, or their commonest class (of equals the first)."""
@@ -162,6 +211,24 @@ class Targets:
         votes = np.zeros((size, len(self.classes)), dtype=np.int64)
         np.add.at(votes, (combination, self.numbers.astype(np.int64)), 1)
         return np.asarray(votes.argmax(axis=1))
+
+
+def _lists(column: pa.ChunkedArray, name: str) -> npt.NDArray[np.float64]:
+    try:
+        numbers = np.array(column.to_pylist(), dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise ColumnError(
+            f"the target {name!r} holds lists of different lengths",
+            why="every row has a target of one shape",
+            instead="bring them to one length first",
+        ) from error
+    if not np.isfinite(numbers).all():
+        raise ColumnError(
+            f"the target {name!r} holds NaN or an infinite number",
+            why="a network that is taught it learns nothing but NaN",
+            instead="leave such rows out, or fill them in",
+        )
+    return numbers.reshape(len(numbers), -1)
 
 
 def _are_numbers(column: pa.ChunkedArray) -> bool:

@@ -7,7 +7,7 @@ task its codes; for a continuous one a point within its bins), and latents are r
 Both are batched and depend on nothing but the arguments and the seed.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,9 +18,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import torch
 from torch import Tensor
+from torch.utils.data import DataLoader
 
-from recombine.checks import check_choice, check_number
+from recombine.checks import WordedSettings, check_choice, check_number
 from recombine.errors import SettingError
+from recombine.extras import loaded
 from recombine.seeds import derived
 from recombine.tables.space import Factor, Space, Value
 
@@ -47,6 +49,12 @@ class Batch:
     def __getitem__(self, rows: Any) -> "Batch":
         return Batch(self.inputs[rows], self.targets[rows])
 
+    def to(self, device: torch.device) -> "Batch":
+        """The same examples on a device; itself where they are there."""
+        if self.inputs.device == device:
+            return self
+        return Batch(self.inputs.to(device, non_blocking=True), self.targets.to(device, non_blocking=True))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Shapes:
@@ -66,7 +74,7 @@ class Shapes:
     names: tuple[Any, ...] = ()
 
 
-class Task(ABC):
+class Task(metaclass=WordedSettings):
     """Factors, a rule, and tensors. Concrete tasks are frozen dataclasses of settings below one of the two kinds."""
 
     @property
@@ -103,6 +111,36 @@ class Task(ABC):
         return self.render(points, seed=derived(seed, "render"), part=part)
 
     @final
+    def loader(
+        self,
+        split: Any = "everything",
+        *,
+        part: str = "train",
+        batch_size: int = 64,
+        samples: int | None = None,
+        seed: int = 0,
+    ) -> "DataLoader[tuple[Tensor, Tensor]]":
+        """Batches (inputs, targets) of one part of a split, as torch's own loader gives them, for a loop of one's own.
+
+        The split is whatever `fit` takes. The part `train` is shuffled; `seen`, `unseen` and others are in their order,
+        and `loader.dataset.table()` has the factors and the target of each example. `samples` draws so many, which
+        a continuous task needs.
+
+        >>> from recombine.lab.tasks import Addition
+        >>> for inputs, targets in Addition(values=5).loader("hold_out_combinations", batch_size=8):
+        ...     print(tuple(inputs.shape), tuple(targets.shape))
+        (8, 10) (8, 1)
+        (8, 10) (8, 1)
+        (4, 10) (4, 1)
+        """
+        # By name, as public names are loaded: it stands on splits, and those on this file.
+        loader = loaded("recombine.lab.tasks", "loader", "recombine.lab.tasks.loading")
+        made: DataLoader[tuple[Tensor, Tensor]] = loader(
+            self, split, part=part, batch_size=batch_size, samples=samples, seed=seed
+        )
+        return made
+
+    @final
     def every(self) -> Codes:
         """The codes of every combination that could occur, in order; of a task with a list of its own, that list."""
         if isinstance(self, Lists):
@@ -131,6 +169,14 @@ class Lists(Protocol):
 
     def listed(self) -> Codes:
         """These combinations, in order."""
+
+
+@runtime_checkable
+class Speaks(Protocol):
+    """A task of tokens that can say them in words."""
+
+    def in_words(self, targets: Tensor) -> list[str]:
+        """Rows of target tokens as texts, each up to its end."""
 
 
 class DiscreteTask(Task):

@@ -83,6 +83,8 @@ class BatchedLearner(Learner):
         name: str | None = None,
     ) -> None:
         check_batchable(modules[0])
+        self._device = next(modules[0].parameters()).device
+        first = first.to(self._device)
         self._runs, self._recipes = len(modules), list(recipes)
         self._shapes, self._loss, self._clip = shapes, loss, recipes[0].clip
         self._template = copy.deepcopy(modules[0]).eval()
@@ -102,7 +104,7 @@ class BatchedLearner(Learner):
     @final
     def step(self, batch: Batch, step: int) -> list[float]:
         """One update of every row."""
-        gradients, losses = self._update(self._weights, self._others, *self._padded(batch))
+        gradients, losses = self._update(self._weights, self._others, *self._padded(batch.to(self._device)))
         torch._foreach_copy_(self._gradients, [gradients[name] for name in self._weights])
         if self._clip is not None:
             norms = torch.linalg.vector_norm(self._gradient, dim=1, keepdim=True)
@@ -120,13 +122,13 @@ class BatchedLearner(Learner):
     @final
     def state(self, run: int) -> State:
         """The run's row, taken apart by name."""
-        kept = {WEIGHTS + name: value.detach().clone() for name, value in self.module(run).state_dict().items()}
+        kept = {WEIGHTS + name: value.detach().cpu().clone() for name, value in self.module(run).state_dict().items()}
         weight, place = self._block_of(run)
         for slot in SLOTS[self._recipes[0].optimiser]:
             found = self._optimiser.slot(weight, slot)
             if found is not None:
                 for name, view in self._views(found).items():
-                    kept[f"{OPTIMISER}{slot}.{name.removeprefix(_PREFIX)}"] = view[place].clone()
+                    kept[f"{OPTIMISER}{slot}.{name.removeprefix(_PREFIX)}"] = view[place].cpu().clone()
         return kept
 
     @final
@@ -159,7 +161,7 @@ class BatchedLearner(Learner):
         for name in trained:
             self._offsets[_PREFIX + name] = (at, named[0][name].shape)
             at += -(-named[0][name].numel() // LANES) * LANES
-        self._matrix, self._gradient = torch.zeros(rows, at), torch.zeros(rows, at)
+        self._matrix, self._gradient = (torch.zeros(rows, at, device=self._device) for _ in range(2))
         self._weights = self._views(self._matrix)
         self._gradients = list(self._views(self._gradient).values())
         with torch.no_grad():

@@ -1,25 +1,25 @@
-"""What is asked for, as configurations: every default written out, the seed and the versions of the numbers with it.
-
-Splits are chosen by name here: the splitters, the supports of continuous tasks, the tasks' own sets.
-"""
+"""What is asked for, as configurations: every default written out, the seed and the versions of the numbers with it."""
 
 import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from torch import nn
 
-from recombine.catalogue import Catalogue, Spec
+from recombine.catalogue import Spec, own_places, settings_of
 from recombine.errors import SettingError
 from recombine.lab.models.catalogue import MODELS
 from recombine.lab.models.model import Model
+from recombine.lab.models.own import CALLED, wrap
 from recombine.lab.runs.run import Configuration
 from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.tasks.exposure import Exposure, HeldOut, as_exposure
+from recombine.lab.tasks.exposure import HeldOut
+from recombine.lab.tasks.splits import SPLITS, split_of, split_spec
 from recombine.lab.tasks.task import Task
 from recombine.lab.training.member import Job
 from recombine.lab.training.recipe import TRAINING_NUMERICS, Recipe, recipe_of
@@ -28,25 +28,6 @@ Recipes = Recipe | Mapping[str, Any] | Sequence[Recipe | Mapping[str, Any]]
 Seeds = int | Sequence[int] | npt.NDArray[np.integer[Any]]
 MOST_RUNS = 1_000_000
 """A run's configuration takes 2 kB (measured): a million of them are listed in 2 GB."""
-SPLITS = Catalogue(
-    "split",
-    {
-        "combination_k_fold": "recombine.splits.combinations:CombinationKFold",
-        "corner": "recombine.splits.geometric:Corner",
-        "diagonal": "recombine.splits.geometric:Diagonal",
-        "diagonal_band": "recombine.lab.tasks.supports:DiagonalBand",
-        "donut": "recombine.splits.geometric:Donut",
-        "everything": "recombine.lab.tasks.exposure:Everything",
-        "hold_out_combinations": "recombine.splits.combinations:HoldOutCombinations",
-        "hold_out_conjunctions": "recombine.splits.conjunctions:HoldOutConjunctions",
-        "orthogonal": "recombine.lab.tasks.supports:Orthogonal",
-        "orthogonal_planes": "recombine.splits.geometric:OrthogonalPlanes",
-        "own": "recombine.lab.tasks.exposure:Own",
-        "random": "recombine.lab.tasks.supports:Random",
-        "stripes": "recombine.lab.tasks.bumps:Stripes",
-    },
-)
-_NESTED, _FOLD = "base", "fold"
 
 
 def numerics(task: Spec, split: Spec, model: Spec) -> str:
@@ -82,7 +63,8 @@ def jobs(task: Any, split: Any, model: Any, recipe: Recipes, seeds: Seeds, *, na
     numbers = seeds_of(seeds)
     built_task = TASKS.build(task) if isinstance(task, str | Mapping) else _checked(task, Task, "task", "sprites")
     exposure = split_of(split, built_task)
-    built_model = MODELS.build(model) if isinstance(model, str | Mapping) else _checked(model, Model, "model", "mlp")
+    built_model = _model(model)
+    CALLED.update(own_places(model))
     own_split = exposure.splitter if isinstance(exposure, HeldOut) else exposure
     specs = {
         "task": _spec(TASKS.spec, built_task, built_task, named=named),
@@ -123,12 +105,23 @@ def described(thing: Any) -> dict[str, Any]:
     name = {"name": f"{type(thing).__module__}.{type(thing).__qualname__}"}
     if not is_dataclass(thing):
         return name | {"repr": _shown(thing)}
-    return name | {one.name: _shown(getattr(thing, one.name)) for one in fields(thing) if one.init}
+    return name | {written: _shown(getattr(thing, own)) for written, own in settings_of(type(thing)).items()}
 
 
 def _shown(value: Any) -> str:
     """As it is written, without the place in memory, which is another one in each process."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
+
+
+def _model(given: Any) -> Model:
+    """A model from a name, a spec, a model, or a network's own class."""
+    if isinstance(given, str | Mapping):
+        made: Model = MODELS.build(given)
+        return made
+    if isinstance(given, nn.Module) or (callable(given) and not isinstance(given, Model)):
+        return wrap(given)
+    checked: Model = _checked(given, Model, "model", "mlp")
+    return checked
 
 
 def _checked(thing: Any, kind: type, word: str, example: str) -> Any:
@@ -171,45 +164,3 @@ def seeds_of(given: Any) -> tuple[int, ...]:
             instead="write each seed once",
         )
     return tuple(map(int, numbers))
-
-
-def split_of(given: str | Spec | Any, task: Task) -> Exposure:
-    """A split as an exposure: from a name, a spec, a splitter, or an exposure.
-
-    A splitter whose spec leaves `factors` open is given all of the task's; `fold` chooses one of a splitter's splits;
-    a spec under `base` is itself a split.
-
-    >>> from recombine.lab.tasks.catalogue import TASKS
-    >>> split_of({"name": "hold_out_combinations", "test_size": 0.25}, TASKS.build("addition")).splitter.test_size
-    0.25
-    """
-    if not isinstance(given, str | Mapping):
-        return as_exposure(given)
-    settings: dict[str, Any] = {"name": given} if isinstance(given, str) else dict(given)
-    fold = 0 if _has_setting(settings.get("name"), _FOLD) else settings.pop(_FOLD, 0)
-    nested = settings.get(_NESTED)
-    if isinstance(nested, str | Mapping):
-        base = split_of(nested, task)
-        settings[_NESTED] = base.splitter if isinstance(base, HeldOut) and not base.fold else base
-    made = SPLITS.build(settings, factors=task.space.names)
-    return made if isinstance(made, Exposure) else HeldOut(made, fold)
-
-
-def split_spec(split: Exposure) -> dict[str, Any]:
-    """A split as its name and all of its settings, as plain data; `split_of` turns it back."""
-    if isinstance(split, HeldOut):
-        return _nested_spec(split.splitter) | ({_FOLD: split.fold} if split.fold else {})
-    return _nested_spec(split)
-
-
-def _nested_spec(thing: Any) -> dict[str, Any]:
-    spec = SPLITS.spec(thing)
-    nested = getattr(thing, _NESTED, None)
-    if nested is not None and not isinstance(nested, str | Mapping):
-        spec[_NESTED] = split_spec(as_exposure(nested))
-    return spec
-
-
-def _has_setting(name: Any, setting: str) -> bool:
-    known = isinstance(name, str) and name in SPLITS.entries
-    return known and any(field.name == setting for field in fields(SPLITS.load(name)))

@@ -139,6 +139,12 @@ def examples_of(task: Task, source: Source, recipe: Recipe, *, seed: int) -> Exa
                 why="the examples are points of a continuous task, and cannot be counted",
                 instead="write how many are to be drawn, for example samples=1000",
             )
+        if getattr(task, "balance", None) is not None:
+            raise SettingError(
+                "samples='every' with a task that asks for balance",
+                why="each row once is what the table holds, and balance draws some rows more often than others",
+                instead="write how many are to be drawn, for example samples=1000, or leave samples out",
+            )
     else:
         latents = source.draw(int(recipe.samples or 0), seed=derived(seed, "train"))
     if not len(latents):

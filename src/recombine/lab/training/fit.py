@@ -1,6 +1,7 @@
 """Fit a model to a task: the verb that a researcher uses."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from recombine.lab.runs.store import Store
 from recombine.lab.tasks.task import Task
 from recombine.lab.training.checkpoints import RunStore
 from recombine.lab.training.configurations import Recipes, Seeds, jobs
-from recombine.lab.training.loop import Callback, TrainingContext, progress_bar
+from recombine.lab.training.loop import Callback, TrainingContext, progress_bar, terminating_as_interrupt
+from recombine.lab.training.member import Job, Member
 from recombine.lab.training.pack import train_jobs
+from recombine.lab.training.trial import try_model, two_examples
 
 
 def fit(
@@ -30,12 +33,14 @@ def fit(
 ) -> tuple[Run, ...]:
     """Train a model on what a split shows of a task, and ask it about what was held out.
 
-    Task, split and model are objects, names, or mappings of a name and settings; without a store they may be of the
-    user's own classes. The recipe is one, or several of one shape. Seeds are listed, or a number stands for the first
-    so many. Runs come in order of recipe, then seed. With a store (opened, or its folder or URL), runs that it holds
-    are not trained again, and an interrupted call is taken up where it stood: Ctrl-C waits for the end of the step and
-    saves it; `checkpoint_every` says after how many steps a state is saved else, and without it that is done now and
-    then.
+    Task, split and model are objects, names, or mappings of a name and settings; one of the user's own is its class, or
+    `package.module:Class`. The recipe is one, or several of one shape. Seeds are listed, or a number stands for the
+    first so many. Runs come in order of recipe, then seed. Before anything is trained the model is asked about two
+    examples, so that what does not fit is told in words.
+
+    With a store (opened, or its folder or URL), runs that it holds are not trained again, and an interrupted call is
+    taken up where it stood: Ctrl-C, and SIGTERM, which Slurm and Kubernetes send, wait for the end of the step and save
+    it; `checkpoint_every` says after how many steps a state is saved else, and without it that is done now and then.
 
     >>> recipe = {"steps": 20, "lr": 0.01, "samples": "every"}
     >>> runs = fit("addition", {"name": "hold_out_combinations"}, {"name": "mlp", "hidden": [8]}, recipe, seeds=(0, 1))
@@ -44,11 +49,21 @@ def fit(
     """
     kept = _opened(store)
     asked = jobs(task, split, model, recipe, seeds, named=kept is not None)
+    _try(asked, kept)
     total = sum(job.recipe.steps for job in asked)
     text = f"training {len(asked)} runs" if len(asked) > 1 else "training"
-    with progress_bar(text, total, shown=progress) as advance:
+    stops = terminating_as_interrupt() if kept is not None else nullcontext()
+    with stops, progress_bar(text, total, shown=progress) as advance:
         context = TrainingContext(store=kept, callbacks=callbacks, checkpoint_every=checkpoint_every, advance=advance)
         return tuple(train_jobs(asked, context))
+
+
+def _try(asked: Sequence[Job], store: RunStore | None) -> None:
+    """The first run that is to be trained, tried: all have one task, one split and one model."""
+    first = next((job for job in asked if store is None or not store.has(job.configuration.key)), None)
+    if first is not None:
+        examples = two_examples(first.task, Member(first).parts.train)
+        try_model(first.model, first.task.shapes, examples, first.recipe)
 
 
 def _opened(store: Any) -> RunStore | None:

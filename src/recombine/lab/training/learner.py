@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from recombine.errors import SettingError
 from recombine.lab.tasks.task import Batch, Shapes
+from recombine.lab.training.devices import device_of
 from recombine.lab.training.losses import Loss, Objective
 from recombine.lab.training.recipe import Recipe, is_constant, rate
 from recombine.seeds import derived
@@ -70,7 +71,8 @@ class Optimiser:
     def remember(self, weight: Tensor, slots: Mapping[str, Tensor], *, step: int) -> None:
         """Go on with what was remembered of a weight."""
         if slots:
-            self.torch.state[weight] = {"step": torch.tensor(float(step)), **slots}
+            # A fused optimiser on a GPU counts there.
+            self.torch.state[weight] = {"step": torch.tensor(float(step), device=weight.device), **slots}
 
 
 def _group(recipe: Recipe, weights: Sequence[Tensor]) -> dict[str, Any]:
@@ -79,10 +81,11 @@ def _group(recipe: Recipe, weights: Sequence[Tensor]) -> dict[str, Any]:
 
 
 def _made(name: str, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-    # One pass over the weights in one call: the fastest of torch's ways on a processor.
+    # One pass over the weights in one call: the fastest of torch's ways on a processor, and on CUDA.
+    fused = groups[0]["params"][0].device.type in ("cpu", "cuda")
     if name == "sgd":
-        return torch.optim.SGD(groups, fused=True)
-    return torch.optim.Adam(groups, fused=True) if name == "adam" else torch.optim.AdamW(groups, fused=True)
+        return torch.optim.SGD(groups, fused=fused)
+    return torch.optim.Adam(groups, fused=fused) if name == "adam" else torch.optim.AdamW(groups, fused=fused)
 
 
 class SingleLearner(Learner):
@@ -93,15 +96,21 @@ class SingleLearner(Learner):
         self._objective: nn.Module = Objective(module, loss, shapes, half=recipe.precision == "bfloat16")
         self._call = torch.compile(self._objective) if recipe.compile else self._objective
         self._weights = [weight for weight in module.parameters() if weight.requires_grad]
+        self._device = device_of(recipe)
         self._optimiser = Optimiser([(recipe, self._weights)])
 
     @final
     def step(self, batch: Batch, step: int) -> list[float]:
         """One update. Torch's generator is seeded for it: call this under `fork_rng`."""
-        torch.default_generator.manual_seed(derived(self._seed, "noise", step))
+        if not self._module.training:  # a callback may have asked it
+            self._module.train()
+        seed = derived(self._seed, "noise", step)
+        torch.default_generator.manual_seed(seed)
+        if self._device.type != "cpu":
+            torch.manual_seed(seed)
         for weight in self._weights:
             weight.grad = None
-        loss = self._loss(batch)
+        loss = self._loss(batch.to(self._device))
         loss.backward()  # type: ignore[no-untyped-call]
         if self._recipe.clip is not None:
             nn.utils.clip_grad_norm_(self._weights, self._recipe.clip)
@@ -116,12 +125,12 @@ class SingleLearner(Learner):
     @final
     def state(self, run: int) -> State:  # noqa: ARG002 - there is one
         """Weights, buffers, and what the optimiser remembers."""
-        kept = {WEIGHTS + name: value.detach().clone() for name, value in self._module.state_dict().items()}
+        kept = {WEIGHTS + name: value.detach().cpu().clone() for name, value in self._module.state_dict().items()}
         for name, weight in self._module.named_parameters():
             for slot in SLOTS[self._recipe.optimiser]:
                 found = self._optimiser.slot(weight, slot)
                 if found is not None:
-                    kept[f"{OPTIMISER}{slot}.{name}"] = found.detach().clone()
+                    kept[f"{OPTIMISER}{slot}.{name}"] = found.detach().cpu().clone()
         return kept
 
     @final
@@ -131,7 +140,9 @@ class SingleLearner(Learner):
         for name, weight in self._module.named_parameters():
             keys = {slot: f"{OPTIMISER}{slot}.{name}" for slot in SLOTS[self._recipe.optimiser]}
             self._optimiser.remember(
-                weight, {slot: state[key].clone() for slot, key in keys.items() if key in state}, step=step
+                weight,
+                {slot: state[key].to(self._device, copy=True) for slot, key in keys.items() if key in state},
+                step=step,
             )
 
     def _loss(self, batch: Batch) -> torch.Tensor:

@@ -6,18 +6,22 @@ far the training is.
 
 import math
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from html import escape
 from time import monotonic
 from types import FrameType
+from typing import Any
 
 import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from torch import nn
 
 from recombine.lab.runs.run import MODEL_FILE
 from recombine.lab.training.checkpoints import RunStore, Unfinished, Way, save_unfinished, weights_of
@@ -30,19 +34,22 @@ from recombine.lab.training.recipe import evaluation_steps
 _SHARE = 0.02  # of the time may go into saving unfinished runs
 _LEAST_SECONDS = 15.0  # between two saves: shorter runs start again as quickly
 _EVERY = 0.1  # seconds between two drawings of the bar
+_EVERY_IN_NOTEBOOK = 0.5  # each goes through the kernel's sockets
 
 
 @dataclass(frozen=True)
 class StepEvent:
     """What a callback is told: after how many of the steps, each run's loss, and the evaluations made just now.
 
-    Runs that are trained as one are told of together, in their order; `evaluations` is empty at most steps.
+    Runs that are trained as one are told of together, in their order; `evaluations` is empty at most steps. `module(k)`
+    is the network of run k as it stands, good until the callback returns.
     """
 
     step: int
     steps: int
     losses: tuple[float, ...]
     evaluations: tuple[tuple[Evaluated, ...], ...] = ()
+    module: Callable[[int], nn.Module] = field(default=lambda _: nn.Identity(), repr=False, compare=False)
 
 
 Callback = Callable[[StepEvent], None]
@@ -131,7 +138,7 @@ class Loop:
     def _tell(self, step: int, losses: list[float], found: tuple[tuple[Evaluated, ...], ...]) -> None:
         self._context.advance(len(self._members) if step else 0)
         if self._context.callbacks:
-            event = StepEvent(step, self._steps, tuple(losses), found)
+            event = StepEvent(step, self._steps, tuple(losses), found, self._learner.module)
             for callback in self._context.callbacks:
                 callback(event)
 
@@ -165,7 +172,7 @@ class Loop:
         result = member.finish(status, reason, steps=step, together=len(self._members))  # type: ignore[arg-type]
         if files:
             read = partial(bytes, files[MODEL_FILE]) if store is None else partial(store.file, member.key, MODEL_FILE)
-            result = member.result = replace(result, weights=read)
+            result = member.result = replace(result, weights=read, start=member.starter())
         if store is not None:
             store.put(result, files=files)
             store.drop_state(member.key)
@@ -197,35 +204,61 @@ class Loop:
 
 
 @contextmanager
-def deferred_interrupt(*, wanted: bool) -> Iterator[Callable[[], bool]]:
-    """Within, a first Ctrl-C is only noted, for whoever asks; a second one does not wait.
+def terminating_as_interrupt() -> Iterator[None]:
+    """Within, SIGTERM does what Ctrl-C does: Slurm and Kubernetes send it some time before they kill.
 
-    One that nobody acted on is handed on at the end, to whoever handled Ctrl-C before. Nothing is held back outside the
-    main thread, or where Ctrl-C is ignored.
+    Also where Ctrl-C itself is ignored, as a shell has it for what runs in the background. Nothing is changed outside
+    the main thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_: int, frame: FrameType | None) -> None:
+        interrupt = signal.getsignal(signal.SIGINT)
+        if not callable(interrupt):
+            raise KeyboardInterrupt
+        interrupt(signal.SIGINT, frame)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def deferred_interrupt(*, wanted: bool) -> Iterator[Callable[[], bool]]:
+    """Within, a first Ctrl-C is only noted, for whoever asks; a second one does not wait. So is SIGTERM, if it is one.
+
+    One that nobody acted on is handed on at the end, to whoever handled it before. Nothing is held back outside the
+    main thread, or where the signal is ignored.
 
     >>> with deferred_interrupt(wanted=True) as interrupted:
     ...     interrupted()
     False
     """
-    before = signal.getsignal(signal.SIGINT)
-    if not wanted or not callable(before) or threading.current_thread() is not threading.main_thread():
+    numbers = (signal.SIGINT, signal.SIGTERM) if wanted else ()
+    before = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
+    if not before or threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
-    noted = False
+    noted: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
-        nonlocal noted
         if noted:
-            before(number, frame)
-        noted = True
+            before[signal.Signals(number)](number, frame)
+        noted.append(number)
 
-    signal.signal(signal.SIGINT, note)
+    for number in before:
+        signal.signal(number, note)
     try:
-        yield lambda: noted
+        yield lambda: bool(noted)
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if noted:
-        before(signal.SIGINT, None)
+        before[signal.Signals(noted[0])](noted[0], None)
 
 
 @contextmanager
@@ -236,6 +269,10 @@ def progress_bar(text: str, total: int, *, shown: bool) -> Iterator[Callable[[in
     ...     advance(10)
     """
     console = Console(stderr=True)
+    if shown and (handle := _notebook_line(text)) is not None:
+        with _notebook_bar(handle, text, total) as tell:
+            yield tell
+        return
     if not shown or not console.is_terminal:
         yield lambda _: None
         return
@@ -254,3 +291,33 @@ def progress_bar(text: str, total: int, *, shown: bool) -> Iterator[Callable[[in
                 told = time.monotonic()
 
         yield advance
+
+
+def _notebook_line(text: str) -> Any:
+    """A line below the cell that can be written again; None where this is no notebook."""
+    if "IPython" not in sys.modules:
+        return None
+    from IPython import display, get_ipython  # noqa: PLC0415 - it is loaded, and needed here only
+
+    if not hasattr(get_ipython(), "kernel"):
+        return None
+    return display.display(display.HTML(f"{escape(text)} …"), display_id=True)  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def _notebook_bar(handle: Any, text: str, total: int) -> Iterator[Callable[[int], None]]:
+    from IPython.display import HTML  # noqa: PLC0415 - it is loaded, and needed here only
+
+    done, told = 0, 0.0
+
+    def advance(steps: int) -> None:
+        nonlocal done, told
+        done += steps
+        if time.monotonic() - told >= _EVERY_IN_NOTEBOOK:
+            bar = f"<progress value='{done}' max='{total}'></progress> {done:,}/{total:,}"
+            handle.update(HTML(f"{escape(text)} {bar}"))  # type: ignore[no-untyped-call]
+            told = time.monotonic()
+
+    began = time.monotonic()
+    yield advance
+    handle.update(HTML(f"{escape(text)}: {done:,} steps in {time.monotonic() - began:.1f} s"))  # type: ignore[no-untyped-call]

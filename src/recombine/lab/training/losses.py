@@ -1,6 +1,7 @@
 """What is minimised: a module's answers against the targets, and what the module itself adds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -68,7 +69,7 @@ def loss_of(recipe: Recipe, shapes: Shapes) -> Loss:
 
 def answers(module: nn.Module, batch: Batch, shapes: Shapes) -> Tensor:
     """What a module says to a batch; a model of tokens is given the true tokens before each."""
-    said: Tensor = module(batch.inputs, batch.targets) if shapes.kind == "tokens" else module(batch.inputs)
+    said = scores_in(module(batch.inputs, batch.targets) if shapes.kind == "tokens" else module(batch.inputs), module)
     if shapes.kind == "values" and said.shape != batch.targets.shape:
         raise SettingError(
             f"{type(module).__name__} answers {tuple(said.shape)} where the targets are {tuple(batch.targets.shape)}",
@@ -76,6 +77,25 @@ def answers(module: nn.Module, batch: Batch, shapes: Shapes) -> Tensor:
             instead=f"let it give {tuple(batch.targets.shape[1:])} for each example",
         )
     return said
+
+
+def scores_in(said: Any, module: nn.Module) -> Tensor:
+    """The answers in what a module gives: a tensor, the `logits` of Hugging Face's models, or the first of several.
+
+    >>> scores_in((torch.zeros(2, 3), None), nn.Identity()).shape
+    torch.Size([2, 3])
+    """
+    if isinstance(said, Tensor):
+        return said
+    logits = said.get("logits") if isinstance(said, Mapping) else getattr(said, "logits", None)
+    first = said[0] if logits is None and isinstance(said, tuple | list) and len(said) else logits
+    if isinstance(first, Tensor):
+        return first
+    raise SettingError(
+        f"{type(module).__name__} gives {type(said).__name__}",
+        why="an answer is a tensor, something with a tensor `logits`, or several of which the first is a tensor",
+        instead="let its forward return the answers alone",
+    )
 
 
 def penalty_of(module: nn.Module) -> Callable[[], Tensor] | None:

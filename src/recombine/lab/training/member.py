@@ -1,7 +1,8 @@
 """One run before and while it is trained: what it is made of, prepared when it is first needed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from weakref import WeakKeyDictionary
 
 from torch import nn
@@ -11,6 +12,7 @@ from recombine.lab.models.model import Model
 from recombine.lab.runs.run import Configuration, Run, Status
 from recombine.lab.tasks.exposure import Exposure, HeldOut, Parts
 from recombine.lab.tasks.task import Task
+from recombine.lab.training.devices import device_of
 from recombine.lab.training.examples import Examples, examples_of
 from recombine.lab.training.losses import Loss, loss_of
 from recombine.lab.training.questions import (
@@ -101,8 +103,13 @@ class Member:
         return loss_of(self.job.recipe, self.job.task.shapes)
 
     def start(self) -> nn.Module:
-        """A new module with the run's own initial weights."""
-        return self.job.model.start(self.job.task.shapes, seed=derived(self.seed, "weights"))
+        """A new module with the run's own initial weights, drawn on the processor: they are the same anywhere."""
+        made = self.job.model.start(self.job.task.shapes, seed=derived(self.seed, "weights"))
+        return made.to(device_of(self.job.recipe))
+
+    def starter(self) -> Callable[[], nn.Module]:
+        """How to build the network again; its settings alone do not say it where data or classes are in memory."""
+        return partial(self.job.model.start, self.job.task.shapes, seed=0)
 
     def evaluate(self, module: nn.Module, step: int) -> tuple[Evaluated, ...]:
         """Ask everything, and keep it."""
@@ -141,6 +148,7 @@ class Member:
             ),
             provenance=provenance(self.job.configuration.task),
             domain=domain(task.space),
+            scored="r2" if task.shapes.kind == "values" else "accuracy",
         )
         self.answered = {}
         for prepared in ("parts", "examples", "questions"):

@@ -30,10 +30,11 @@ from recombine.lab.runs.run import Configuration, Run
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.data.files import cache_folder
 from recombine.lab.tasks.exposure import Exposure
+from recombine.lab.tasks.splits import split_of
 from recombine.lab.tasks.task import Batch, Task
 from recombine.lab.training.batched import BatchedLearner, CannotBatchError, check_batchable
 from recombine.lab.training.checkpoints import RunStore, Unfinished, Way, load_unfinished
-from recombine.lab.training.configurations import split_of
+from recombine.lab.training.devices import mode_of
 from recombine.lab.training.examples import Feed, Fixed, feed_of
 from recombine.lab.training.learner import Learner, SingleLearner
 from recombine.lab.training.loop import Callback, Loop, TrainingContext
@@ -133,7 +134,8 @@ def train_jobs(jobs: Sequence[Job], context: TrainingContext, *, threads: int | 
             shapes.setdefault(signature(job.configuration), []).append(place)
     for places in shapes.values():
         group = [Member(jobs[place]) for place in places]
-        with _threads(threads or jobs[places[0]].recipe.threads):
+        recipe = jobs[places[0]].recipe
+        with _threads(threads or recipe.threads), mode_of(recipe):
             _Group(group, context).train()
         results |= {place: _result(member) for place, member in zip(places, group, strict=True)}
     return [results[place] for place in range(len(jobs))]
@@ -251,6 +253,7 @@ class _Group:
         plain = self._members[0].job.configuration.plain()
         model = {name: value for name, value in plain["model"].items() if name not in _FREE_MODEL}
         recipe = {name: plain["recipe"][name] for name in ("loss", "precision", *settings)}
+        recipe |= {"device": plain["recipe"]["device"]} if "device" in plain["recipe"] else {}
         return {"model": model, "shapes": str(self._shapes), "recipe": recipe}
 
     def _measured(self, key: str, runs: int) -> bool:

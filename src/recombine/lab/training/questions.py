@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from recombine.catalogue import Spec
-from recombine.lab.runs.run import SCORE
+from recombine.lab.runs.run import SCORE, TEXTS
 from recombine.lab.tasks.exposure import Source
-from recombine.lab.tasks.task import Batch, Codes, Shapes, Task, factor_columns
+from recombine.lab.tasks.task import Batch, Codes, Shapes, Speaks, Task, factor_columns
 from recombine.lab.training.examples import ExampleGroups, rendered
 from recombine.lab.training.losses import Loss, answers
 from recombine.records import Provenance
@@ -40,7 +40,8 @@ _MOST_SCORED = 100
 class Answered:
     """How a model did on a set: `error` of each example, a squared error or 1 for a wrong answer.
 
-    `scores` holds what a model of classes gave for each of them, before they are made to sum to one.
+    `scores` holds what a model of classes gave for each of them, before they are made to sum to one; `said` the tokens
+    that a model of sentences gave, beside those that were right.
     """
 
     loss: float
@@ -49,6 +50,7 @@ class Answered:
     targets: Tensor | None
     predictions: Tensor | None
     scores: Tensor | None = None
+    said: tuple[Tensor, Tensor] | None = None
 
 
 @dataclass(eq=False)
@@ -105,7 +107,8 @@ def ask(module: nn.Module, question: Question, loss: Loss) -> Answered:
     shapes = question.task.shapes
     was_training = module.training
     module.eval()
-    marks = [_mark(module, batch, shapes, loss) for batch in question.chunks() if len(batch)]
+    device = next((weight.device for weight in module.parameters()), torch.device("cpu"))
+    marks = [_mark(module, batch.to(device), shapes, loss) for batch in question.chunks() if len(batch)]
     module.train(was_training)
     if not marks:
         return Answered(loss=np.nan, score=np.nan, error=np.zeros(0), targets=None, predictions=None)
@@ -120,6 +123,7 @@ def ask(module: nn.Module, question: Question, loss: Loss) -> Answered:
         targets=targets.reshape(-1) if single else None,
         predictions=torch.cat([mark.predictions for mark in marks if mark.predictions is not None]) if single else None,
         scores=torch.cat([mark.scores for mark in marks]) if marks[0].scores is not None else None,  # type: ignore[misc]
+        said=(targets, torch.cat([mark.said for mark in marks])) if marks[0].said is not None else None,  # type: ignore[misc]
     )
 
 
@@ -130,6 +134,7 @@ class _Marked:
     targets: Tensor
     predictions: Tensor | None
     scores: Tensor | None
+    said: Tensor | None = None
 
 
 def _mark(module: nn.Module, batch: Batch, shapes: Shapes, loss: Loss) -> _Marked:
@@ -137,6 +142,7 @@ def _mark(module: nn.Module, batch: Batch, shapes: Shapes, loss: Loss) -> _Marke
     value, targets = float(loss(said, batch.targets)), batch.targets
     predictions: Tensor | None = None
     scores: Tensor | None = None
+    answered: Tensor | None = None
     if shapes.kind == "values":
         missed = (said - targets).double().square().flatten(1).mean(1)
         predictions = said.reshape(-1) if said.numel() == len(said) else None
@@ -148,7 +154,8 @@ def _mark(module: nn.Module, batch: Batch, shapes: Shapes, loss: Loss) -> _Marke
         answered = module.answer(batch.inputs, targets.shape[1])  # type: ignore[operator]
         # Targets end with a symbol of their own: a sentence that says more than the target differs there.
         missed = ((answered != targets) & (targets != 0)).any(dim=1).double()
-    return _Marked(value, missed.numpy(), targets, predictions, scores)
+    kept = (None if one is None else one.cpu() for one in (predictions, scores, answered))
+    return _Marked(value, missed.cpu().numpy(), targets.cpu(), *kept)
 
 
 def _explained(error: Floats, targets: Tensor) -> float:
@@ -273,8 +280,20 @@ def _predictions(space: Space, questions: Sequence[Question], answered: Mapping[
             whole = np.concatenate([value.numpy() for value in values if value is not None])
             columns[name] = _numbers(whole) if whole.dtype.kind == "f" else _classes(whole, names)
         columns |= _scores(filled, names, taken=columns)
+    if filled and isinstance(asked[0].task, Speaks) and all(one.said is not None for one in filled):
+        columns |= _texts(asked[0].task, [one.said for one in filled if one.said is not None], taken=columns)
     errors = np.concatenate([one.error for one in found] or [np.zeros(0)])
     return pa.table(columns | {"error": _numbers(errors)})
+
+
+def _texts(task: Speaks, said: Sequence[tuple[Tensor, Tensor]], *, taken: Mapping[str, Any]) -> dict[str, pa.Array]:
+    """Sentences in words: what was right, and what was said."""
+    names = [name for name in TEXTS if name not in taken]
+    return {
+        name: pa.array([text for pair in said for text in task.in_words(pair[place])], pa.string())
+        for place, name in enumerate(TEXTS)
+        if name in names
+    }
 
 
 def _classes(places: Codes, names: Sequence[Any]) -> pa.Array:

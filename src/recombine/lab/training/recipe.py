@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args, get_type_hints
 
 from recombine.catalogue import Catalogue
-from recombine.checks import check_choice, check_number, check_whole
+from recombine.checks import WordedSettings, check_choice, check_number, check_whole
 from recombine.errors import SettingError
 
 # The version of the numbers that training gives: how seeds are derived, examples drawn, steps taken, answers scored.
@@ -15,6 +15,10 @@ from recombine.errors import SettingError
 TRAINING_NUMERICS = 1
 _RECIPES = Catalogue("recipe", {"recipe": "recombine.lab.training.recipe:Recipe"})
 # What is written only together with a choice that uses it: setting, its unused value, the choice.
+_LATER: Mapping[str, Any] = {"device": "cpu", "deterministic": False}
+"""Settings that earlier versions did not have: left out of a run's key where they are as they were then."""
+_PRECISIONS = {"bf16": "bfloat16", "fp32": "float32", "32": "float32"}
+"""As others write it."""
 _IDLE: tuple[tuple[str, float, str, str], ...] = (
     ("momentum", 0.0, "optimiser", "sgd"),
     ("final_lr", 0.0, "schedule", "cosine"),
@@ -24,7 +28,7 @@ _IDLE: tuple[tuple[str, float, str, str], ...] = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
+class Recipe(metaclass=WordedSettings):
     """How a model is trained.
 
     - `samples`: how many training examples are drawn once and then gone over again and again; "every" takes each
@@ -39,10 +43,14 @@ class Recipe:
     - `evaluations`: how many times the tests are asked, at logarithmically spaced steps from 0 to the last, each test
       with `test_samples` examples, or all of them where there are fewer.
     - `patience`: stop after so many evaluations in a row without a better score on the test `seen`. Never on unseen.
+    - `device`: "auto" takes a GPU where there is one. On a CPU a seed gives the same bits again; a GPU rounds its way.
+    - `precision`: "bfloat16" (or "bf16") is mixed precision: weights stay in 32 bits. `deterministic` asks torch for
+      algorithms that give the same numbers each time, where it has them, and is refused where it has none.
     - `together`: train same-shaped runs as one batched model: "always", "never", or where it was measured to be faster.
       The two ways round differently; "always" and "never" say which numbers are meant, "auto" leaves the last digits
       open.
-    - `keep_model`: keep the trained weights with the run, so that `run.module()` gives the network.
+    - `keep_model`: keep the trained weights with the run, so that `run.module()` gives the network; false saves room
+      where there are many large ones.
 
     >>> Recipe(steps=100, lr=0.01).optimiser
     'adam'
@@ -71,13 +79,16 @@ class Recipe:
     clip: float | None = None
     evaluations: int = 8
     patience: int | None = None
+    device: Literal["cpu", "cuda", "mps", "auto"] = "cpu"
     precision: Literal["float32", "bfloat16"] = "float32"
+    deterministic: bool = False
     compile: bool = False
     threads: int = 1
     together: Literal["auto", "always", "never"] = "auto"
-    keep_model: bool = False
+    keep_model: bool = True
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "precision", _PRECISIONS.get(str(self.precision), self.precision))
         for name, hint in get_type_hints(Recipe).items():
             _check_choice(name, getattr(self, name), get_args(hint))
         for name in ("steps", "batch", "samples", "test_samples", "patience", "evaluations", "decay_every", "threads"):
@@ -118,8 +129,12 @@ class Recipe:
             )
 
     def plain(self) -> dict[str, Any]:
-        """Every setting, as JSON holds it."""
-        return asdict(self)
+        """Every setting, as JSON holds it; those that came later are left out where they change nothing.
+
+        >>> "device" in Recipe(steps=1).plain(), Recipe(steps=1, device="auto").plain()["device"]
+        (False, 'auto')
+        """
+        return {name: value for name, value in asdict(self).items() if name not in _LATER or _LATER[name] != value}
 
 
 def recipe_of(given: Recipe | Mapping[str, Any]) -> Recipe:
@@ -136,7 +151,8 @@ def recipe_of(given: Recipe | Mapping[str, Any]) -> Recipe:
             why="a recipe has at least a number of steps",
             instead="write {steps: 1000}",
         )
-    made: Recipe = _RECIPES.build({"name": "recipe", **given})
+    known = {"precision": _PRECISIONS.get(str(given["precision"]), given["precision"])} if "precision" in given else {}
+    made: Recipe = _RECIPES.build({"name": "recipe", **given, **known})
     return made
 
 

@@ -1,10 +1,9 @@
 """A model of the lab with its recipe, as a learner that `recombine.rehearse` can train anew.
 
-The rows of a round become a task (`FromTable`): those that are kept are trained on, those that are held out are asked
+The rows of a round become a task (`From`): those that are kept are trained on, those that are held out are asked
 about. All seeds are trained as `fit` trains them, together where that is faster, and each gives its own answers.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -16,12 +15,13 @@ from recombine.catalogue import Spec
 from recombine.errors import SettingError, TableError
 from recombine.lab.models.model import Model
 from recombine.lab.runs.run import Run
-from recombine.lab.tasks.from_table import FromTable
+from recombine.lab.tasks.from_data import From
 from recombine.lab.training.fit import fit
 from recombine.lab.training.recipe import Recipe
 from recombine.rehearsing.examples import Examples
 from recombine.rehearsing.learners import shown
 from recombine.seeds import derived
+from recombine.words import free_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ def _called(model: Any) -> str:
     return str(model["name"]) if isinstance(model, dict) and "name" in model else type(model).__name__
 
 
-def _task(train: Examples, test: Examples) -> FromTable:
+def _task(train: Examples, test: Examples) -> From:
     """The rows of both as one task, whose split column says which is which."""
     names = train.support.space.names
     codes, answers, sides, inputs = list[Any](), list[Any](), list[str](), list[Any]()
@@ -80,9 +80,9 @@ def _task(train: Examples, test: Examples) -> FromTable:
     table: dict[str, Any] = {name: [f"v{code}" for code in together[:, k]] for k, name in enumerate(names)}
     told = np.concatenate(answers)
     classes = train.classes is not None
-    target, split = _free("answer", names), _free("side", names)
+    target, split = free_name("answer", names), free_name("side", names)
     table |= {target: told.astype(np.int64).tolist() if classes else told.tolist(), split: sides}
-    return FromTable(
+    return From(
         source=table,
         inputs=np.concatenate(inputs).astype(np.float32),
         factors=names,
@@ -96,12 +96,6 @@ def _shown(examples: Examples) -> Any:
     """Inputs in their own shape, pictures among them; else the factors, one-hot."""
     assert examples.rows is not None  # noqa: S101 - as above
     return shown(examples) if examples.rows.inputs is None else examples.rows.inputs
-
-
-def _free(name: str, taken: Sequence[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
 
 
 def _answers(run: Run, rows: int) -> Numbers:

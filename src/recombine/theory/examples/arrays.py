@@ -10,6 +10,7 @@ import numpy as np
 
 from recombine.algebra.groups import Numbers
 from recombine.errors import SettingError, TableError
+from recombine.extras import needed
 from recombine.theory.learner import SHARE, installed
 
 _NUMBER = 8  # bytes
@@ -21,7 +22,7 @@ def placed(array: Numbers, device: str | None) -> Any:
     """The array itself, or a copy of it on a device, by torch."""
     if device is None:
         return array
-    torch = _torch(device)
+    torch = needed("torch", f"device={device!r}", extra="train", instead=", or leave device out")
     try:
         return torch.as_tensor(array, device=device)
     except (RuntimeError, AssertionError) as error:
@@ -29,17 +30,6 @@ def placed(array: Numbers, device: str | None) -> Any:
             f"device={device!r}",
             why=f"torch cannot use it: {str(error).splitlines()[0]}",
             instead="write device='cpu', or leave it out",
-        ) from error
-
-
-def _torch(device: str) -> Any:
-    try:
-        return import_module("torch")
-    except ModuleNotFoundError as error:
-        raise SettingError(
-            f"device={device!r}",
-            why="arrays are moved by PyTorch, which is not installed",
-            instead="pip install 'recombine[train]', or leave device out",
         ) from error
 
 
@@ -53,14 +43,23 @@ def fetched(array: Any) -> Numbers:
     return array if isinstance(array, np.ndarray) else np.asarray(array.cpu().numpy())
 
 
+def most_rows(*, kernels: int = 1) -> int:
+    """Rows whose kernels fit into half of the memory."""
+    return int((SHARE * installed() / (_NUMBER * (_AT_ONCE + kernels) * 2)) ** 0.5)
+
+
 def refuse_too_large(rows: int, *, kernels: int = 1) -> None:
     """Refuse kernels that would not fit into half of the memory, before any of them is written."""
-    needed = float(_NUMBER * (_AT_ONCE + kernels)) * rows * rows * 2
-    room = SHARE * installed()
-    if needed > room:
-        fits = int((room / (_NUMBER * (_AT_ONCE + kernels) * 2)) ** 0.5) // 1000 * 1000
+    if rows > most_rows(kernels=kernels):
         raise TableError(
             f"a kernel of {rows:,} rows",
-            why=f"it would take about {needed / 1e9:,.1f} GB of memory, and may take {room / 1e9:,.1f} GB here",
-            instead=f"take fewer rows, drawn within each combination: rows={max(fits, 1000)} (--rows)",
+            why=f"it would take about {gigabytes(rows, kernels=kernels):,.1f} GB of memory, "
+            f"and may take {SHARE * installed() / 1e9:,.1f} GB here",
+            instead=f"take fewer rows, drawn within each combination: "
+            f"rows={max(most_rows(kernels=kernels) // 1000 * 1000, 1000)} (--rows)",
         )
+
+
+def gigabytes(rows: int, *, kernels: int = 1) -> float:
+    """What kernels of so many rows would take."""
+    return _NUMBER * (_AT_ONCE + kernels) * 2 * float(rows) ** 2 / 1e9

@@ -9,6 +9,7 @@ import numpy as np
 from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.checks import check_whole
 from recombine.errors import SettingError, TableError
+from recombine.expected import Expected
 from recombine.tables.engine import Steps, silent
 from recombine.tables.question import Question, ReadOptions
 from recombine.tables.sources import opened
@@ -16,10 +17,11 @@ from recombine.tables.support import Support
 from recombine.theory.answers import Answers, Truth
 from recombine.theory.examples import inputs as reading_inputs
 from recombine.theory.examples import sampling
-from recombine.theory.examples.forecast import MOST_ROWS, ExampleForecast, forecast
+from recombine.theory.examples.example_forecast import ExampleForecast
+from recombine.theory.examples.forecast import MOST_ROWS, forecast
 from recombine.theory.examples.kernels import Kernel
 from recombine.theory.examples.rows import Fetched, fetch, glance
-from recombine.words import measure, text
+from recombine.words import text
 
 _FEWEST_EACH = 2
 """Rows of each combination: one to learn from, and one to be tried on."""
@@ -52,6 +54,7 @@ class Known:
     answers: Answers
     truth: Truth | None
     unseen: int  # how many combinations are unseen
+    unlike: str | None = None  # why no seen combination that could be held out stands for them, if none does
 
 
 def forecast_from(
@@ -60,7 +63,7 @@ def forecast_from(
     """The forecast of the score on a table's unseen combinations, from its own rows."""
     _check(source, options)
     question = _question(reading)
-    notes: list[str] = []
+    notes = reading_inputs.below_one_answer(options.seen_score, known.answers)
     tell("fetching rows", None)
     plan = reading_inputs.inputs_of(options.inputs, glance(source, question.table))
     own = _rows(source, known, options, question, plan)
@@ -68,34 +71,22 @@ def forecast_from(
     labelled = np.flatnonzero((own.codes >= 0).all(axis=1) & np.isfinite(own.targets))
     train = own.subset(_drawn(own.codes[labelled], labelled, options))
     asked, asked_plan = _asked(known, options, question, plan, own, notes)
-    if known.truth is not None and unsettled(train.codes, train.targets, known.answers.kind) > _UNSETTLED:
+    if known.truth is not None and known.answers.unsettled > _UNSETTLED:
         notes.append(_WITHIN)
         known, asked = replace(known, truth=None), None
+    counted = int(known.answers.counts.sum())
+    if known.unlike and _asked_about(known, asked)[0] is None:
+        why = Expected("R²" if known.answers.kind == "number" else "accuracy", of=known.unseen, reason=known.unlike)
+        factors = train.codes.shape[1]
+        return ExampleForecast.abstaining(why, way="held out", factors=factors, of_rows=counted, notes=tuple(notes))
     tell("reading inputs", None)
     given = reading_inputs.values(plan, train, notes)
     others = None if asked is None else reading_inputs.values(asked_plan, asked, notes)
     tell("solving on examples", None)
     found = _forecast(known, options, train, given, asked, others)
-    counted = int(known.answers.counts.sum())
     return replace(
-        found, of_rows=max(counted, found.of_rows), notes=(*found.notes, *notes), constant=_constant(known, train)
+        found, of_rows=max(counted, found.of_rows), notes=(*found.notes, *notes), constant=_constant(known, found)
     )
-
-
-def unsettled(codes: Codes, targets: Numbers, kind: str) -> float:
-    """How much of the answer its combination leaves open: the share of rows with another class than the commonest of
-    their combination, or of the variance within combinations.
-
-    >>> unsettled(np.array([[0, 0], [0, 0], [0, 1], [0, 1]]), np.array([1.0, 1.0, 0.0, 1.0]), "label")
-    0.25
-    """
-    place, _ = sampling.numbered(codes)
-    if kind == "label":
-        counts = np.zeros((place.max() + 1, int(targets.max()) + 1))
-        np.add.at(counts, (place, targets.astype(np.int64)), 1)
-        return 1 - float(counts.max(axis=1).sum()) / len(targets)
-    means = np.bincount(place, targets) / np.bincount(place)
-    return float(np.square(targets - means[place]).mean()) / max(float(targets.var()), 1e-300)
 
 
 def _check(source: Any, options: ExampleOptions) -> None:
@@ -105,6 +96,7 @@ def _check(source: Any, options: ExampleOptions) -> None:
             why="a Support holds counts of combinations, and inputs belong to rows",
             instead="give the table itself: recombine.predict(table, factors=[…], target='…', inputs=…)",
         )
+    check_whole("rows", options.rows, least=10, instead=f"write rows={MOST_ROWS} (--rows {MOST_ROWS})")
     if options.rows_per_combination is not None:
         check_whole("rows_per_combination", options.rows_per_combination, least=_FEWEST_EACH)
 
@@ -187,6 +179,7 @@ def _asked(
             )
         return None, used
     if known.truth is None:
+        reading_inputs.values(used, rows.subset(np.flatnonzero(unseen)), [])  # what is wrong with them is said anyway
         notes.append(
             "There are rows of unseen combinations, but not their true answers, so they could not be scored: "
             "give truth= (--truth)."
@@ -257,7 +250,6 @@ def _asked_about(known: Known, asked: Fetched | None) -> tuple[Codes | None, Any
     return codes, truth if known.answers.kind == "number" else truth.astype(np.int64)
 
 
-def _constant(known: Known, train: Fetched) -> str:
-    if known.answers.kind == "number":
-        return measure(float(train.targets.mean()))
-    return text(known.answers.classes[int(np.bincount(train.targets.astype(np.int64)).argmax())])
+def _constant(known: Known, found: ExampleForecast) -> str | None:
+    """One answer for all, as people read it."""
+    return None if found.constant is None else text(known.answers.classes[int(found.constant)])

@@ -15,7 +15,6 @@ A model's own features at a layer are made by `features(module, inputs, layer="e
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recombine.algebra.groups import Numbers
+from recombine.checks import check_number
 from recombine.errors import ColumnError, SettingError, SourceError, TableError, nearest
+from recombine.extras import needed
+from recombine.theory.answers import Answers
 from recombine.theory.examples.rows import Fetched, Glance
+from recombine.words import listing, percent
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 _LARGEST_SIDE = 64
@@ -111,7 +114,7 @@ def _named(given: str, glance: Glance) -> Inputs:
     raise ColumnError(
         f"inputs={given!r}",
         why="the table has no such column, and there is no such folder, .npy or .safetensors file",
-        instead=nearest(given.partition(",")[0], known),
+        instead=nearest(next(part.strip() for part in given.split(",") if part.strip() not in known), known),
     )
 
 
@@ -149,7 +152,7 @@ def _from_numpy(path: Path) -> Any:
 def _from_safetensors(given: str) -> Any:
     text, _, name = given.partition(".safetensors:")
     path = Path(given if not name else f"{text}.safetensors").expanduser()
-    tensors = extra("safetensors.numpy", "safetensors", "inputs in a safetensors file")
+    tensors = needed("safetensors.numpy", "inputs in a safetensors file", extra="examples")
     try:
         found = tensors.load_file(path)
     except Exception as error:  # its own exceptions share no parent but Exception
@@ -165,16 +168,6 @@ def _from_safetensors(given: str) -> Any:
             instead=f"name one: {path}:{next(iter(found), 'inputs')}",
         )
     return found[name] if name else next(iter(found.values()))
-
-
-def extra(module: str, package: str, what: str) -> Any:
-    """A module of the extra `examples`, or a sentence that says how to install it."""
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        raise SettingError(
-            what, why=f"it takes {package}, which is not installed", instead="pip install 'recombine[examples]'"
-        ) from error
 
 
 def _folder(path: Path, glance: Glance) -> Folder:
@@ -200,6 +193,12 @@ def check_length(inputs: Inputs, rows: int) -> None:
         given, what = len(_pictures(inputs.path)), f"the folder '{inputs.path}', whose files no column names,"
     else:
         return
+    if not given and isinstance(inputs, Folder):
+        raise TableError(
+            f"the folder '{inputs.path}' holds no pictures",
+            why=f"the endings of pictures are {listing(PICTURES)}",
+            instead="name the folder that they lie in, or a column with their names",
+        )
     if given != rows:
         raise TableError(
             f"{what} has {given:,} inputs, and the table {rows:,} rows",
@@ -215,11 +214,24 @@ def _pictures(folder: Path) -> list[Path]:
 def values(inputs: Inputs, rows: Fetched, notes: list[str]) -> Numbers:
     """The inputs of these rows, (n, d)."""
     if isinstance(inputs, ByRow):
-        return _by_row(inputs, rows)
+        return _finite(_by_row(inputs, rows), inputs.name, rows)
     if isinstance(inputs, Folder):
         return _images(_in_folder(inputs, rows), notes)
-    parts = [_of_column(rows.columns[name], name, notes) for name in inputs.names]
+    parts = [_finite(_of_column(rows.columns[name], name, notes), f"the input {name!r}", rows) for name in inputs.names]
     return np.concatenate(parts, axis=1)
+
+
+def _finite(found: Numbers, what: str, rows: Fetched) -> Numbers:
+    """Refuse NaN and infinity, and say where they stand: by the table's own rows where these are known."""
+    bad = np.flatnonzero(~np.isfinite(found).all(axis=1))
+    if len(bad):
+        first = "" if rows.place is None else f"; the first is row {int(rows.place[bad[0]]) + 1:,} of the table"
+        raise TableError(
+            f"{what} holds NaN or infinite numbers in {len(bad):,} of the {len(found):,} rows that were looked at",
+            why=f"such a row is like no other{first}",
+            instead="leave those rows out (where=, --where), or fill the gaps first",
+        )
+    return found
 
 
 def _by_row(inputs: ByRow, rows: Fetched) -> Numbers:
@@ -255,6 +267,12 @@ def _of_column(column: pa.ChunkedArray, name: str, notes: list[str]) -> Numbers:
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_struct(kind):
         return _images(column.to_pylist(), notes)
     texts = column.to_pylist()
+    if pa.types.is_string(kind) and str(texts[0]).lstrip().startswith(("[", "(")):
+        raise ColumnError(
+            f"the input {name!r} holds lists that are written as text",
+            why="a CSV file has no lists",
+            instead="write the table as Parquet, or one column for each number: --inputs x1,x2,…",
+        )
     if pa.types.is_string(kind) and str(texts[0]).lower().endswith(PICTURES):
         return _images([Path(text) for text in texts], notes)
     raise ColumnError(
@@ -295,7 +313,7 @@ def _of_lists(column: pa.ChunkedArray, name: str) -> Numbers:
 
 def _images(given: Sequence[Any], notes: list[str]) -> Numbers:
     """Images as numbers from 0 to 1, all of one size: that of the first, or smaller."""
-    reader = extra("PIL.Image", "Pillow", "inputs that are images")
+    reader = needed("PIL.Image", "inputs that are images", extra="examples")
     absent = [one for one in given if isinstance(one, Path) and not one.is_file()]
     if absent:
         raise SourceError(
@@ -350,7 +368,7 @@ def features(module: Any, inputs: Any, *, layer: str, batch: int = _BATCH) -> Nu
     >>> features(module, torch.zeros(5, 3), layer="1").shape
     (5, 4)
     """
-    torch = import_module("torch")
+    torch = needed("torch", "features of a module", extra="train")
     layers = dict(module.named_modules())
     if layer not in layers:
         raise SettingError(
@@ -374,3 +392,40 @@ def features(module: Any, inputs: Any, *, layer: str, batch: int = _BATCH) -> Nu
         hook.remove()
         module.train(training)
     return np.asarray(torch.cat(kept).double().numpy())
+
+
+def check_told(inputs: Any, answers: Answers, *, symbols: bool, seen_score: float | None, truth: bool) -> None:
+    """Refuse what would be ignored beside inputs, and scores that nobody can have."""
+    if inputs is not None and symbols:
+        raise SettingError(
+            "symbols=True beside inputs",
+            why="the one says that all examples of a combination look the same, the other what each looks like",
+            instead="leave one of them out (--symbols or --inputs)",
+        )
+    if seen_score is None:
+        return
+    if answers.kind == "label":
+        said = "an accuracy lies between 0 and 1"
+        check_number("seen_score", seen_score, least=0.0, most=1.0, why=said, instead="write seen_score=0.95")
+    else:
+        said = "no R² is above 1"
+        check_number("seen_score", seen_score, most=1.0, why=said, instead="write seen_score=0.9")
+    if not truth:
+        raise SettingError(
+            f"seen_score={seen_score} without a truth",
+            why="machines that are stopped at that score are asked about unseen combinations, and held against their "
+            "true answers",
+            instead="give truth= (--truth), or leave seen_score out",
+        )
+
+
+def below_one_answer(seen_score: float | None, answers: Answers) -> list[str]:
+    """A sentence where a seen score is no better than one answer for all."""
+    base = 0.0
+    if answers.kind == "label":
+        counts = np.bincount(answers.labels, answers.counts, minlength=len(answers.classes))
+        base = float(counts.max() / counts.sum())
+    if seen_score is None or seen_score > base:
+        return []
+    said = percent(base) if answers.kind == "label" else "an R² of 0"
+    return [f"A seen score of {seen_score:g} is no better than one answer for all, which has {said}."]

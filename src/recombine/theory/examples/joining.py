@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from recombine.errors import SettingError
-from recombine.expected import Expected, earned
+from recombine.expected import earned
 from recombine.tables.engine import Steps
 from recombine.tables.question import ReadOptions
 from recombine.theory.examples import telling
@@ -34,17 +34,16 @@ def with_examples(
 ) -> _Prediction:
     """The same prediction with a forecast from examples: its sentence leads, its score is the one to expect.
 
-    Without rows of unseen combinations a forecast rests on seen ones that were held out. Where none of these is like
-    the unseen ones, it can be wrong either way, and nothing is forecast.
+    Without true answers a forecast rests on seen combinations that were held out. Where none of these is like the
+    unseen ones, it can be wrong either way, and nothing is forecast.
     """
     if options is None:
         return found
     unseen = sum(count for verdict, count in found.counts.items() if verdict not in ("seen", "novel"))
-    known = Known(found.support, found.learner.answers, found.truth, unseen)
-    made = forecast_from(source, known, options, reading, tell=tell)
     held = found.held_out
-    if made.way != "rows" and held is not None and held.abstains:
-        made = replace(made, expected=Expected(made.score, of=unseen, reason=held.reason))
+    unlike = held.reason if held is not None and held.abstains else None
+    known = Known(found.support, found.learner.answers, found.truth, unseen, unlike)
+    made = forecast_from(source, known, options, reading, tell=tell)
     if made.expected.value is None:
         reasons = (telling.verdict(made), *found.reasons)
         return replace(found, examples=made, reasons=reasons, expected=made.expected, grade="untested")
@@ -60,7 +59,8 @@ def with_examples(
 
 def _beside(verdict: str) -> str:
     """What the prediction over combinations says first, which knows nothing of inputs."""
-    return f"Over combinations alone: {verdict.partition('. ')[0].removesuffix('.')}."
+    first = verdict.partition(". ")[0].removesuffix(".")
+    return f"Over combinations alone, which know nothing of inputs, {first[0].lower()}{first[1:]}."
 
 
 def _kept(reasons: tuple[str, ...]) -> list[str]:

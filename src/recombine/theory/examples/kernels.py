@@ -11,8 +11,8 @@ tangent kernel; Jacot et al. 2018). Sxx stays as it is from layer to layer. On o
 the same names in `theory.networks` if b is 0, so that without noise the forecast from examples is the one from
 combinations. b is the variance of the first layer's biases: with few inputs a network without biases sees little.
 
-Inputs are not centred unless a kernel asks for it, as a network takes them as they are. Of the trained networks that
-were looked at, "relu" on inputs as they are, with b = 0.1, was nearest to most.
+Inputs are not centred: a network takes them as they are. Of the trained networks that were looked at, "relu" on inputs
+as they are, with b = 0.1, was nearest to most.
 
 To add a kernel: make a `Kernel` of a function from two sets of rows to a matrix, and one for a row with itself.
 """
@@ -40,14 +40,12 @@ _DEEPEST = 100
 class Kernel:
     """A similarity of examples: `between` (n, d), (m, d) -> (n, m); `own` (n, d) -> (n,), each row with itself.
 
-    `scaled` asks for rows that are scaled to unit mean square by the training rows, else they come as they were given;
-    `centred` for rows that are centred before that.
+    `scaled` asks for rows that are scaled to unit mean square by the training rows, else they come as they were given.
     """
 
     name: str
     between: Callable[[Any, Any], Any]
     own: Callable[[Any], Any]
-    centred: bool = False
     scaled: bool = True
     dense: "Dense | None" = None
 
@@ -61,25 +59,19 @@ class Dense:
     bias: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Scaling:
-    """How inputs are brought to unit mean square, all by one number: as they are, or less their means."""
+    """How inputs are brought to unit mean square, all by one number."""
 
-    centre: Numbers
     scale: float
-    centred_scale: float
 
     @classmethod
     def of(cls, inputs: Numbers) -> "Scaling":
         """By these rows, the training rows."""
-        centre = inputs.mean(axis=0)
-        sizes = (math.sqrt(float(np.square(part).mean())) or 1.0 for part in (inputs, inputs - centre))
-        return cls(centre, *sizes)
+        return cls(math.sqrt(float(np.square(inputs).mean())) or 1.0)
 
     def __call__(self, inputs: Numbers, kernel: Kernel | None = None) -> Numbers:
         """Rows as a kernel wants them."""
-        if kernel is not None and kernel.centred:
-            return (inputs - self.centre) / self.centred_scale
         return inputs if kernel is not None and not kernel.scaled else inputs / self.scale
 
 

@@ -59,6 +59,16 @@ class Answered:
             return self.values
         return np.asarray(2.0 * (self.labels[:, None] == np.arange(self.classes)) - 1)
 
+    @property
+    def varies(self) -> bool:
+        """Whether there are two answers at all."""
+        return bool((self.values != self.values[:1]).any())
+
+    @property
+    def score(self) -> Literal["accuracy", "R²"]:
+        """The name of the score that such answers are held to."""
+        return "R²" if self.kind == "number" else "accuracy"
+
     def marks(self, scores: Numbers) -> Numbers:
         """How each row fared: 1 for the right class, else 0; of numbers the squared error."""
         if self.kind == "number":
@@ -184,23 +194,31 @@ class Flow:
         mean = coded.mean(axis=0)
         return cls(np.maximum(values, 0.0), vectors, vectors.T @ (coded - mean), mean)
 
-    def at(self, time: float) -> Machine:
-        """Stopped after this time: f = K V (1 − exp(−λ t/n))/λ V'y."""
+    def learnt(self, time: float) -> Numbers:
+        """(n, q) What has been learnt along each eigenvector after this time: (1 − exp(−λ t/n))/λ V'y."""
         rate = time / len(self.values)
         top = max(float(self.values[-1]), 1e-300)
         safe = np.maximum(self.values, 1e-12 * top)
-        learnt = np.where(self.values > 1e-12 * top, -np.expm1(-safe * rate) / safe, rate)
-        return Machine(self.vectors @ (learnt[:, None] * self.turned), self.offset)
+        share = np.where(self.values > 1e-12 * top, -np.expm1(-safe * rate) / safe, rate)
+        return np.asarray(share[:, None] * self.turned)
+
+    def at(self, time: float) -> Machine:
+        """Stopped after this time: f = K V (1 − exp(−λ t/n))/λ V'y."""
+        return Machine(self.vectors @ self.learnt(time), self.offset)
 
 
-def stopped(flow: Flow, judge: Callable[[Machine], float], wanted: float) -> tuple[Machine, bool]:
-    """The earliest stop at which the score is as wanted, and whether it ever is; else the best."""
-    best, score = flow.at(0.0), -np.inf
+def stopped(flow: Flow, between: Numbers, judge: Callable[[Numbers], float], wanted: float) -> tuple[Machine, bool]:
+    """The earliest stop at which the score of some rows is as wanted, and whether it ever is; else the best.
+
+    `between` (m, n) is the kernel of those rows, `judge` turns their scores into one number. The rows are turned to
+    the eigenvectors once: after that a time costs one product, for all outputs together.
+    """
+    turned = between @ flow.vectors
+    best, score = 0.0, -np.inf
     for time in _TIMES:
-        machine = flow.at(float(time))
-        found = judge(machine)
+        found = judge(turned @ flow.learnt(float(time)) + flow.offset)
         if found >= wanted:
-            return machine, True
+            return flow.at(float(time)), True
         if found > score:
-            best, score = machine, found
-    return best, False
+            best, score = float(time), found
+    return flow.at(best), False

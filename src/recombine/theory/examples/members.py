@@ -135,11 +135,11 @@ def _stopped(rows: Rows, between: Numbers, seen_score: float | None) -> Member:
     judged, own = (answers, fetched(matrix)) if rows.alone else (rows.held, between)
     constant = judged.marks(np.tile(answers.coded.mean(axis=0), (len(judged), 1)))
 
-    def judge(machine: Machine) -> float:
-        return score(judged.kind, judged.marks(machine.answer(own)), constant)
+    def judge(scores: Numbers) -> float:
+        return score(judged.kind, judged.marks(scores), constant)
 
     wanted = np.inf if seen_score is None else seen_score
-    machine, reached = machines.stopped(Flow.of(matrix, answers), judge, wanted)
+    machine, reached = machines.stopped(Flow.of(matrix, answers), own, judge, wanted)
     raw = machine.raw(own[rows.first :] if rows.alone else between)
     marks = rows.held.marks(machine.scores(raw))
     return Member(f"{rows.kernel.name} stopped", "stopped", 0.0, machine, None, raw, marks, reached)

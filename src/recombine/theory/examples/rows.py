@@ -17,7 +17,6 @@ There every row's factors and target are fetched (not its inputs), and rows are 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import ibis
@@ -31,8 +30,8 @@ from recombine.tables import columns
 from recombine.tables.columns import Key
 from recombine.tables.counting import factor_keys
 from recombine.tables.engine import OpenTable, explained, sniffing_again
-from recombine.tables.locations import is_database
 from recombine.tables.question import Question, filtered
+from recombine.tables.row_codes import has_order
 from recombine.tables.sources import opened
 from recombine.tables.space import Factor
 from recombine.tables.support import LabelTarget, Support
@@ -99,10 +98,7 @@ def fetch(
 
 def refuse_unordered(source: Any) -> None:
     """A table of a database has no order that an array could be in step with."""
-    lives_elsewhere = type(source).__module__.startswith("ibis.") or (
-        isinstance(source, str | Path) and is_database(str(source))
-    )
-    if lives_elsewhere:
+    if not has_order(source):
         raise SettingError(
             "inputs by row beside a table of a database",
             why="its rows have no order, so nobody knows which input belongs to which row",

@@ -1,7 +1,7 @@
 """What a forecast from examples says: the sentence that leads, and the reasons below it."""
 
 from recombine.expected import Expected
-from recombine.theory.examples.forecast import ExampleForecast
+from recombine.theory.examples.example_forecast import ExampleForecast
 from recombine.words import interval_words, percent, points
 
 _MUCH = 0.05
@@ -91,8 +91,8 @@ def _members(found: ExampleForecast) -> str:
     scores = [value for value in found.by_member if value == value]  # noqa: PLR0124 - NaN is not itself
     if not scores:
         return ""
-    low, high = min(scores), max(scores)
-    between = f"{percent(low)} to {percent(high)}" if found.score == "accuracy" else f"{_two(low)} to {_two(high)}"
+    low, high = (percent(one) if found.score == "accuracy" else _two(one) for one in (min(scores), max(scores)))
+    between = f"{low} to {high}" if low != high else f"all of them {low}"
     rows = f"{found.rows:,} rows" if found.rows == found.of_rows else f"{found.rows:,} of {found.of_rows:,} rows"
     return (
         f"Asked were {len(found.members)} kernel machines that networks tend to, fitted to the inputs of {rows}: "
@@ -120,9 +120,13 @@ def _composed(found: ExampleForecast) -> str:
         return ""
     better = "Rows of unseen combinations would make it surer, also without labels: unlabelled= (--unlabelled)."
     if found.correction is None:
-        return f"No seen combination could be spared to rehearse it. {better}"
+        return (
+            f"No seen combination could be spared to try it out: it rests on inputs that come apart by factor. {better}"
+        )
     moved = found.correction[0]
-    size = points(abs(moved)) if found.score == "accuracy" else percent(abs(moved))
-    what = "low" if (moved > 0) == (found.score == "accuracy") else "high"
+    if not moved:
+        return f"On seen combinations that were held out composed rows fared as true ones did, within chance. {better}"
+    size = points(abs(moved)) if found.score == "accuracy" else _two(abs(moved))
+    what = "low" if moved > 0 else "high"
     tried = f"On seen combinations that were held out composed rows came out {size} too {what}"
     return f"{tried}, which is corrected for. {better}"

@@ -1,0 +1,15 @@
+"""A folder of pictures with a factor table, from files to a page: `python pictures.py FOLDER`."""
+
+import sys
+
+from recombine import HoldOutCombinations
+from recombine.lab import fit
+from recombine.lab.tasks import From
+
+folder, factors = sys.argv[1], ["colour", "shape"]
+task = From(source=f"{folder}/pictures.csv", inputs="file", factors=factors, target="answer")
+split = HoldOutCombinations(factors=factors, test_size=0.25)
+(run,) = fit(task, split, {"name": "cnn", "channels": [8, 16], "dense": [32]}, {"steps": 150, "samples": "every"})
+evaluation = run.evaluate()
+print(evaluation.verdict)
+evaluation.page(f"{folder}/pictures.html", force=True)

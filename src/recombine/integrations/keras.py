@@ -1,0 +1,33 @@
+"""Keras 3, on any of its backends: a callback that asks the model the evaluated rows after each epoch.
+
+    model.fit(..., callbacks=[ScoreboardCallback(board, x_eval)])
+
+The scores stand among the epoch's logs as `val_unseen_accuracy` and so on, for callbacks that come after it
+(`EarlyStopping`, `ModelCheckpoint`, `CSVLogger`).
+"""
+
+from typing import Any
+
+from recombine.extras import needing
+from recombine.integrations.answering import first_of
+from recombine.scoreboard.scoreboard import Scoreboard
+
+with needing(__name__, "keras", extra="keras"):
+    from keras.callbacks import Callback
+
+__all__ = ["Scoreboard", "ScoreboardCallback"]
+
+
+class ScoreboardCallback(Callback):  # type: ignore[misc]
+    """Fills a scoreboard after each epoch; `x` holds the inputs of its rows in their order, as `predict` takes them."""
+
+    def __init__(self, board: Scoreboard, x: Any, *, batch_size: int | None = None) -> None:
+        super().__init__()
+        self.board, self._x, self._batch_size = board, x, batch_size
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Ask the model, and put the scores among the logs."""
+        answers = first_of(self.model.predict(self._x, batch_size=self._batch_size, verbose=0))
+        found = self.board.score(answers, epoch=epoch + 1)
+        if logs is not None:
+            logs.update({f"val_{name}": value for name, value in found.items()})

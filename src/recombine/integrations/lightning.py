@@ -1,0 +1,184 @@
+"""Lightning: a callback that scores validation and test, with several loaders and on several processes.
+
+    trainer = Trainer(..., callbacks=[ScoreboardCallback(board)])
+
+`validation_step` returns the answers, `{"logits": logits}` for example. They are told apart by the rows that the
+loader's sampler draws, or by ids in the batch; so the answers of all processes can be gathered, and rows that a
+distributed sampler repeats to fill the last batch count once. Metrics are logged as `val_unseen_accuracy` and so on.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from recombine.errors import SettingError
+from recombine.extras import needing
+from recombine.integrations.answering import answers_of
+from recombine.scoreboard.answers import as_array
+from recombine.scoreboard.scoreboard import Scoreboard
+
+with needing(__name__, "lightning", "torch", extra="lightning"):
+    import torch.distributed as dist
+    from lightning.pytorch import Callback
+    from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, SequentialSampler
+
+__all__ = ["Scoreboard", "ScoreboardCallback"]
+
+Boards = Scoreboard | Sequence[Scoreboard | None]
+ASKED = "RECOMBINE_SCOREBOARD"
+"""The environment variable that names a scoreboard, `package.module:name`, for every Trainer of a process."""
+
+
+class ScoreboardCallback(Callback):
+    """Fills a scoreboard in every validation, and another one in every test.
+
+    With several loaders give one scoreboard for each, None for those that are not scored; the metrics then end in
+    `/dataloader_idx_0`, as Lightning's own do. `answers(outputs, batch)` and `ids(batch)` say where these are if
+    `validation_step` returns something unusual, or if the loader shuffles.
+    """
+
+    def __init__(
+        self,
+        board: Boards,
+        *,
+        test: Boards | None = None,
+        answers: Callable[[Any, Any], Any] | None = None,
+        ids: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self._boards = {"val": _listed(board), "test": _listed(test)}
+        self._answers, self._ids = answers, ids
+        self._said: dict[int, list[tuple[Any, Any]]] = {}
+
+    def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002, D102
+        self._said = {}
+
+    def on_validation_batch_end(  # noqa: D102
+        self,
+        trainer: Any,
+        pl_module: Any,  # noqa: ARG002
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,  # noqa: ARG002
+        dataloader_idx: int = 0,
+    ) -> None:
+        self._heard(trainer, "val", outputs, batch, dataloader_idx)
+
+    def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:  # noqa: D102
+        self._told(trainer, pl_module, "val")
+
+    def on_test_epoch_start(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002, D102
+        self._said = {}
+
+    def on_test_batch_end(  # noqa: D102
+        self,
+        trainer: Any,
+        pl_module: Any,  # noqa: ARG002
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,  # noqa: ARG002
+        dataloader_idx: int = 0,
+    ) -> None:
+        self._heard(trainer, "test", outputs, batch, dataloader_idx)
+
+    def on_test_epoch_end(self, trainer: Any, pl_module: Any) -> None:  # noqa: D102
+        self._told(trainer, pl_module, "test")
+
+    def _heard(self, trainer: Any, stage: str, outputs: Any, batch: Any, loader: int) -> None:
+        if _rehearsing(trainer) or loader >= len(self._boards[stage]) or self._boards[stage][loader] is None:
+            return
+        step = "validation_step" if stage == "val" else "test_step"
+        found = answers_of(outputs, step=step) if self._answers is None else self._answers(outputs, batch)
+        ids = None if self._ids is None else as_array(self._ids(batch))
+        self._said.setdefault(loader, []).append((as_array(found), ids))
+
+    def _told(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        if _rehearsing(trainer):
+            return
+        several = len(self._boards[stage]) > 1
+        for loader, board in enumerate(self._boards[stage]):
+            if board is None:
+                continue
+            said, ids = _together(self._said.get(loader, []), None if self._ids else _drawn(trainer, stage, loader))
+            board.reset()
+            board.update(said, ids=ids)
+            found = board.compute(step=trainer.global_step, epoch=trainer.current_epoch)
+            ending = f"/dataloader_idx_{loader}" if several else ""
+            named = {f"{stage}_{name}{ending}": value for name, value in found.items()}
+            # every process has gathered all answers, so that each logs the same numbers
+            pl_module.log_dict(named, add_dataloader_idx=False, rank_zero_only=False, sync_dist=False)
+
+
+def _listed(given: Boards | None) -> list[Scoreboard | None]:
+    if given is None:
+        return []
+    return [given] if isinstance(given, Scoreboard) else list(given)
+
+
+def _rehearsing(trainer: Any) -> bool:
+    """Whether this is Lightning's own trial of a few batches, of which nothing can be told."""
+    return bool(trainer.sanity_checking or trainer.fast_dev_run)
+
+
+def _together(
+    said: Sequence[tuple[npt.NDArray[Any], Any]], drawn: npt.NDArray[np.int64] | None
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
+    """The answers of all processes with the ids of their rows, each row once."""
+    answers = np.concatenate([one for one, _ in said]) if said else np.zeros(0)
+    ids = np.concatenate([one for _, one in said]) if said and said[0][1] is not None else drawn
+    if ids is not None:
+        ids = ids[: len(answers)]  # a limit on the batches leaves some out
+    parts = [(answers, ids)]
+    if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
+        parts = [parts[0]] * dist.get_world_size()
+        dist.all_gather_object(parts, (answers, ids))
+    whole = np.concatenate([one for one, _ in parts])
+    if parts[0][1] is None:
+        return whole, None
+    every = np.concatenate([one for _, one in parts])
+    _, first = np.unique(every, return_index=True)
+    return whole[first], every[first]
+
+
+def _drawn(trainer: Any, stage: str, place: int) -> npt.NDArray[np.int64] | None:
+    """The rows that a loader's sampler draws on this process; None where rows simply come in their order."""
+    loader = _loader(trainer, stage, place)
+    batches = loader.batch_sampler if isinstance(loader, DataLoader) else None
+    sampler = getattr(batches, "sampler", None)
+    if isinstance(batches, BatchSampler) and isinstance(sampler, SequentialSampler | DistributedSampler):
+        return np.array([row for batch in batches for row in batch], dtype=np.int64)
+    if batches is None and trainer.world_size == 1:
+        return None
+    raise SettingError(
+        f"a {stage} loader with a {type(sampler if sampler is not None else loader).__name__}",
+        why="it does not tell which rows it draws, so answers cannot be told apart",
+        instead="do not shuffle it, or put ids into the batch and say ids=lambda batch: batch['id']",
+    )
+
+
+def _loader(trainer: Any, stage: str, place: int) -> Any:
+    found = trainer.val_dataloaders if stage == "val" else trainer.test_dataloaders
+    if isinstance(found, Mapping):
+        return list(found.values())[place]
+    return found[place] if isinstance(found, list | tuple) else found
+
+
+def callbacks() -> list[Any]:
+    """What Lightning's entry point asks for in every Trainer: nothing, unless the environment names a scoreboard.
+
+    `RECOMBINE_SCOREBOARD=package.module:name` names one, or a function that makes one.
+    """
+    asked = os.environ.get(ASKED, "")
+    if not asked:
+        return []
+    module, _, name = asked.partition(":")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SettingError(
+            f"{ASKED}={asked!r}", why=str(error), instead="write 'package.module:name' of a Scoreboard"
+        ) from error
+    return [ScoreboardCallback(found if isinstance(found, Scoreboard) else found())]

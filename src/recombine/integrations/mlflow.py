@@ -1,0 +1,81 @@
+"""MLflow: an evaluator for `mlflow.models.evaluate`, and the scores of a training run by step.
+
+    mlflow.models.evaluate(model, frame, targets="label", model_type="classifier", evaluators=["recombine"],
+                           evaluator_config={"recombine": {"factors": ["colour", "shape"], "train": train}})
+
+logs every score as `recombine_unseen_accuracy` and so on, the combinations as a table and the page as an artifact. In a
+loop of one's own `log(board)` logs the last scores, and `log_summary(board)` the table and the page.
+"""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from recombine.errors import SettingError
+from recombine.extras import needing
+from recombine.integrations.moments import last_scores
+from recombine.scoreboard.scoreboard import Scoreboard
+
+with needing(__name__, "mlflow", extra="mlflow"):
+    import mlflow
+    from mlflow.models.evaluation.base import EvaluationResult, ModelEvaluator
+
+_PREFIX = "recombine_"
+
+
+def log(board: Scoreboard, *, run_id: str | None = None) -> dict[str, float]:
+    """Log the last scores, with their step, to a run: the active one, or one that is begun."""
+    step, found = last_scores(board)
+    named = {f"{_PREFIX}{name}": value for name, value in found.items()}
+    mlflow.log_metrics(named, step=step, run_id=run_id)
+    return named
+
+
+def log_summary(board: Scoreboard, *, run_id: str | None = None) -> None:
+    """Log the last evaluation: a table with a line for each combination, and the page."""
+    columns = board.evaluation().table.to_pydict()
+    mlflow.log_table(columns, artifact_file=f"{_PREFIX}combinations.json", run_id=run_id)
+    with tempfile.TemporaryDirectory() as folder:
+        page = board.page(Path(folder) / "scoreboard.html").read_text(encoding="utf-8")
+    mlflow.log_text(page, f"{_PREFIX}scoreboard.html", run_id=run_id)
+
+
+class ScoreboardEvaluator(ModelEvaluator):
+    """What MLflow finds under the name `recombine`; it evaluates where its configuration names factors."""
+
+    @classmethod
+    def can_evaluate(cls, *, model_type: Any, evaluator_config: Any, **_: Any) -> bool:  # noqa: ARG003
+        """Only where it was asked: MLflow tries every evaluator that is installed."""
+        return bool(evaluator_config and "factors" in evaluator_config)
+
+    def evaluate(
+        self,
+        *,
+        dataset: Any,
+        run_id: str,
+        evaluator_config: dict[str, Any],
+        model: Any = None,
+        **_: Any,
+    ) -> EvaluationResult:
+        """Score a model, or the predictions of a dataset; `evaluator_config` holds a scoreboard's settings."""
+        if "train" not in evaluator_config:
+            raise SettingError(
+                "evaluator_config['recombine'] without 'train'",
+                why="what was trained on tells seen from unseen combinations",
+                instead="add the training table: {'factors': […], 'train': frame}",
+            )
+        frame = dataset.features_data
+        target = str(dataset.targets_name or "target")
+        board = Scoreboard(frame.assign(**{target: dataset.labels_data}), target=target, **evaluator_config)
+        answers = dataset.predictions_data if model is None else model.predict(_inputs(model, frame))
+        board.score(answers)
+        found = log(board, run_id=run_id)
+        log_summary(board, run_id=run_id)
+        return EvaluationResult(metrics=found, artifacts={}, run_id=run_id)  # type: ignore[no-untyped-call]
+
+
+def _inputs(model: Any, frame: Any) -> Any:
+    """The columns that the model was made for, where it says so: factors may stand beside them."""
+    schema = model.metadata.get_input_schema() if getattr(model, "metadata", None) is not None else None
+    names = [] if schema is None else [name for name in schema.input_names() if isinstance(name, str)]
+    return frame[names] if names and set(names) <= set(frame.columns) else frame

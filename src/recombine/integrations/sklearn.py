@@ -1,0 +1,137 @@
+"""scikit-learn: a scorer for `cross_validate` and `GridSearchCV`, and a display with `plot`.
+
+cross_validate(model, X, y, cv=CombinationKFold(...), scoring=UnseenScorer(table, factors=[...], target="y"))
+GridSearchCV(model, grid, scoring=UnseenScorer(...), refit="unseen_accuracy")
+"""
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from recombine.errors import ColumnError, SettingError
+from recombine.extras import needing
+from recombine.report.over_training import frame_name
+from recombine.scoreboard.scoreboard import Scoreboard
+from recombine.tables.sources import as_arrow
+from recombine.words import count
+
+__all__ = ["Scoreboard", "ScoreboardDisplay", "UnseenScorer"]
+
+_SIDES = ("seen", "unseen", "novel")
+
+
+class UnseenScorer:
+    """Called as a scorer, it tells every score of a scoreboard of the rows that are asked.
+
+    `table` holds the factors and the target of the rows that are searched over, and of no others: what is not asked
+    counts as trained on, as it is in cross-validation, so `return_train_score` means nothing here. Rows are recognised
+    by the index of X, which is a frame; where y is not the table's target there, it is refused.
+    """
+
+    def __init__(self, table: Any, *, factors: Sequence[str], target: str, **settings: Any) -> None:
+        self._table, self._index = as_arrow(table), getattr(table, "index", None)
+        self._asked = {"factors": factors, "target": target, **settings}
+
+    def __call__(self, estimator: Any, X: Any, y: Any = None) -> dict[str, float]:  # noqa: N803 - scikit-learn's
+        """The scores of an estimator on some of the rows."""
+        board = self.board(estimator, X, y)
+        found = board.compute()
+        if math.isnan(found[f"unseen_{board.scored_by}"]):
+            warnings.warn(
+                f"None of these {count(len(board))} rows is of an unseen combination: the scores on unseen ones are "
+                "NaN, and a search that goes by them takes the first candidate. Split by combination, with "
+                "cv=recombine.CombinationKFold([…]).",
+                UserWarning,
+                stacklevel=2,
+            )
+        return found
+
+    def board(self, estimator: Any, X: Any, y: Any = None) -> Scoreboard:  # noqa: N803 - scikit-learn's name
+        """The scoreboard behind one call, for its evaluation or page."""
+        asked = self._places(X)
+        trained = np.setdiff1d(np.arange(len(self._table)), asked)
+        found = Scoreboard(self._table.take(pa.array(asked)), train=self._table.take(pa.array(trained)), **self._asked)
+        if y is not None:
+            _refuse_other_target(found, y)
+        found.update(estimator.predict(X))
+        return found
+
+    def _places(self, X: Any) -> Any:  # noqa: N803 - scikit-learn's name
+        index = getattr(X, "index", None)
+        if index is None or callable(index):
+            raise SettingError(
+                f"X is a {type(X).__name__}",
+                why="rows are recognised by the index of a frame, and this has none",
+                instead="give X as a pandas frame",
+            )
+        if self._index is None:
+            return np.asarray(index)
+        places = self._index.get_indexer(index)
+        if (places < 0).any():
+            raise SettingError(
+                f"the row {index[places < 0][0]!r} is not in the scorer's table",
+                why="rows are recognised by the index of X",
+                instead="give the scorer the frame that X was taken from",
+            )
+        return places
+
+
+def _refuse_other_target(board: Scoreboard, y: Any) -> None:
+    """An index that was reset after shuffling names other rows; their target shows it."""
+    try:
+        board.update(y, truth=y)
+    except ColumnError as error:
+        raise SettingError(
+            "y is not the target of the scorer's table in the rows that the index of X names",
+            why=error.what,
+            instead="give the scorer the frame that X and y were taken from, with its index as it is in X (neither "
+            "reset nor shuffled on one side only)",
+        ) from error
+    board.reset()
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreboardDisplay:
+    """Scores over time, or of one moment, drawn as scikit-learn's displays are.
+
+    `ScoreboardDisplay.from_board(board).plot()`
+    """
+
+    history: pa.Table
+    score: str
+
+    @classmethod
+    def from_board(cls, board: Scoreboard) -> "ScoreboardDisplay":
+        """Of everything that a scoreboard has computed."""
+        return cls(board.history, board.scored_by)
+
+    def plot(self, ax: Any = None) -> "ScoreboardDisplay":
+        """Draw it with matplotlib, on given axes or on new ones; `ax_` and `figure_` hold them."""
+        with needing("ScoreboardDisplay.plot", "matplotlib", extra="sklearn"):
+            import matplotlib.pyplot as plt  # noqa: PLC0415 - for the picture only
+        if not len(self.history):
+            raise SettingError("nothing to draw", why="no scores were computed yet", instead="call compute() first")
+        axes = plt.subplots()[1] if ax is None else ax
+        rule = self.history[f"unseen_best_rule_{self.score}"][-1].as_py()
+        if len(self.history) == 1:
+            axes.bar(_SIDES, [self.history[f"{side}_{self.score}"][0].as_py() for side in _SIDES])
+        else:
+            times = self._times()
+            for side in _SIDES:
+                axes.plot(times, self.history[f"{side}_{self.score}"].to_numpy(), label=side)
+            axes.set_xlabel("epoch")
+        axes.axhline(rule, linestyle="--", color="grey", label="best simple rule on unseen")
+        axes.set_ylabel(frame_name(self.score))
+        axes.legend()
+        object.__setattr__(self, "ax_", axes)
+        object.__setattr__(self, "figure_", axes.figure)
+        return self
+
+    def _times(self) -> list[float]:
+        known = not self.history["epoch"].null_count
+        return list(self.history["epoch" if known else "computed"].to_pylist())

@@ -1,0 +1,158 @@
+"""What is the same in every epoch, computed once; and what it makes of one epoch's answers.
+
+Which rows are seen and unseen, how they are matched, and what simple rules get: none of it hangs on the answers. What
+is left for an epoch are a few sums over rows. Every formula is the evaluation's own.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from recombine.algebra.groups import Ints, Numbers, totals
+from recombine.evaluation.baselines import Rules, simple_rules
+from recombine.evaluation.groups import holds_class, worst_place
+from recombine.evaluation.matching import Matching, matching
+from recombine.evaluation.outcomes import Mask, Outcomes, Score
+from recombine.evaluation.scores import score_of, worst_shrunk
+from recombine.evaluation.scoring import SCORES
+from recombine.scoreboard.rows import EvalRows
+from recombine.statistics.resampling import mean
+
+CONSTANT = ("majority", "mean")
+_FAR = 100.0  # spreads that a mean may lie from 0 before squares about 0 lose digits that matter
+
+
+@dataclass(frozen=True, eq=False)
+class Yardstick:
+    """The rows that are scored, what they are measured with, and what simple rules get on them. Legend: n rows."""
+
+    scored: Ints  # (n,) places of the rows that can be scored
+    combination: Ints  # (n,) of these
+    truth: Numbers  # (n,)
+    perfect: Outcomes
+    sides: dict[str, Mask]
+    way: Matching | None
+    cell: Ints  # (n,) what is matched: a combination, or the rows of one class within one
+    rules: Rules
+    best: str | None
+    constant: dict[str, float]
+    left_out: int  # rows that cannot be scored
+
+    @classmethod
+    def of(cls, rows: EvalRows) -> "Yardstick":
+        """Everything that hangs on the rows alone."""
+        perfect = rows.perfect
+        scored = np.flatnonzero(rows.combination >= 0)
+        combination, truth = rows.combination[scored], rows.truth[scored]
+        sides = {"": np.ones(len(perfect), dtype=bool), "seen": perfect.seen, "unseen": perfect.unseen}
+        sides["novel"] = perfect.novel
+        both = perfect.seen.any() and perfect.unseen.any() and perfect.score.name != "r2"
+        way = matching(perfect) if both else None
+        rules = simple_rules(perfect)
+        best = rules.best(perfect.unseen)
+        constant = _rule_scores(perfect, rules, best)
+        cell = _cells(way, perfect, combination, truth)
+        return cls(
+            scored, combination, truth, perfect, sides, way, cell, rules, best, constant, len(rows) - len(scored)
+        )
+
+    def measure(self, said: Numbers) -> dict[str, float]:
+        """The scores of one epoch's answers, one for each row of the table: NaN for what could not be tested."""
+        row_score = self._row_scores(said[self.scored])
+        now = self._rescored(row_score)
+        found: dict[str, float] = {}
+        for name in _scores_told(now.score):
+            one = replace_score(now, name)
+            found |= {_key(side, name): _finite(score_of(one, mask).of_all) for side, mask in self.sides.items()}
+        found["gap"] = self._gap(found, now.score)
+        found["matched_gap"] = self._matched_gap(row_score, now)
+        found["matched_share"] = math.nan if self.way is None else self.way.share
+        found[f"worst_group_{now.score.name}"] = _worst(now)
+        return found | self.constant | {"lift": self._lift(now), "left_out": float(self.left_out)}
+
+    def errors(self, said: Numbers) -> Numbers:
+        """Of each row that is scored its squared error, or 1 for a wrong answer."""
+        found = self._row_scores(said[self.scored])
+        return 1 - found if self.perfect.score.is_share else found
+
+    def _row_scores(self, said: Numbers) -> Numbers:
+        if self.perfect.score.is_share:
+            return np.asarray(said == self.truth, dtype=np.float64)
+        return np.square(said - self.truth)
+
+    def _rescored(self, row_score: Numbers) -> Outcomes:
+        total = totals(self.combination, row_score, len(self.perfect))
+        if self.perfect.score.is_share:
+            return self.perfect.rescored(total, total)
+        middle, spread = float(row_score.mean()), float(row_score.std())
+        shift = middle if middle > _FAR * spread else 0.0
+        return self.perfect.rescored(
+            total, totals(self.combination, np.square(row_score - shift), len(self.perfect)), shift
+        )
+
+    def _gap(self, found: dict[str, float], score: Score) -> float:
+        apart = found[_key("seen", score.name)] - found[_key("unseen", score.name)]
+        return apart if score.better == "higher" else -apart
+
+    def _matched_gap(self, row_score: Numbers, now: Outcomes) -> float:
+        if self.way is None:
+            return math.nan
+        rows = self.way.cells.rows
+        return self.way.gap(now, totals(self.cell, row_score, len(rows)) / rows)
+
+    def _lift(self, now: Outcomes) -> float:
+        """What is gained over the best simple rule on unseen combinations, in the unit of the rules."""
+        own, chosen = self.rules.own, self.perfect.unseen
+        if own is None or self.best is None:
+            return math.nan
+        gained = now.total if own.is_share else own.of - now.total
+        return _finite(mean(own.of[chosen], (gained - self.rules.gained[self.best])[chosen]).of_all)
+
+
+def _cells(way: Matching | None, perfect: Outcomes, combination: Ints, truth: Numbers) -> Ints:
+    """Which cell each row belongs to: its combination, or with classes its combination and true class."""
+    if way is None or way.cells.label is None or len(way.cells.rows) == len(perfect):
+        return combination
+    classes = len(perfect.classes)
+    keys = way.cells.combination * classes + way.cells.label
+    return np.searchsorted(keys, combination * classes + truth.astype(np.int64))
+
+
+def _rule_scores(perfect: Outcomes, rules: Rules, best: str | None) -> dict[str, float]:
+    """What simple rules get on the unseen combinations, in the score's own unit."""
+    constant = next((rule for rule in CONSTANT if rule in rules.gained), None)
+    named = {constant or "majority": constant, "additive": "additive", "best_rule": best}
+    return {_key(f"unseen_{name}", perfect.score.name): _rule(perfect, rules, rule) for name, rule in named.items()}
+
+
+def _rule(perfect: Outcomes, rules: Rules, rule: str | None) -> float:
+    if rule is None or rule not in rules.gained or rules.own is None:
+        return math.nan
+    gained = rules.gained[rule]
+    total = gained if rules.own.is_share else rules.own.of - gained  # right answers, or squared errors
+    return _finite(score_of(perfect.rescored(total, total), perfect.unseen).of_all)
+
+
+def _worst(now: Outcomes) -> float:
+    if not holds_class(now):
+        return worst_shrunk(now)
+    place = worst_place(now)
+    return math.nan if place is None else float(now.mean[place])
+
+
+def _scores_told(score: Score) -> tuple[str, ...]:
+    return ("accuracy",) if score.is_share else ("mse", "r2")
+
+
+def replace_score(outcomes: Outcomes, name: str) -> Outcomes:
+    """The same rows, told by another score of the same sums: squared errors as mse or r2."""
+    return outcomes if outcomes.score.name == name else replace(outcomes, score=Score(name, SCORES[name]))
+
+
+def _key(side: str, score: str) -> str:
+    return f"{side}_{score}" if side else score
+
+
+def _finite(number: float) -> float:
+    return number if math.isfinite(number) else math.nan

@@ -1,0 +1,103 @@
+"""The real Trainer with a tiny BERT and a tiny ViT: whole and batched metrics, the callback, and rows out of order."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("accelerate", reason="the Trainer needs accelerate")
+datasets = pytest.importorskip("datasets")
+transformers = pytest.importorskip("transformers")
+
+from recombine import RecombineError  # noqa: E402
+from recombine.integrations.transformers import ScoreboardCallback, compute_metrics  # noqa: E402
+from tests.integrations import worlds  # noqa: E402
+
+
+def trainer(folder, ours, kind: str = "sentences", rows=worlds.EVAL, **given):
+    settings = {"report_to": [], "disable_tqdm": True, "use_cpu": True, "save_strategy": "no", "max_steps": 4}
+    transformers.set_seed(0)
+    named = {name: given.pop(name) for name in ("callbacks", "eval_dataset", "train_dataset") if name in given}
+    return transformers.Trainer(
+        model=worlds.bert() if kind == "sentences" else worlds.vit(),
+        args=transformers.TrainingArguments(str(folder), **(settings | given)),
+        compute_metrics=compute_metrics(ours),
+        **{"train_dataset": worlds.Rows(worlds.TRAIN, kind), "eval_dataset": worlds.Rows(rows, kind)} | named,
+    )
+
+
+def answers(made, rows) -> list[int]:
+    return made.predict(rows).predictions.argmax(axis=1).tolist()
+
+
+@pytest.mark.parametrize("kind", ["sentences", "pictures"])
+@pytest.mark.parametrize("batched", [False, True])
+def test_metrics_are_the_evaluations(tmp_path, kind, batched):
+    ours = worlds.board()
+    made = trainer(tmp_path, ours, kind, batch_eval_metrics=batched, per_device_eval_batch_size=40)
+    made.train()
+    found = made.evaluate()
+    expected = worlds.whole(answers(trainer_without(made), worlds.Rows(worlds.EVAL, kind)))
+    assert {name: found[f"eval_{name}"] for name in expected} == pytest.approx(expected, abs=1e-12)
+    assert {f"eval_{name}" for name in ours.compute()} <= set(found)
+
+
+def trainer_without(made):
+    """The same trainer, asked for answers alone."""
+    made.compute_metrics = None
+    return made
+
+
+def test_factors_survive_the_removal_of_unused_columns(tmp_path):
+    rows = [worlds.Rows(worlds.EVAL, "sentences")[place] for place in range(len(worlds.EVAL["label"]))]
+    columns = {name: [row[name].tolist() for row in rows] for name in ("input_ids", "labels")}
+    data = datasets.Dataset.from_dict(columns | worlds.EVAL | {"label": worlds.EVAL["label"]}).remove_columns("label")
+    made = trainer(tmp_path, worlds.board(), eval_dataset=data, remove_unused_columns=True)
+    assert np.isfinite(made.evaluate()["eval_unseen_accuracy"])
+
+
+def test_the_callback_knows_step_and_epoch_and_writes_the_page(tmp_path):
+    ours = worlds.board()
+    page = tmp_path / "board.html"
+    made = trainer(
+        tmp_path / "out",
+        ours,
+        callbacks=[ScoreboardCallback(ours, page=page)],
+        eval_strategy="steps",
+        eval_steps=2,
+        logging_steps=2,
+    )
+    made.train()
+    assert ours.history["step"].to_pylist() == [2, 4]
+    assert all(epoch > 0 for epoch in ours.history["epoch"].to_pylist())
+    assert "Over training" in page.read_text()
+
+
+def test_the_best_model_can_be_chosen_by_it(tmp_path):
+    ours = worlds.board()
+    made = trainer(
+        tmp_path,
+        ours,
+        eval_strategy="steps",
+        eval_steps=2,
+        save_strategy="steps",
+        save_steps=2,
+        load_best_model_at_end=True,
+        metric_for_best_model="unseen_accuracy",
+    )
+    made.train()
+    assert made.state.best_metric == pytest.approx(max(ours.history["unseen_accuracy"].to_pylist()))
+
+
+def test_rows_in_another_order_are_noticed(tmp_path):
+    other = {name: column[::-1] for name, column in worlds.EVAL.items()}
+    made = trainer(tmp_path, worlds.board(), rows=other)
+    with pytest.raises(RecombineError, match="another truth in the table"):
+        made.evaluate()
+
+
+def test_rows_that_are_missing_are_told_and_the_next_evaluation_begins_anew(tmp_path):
+    ours = worlds.board()
+    made = trainer(tmp_path, ours)
+    few = {name: column[:50] for name, column in worlds.EVAL.items()}
+    with pytest.raises(RecombineError, match="46 of 96 rows have no answer yet"):
+        made.evaluate(worlds.Rows(few, "sentences"))
+    assert "eval_gap" in made.evaluate()
