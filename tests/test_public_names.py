@@ -46,6 +46,7 @@ PUBLIC = [
     "load",
     "plan",
     "predict",
+    "probes",
     "read",
     "rehearse",
     "train_test_split",
@@ -85,6 +86,10 @@ def test_the_names_of_the_lab() -> None:
     ]
     for name in recombine.lab.__all__:
         assert getattr(recombine.lab, name) is not None
+
+
+def test_the_names_of_the_probes() -> None:
+    assert sorted(recombine.probes.__all__) == ["Probe", "geometry", "influence", "subnetworks", "support"]
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

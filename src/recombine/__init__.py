@@ -11,6 +11,7 @@ from recombine.extras import loaded
 
 if TYPE_CHECKING:
     from recombine import lab as lab
+    from recombine import probes as probes
     from recombine.auditing.audit import Audit as Audit
     from recombine.auditing.audit import audit as audit
     from recombine.errors import RecombineError as RecombineError
@@ -137,16 +138,20 @@ __all__ = [
     "load",
     "plan",
     "predict",
+    "probes",
     "read",
     "rehearse",
     "train_test_split",
     "write_split",
 ]
 
+_ROOMS = ("lab", "probes")
+"""Rooms whose names are public too: `recombine.lab.fit`, `recombine.probes.geometry`."""
+
 
 def __getattr__(name: str) -> Any:
-    if name == "lab":
-        return import_module("recombine.lab")
+    if name in _ROOMS:
+        return import_module(f"recombine.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'recombine' has no attribute {name!r}")
     return loaded(__name__, name, _HOME[name])

@@ -15,6 +15,7 @@ _CLASSES = {
     "lint": "recombine.splits.linting.linted:Lint",
     "plan": "recombine.planning.plan:Plan",
     "prediction": "recombine.theory.prediction:Prediction",
+    "probe": "recombine.probes.probe:Probe",
     "rehearsal": "recombine.rehearsing.rehearsal:Rehearsal",
     "run": "recombine.lab.runs.run:Run",
     "split": "recombine.splits.writing.split:Split",

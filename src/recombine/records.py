@@ -257,6 +257,7 @@ def _command(kind: str) -> str:
     verb = {
         "evaluation": "evaluate",
         "prediction": "predict",
+        "probe": "probe geometry SPEC",
         "rehearsal": "rehearse",
         "run": "runs show STORE KEY",
     }.get(kind, f"{kind} …")

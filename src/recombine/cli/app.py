@@ -19,6 +19,7 @@ from recombine.cli.evaluate import evaluate
 from recombine.cli.lint import lint
 from recombine.cli.plan import plan
 from recombine.cli.predict import predict
+from recombine.cli.probe import probe
 from recombine.cli.rehearse import rehearse
 from recombine.cli.runs import runs
 from recombine.cli.show import complain, say
@@ -73,6 +74,7 @@ app.command()(split)
 app.command()(lint)
 app.command()(evaluate)
 app.command()(sweep)
+app.add_typer(probe, name="probe")
 app.add_typer(runs, name="runs")
 app.command()(demo)
 

@@ -10,6 +10,7 @@ from recombine.report.evaluation_page import evaluation_page
 from recombine.report.inline import view
 from recombine.report.plan_page import plan_page
 from recombine.report.prediction_page import prediction_page
+from recombine.report.probe_page import probe_page
 from recombine.report.rehearsal_page import rehearsal_page
 from recombine.report.split_pages import lint_page, split_page
 
@@ -21,6 +22,7 @@ _PAGES = {
     "lint": lint_page,
     "plan": plan_page,
     "prediction": prediction_page,
+    "probe": probe_page,
     "rehearsal": rehearsal_page,
     "split": split_page,
 }

@@ -201,11 +201,17 @@ def _worst_group(group: Data) -> Headline:
     return Headline(percent(group["score"]), "of the answers in the worst group are right", notes)
 
 
+def _probe(data: Data) -> Headline:
+    numbers = [f"{name} {decimal(number)}" for name, number in data["numbers"].items() if number is not None]
+    return Headline(str(data["outcome"]).capitalize(), f"is what the probe says: {data['probe']}", numbers[:3])
+
+
 _OWN: Mapping[str, Callable[[Data], Headline | None]] = {
     "audit": _audit,
     "evaluation": _evaluation,
     "lint": _lint,
     "plan": _plan,
     "prediction": _prediction,
+    "probe": _probe,
     "split": _split,
 }

@@ -1,0 +1,141 @@
+"""`recombine probe`: look inside a model, with controls that can say no."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+import recombine
+from recombine.cli import options, outputs, reading
+from recombine.cli.show import Watch, console_for, lead, next_commands, short
+from recombine.grades import MEANING
+from recombine.words import measure
+
+_SHOWN = 12
+
+probe = typer.Typer(
+    help="Why? Look inside a model, with controls: support, geometry, influence, subnetworks.", no_args_is_help=True
+)
+
+Spec = Annotated[
+    str,
+    typer.Argument(
+        metavar="SPEC", help="A Python file with functions named after the probe's settings, or a run store with --run."
+    ),
+]
+RunKey = Annotated[str | None, typer.Option("--run", help="SPEC is a store: the run, by the beginning of its key.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Save the probe as a folder of JSON and Parquet.")]
+Seed = Annotated[int, typer.Option(min=0, help="Everything that is drawn at random.")]
+
+
+@probe.command()
+def support(
+    spec: Spec,
+    run: RunKey = None,
+    report: reading.Report = None,
+    out: Out = None,
+    force: reading.Force = False,
+    as_json: reading.AsJson = False,
+    seed: Seed = 0,
+) -> None:
+    """Do the seen points fix every component, if the composition function is known?"""
+    _run("support", spec, run, report=report, out=out, force=force, as_json=as_json, seed=seed)
+
+
+@probe.command()
+def geometry(
+    spec: Spec,
+    run: RunKey = None,
+    report: reading.Report = None,
+    out: Out = None,
+    force: reading.Force = False,
+    as_json: reading.AsJson = False,
+    seed: Seed = 0,
+) -> None:
+    """How do the layers of a model hold the factors: apart, mixed, or as a table of memories?"""
+    _run("geometry", spec, run, report=report, out=out, force=force, as_json=as_json, seed=seed)
+
+
+@probe.command()
+def influence(
+    spec: Spec,
+    run: RunKey = None,
+    report: reading.Report = None,
+    out: Out = None,
+    force: reading.Force = False,
+    as_json: reading.AsJson = False,
+    seed: Seed = 0,
+) -> None:
+    """Which inputs does an answer hang on, and which training combinations taught it?"""
+    _run("influence", spec, run, report=report, out=out, force=force, as_json=as_json, seed=seed)
+
+
+@probe.command()
+def subnetworks(
+    spec: Spec,
+    run: RunKey = None,
+    report: reading.Report = None,
+    out: Out = None,
+    force: reading.Force = False,
+    as_json: reading.AsJson = False,
+    seed: Seed = 0,
+) -> None:
+    """Does a model hold separate parts for separate components? Searched, removed, and held against controls."""
+    _run("subnetworks", spec, run, report=report, out=out, force=force, as_json=as_json, seed=seed)
+
+
+def _run(
+    name: str,
+    spec: str,
+    run: str | None,
+    *,
+    report: Path | None,
+    out: Path | None,
+    force: bool,
+    as_json: bool,
+    seed: int,
+) -> None:
+    """Any of the probes, with what a file or a run says."""
+    outputs.check("probe", out=out, force=force, inputs=[spec], report=report)
+    ask = getattr(recombine.probes, name)
+    with Watch("reading what is asked") as watch:
+        given = _settings(spec, run, ask)
+        found = ask(**given, seed=seed, progress=watch.step, command=options.command_line())
+        outputs.write(found, watch, report=report, out=out, force=force)
+    outputs.tell(
+        as_json=as_json,
+        machines=lambda: found.record().to_json(),
+        people=lambda: summary(found),
+        written=(report, out),
+    )
+
+
+def _settings(spec: str, run: str | None, ask: Any) -> dict[str, Any]:
+    if run is not None:
+        return {"model": recombine.lab.Store.open(spec).get(run)}
+    from recombine.probes.spec import settings_of  # noqa: PLC0415 - a command that names no probe needs none
+
+    return settings_of(spec, ask)
+
+
+def summary(found: Any) -> None:
+    """The probe on one screen."""
+    console = console_for()
+    width = min(console.width, 100)
+    lead(console, found, why=MEANING[found.grade])
+    table = Table(box=None, show_header=False, padding=(0, 2), pad_edge=True)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    table.add_row("outcome", escape(found.outcome))
+    for name, number in list(found.numbers.items())[:_SHOWN]:
+        table.add_row(escape(short(name)), "not known" if number is None else measure(number))
+    console.print(table, width=width)
+    console.print()
+    for reason in found.reasons:
+        console.print(Padding(escape(reason), (0, 2)), width=width)
+    command = found.provenance.command or "recombine probe …"
+    if "--report" not in command:
+        next_commands(console, [(f"{command} --report probe.html", "see every measure beside its controls")])

@@ -1,0 +1,96 @@
+"""What every probe hands back: saved, loaded, drawn; and the file that a command is given."""
+
+import pytest
+
+import recombine
+from recombine.errors import SettingError
+from recombine.probes.figures import Curve, Curves, Field, Matrix
+from recombine.probes.probe import Measure, Probe, measures_table
+from recombine.probes.spec import settings_of
+from recombine.records import Provenance
+
+
+def made() -> Probe:
+    figures = (
+        Matrix("Masks", "Rows are masks.", ("a", "b"), ("kept", "ablated"), ((1.0, None), (0.25, 0.5))),
+        Curves(
+            "Layers",
+            "From layer to layer.",
+            "layer",
+            "share",
+            ("one", "two"),
+            (Curve("own", (0.1, 0.9), (0.0, 0.8), (0.2, 1.0)), Curve("random", (0.5, None), control=True)),
+        ),
+        Field("Boundary", "Class 1 is dark.", "x", "y", (-1.0, 1.0), (-1.0, 1.0), ((0.0, 1.0),) * 2, ((0.0, 0.5, 1),)),
+    )
+    measures = [Measure("one", "share", 0.1, low=0.0, high=0.2, n=3), Measure("one", "share", 0.5, "random")]
+    return Probe(
+        probe="geometry",
+        outcome="unclear",
+        verdict="Nothing can be said <b>of</b> it.",
+        grade="untested",
+        reasons=("There were three rows.",),
+        rows=3,
+        numbers={"share": 0.1, "nothing": float("nan")},
+        figures=figures,
+        tables={"measures": measures_table(measures)},
+        provenance=Provenance(source="network"),
+    )
+
+
+def test_it_is_saved_loaded_and_drawn(tmp_path):
+    found = made()
+    again = recombine.load(found.save(tmp_path / "probe"))
+    assert again == found
+    assert again.figures == found.figures
+    assert again.numbers["nothing"] is None
+    page = again.page(tmp_path / "probe.html").read_text(encoding="utf-8")
+    assert "Masks" in page
+    assert "<b>of</b>" not in page
+    assert page.count("<polyline") == 1, "a line through one point is none"
+    assert "Nothing can be said" in again._repr_html_()
+
+
+def test_a_measure_by_its_name():
+    found = made()
+    assert found.value("share") == 0.1
+    assert found.value("share", who="random") == 0.5
+    with pytest.raises(KeyError, match="0 measures"):
+        found.value("share", where="two")
+
+
+def _ask(model, *, table, score=None, seed=0, progress=None, command=None):
+    return model, table, score, seed, progress, command
+
+
+def test_a_file_gives_each_setting_by_its_name(tmp_path):
+    spec = tmp_path / "spec.py"
+    spec.write_text(
+        "def model():\n    return 2\n\ndef table(model):\n    return model + 1\n\ndef score(x):\n    return x\n"
+    )
+    given = settings_of(spec, _ask)
+    assert (given["model"], given["table"], given["score"](7)) == (2, 3, 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def model():\n    return 2\n", "does not say 'table'"),
+        ("model = 2\ndef table(modle):\n    return 1\n", "asks for 'modle'"),
+        ("model = 1 / 0\n", "cannot be run"),
+        ("def model(table):\n    return 1\ndef table(model):\n    return 1\n", "asks for"),
+    ],
+)
+def test_a_file_that_does_not_say_enough(tmp_path, text, said):
+    spec = tmp_path / "spec.py"
+    spec.write_text(text)
+    with pytest.raises(SettingError, match=said):
+        settings_of(spec, _ask)
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(SettingError, match="no file"):
+        settings_of(tmp_path / "spec.py", _ask)
+    (tmp_path / "spec.yaml").write_text("a: 1\n")
+    with pytest.raises(SettingError, match="no Python file"):
+        settings_of(tmp_path / "spec.yaml", _ask)
