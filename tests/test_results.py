@@ -12,6 +12,7 @@ import recombine
 from recombine.errors import OutputError, RecordError, SettingError
 from recombine.grades import COLOURS, EXIT_CODES, GRADES, MEANING
 from recombine.report import draw, view
+from tests.probes.test_probe import a_probe
 
 ROWS = {
     "colour": ["red", "red", "red", "blue", "blue", "green", "green", "green"],
@@ -40,6 +41,7 @@ VERBS = {
     "plan": lambda _: recombine.plan(ROWS, factors=FACTORS, goal="variance", budget=2),
     "lint": lambda _: recombine.lint(ROWS, factors=FACTORS, split="side"),
     "evaluation": lambda _: recombine.evaluate(ROWS, factors=FACTORS, target="size", prediction="guess", split="side"),
+    "probe": lambda _: a_probe(),
     "rehearsal": lambda _: recombine.rehearse(GRID, "nearest", factors=["a", "b"], target="y", rounds=2),
     "split": split,
 }

@@ -19,6 +19,7 @@ import recombine
 from recombine import records
 from recombine.errors import RecombineError, RecordError, SettingError
 from recombine.lab.runs.run import Run
+from recombine.probes.probe import Probe
 from recombine.records import Record
 from recombine.report import draw
 from recombine.splits.linting.linted import Lint
@@ -26,6 +27,7 @@ from recombine.splits.writing import manifest
 from recombine.splits.writing.split import Split
 from tests import mutations
 from tests.lab.runs.samples import run
+from tests.probes.test_probe import a_probe
 
 T = TypeVar("T")
 COLOURS, SHAPES, SIZES = ("red", "blue", "green"), ("disc", "cube", "ball"), ("s", "l")
@@ -95,6 +97,7 @@ KINDS = {
     "plan": Kind(a_plan, recombine.Plan.load, draw),
     "evaluation": Kind(an_evaluation, recombine.Evaluation.load, draw),
     "lint": Kind(a_lint, Lint.load),
+    "probe": Kind(lambda folder: a_probe(), Probe.load, draw),
     "rehearsal": Kind(a_rehearsal, recombine.Rehearsal.load, draw),
     "split": Kind(a_split, Split.load),
     "run": Kind(lambda folder: run(0), Run.load),

@@ -10,7 +10,7 @@ from recombine.probes.spec import settings_of
 from recombine.records import Provenance
 
 
-def made() -> Probe:
+def a_probe() -> Probe:
     figures = (
         Matrix("Masks", "Rows are masks.", ("a", "b"), ("kept", "ablated"), ((1.0, None), (0.25, 0.5))),
         Curves(
@@ -27,9 +27,9 @@ def made() -> Probe:
     return Probe(
         probe="geometry",
         outcome="unclear",
-        verdict="Nothing can be said <b>of</b> it.",
+        verdict="Nothing can be said of it.",
         grade="untested",
-        reasons=("There were three rows.",),
+        reasons=("There were <b>three</b> rows.",),
         rows=3,
         numbers={"share": 0.1, "nothing": float("nan")},
         figures=figures,
@@ -39,20 +39,20 @@ def made() -> Probe:
 
 
 def test_it_is_saved_loaded_and_drawn(tmp_path):
-    found = made()
+    found = a_probe()
     again = recombine.load(found.save(tmp_path / "probe"))
     assert again == found
     assert again.figures == found.figures
     assert again.numbers["nothing"] is None
     page = again.page(tmp_path / "probe.html").read_text(encoding="utf-8")
     assert "Masks" in page
-    assert "<b>of</b>" not in page
+    assert "<b>three</b>" not in page
     assert page.count("<polyline") == 1, "a line through one point is none"
     assert "Nothing can be said" in again._repr_html_()
 
 
 def test_a_measure_by_its_name():
-    found = made()
+    found = a_probe()
     assert found.value("share") == 0.1
     assert found.value("share", who="random") == 0.5
     with pytest.raises(KeyError, match="0 measures"):

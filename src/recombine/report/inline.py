@@ -19,6 +19,7 @@ from recombine.report import collection, packing, scores
 from recombine.report.cube import VERDICTS
 from recombine.report.pictures import Bars
 from recombine.report.plots import HEIGHT, WIDTH, Plot
+from recombine.report.probe_page import curves, matrix
 from recombine.report.rehearsal_page import round_bars
 from recombine.report.split_pages import side_bars
 from recombine.report.wording import shorten, value, whole
@@ -224,6 +225,26 @@ def _rounds(record: Record) -> Picture | None:
     return _bars(round_bars(record.data))
 
 
+def _figure(record: Record) -> Picture | None:
+    """The first picture of a probe: curves where it has some, else a matrix."""
+    figures = record.data["figures"]
+    lines = next((curves(one) for one in figures if one["form"] == "curves"), None)
+    if lines is not None:
+        return Picture(_plot(lines.plot), WIDTH, HEIGHT, lines.sentence)
+    grid = next((matrix(one) for one in figures if one["form"] == "matrix"), None)
+    if grid is None:
+        return None
+    cells = [_text(200 + 74 * k, 14, shorten(name, 11), "middle") for k, name in enumerate(grid.columns)]
+    for y, (name, shades) in enumerate(grid.rows):
+        cells.append(_text(156, 38 + 26 * y, shorten(name, 24), "end"))
+        for x, shade in enumerate(shades):
+            share, words = (0.0, "–") if shade is None else (shade.share or 0.0, shade.text)
+            box = f"x='{164 + 74 * x}' y='{22 + 26 * y}' width='72' height='24'"
+            cells.append(f"<rect {box} fill='{_ACCENT}' fill-opacity='{0.08 + 0.5 * share:.3f}'/>")
+            cells.append(_text(200 + 74 * x, 38 + 26 * y, words, "middle"))
+    return Picture("".join(cells), 180 + 74 * len(grid.columns), 30 + 26 * len(grid.rows), grid.sentence)
+
+
 def _bars(bars: Bars) -> Picture | None:
     if not bars.bars:
         return None
@@ -246,6 +267,7 @@ _PICTURES: Mapping[str, Callable[[Record], Picture | None]] = {
     "lint": _sides,
     "plan": _bought,
     "prediction": _forecast,
+    "probe": _figure,
     "rehearsal": _rounds,
     "split": _sides,
 }

@@ -103,7 +103,8 @@ def probe_page(record: Record) -> str:
     )
 
 
-def _matrix(figure: Data) -> Grid:
+def matrix(figure: Data) -> Grid:
+    """A matrix as shaded cells."""
     span = (figure["high"] - figure["low"]) or 1.0
     rows = [
         (
@@ -203,7 +204,7 @@ def _field(figure: Data) -> Area:
     return Area(figure["title"], figure["sentence"], squares, plot)
 
 
-_DRAWN = {"matrix": _matrix, "curves": curves, "field": _field}
+_DRAWN = {"matrix": matrix, "curves": curves, "field": _field}
 
 
 def _list(name: str, table: pa.Table) -> dict[str, Any]:
