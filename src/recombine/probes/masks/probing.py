@@ -1,0 +1,214 @@
+"""One probe from its checks to its answer: the whole network, the search, the baselines, the judging."""
+
+import math
+import sys
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import torch
+from torch import nn
+
+from recombine.lab.models.layers import evaluating
+from recombine.probes.masks import baselines, telling
+from recombine.probes.masks.data import Component, poolable
+from recombine.probes.masks.judging import Judge, Right
+from recombine.probes.masks.keeping import Keeper, fingerprint
+from recombine.probes.masks.learning import Learner, Mask
+from recombine.probes.masks.network import Asker, Layout, State, state_of
+from recombine.probes.masks.searching import Cast, Found, searched
+from recombine.probes.masks.settings import Search
+from recombine.probes.masks.summary import Rights, Summary
+from recombine.probes.masks.telling import Final
+from recombine.probes.masks.wording import base_verdict, grade, verdict
+from recombine.probes.probe import MEASURED, Probe, measures_table
+from recombine.records import Provenance
+from recombine.seeds import derived
+from recombine.tables.engine import Steps
+
+_TOGETHER = 3_000_000
+"""Masked weights that are learned side by side, at most."""
+_MOST_TOGETHER = 64
+_SMALL = 5_000_000
+"""Weights up to which several re-initialised networks are kept at hand."""
+
+
+@dataclass(frozen=True, eq=False)
+class Probing:
+    """A probe while it is made."""
+
+    model: nn.Module
+    asker: Asker
+    layouts: tuple[Layout, ...]
+    components: tuple[Component, ...]
+    search: Search
+    chances: Mapping[str, float]
+    settings: Mapping[str, Any]
+    allow_repeats: bool
+    seed: int
+    command: str | None
+
+    def answer(self, *, at_once: int | None, resume: str | Path | None, told: Steps) -> Probe:
+        """Check, search, judge, and say."""
+        with evaluating(self.model), _eagerly():
+            state = state_of(self.model)
+            for one in self.components:
+                self.asker.check(state, one.fit.rows(slice(0, 8)))
+            together = self._together(at_once, state)
+            settings = (self.settings["group"], self.settings["ablation"], self.seed, together)
+            judge = Judge(self.model, self.asker, self.layouts, self.components, *settings)
+            told("asking the whole network", 0.0)
+            whole = judge.whole(state)
+            if min(right.mean() for right in whole.values()) < self.settings["base_accuracy"]:
+                return self._refused(whole)
+            keeper = Keeper.open(resume, {**self.settings, **fingerprint(state, self.layouts, self.components)})
+            cast = Cast(self.model, state, self.components, self.seed, 64 if _count(state) <= _SMALL else 1)
+            found = self._searched(cast, keeper, together, told)
+            told("judging masks", 0.92)
+            return self._told(judge, cast, keeper, found, whole)
+
+    def _together(self, at_once: int | None, state: State) -> int:
+        """How many masks are learned side by side: as many as are asked for, fit, and can be."""
+        size = sum(layout.size for layout in self.layouts)
+        wanted = at_once or max(1, min(_MOST_TOGETHER, _TOGETHER // size))
+        if wanted > 1:
+            self.asker.try_together(state, self.layouts, self.components[0].fit.rows(slice(0, 4)))
+        return wanted if self.asker.together else 1
+
+    @property
+    def searched_on(self) -> list[str]:
+        """Everybody who gets a search: the network, and controls that can have one."""
+        asked = self.settings["controls"]
+        controls = ["re-initialised"] if "re-initialised" in asked else []
+        return [MEASURED, *controls, *(["shuffled"] if "shuffled" in asked and poolable(self.components) else [])]
+
+    def _searched(self, cast: Cast, keeper: Keeper, together: int, told: Steps) -> Found:
+        ceiling = -math.log(max(min(self.chances.values()), 1e-6))
+        device = next(iter(cast.state.values())).device
+        return searched(
+            Learner(self.asker, self.layouts, self.search, self.seed, ceiling, device),
+            cast,
+            keeper,
+            who=self.searched_on,
+            seeds=self.settings["seeds"],
+            sufficient=self.settings["sufficient"],
+            at_once=together,
+            told=lambda done: told("learning masks", 0.02 + 0.9 * done),
+        )
+
+    def _told(self, judge: Judge, cast: Cast, keeper: Keeper, found: Found, whole: Right) -> Probe:
+        names = [one.name for one in self.components]
+        final: dict[str, Final] = {who: {name: found.final(who, name) for name in names} for who in self.searched_on}
+        judged = {
+            who: {name: _rights(judge, cast, who, name, final[who]) for name in names} for who in self.searched_on
+        }
+        judged |= self._baselines(judge, cast, final[MEASURED])
+        rows = {one.name: len(one.test) for one in self.components}
+        summary = Summary(judged, self.chances, rows, self.settings["sufficient"])
+        masks = {name: [one.mask for _, one in final[MEASURED][name]] for name in names}
+        keeper.choose(
+            {name: {job.seed: self._arrays(one.mask) for job, one in final[MEASURED][name]} for name in names}
+        )
+        tried = telling.spread(judge, cast, found, summary)
+        return self._probe(
+            outcome=summary.outcome,
+            verdict=verdict(summary),
+            grade=grade(summary, self.settings["seeds"]),
+            reasons=self._reasons(summary, tried),
+            numbers=telling.numbers(summary, masks, self.layouts, tried),
+            figures=telling.figures(summary),
+            tables={
+                "measures": measures_table(telling.measures(summary, whole)),
+                "masks": telling.masks_table(summary, final),
+                "search": pa.Table.from_pylist(tried),
+                "overlap": telling.overlap_table(masks, self.layouts),
+            },
+        )
+
+    def _refused(self, whole: Right) -> Probe:
+        """The network itself does not do what parts of it are searched for."""
+        least = self.settings["base_accuracy"]
+        reached = {name: float(right.mean()) for name, right in whole.items()}
+        said = f"base_accuracy={least:g} is asked of the whole network on every test, before anything is learned."
+        return self._probe(
+            outcome="not sufficient",
+            verdict=base_verdict(reached, least),
+            grade="untested",
+            reasons=(said,),
+            numbers={f"whole network, {name}": value for name, value in reached.items()},
+            figures=(),
+            tables={"measures": measures_table(telling.whole_measures(whole))},
+        )
+
+    def _probe(self, **found: Any) -> Probe:
+        made = Provenance(source=type(self.model).__name__, settings=dict(self.settings), command=self.command)
+        rows = sum(len(one.fit) + len(one.held_out) + len(one.test) for one in self.components)
+        return Probe(probe="subnetworks", rows=rows, provenance=made, **found)
+
+    def _arrays(self, mask: Mask) -> dict[str, npt.NDArray[np.bool_]]:
+        return {layout.name: layout.whole(mask[layout.name]).numpy() for layout in self.layouts}
+
+    def _baselines(self, judge: Judge, cast: Cast, final: Final) -> dict[str, dict[str, Rights]]:
+        """Masks as large in every layer as those that were found, which nobody searched for."""
+        asked = [who for who in ("random", "magnitude", "saliency") if who in self.settings["controls"]]
+        found: dict[str, dict[str, Rights]] = {}
+        for who in asked:
+            for one in self.components:
+                masks = [learned.mask for _, learned in final[one.name]]
+                made = self._unsearched(who, judge, cast.state, one, masks)
+                judged = judge.judged(made, [cast.state] * len(made))
+                found.setdefault(who, {})[one.name] = Rights.of(one.name, judged)
+        return found
+
+    def _unsearched(self, who: str, judge: Judge, state: State, component: Component, masks: list[Mask]) -> list[Mask]:
+        if who == "random":
+            return [self._random(judge, state, component, mask, k) for k, mask in enumerate(masks)]
+        worth = (
+            baselines.magnitude(state, self.layouts)
+            if who == "magnitude"
+            else baselines.saliency(self.asker, state, self.layouts, component.fit)
+        )
+        return [baselines.top_mask(mask, worth) for mask in masks]
+
+    def _random(self, judge: Judge, state: State, component: Component, like: Mask, number: int) -> Mask:
+        """The best of as many random masks as configurations were tried, chosen as those were."""
+        drawn = [
+            baselines.random_mask(like, derived(self.seed, "random mask", component.name, number, k))
+            for k in range(len(self.search.configurations))
+        ]
+        return max(drawn, key=lambda mask: judge.alone(mask, state, component.held_out))
+
+    def _reasons(self, summary: Summary, tried: list[telling.Row]) -> tuple[str, ...]:
+        group, ablation = self.settings["group"], self.settings["ablation"]
+        said = telling.reasons(summary, self.search, tried, group=group, ablation=ablation)
+        if "shuffled" in self.searched_on:
+            said.append("Shuffled components: masks are learned from random shares of all components' examples.")
+        elif "shuffled" in self.settings["controls"]:
+            said.append("Components were not shuffled: their examples have different shapes.")
+        if self.asker.apart_because and self.asker.apart_because != self.asker.NOT_TRIED:
+            said.append(f"Masks were learned one by one: {self.asker.apart_because}.")
+        if self.allow_repeats:
+            said.append("Examples that masks were learned from may be among those that they are judged by.")
+        return tuple(said)
+
+
+def _eagerly() -> AbstractContextManager[Any]:
+    """Compiled parts are asked uncompiled: they would be compiled again for every new set of weights."""
+    if "torch._dynamo" not in sys.modules:  # nothing was compiled, and to ask takes seconds
+        return nullcontext()
+    eager: AbstractContextManager[Any] = torch.compiler.set_stance("force_eager")
+    return eager
+
+
+def _rights(judge: Judge, cast: Cast, who: str, name: str, final: Final) -> Rights:
+    masks = [one.mask for _, one in final[name]]
+    return Rights.of(name, judge.judged(masks, [cast.state_of(who, job.seed) for job, _ in final[name]]))
+
+
+def _count(state: State) -> int:
+    return sum(one.numel() for one in state.values())

@@ -1,0 +1,303 @@
+"""The probe on networks whose parts are known: it must say yes to separate parts, and no to everything else."""
+
+import json
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from torch import nn
+
+import recombine
+from recombine.errors import RecordError, SettingError
+from recombine.probes import subnetworks
+from recombine.probes.masks.keeping import saved_masks
+from recombine.probes.masks.outcomes import OUTCOMES
+from recombine.probes.masks.settings import CONTROLS
+from recombine.probes.probe import Probe
+from tests.probes.masks import toys
+
+QUICK = {"steps": 150, "seeds": 3}
+
+
+@pytest.fixture(scope="module")
+def two_blocks(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("masks") / "two"
+    model = toys.two_blocks()
+    before = {name: one.clone() for name, one in model.state_dict().items()}
+    found = subnetworks(model, components=toys.components(), resume=folder, **QUICK)
+    assert all(torch.equal(one, before[name]) for name, one in model.state_dict().items())
+    return found, folder
+
+
+def test_separate_blocks_are_modular(two_blocks):
+    found, _ = two_blocks
+    assert (found.outcome, found.grade) == ("modular", "sound")
+    for name in "ab":
+        assert found.value("kept Target", where=name) == 1
+        assert found.value("left Other", where=name) == 1
+        assert found.value("left Target", where=name) == pytest.approx(0.25, abs=0.08)
+        assert found.value("selectivity", where=name, who="shuffled") == pytest.approx(0, abs=0.1)
+    assert found.numbers["overlap between components"] == 0
+    assert "Separate parts" in found.verdict
+    assert "in the re-initialised network" in found.verdict
+    assert "random masks" in found.verdict
+
+
+def test_the_mask_of_a_block_is_the_block(two_blocks):
+    _, folder = two_blocks
+    masks = saved_masks(folder)
+    model = toys.two_blocks()
+    for half, name in enumerate("ab"):
+        assert sorted(masks[name]) == [1, 2, 3]
+        for mask in masks[name].values():
+            assert mask["0.weight"].dtype == bool
+            units = slice(4 * half, 4 * half + 4)
+            own = torch.zeros(8, dtype=torch.bool)
+            own[units] = True
+            # the block's weights that are not zero: those from the symbols, and those to the answers
+            assert not mask["0.weight"][~own.numpy()].any()
+            assert not mask["2.weight"][:, ~own.numpy()].any()
+            wired = model[2].weight.detach().numpy()[:, units] != 0
+            assert (mask["2.weight"][:, units] == wired).all()
+
+
+def test_what_it_hands_back_is_saved_and_drawn(two_blocks, tmp_path):
+    found, _ = two_blocks
+    assert isinstance(found, Probe)
+    assert set(found.tables) == {"measures", "masks", "search", "overlap"}
+    found.save(tmp_path / "saved")
+    again = recombine.load(tmp_path / "saved")
+    assert (again.outcome, again.verdict, again.numbers) == (found.outcome, found.verdict, found.numbers)
+    found.page(tmp_path / "probe.html")
+    page = (tmp_path / "probe.html").read_text(encoding="utf-8")
+    assert all(title in page for title in ("A part alone", "Without a part", "Beside the controls"))
+
+
+def test_every_control_is_measured_and_has_the_same_search(two_blocks):
+    found, _ = two_blocks
+    assert set(found.table["who"].to_pylist()) == {"measured", *CONTROLS}
+    tried = found.tables["search"].to_pylist()
+    counts = {who: sum(row["who"] == who for row in tried) for who in ("measured", "re-initialised", "shuffled")}
+    assert set(counts.values()) == {2 * 4}
+    assert sum(row["chosen"] for row in tried) == 3 * 2
+    masks = found.tables["masks"].to_pylist()
+    assert {(row["who"], row["mask seed"]) for row in masks} == {(who, seed) for who in counts for seed in (1, 2, 3)}
+
+
+def test_the_choice_is_the_sparsest_that_is_sufficient_whatever_it_does_to_others(two_blocks):
+    found, _ = two_blocks
+    rows = found.tables["search"].to_pylist()
+    for who in ("measured", "re-initialised", "shuffled"):
+        for name in "ab":
+            mine = [row for row in rows if row["who"] == who and row["component"] == name]
+            passing = [row for row in mine if row["held out"] >= 0.9]
+            chosen = next(row for row in mine if row["chosen"])
+            if passing:
+                assert chosen["density"] == min(row["density"] for row in passing)
+            else:
+                assert chosen["held out"] == max(row["held out"] for row in mine)
+
+
+def test_a_shared_network_collapses():
+    found = subnetworks(toys.one_shared_block(), components=toys.components(shared=True), **QUICK)
+    assert (found.outcome, found.grade) == ("collapse", "failing")
+    assert found.numbers["kept Target"] >= 0.9
+
+
+def test_a_duplicated_network_is_redundant():
+    found = subnetworks(toys.two_blocks(2), components=toys.components(), **QUICK)
+    assert (found.outcome, found.grade) == ("redundant", "weak")
+    assert found.numbers["left Target"] > 0.95
+
+
+def test_an_untrained_network_is_refused_before_anything_is_learned():
+    found = subnetworks(toys.plain(), components=toys.components(), **QUICK)
+    assert (found.outcome, found.grade) == ("not sufficient", "untested")
+    assert "the whole network answers" in found.verdict
+    assert set(found.tables) == {"measures"}
+
+
+def test_untrained_networks_are_never_called_modular_even_unrefused():
+    outcomes = []
+    for seed in range(20):
+        made = subnetworks(
+            toys.plain(24, seed), components=toys.components(200, 100, seed=seed), base_accuracy=0.0, steps=60,
+            seeds=3, controls=("re-initialised", "random"), rates=(0.03,), seed=seed,
+        )  # fmt: skip
+        outcomes.append(made.outcome)
+        assert made.grade in ("untested", "weak", "failing")
+    assert "modular" not in outcomes
+
+
+def test_without_its_controls_nothing_is_called_modular():
+    found = subnetworks(toys.two_blocks(), components=toys.components(), controls=(), **QUICK)
+    assert found.outcome == "unclear"
+    assert any("was not run" in reason for reason in found.reasons)
+
+
+def test_one_seed_is_no_evidence():
+    found = subnetworks(
+        toys.two_blocks(), components=toys.components(200, 100), steps=100, seeds=1, controls=("random",)
+    )
+    assert found.grade == "untested"
+
+
+@pytest.mark.parametrize("estimator", ["hard concrete", "straight through"])
+def test_the_other_estimators_find_the_blocks_too(estimator):
+    controls = ("re-initialised", "random")
+    found = subnetworks(
+        toys.two_blocks(), components=toys.components(), estimator=estimator, controls=controls, steps=200, seeds=3
+    )
+    assert found.outcome == "modular"
+
+
+def test_the_published_settings_find_the_blocks_too():
+    found = subnetworks(
+        toys.two_blocks(), components=toys.components(), published=True, rates=(1e-2,), starts=(0.05,), steps=300,
+        seeds=3, controls=("re-initialised", "random"),
+    )  # fmt: skip
+    assert found.outcome in OUTCOMES
+    assert any("with the published settings" in reason for reason in found.reasons)
+
+
+def test_more_than_two_components():
+    parts = toys.components(200, 100)
+    third = toys.components(200, 100, seed=5)["a"]
+    found = subnetworks(toys.two_blocks(), components={**parts, "a again": third}, **QUICK)
+    assert found.outcome == "unclear"  # what is asked for twice is not separate
+    assert found.value("left", where="a on a again") == pytest.approx(0.25, abs=0.1)
+
+
+def test_a_search_that_was_cut_goes_on(tmp_path):
+    folder = tmp_path / "masks"
+    asked = {"components": toys.components(200, 100), "steps": 60, "seeds": 2, "controls": ("random",), "at_once": 2}
+
+    class Cut(Exception):
+        pass
+
+    steps = []
+
+    def cutting(_what, share):
+        steps.append(share)
+        if share is not None and share > 0.4:
+            raise Cut
+
+    with pytest.raises(Cut):
+        subnetworks(toys.two_blocks(), resume=folder, progress=cutting, **asked)
+    kept = len(list(folder.glob("*.safetensors")))
+    assert 0 < kept < 12
+    told = []
+    again = subnetworks(toys.two_blocks(), resume=folder, progress=lambda what, share: told.append(share), **asked)
+    whole = subnetworks(toys.two_blocks(), **asked)
+    assert again.numbers == whole.numbers
+    assert len(list(folder.glob("*.safetensors"))) == 12
+    with pytest.raises(SettingError, match="another search"):
+        subnetworks(toys.two_blocks(2), resume=folder, **asked)
+
+
+def test_masks_that_cannot_be_read_are_told(two_blocks, tmp_path):
+    with pytest.raises(RecordError, match="no masks"):
+        saved_masks(tmp_path)
+    (tmp_path / "other.txt").write_text("mine")
+    with pytest.raises(SettingError, match="something else"):
+        subnetworks(toys.two_blocks(), components=toys.components(), resume=tmp_path)
+    folder = tmp_path / "damaged"
+    asked = {"components": toys.components(100, 50), "steps": 5, "seeds": 1, "controls": ()}
+    subnetworks(toys.two_blocks(), resume=folder, **asked)
+    next(iter(folder.glob("*.safetensors"))).write_bytes(b"\x80\x04pickle")
+    with pytest.raises(RecordError, match="cannot be read"):
+        subnetworks(toys.two_blocks(), resume=folder, **asked)
+
+
+def test_the_same_seed_gives_the_same_answer():
+    asked = {"components": toys.components(100, 50), "steps": 20, "seeds": 2}
+    one, other, third = (subnetworks(toys.trained(8, steps=200), seed=seed, **asked) for seed in (0, 0, 1))
+    assert one.table.equals(other.table)
+    assert not one.table.equals(third.table)
+
+
+def _broken(**changed):
+    parts = toys.components(100, 50)
+    inputs, targets = parts["a"][0]
+    test = parts["a"][1]
+    nan = inputs.clone()
+    nan[0, 0] = math.nan
+    return {
+        "nan": {**parts, "a": ((nan, targets), test)},
+        "lengths": {**parts, "a": ((inputs[:-1], targets), test)},
+        "empty": {**parts, "a": ((inputs, targets), (test[0][:0], test[1][:0]))},
+        "few": {**parts, "a": ((inputs[:3], targets[:3]), test)},
+        "pair": {**parts, "a": (inputs, targets, test)},
+        "data": {**parts, "a": (inputs, test)},
+        "one": {"a": parts["a"]},
+        "list": [parts["a"], parts["b"]],
+        "repeats": {**parts, "a": ((inputs, targets), (inputs[:50], targets[:50]))},
+        "leak": {**parts, "a": ((torch.cat([inputs, parts["b"][1][0]]), torch.cat([targets, parts["b"][1][1]])), test)},
+        "constant": {**parts, "a": ((inputs, targets), (test[0], torch.zeros_like(test[1])))},
+        "values": {**parts, "a": ((inputs, targets.float()), (test[0], test[1].float()))},
+        "columns": {**parts, "a": ((inputs[:, :-1], targets), (test[0][:, :-1], test[1]))},
+    }
+
+
+@pytest.mark.parametrize(
+    ("which", "said"),
+    [
+        ("nan", "not finite"), ("lengths", "same length"), ("empty", "0 rows"), ("few", "3 rows"), ("pair", "two sets"),
+        ("data", "a pair"), ("one", "two or more"), ("list", "components="), ("repeats", "50 inputs"),
+        ("leak", "test of 'b'"), ("constant", "one target only"), ("values", "chance="), ("columns", "cannot be asked"),
+    ],
+)  # fmt: skip
+def test_wrong_data_are_refused_in_words(which, said):
+    with pytest.raises(SettingError, match=said):
+        subnetworks(toys.two_blocks(), components=_broken()[which], steps=2)
+
+
+def test_repeats_can_be_allowed():
+    found = subnetworks(
+        toys.two_blocks(), components=_broken()["repeats"], allow_repeats=True, steps=5, seeds=1, controls=()
+    )
+    assert any("may be among those" in reason for reason in found.reasons)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"estimator": "magic"}, "estimator"), ({"group": "neuron"}, "group"), ({"ablation": "noise"}, "ablation"),
+        ({"controls": "random"}, "listed"), ({"controls": ["randm"]}, "random"), ({"seeds": 0}, "seeds"),
+        ({"sufficient": 1.5}, "sufficient"), ({"chance": 1.0}, "chance"), ({"rates": ()}, "rates"),
+        ({"rates": (0.0,)}, "rates"), ({"penalties": (-1.0,)}, "penalties"), ({"starts": 0.1}, "starts"),
+        ({"parameters": "1.wieght"}, "did you mean '2.weight'"), ({"ablation": "mean"}, "no activation"),
+        ({"group": "head"}, "heads="), ({"group": "head", "heads": 3}, "heads=3"), ({"score": "acuracy"}, "accuracy"),
+        ({"published": True, "estimator": "hard concrete"}, "published"), ({"steps": 0}, "steps"),
+        ({"score": lambda answers, targets: (answers, targets)}, "shapes"), ({"at_once": 0}, "at_once"),
+        ({"base_accuracy": 2}, "base_accuracy"), ({"against": -1.0}, "against"), ({"seed": -1}, "seed"),
+    ],
+)  # fmt: skip
+def test_wrong_settings_are_refused_in_words(settings, said):
+    score = settings.pop("score", "accuracy")
+    with pytest.raises(SettingError, match=said):
+        subnetworks(toys.two_blocks(), score, components=toys.components(50, 20), **{"steps": 2, **settings})
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (3, "model is int"),
+        (nn.Identity(), "no weight to put a mask on"),
+        (nn.Sequential(nn.LazyLinear(4)), "no shape yet"),
+        (nn.utils.parametrizations.weight_norm(nn.Linear(toys.INPUTS, 4)), "computes its weights"),
+        (nn.Sequential(nn.Linear(3, 4)), "cannot be asked"),
+    ],
+)
+def test_what_cannot_be_masked_is_refused_in_words(model, said):
+    with pytest.raises(SettingError, match=said):
+        subnetworks(model, components=toys.components(50, 20), steps=2)
+
+
+def test_numbers_are_plain_and_finite(two_blocks):
+    found, _ = two_blocks
+    json.dumps(found.record().to_json())
+    assert all(number is not None and np.isfinite(number) for number in found.numbers.values())
+    assert found.tables["search"].schema.field("selectivity").type == pa.float64()
