@@ -123,7 +123,7 @@ def test_untrained_networks_are_never_called_modular_even_unrefused():
     outcomes = []
     for seed in range(20):
         made = subnetworks(
-            toys.plain(24, seed), components=toys.components(200, 100, seed=seed), base_accuracy=0.0, steps=60,
+            toys.plain(24, seed), components=toys.components(200, 100, seed=seed), base_accuracy=0.0, steps=40,
             seeds=3, controls=("re-initialised", "random"), rates=(0.03,), seed=seed,
         )  # fmt: skip
         outcomes.append(made.outcome)
@@ -174,7 +174,7 @@ def test_a_search_that_was_cut_goes_on(tmp_path):
     folder = tmp_path / "masks"
     asked = {"components": toys.components(200, 100), "steps": 60, "seeds": 2, "controls": ("random",), "at_once": 2}
 
-    class Cut(Exception):
+    class CutError(Exception):
         pass
 
     steps = []
@@ -182,9 +182,9 @@ def test_a_search_that_was_cut_goes_on(tmp_path):
     def cutting(_what, share):
         steps.append(share)
         if share is not None and share > 0.4:
-            raise Cut
+            raise CutError
 
-    with pytest.raises(Cut):
+    with pytest.raises(CutError):
         subnetworks(toys.two_blocks(), resume=folder, progress=cutting, **asked)
     kept = len(list(folder.glob("*.safetensors")))
     assert 0 < kept < 12
