@@ -1,0 +1,195 @@
+"""The outcome in a word, by measures that beat their controls and by no others.
+
+    apart        what single factors do is told apart: additively, as a product, or (with the truth) on unseen answers
+    inherited    apart, but no more than random features or the network before training
+    mixed        values are shared, but their effects hang on each other more than chance features would make them
+    memorised    combinations that share a value are no more alike than others; or, with the truth, unseen answers are
+                 seen ones laid over each other
+    unclear      not enough evidence
+
+Orthogonality of steps, volumes, uncentred separability, probes and ranks decide nothing: a table of unrelated vectors
+or random features pass each of them.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from recombine.grades import Grade
+from recombine.probes.grids.answering import EXCESS, GAP, SEEN_ERROR, SUPERPOSITION
+from recombine.probes.grids.kernel_measures import ADDITIVITY, CENTRED, Found
+from recombine.probes.grids.measuring import Measured
+from recombine.probes.grids.nulls import LOOKUP, MATCHED, RANDOM, SHUFFLED, TRUTH, UNTRAINED
+from recombine.words import interval_words, measure, percent
+
+Outcome = Literal["apart", "inherited", "mixed", "memorised", "unclear"]
+GRADES: dict[Outcome, Grade] = {
+    "apart": "plausible",
+    "inherited": "weak",
+    "mixed": "weak",
+    "memorised": "failing",
+    "unclear": "untested",
+}
+_HALF = 0.5
+"""Of the trivial error: what is above is not learned, what is below is."""
+_SOUND = 0.1
+"""Of the trivial error: below it a combination that was never seen is answered."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """An outcome, the sentence behind it, and where it was decided."""
+
+    outcome: Outcome
+    verdict: str
+    grade: Grade
+    where: str
+
+
+def decided(found: Measured) -> Decision:
+    """By the answers where the truth is known, else by the deepest layer before the answer."""
+    if found.answer is not None and found.get(found.answer, GAP).value is not None:
+        return by_answers(found, found.answer)
+    inner = [name for name in found.layers if name != "answer"] or found.layers
+    return by_layer(found, inner[-1])
+
+
+def by_layer(found: Measured, where: str) -> Decision:
+    """What a layer's dot products say: does it share what combinations have in common, and does it keep it apart?"""
+    own, centred = found.get(where, ADDITIVITY), found.get(where, CENTRED)
+    if own.value is None or own.low is None or own.high is None:
+        return _decision("unclear", where, f"At {where} nothing can be said: {_why_nothing(own)}")
+    tables = _highest(found, where, ADDITIVITY, (LOOKUP, SHUFFLED))
+    chance = _highest(found, where, ADDITIVITY, (RANDOM, UNTRAINED))
+    if not own.low > tables.high:
+        return _unshared(found, where, own, tables)
+    if own.low > chance.high:
+        return _decision(
+            "apart",
+            where,
+            f"At {where} single factors make {_share(own)} of what combinations differ by, beyond {_share(chance)} of "
+            f"{chance.who} and {_share(tables)} of {tables.who}.",
+        )
+    product = _highest(found, where, CENTRED, (RANDOM, UNTRAINED, MATCHED))
+    if centred.low is not None and centred.low > product.high:
+        return _decision(
+            "apart",
+            where,
+            f"At {where} similarity is a product over the factors to {_share(centred)} (separability, centred), beyond "
+            f"{_share(product)} of {product.who}; single factors make {_share(own)}, beyond {_share(tables)} of "
+            f"{tables.who}.",
+        )
+    lowest = _lowest(found, where, ADDITIVITY, (RANDOM, UNTRAINED))
+    if own.high < lowest.low:
+        return _decision(
+            "mixed",
+            where,
+            f"At {where} single factors make {_share(own)} of what combinations differ by: more than the "
+            f"{_share(tables)} of {tables.who}, less than the {_share(lowest)} of {lowest.who}. The rest "
+            "hangs on combinations.",
+        )
+    return _decision(
+        "inherited",
+        where,
+        f"At {where} single factors make {_share(own)} of what combinations differ by, no more than the "
+        f"{_share(chance)} of {chance.who}: it comes with the input code, not with training.",
+    )
+
+
+def by_answers(found: Measured, where: str) -> Decision:
+    """What the answers say, held against the truth."""
+    gap, seen, excess = (found.get(where, name) for name in (GAP, SEEN_ERROR, EXCESS))
+    if None in (gap.low, gap.high, seen.value):
+        return _decision("unclear", where, "Too few values to say how sure the error on unseen combinations is.")
+    assert gap.low is not None  # noqa: S101 - looked at above
+    assert gap.high is not None  # noqa: S101
+    beside = _lowest(found, where, GAP, (LOOKUP, RANDOM))
+    error = f"On unseen combinations the error is {_number(gap)} of the trivial one"
+    control = f"{beside.who}: {_number(beside)}"
+    if seen.value is not None and seen.value > _HALF:
+        return _decision(
+            "unclear",
+            where,
+            f"It has not learned what it was shown: the error on seen combinations is {measure(seen.value)} of the "
+            f"trivial one. {error} ({control}).",
+        )
+    if gap.high < min(beside.low, _HALF):
+        grade: Grade = "sound" if gap.high <= _SOUND else "plausible"
+        return Decision(
+            "apart", f"{error} ({control}): what it learned of single factors holds together.", grade, where
+        )
+    laid = found.get(where, SUPERPOSITION)
+    if gap.low > _HALF and excess.low is not None and excess.low > 0:
+        return _decision(
+            "memorised",
+            where,
+            f"Unseen answers are seen ones laid over each other: these explain {_share(laid)} of them, and "
+            f"{percent(found.get(where, SUPERPOSITION, TRUTH).value or 0.0)} of the truth. {error} ({control}).",
+        )
+    if gap.low > _HALF:
+        return _decision("mixed", where, f"{error} ({control}), and unseen answers are no mere sum of seen ones.")
+    return _decision("unclear", where, f"{error} ({control}): between right and wrong, nothing can be said.")
+
+
+@dataclass(frozen=True)
+class Control:
+    """The control that comes closest, with the ends of its interval."""
+
+    who: str
+    value: float
+    low: float
+    high: float
+
+
+_NONE_HIGH = Control("no control", float("nan"), float("-inf"), float("-inf"))
+_NONE_LOW = Control("no control", float("nan"), float("inf"), float("inf"))
+
+
+def _controls(found: Measured, where: str, name: str, whose: tuple[str, ...]) -> list[Control]:
+    all_of = [(who, found.get(where, name, who)) for who in whose]
+    return [
+        Control(who, one.value, one.low, one.high)
+        for who, one in all_of
+        if one.value is not None and one.low is not None and one.high is not None
+    ]
+
+
+def _highest(found: Measured, where: str, name: str, whose: tuple[str, ...]) -> Control:
+    return max(_controls(found, where, name, whose), key=lambda one: one.high, default=_NONE_HIGH)
+
+
+def _lowest(found: Measured, where: str, name: str, whose: tuple[str, ...]) -> Control:
+    return min(_controls(found, where, name, whose), key=lambda one: one.low, default=_NONE_LOW)
+
+
+def _unshared(found: Measured, where: str, own: Found, tables: Control) -> Decision:  # noqa: ARG001
+    assert own.high is not None  # noqa: S101 - looked at before
+    said = (
+        f"At {where} single factors make {_share(own)} of what combinations differ by, and {_share(tables)} in "
+        f"{tables.who}"
+    )
+    # that no sharing was found counts only where a good deal of it would have been
+    if own.high <= max(tables.high, tables.value + 0.05) and tables.high < _HALF:
+        return _decision("memorised", where, f"{said}: combinations that share a value are no more alike than others.")
+    return _decision("unclear", where, f"{said}: too few values to tell the two apart.")
+
+
+def _decision(outcome: Outcome, where: str, verdict: str) -> Decision:
+    return Decision(outcome, verdict, GRADES[outcome], where)
+
+
+def _why_nothing(own: Found) -> str:
+    if own.value is None:
+        return "nothing varies, or no part of the grid is without holes."
+    return "no factor has three values or more, so that no interval can be given."
+
+
+def _share(one: Found | Control) -> str:
+    assert one.value is not None  # noqa: S101 - only what was measured is said
+    own = one.low is not None and one.high is not None and one.high > one.low
+    low, high = (max(one.low or 0.0, 0.0), min(one.high or 0.0, 1.0)) if own else (None, None)
+    return interval_words(one.value, low, high)
+
+
+def _number(one: Found | Control) -> str:
+    own = one.low is not None and one.high is not None and one.high > one.low
+    return interval_words(one.value or 0.0, one.low if own else None, one.high if own else None, share=False)
