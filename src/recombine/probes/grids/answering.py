@@ -50,14 +50,15 @@ def answer_measures(
     answers: Outputs, question: Question, own_truth: Numbers, *, sure: bool = False
 ) -> dict[str, Found]:
     """Superposition, its excess over the truth's, and errors relative to the trivial answer."""
-    blocks = left_out(question.cells.codes, question.cells.sizes) if sure else []
+    codes, seen = question.cells.codes, question.seen
+    blocks, of_seen = (left_out(codes, among) if sure else [] for among in (~seen, seen))
     found = question.superposition_of(answers)
     errors, trivial = errors_by_cell(answers, question.truth), question.trivial
     return {
         SUPERPOSITION: _estimated(lambda rows: _mean(found[rows]), blocks, len(found)),
         EXCESS: _estimated(lambda rows: _mean((found - own_truth)[rows]), blocks, len(found)),
-        GAP: _estimated(lambda rows: _ratio(errors, trivial, rows & ~question.seen), blocks, len(found), least=0),
-        SEEN_ERROR: _estimated(lambda rows: _ratio(errors, trivial, rows & question.seen), blocks, len(found), least=0),
+        GAP: _estimated(lambda rows: _ratio(errors, trivial, rows & ~seen), blocks, len(found), least=0),
+        SEEN_ERROR: _estimated(lambda rows: _ratio(errors, trivial, rows & seen), of_seen, len(found), least=0),
     }
 
 

@@ -13,12 +13,15 @@ from string import ascii_letters
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import inv
 
 from recombine.probes.grids.design import Design, Flags, Ints
 
 Numbers = npt.NDArray[np.float64]
 MOST_CELLS = 2_500
 """Combinations of which every pair is looked at; a larger grid is thinned."""
+RIDGE = 1e-3
+"""Of linear probes: this share of the mean squared length of a vector measured from the mean."""
 _CHUNK = 4_096
 
 
@@ -71,6 +74,15 @@ class Cells:
             found[mask] = np.einsum(f"{first}{second}->", table)
         return found
 
+    @cached_property
+    def inverse(self) -> Numbers:
+        """(c, c) Of the dot products measured from their mean, with the ridge of the linear probes."""
+        kernel = self.centred.gram
+        size = max(float(np.trace(kernel)) / len(kernel), 1e-300)
+        # A long constant beside the features is an intercept that costs next to nothing: from where they are measured
+        # then does not matter, and no probe learns anything from the mean of combinations that it is asked about.
+        return np.asarray(inv(kernel + 10 * size + RIDGE * size * np.eye(len(kernel)), check_finite=False))
+
     def part(self, rows: Ints | Flags) -> "Cells":
         """Some of the combinations, with the values that they have numbered anew."""
         chosen = np.flatnonzero(rows) if rows.dtype == bool else rows
@@ -87,7 +99,10 @@ class Cells:
     def shuffled(self, rng: np.random.Generator) -> "Cells":
         """The same vectors, given to other combinations."""
         order = rng.permutation(len(self.gram))
-        return replace(self, gram=np.ascontiguousarray(self.gram[np.ix_(order, order)]))
+        turned = replace(self, gram=np.ascontiguousarray(self.gram[np.ix_(order, order)]))
+        # the dear part of the probes turns with it
+        turned.__dict__["inverse"] = self.inverse[np.ix_(order, order)]
+        return turned
 
 
 def gram_of(features: npt.NDArray[np.floating]) -> Numbers:

@@ -29,6 +29,8 @@ GRADES: dict[Outcome, Grade] = {
     "memorised": "failing",
     "unclear": "untested",
 }
+_POINT = 0.01
+"""A control is beaten by at least this much: less could be rounding."""
 _HALF = 0.5
 """Of the trivial error: what is above is not learned, what is below is."""
 _SOUND = 0.1
@@ -60,9 +62,9 @@ def by_layer(found: Measured, where: str) -> Decision:
         return _decision("unclear", where, f"At {where} nothing can be said: {_why_nothing(own)}")
     tables = _highest(found, where, ADDITIVITY, (LOOKUP, SHUFFLED))
     chance = _highest(found, where, ADDITIVITY, (RANDOM, UNTRAINED))
-    if not own.low > tables.high:
+    if not own.low > tables.high + _POINT:
         return _unshared(found, where, own, tables)
-    if own.low > chance.high:
+    if own.low > chance.high + _POINT:
         return _decision(
             "apart",
             where,
@@ -70,7 +72,7 @@ def by_layer(found: Measured, where: str) -> Decision:
             f"{chance.who} and {_share(tables)} of {tables.who}.",
         )
     product = _highest(found, where, CENTRED, (RANDOM, UNTRAINED, MATCHED))
-    if centred.low is not None and centred.low > product.high:
+    if centred.low is not None and centred.low > product.high + _POINT:
         return _decision(
             "apart",
             where,
@@ -79,7 +81,7 @@ def by_layer(found: Measured, where: str) -> Decision:
             f"{tables.who}.",
         )
     lowest = _lowest(found, where, ADDITIVITY, (RANDOM, UNTRAINED))
-    if own.high < lowest.low:
+    if own.high < lowest.low - _POINT:
         return _decision(
             "mixed",
             where,

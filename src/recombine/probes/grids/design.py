@@ -171,7 +171,8 @@ def numbers_of(column: Any, name: str) -> npt.NDArray[np.float32]:
 
 
 def _names(columns: Mapping[str, Any], factors: Sequence[str] | None, seen: Any) -> tuple[str, ...]:
-    known = [name for name, column in columns.items() if not is_list(column) and name != (seen or "")]
+    taken = seen if isinstance(seen, str) else None
+    known = [name for name, column in columns.items() if not is_list(column) and name != taken]
     names = tuple(known if factors is None else ([factors] if isinstance(factors, str) else factors))
     for name in names:
         if name not in known:

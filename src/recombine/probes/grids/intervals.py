@@ -19,16 +19,20 @@ _TAIL = 0.025
 Ends = tuple[float | None, float | None]
 
 
-def left_out(codes: Ints, sizes: Sequence[int]) -> list[list[Flags]]:
-    """For each factor the combinations that stay when a block of its values goes; none of a factor with two values.
+def left_out(codes: Ints, among: Flags | None = None) -> list[list[Flags]]:
+    """For each factor the combinations (c, K) that stay when a block of its values goes; none of a factor with two.
 
-    >>> [len(one) for one in left_out(np.indices((2, 9)).reshape(2, -1).T, (2, 9))]
+    Only values that occur `among` some of them are left out, where what is measured is of those alone.
+
+    >>> [len(one) for one in left_out(np.indices((2, 9)).reshape(2, -1).T)]
     [0, 9]
     """
     found = []
-    for factor, size in enumerate(sizes):
-        blocks = size if size <= max(BLOCKS) else min(BLOCKS, key=lambda count: -size % count)
-        parts = np.array_split(np.arange(size), blocks) if size > 2 else []
+    for factor in range(codes.shape[1]):
+        values = np.unique(codes[:, factor] if among is None else codes[among, factor])
+        size = len(values)
+        blocks = size if size <= max(BLOCKS) else min(BLOCKS, key=lambda count, size=size: -size % count)
+        parts = np.array_split(values, blocks) if size > 2 else []
         found.append([~np.isin(codes[:, factor], part) for part in parts])
     return found
 

@@ -60,7 +60,7 @@ def _of_steps(every: Cells, *, sure: bool) -> dict[str, Found]:
     taken = steps(every)
     if taken is None:
         return {}
-    blocks = left_out(every.codes[taken.rows], every.sizes) if sure else []
+    blocks = left_out(every.codes[taken.rows]) if sure else []
     found = {
         ORTHOGONALITY: _sure(orthogonality(taken.metric), lambda rows: orthogonality(taken.metric[rows]), blocks, 0, 1)
     }
@@ -79,7 +79,7 @@ def _of_steps(every: Cells, *, sure: bool) -> dict[str, Found]:
 
 
 def _of_shares(whole: Cells, *, sure: bool) -> dict[str, Found]:
-    blocks = left_out(whole.codes, whole.sizes) if sure else []
+    blocks = left_out(whole.codes) if sure else []
     without = {id(mask): _shares(whole.part(mask)) for masks in blocks for mask in masks}
     values = _shares(whole) | {SEPARABILITY: separability(whole)}
     limits = dict.fromkeys(values, (0.0, 1.0))
@@ -105,7 +105,7 @@ def _shares(cells: Cells) -> dict[str, float | None]:
 
 
 def _of_probes(whole: Cells, *, names: Sequence[str], seed: int, sure: bool) -> dict[str, Found]:
-    blocks = left_out(whole.codes, whole.sizes) if sure else []
+    blocks = left_out(whole.codes) if sure else []
     read, unseen = probes(whole, seed=derived(seed, "folds"))
     found = {PROBE: _sure(read.mean(), read.mean, blocks, most=1)}
     for factor, name in enumerate(names):

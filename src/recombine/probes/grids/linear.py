@@ -8,13 +8,10 @@ features pass it, a table of unrelated vectors does not.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import inv
 
 from recombine.probes.grids.cells import Cells, Numbers
 from recombine.probes.grids.design import Flags, Ints
 
-RIDGE = 1e-3
-"""Of the mean squared length of a vector measured from the mean."""
 FOLDS = 5
 
 
@@ -48,11 +45,7 @@ def probes(cells: Cells, *, seed: int, folds: int = FOLDS) -> tuple[Read, Read |
     order = np.random.default_rng(seed).permutation(len(cells))
     parts = [np.sort(order[fold::folds]) for fold in range(folds)]
     unseen = None if cells.seen is None or cells.seen.all() or not cells.seen.any() else np.flatnonzero(~cells.seen)
-    kernel = cells.centred.gram
-    size = max(float(np.trace(kernel)) / len(kernel), 1e-300)
-    # a long constant beside the features is an intercept that costs next to nothing: from where they are measured
-    # then does not matter, and no probe learns anything from the mean of combinations that it is asked about
-    inverse = inv(kernel + 10 * size + RIDGE * size * np.eye(len(kernel)), check_finite=False, overwrite_a=True)
+    inverse = cells.inverse
     targets, places = _targets(cells)
     middle = targets.mean(axis=0)
     turned = inverse @ (targets - middle)

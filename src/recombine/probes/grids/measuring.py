@@ -187,7 +187,7 @@ def _same_everywhere(run: Run) -> list[tuple[str, dict[str, Found]]]:
     for draw in range(run.repeats):
         run.progress("random features", None)
         every = run.framed(numbers.random_features(run.rng(RANDOM, draw)))
-        found.append((RANDOM, run.kernel(every)))
+        found.append((RANDOM, run.kernel(every, ranks=draw == 0)))
     return found
 
 
@@ -273,7 +273,7 @@ def _untrained(run: Run, found: Measured) -> None:
             if source is None:
                 return
             for layer in source.layers(names):
-                numbers = run.kernel(run.cells(layer.features)) | _drawn(run, layer)
+                numbers = run.kernel(run.cells(layer.features), ranks=draw == 0) | _drawn(run, layer)
                 if layer.name == found.answer:
                     numbers |= run.answers(layer.features[run.looked.all])
                 found.add(layer.name, UNTRAINED, numbers)

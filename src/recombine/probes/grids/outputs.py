@@ -123,7 +123,7 @@ def _explained(cells: Cells, rows: npt.NDArray[np.int64]) -> Numbers:
 
 def errors_by_cell(answers: Outputs, truth: Outputs) -> Numbers:
     """(c,) The mean squared error of each combination."""
-    return np.square(answers.astype(np.float64) - truth).mean(axis=1)
+    return np.asarray(np.square(answers.astype(np.float64) - truth).mean(axis=1))
 
 
 def partial_input(answers: Outputs, alone: Outputs, rows: Flags) -> float | None:

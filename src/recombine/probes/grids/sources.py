@@ -183,7 +183,7 @@ def shapes_of(module: nn.Module, inputs: Any, forward: Forward | None = None) ->
     """The shape, without the rows, of what each part gives that is asked and gives something for each row."""
     rows = min(3, length(inputs))
     names = [name for name, part in module.named_modules() if name and not _container(part)]
-    with evaluating(module), torch.no_grad(), _watching_all(module, names) as kept:
+    with evaluating(module), torch.no_grad(), watching(module, names) as kept:
         answer = _answered(module, rows_of(inputs, slice(0, rows)), forward)
         shapes = {name: tuple(tensor.shape[1:]) for name, tensor in kept.items() if _by_row(tensor, rows)}
     if isinstance(answer, torch.Tensor) and _by_row(answer, rows):
@@ -193,11 +193,6 @@ def shapes_of(module: nn.Module, inputs: Any, forward: Forward | None = None) ->
 
 def _container(part: nn.Module) -> bool:
     return isinstance(part, nn.ModuleList | nn.ModuleDict | nn.ParameterList | nn.ParameterDict)
-
-
-def _watching_all(module: nn.Module, names: Sequence[str]) -> Any:
-    """What parts give, those that give no tensor left out."""
-    return watching(module, names)
 
 
 def _by_row(tensor: torch.Tensor, rows: int) -> bool:
@@ -233,6 +228,8 @@ def chosen_layers(
             _check_layer(module, name, shapes)
         return named
     leaves = [name for name, part in module.named_modules() if name in shapes and _telling(part)]
+    answering = _answering(module, inputs, leaves, forward)
+    leaves = [name for name in leaves if name not in answering]
     if len(leaves) > MOST_LAYERS:
         leaves = [leaves[k] for k in np.linspace(0, len(leaves) - 1, MOST_LAYERS).round().astype(int)]
     if not leaves and ANSWER not in shapes:
@@ -242,6 +239,21 @@ def chosen_layers(
             instead="give forward=lambda module, batch: … that returns one",
         )
     return (*leaves, *([ANSWER] if ANSWER in shapes else []))
+
+
+def _answering(module: nn.Module, inputs: Any, leaves: Sequence[str], forward: Forward | None) -> list[str]:
+    """The layers whose output is the answer itself, which need not be looked at twice."""
+    with evaluating(module), torch.no_grad(), watching(module, leaves) as kept:
+        answer = _answered(module, rows_of(inputs, slice(0, 1)), forward)
+        # the same numbers in memory: a last layer that only gives them another shape is the answer too
+        return [name for name, tensor in kept.items() if _same(tensor, answer)]
+
+
+def _same(tensor: torch.Tensor, answer: Any) -> bool:
+    return isinstance(answer, torch.Tensor) and (tensor.data_ptr(), tensor.numel()) == (
+        answer.data_ptr(),
+        answer.numel(),
+    )
 
 
 def _check_layer(module: nn.Module, name: str, shapes: Mapping[str, Any]) -> None:

@@ -99,4 +99,4 @@ def warp(volumes: Numbers, seen: Flags) -> float | None:
     if any(not len(side) or np.isnan(side).mean() > 0.5 for side in sides):
         return None
     unseen, shown = (float(np.nanmean(side)) for side in sides)
-    return unseen - shown
+    return float(unseen - shown)
