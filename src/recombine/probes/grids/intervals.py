@@ -30,11 +30,14 @@ def left_out(codes: Ints, among: Flags | None = None) -> list[list[Flags]]:
     found = []
     for factor in range(codes.shape[1]):
         values = np.unique(codes[:, factor] if among is None else codes[among, factor])
-        size = len(values)
-        blocks = size if size <= max(BLOCKS) else min(BLOCKS, key=lambda count, size=size: -size % count)
-        parts = np.array_split(values, blocks) if size > 2 else []
+        parts = np.array_split(values, _blocks(len(values))) if len(values) > 2 else []
         found.append([~np.isin(codes[:, factor], part) for part in parts])
     return found
+
+
+def _blocks(size: int) -> int:
+    """As many blocks as there are values, or those that are most even where they are many."""
+    return size if size <= max(BLOCKS) else min(BLOCKS, key=lambda count: -size % count)
 
 
 def jackknife(

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from recombine.probes.grids.cells import Cells
+from recombine.probes.grids.design import Flags
 from recombine.probes.grids.intervals import Ends, jackknife, left_out
 from recombine.probes.grids.linear import probes
 from recombine.probes.grids.separability import centred_separability, separability
@@ -17,6 +19,10 @@ ORTHOGONALITY, PUBLISHED, WARP = "orthogonality", "F as published", "volume warp
 ADDITIVITY, SEPARABILITY, CENTRED = "additivity", "separability", "separability, centred"
 PROBE, PROBE_UNSEEN = "linear probe", "linear probe, unseen"
 RANK, RANK_99 = "effective rank", "directions of 99 %"
+
+
+Estimate = Callable[[Flags], float | None]
+"""A measure of some of the combinations."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +90,11 @@ def _of_shares(whole: Cells, *, sure: bool) -> dict[str, Found]:
     values = _shares(whole) | {SEPARABILITY: separability(whole)}
     limits = dict.fromkeys(values, (0.0, 1.0))
     limits |= {salience_name(order + 1): (-np.inf, np.inf) for order in range(len(whole.sizes))}
-    return {
-        name: _sure(value, lambda mask, name=name: without[id(mask)].get(name), blocks, *limits[name])
-        for name, value in values.items()
-    }
+
+    def other(name: str) -> Estimate:
+        return lambda mask: without[id(mask)].get(name)
+
+    return {name: _sure(value, other(name), blocks, *limits[name]) for name, value in values.items()}
 
 
 def _shares(cells: Cells) -> dict[str, float | None]:
@@ -109,9 +116,7 @@ def _of_probes(whole: Cells, *, names: Sequence[str], seed: int, sure: bool) -> 
     read, unseen = probes(whole, seed=derived(seed, "folds"))
     found = {PROBE: _sure(read.mean(), read.mean, blocks, most=1)}
     for factor, name in enumerate(names):
-        found[f"{PROBE} of {name}"] = _sure(
-            read.score(factor), lambda rows, factor=factor: read.score(factor, rows), blocks, most=1
-        )
+        found[f"{PROBE} of {name}"] = _sure(read.score(factor), partial(read.score, factor), blocks, most=1)
     if unseen is not None:
         found[PROBE_UNSEEN] = _sure(unseen.mean(), unseen.mean, blocks, most=1)
     return found
@@ -119,8 +124,8 @@ def _of_probes(whole: Cells, *, names: Sequence[str], seed: int, sure: bool) -> 
 
 def _sure(
     value: float | None,
-    without: Callable[[np.ndarray], float | None],
-    blocks: list[list[np.ndarray]],
+    without: Estimate,
+    blocks: list[list[Flags]],
     least: float = -np.inf,
     most: float = np.inf,
 ) -> Found:

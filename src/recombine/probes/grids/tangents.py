@@ -65,12 +65,12 @@ def orthogonality(metric: Numbers) -> float | None:
     (1.0, 0.0)
     """
     count = metric.shape[-1]
-    own = float(np.trace(metric, axis1=1, axis2=2).mean()) if len(metric) else 0.0
+    own = float(np.einsum("saa->s", metric).mean()) if len(metric) else 0.0
     if not own > 0:
         return None
     upper = np.triu_indices(count, 1)
     mixed = float(np.abs(metric[:, upper[0], upper[1]]).mean(axis=0).sum())
-    return 1 - 2 * mixed / ((count - 1) * own)
+    return float(1 - 2 * mixed / ((count - 1) * own))
 
 
 def published_factorization(metric: Numbers) -> float | None:
