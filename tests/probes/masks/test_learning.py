@@ -1,5 +1,7 @@
 """Masks that are learned: held to loops written by hand, one by one and side by side."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -118,6 +120,20 @@ def test_side_by_side_is_what_one_by_one_is(estimator, against):
         differing = sum(int((one.mask[name] != alone.mask[name]).sum()) for name in one.mask)
         assert differing <= 1  # a score at 0 may fall to either side by rounding
         assert one.held_out == pytest.approx(alone.held_out, abs=0.1)
+
+
+@pytest.mark.parametrize("estimator", ["continuous", "hard concrete", "straight through"])
+def test_computing_twice_changes_nothing(estimator):
+    search = usual(estimator=estimator, against=0.5)
+    learner, jobs, subjects = problem(search)
+    scores = []
+    for lean in (False, True):
+        chunk = _Chunk(replace(learner, lean=lean), jobs[:1], subjects[:1])
+        for step in range(8):
+            chunk.step(step, 8)
+        scores.append(chunk.scores)
+    for name, one in scores[0].items():
+        assert torch.allclose(one, scores[1][name], atol=1e-6)
 
 
 def test_the_penalty_is_shared_by_the_weights_and_groups_weigh_what_they_hold():

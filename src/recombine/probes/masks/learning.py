@@ -6,7 +6,8 @@ when it is needed.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from recombine.probes.masks.data import Component, Data, side_by_side
 from recombine.probes.masks.gates import expected_open, hard_mask, soft_mask, start_scale, temperature
+from recombine.probes.masks.lean import forgetting, twice
 from recombine.probes.masks.network import Asker, Layout, State
 from recombine.probes.masks.settings import PUBLISHED_EPOCHS, Configuration, Search
 from recombine.seeds import derived
@@ -79,7 +81,9 @@ class Learner:
     seed: int
     ceiling: float
     """The loss at chance, beyond which the other components are not lowered."""
-    device: Any = field(default="cpu")
+    device: Any = "cpu"
+    lean: bool = False
+    """Keep little and compute twice: for networks whose masks are learned one by one."""
 
     def steps(self, subject: Subject) -> int:
         """How many steps a mask takes."""
@@ -119,6 +123,8 @@ class _Chunk:
             for subject, chance in zip(subjects, chances, strict=True)
         ]
         self.chances = chances
+        self.noise: dict[str, Tensor] = {}
+        self.lean = learner.lean and len(jobs) == 1
         for name, scores in self.scores.items():
             step = partial(self._adam, self.moments[name])
             scores.register_post_accumulate_grad_hook(step)  # type: ignore[no-untyped-call]
@@ -163,14 +169,22 @@ class _Chunk:
 
     def masked(self, heat: Tensor, scale: Tensor) -> dict[str, Tensor]:
         """(b, …) The weights under their soft masks."""
+        drawn = self.search.estimator == "hard concrete"
+        self.noise = {one.name: self._noise(one) for one in self.learner.layouts} if drawn else {}
         found = {}
         for layout in self.learner.layouts:
+            make = partial(self._product, layout, heat, scale)
             scores = self.scores[layout.name]
-            lead = (-1, *[1] * len(layout.mask))
-            noise = self._noise(layout) if self.search.estimator == "hard concrete" else None
-            mask = soft_mask(self.search.estimator, scores, heat.reshape(lead), noise)
-            found[layout.name] = layout.times(self.weights[layout.name], mask * scale.reshape(lead))
+            found[layout.name] = twice(make, scores) if self.lean else make(scores)
         return found
+
+    def _product(self, layout: Layout, heat: Tensor, scale: Tensor, scores: Tensor) -> Tensor:
+        """(b, …) One parameter under its soft masks."""
+        lead = (-1, *[1] * len(layout.mask))
+        mask = soft_mask(self.search.estimator, scores, heat.reshape(lead), self.noise.get(layout.name))
+        if self.search.scaled:
+            mask = mask * scale.reshape(lead)
+        return layout.times(self.weights[layout.name], mask)
 
     def _noise(self, layout: Layout) -> Tensor:
         rows = [torch.rand(layout.mask, generator=chance) for chance in self.chances]
@@ -179,13 +193,22 @@ class _Chunk:
     def step(self, step: int, steps: int) -> None:
         """One step of every mask."""
         heat, scale = self.heats(step, steps)
-        weights = {**self.open, **self.masked(heat, scale)}
-        asker = self.learner.asker
+        weights = self.masked(heat, scale)
+        with forgetting(weights, partial(self._again, heat, scale)) if self.lean else nullcontext():
+            loss = self._loss({**self.open, **weights}) + self.penalties * self._penalty(heat)
+        del weights  # what is lean keeps none of them for the way back
+        loss.sum().backward()  # type: ignore[no-untyped-call]
+
+    def _again(self, heat: Tensor, scale: Tensor, name: str) -> Tensor:
+        layout = next(one for one in self.learner.layouts if one.name == name)
+        with torch.no_grad():
+            return self._product(layout, heat, scale, self.scores[name])
+
+    def _loss(self, weights: State) -> Tensor:
+        """(b,) The mean loss of a batch of each mask's component, and, where asked for, less that of the others."""
         data = side_by_side([next(one) for one in self.batches])
-        loss = asker.many(weights, self.shared, data, own=True)[0].mean(1)
-        if self.search.against:
-            loss = loss - self.search.against * self._of_others(weights)
-        (loss + self.penalties * self._penalty(heat)).sum().backward()  # type: ignore[no-untyped-call]
+        loss = self.learner.asker.many(weights, self.shared, data, own=True)[0].mean(1)
+        return loss - self.search.against * self._of_others(weights) if self.search.against else loss
 
     def _of_others(self, weights: State) -> Tensor:
         """(b,) The loss on the other components, as far as it is below that of an answer by chance."""
@@ -201,11 +224,15 @@ class _Chunk:
         total = torch.zeros_like(self.rates)
         weights = sum(layout.size for layout in self.learner.layouts)
         for layout in self.learner.layouts:
-            lead = (-1, *[1] * len(layout.mask))
-            opened = expected_open(self.search.estimator, self.scores[layout.name], heat.reshape(lead))
             worth = layout.size / layout.groups / weights if self.search.penalty_shared else 1.0
-            total = total + worth * opened.flatten(1).sum(1)
+            make, scores = partial(self._opened, heat), self.scores[layout.name]
+            total = total + worth * (twice(make, scores) if self.lean else make(scores))
         return total
+
+    def _opened(self, heat: Tensor, scores: Tensor) -> Tensor:
+        """(b,) How many groups of a parameter are open."""
+        lead = (-1, *[1] * (scores.ndim - 1))
+        return expected_open(self.search.estimator, scores, heat.reshape(lead)).flatten(1).sum(1)
 
     @torch.no_grad()
     def finished(self) -> list[Learned]:

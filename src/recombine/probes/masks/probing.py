@@ -34,6 +34,8 @@ from recombine.tables.engine import Steps
 _TOGETHER = 3_000_000
 """Masked weights that are learned side by side, at most."""
 _MOST_TOGETHER = 64
+_LARGE = 1_000_000
+"""Masked weights from which on memory is saved by computing twice."""
 _SMALL = 5_000_000
 """Weights up to which several re-initialised networks are kept at hand."""
 
@@ -72,10 +74,14 @@ class Probing:
             told("judging masks", 0.92)
             return self._told(judge, cast, keeper, found, whole)
 
+    @property
+    def size(self) -> int:
+        """How many weights are masked."""
+        return sum(layout.size for layout in self.layouts)
+
     def _together(self, at_once: int | None, state: State) -> int:
         """How many masks are learned side by side: as many as are asked for, fit, and can be."""
-        size = sum(layout.size for layout in self.layouts)
-        wanted = at_once or max(1, min(_MOST_TOGETHER, _TOGETHER // size))
+        wanted = at_once or max(1, min(_MOST_TOGETHER, _TOGETHER // self.size))
         if wanted > 1:
             self.asker.try_together(state, self.layouts, self.components[0].fit.rows(slice(0, 4)))
         return wanted if self.asker.together else 1
@@ -91,7 +97,7 @@ class Probing:
         ceiling = -math.log(max(min(self.chances.values()), 1e-6))
         device = next(iter(cast.state.values())).device
         return searched(
-            Learner(self.asker, self.layouts, self.search, self.seed, ceiling, device),
+            Learner(self.asker, self.layouts, self.search, self.seed, ceiling, device, self.size >= _LARGE),
             cast,
             keeper,
             who=self.searched_on,

@@ -31,7 +31,7 @@ def check_units(model: nn.Module, layouts: Sequence[Layout], group: str, ablatio
         )
     for layout in layouts:
         owner = owner_of(model, layout.name)
-        plain = isinstance(owner, nn.Linear | _CONVOLUTIONS) or type(owner).__name__ == "Conv1D"
+        plain = isinstance(owner, (nn.Linear, *_CONVOLUTIONS)) or type(owner).__name__ == "Conv1D"
         grouped = group == "channel" and getattr(owner, "groups", 1) != 1
         if not plain or grouped or not layout.name.endswith("weight"):
             raise SettingError(
