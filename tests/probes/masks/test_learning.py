@@ -1,12 +1,11 @@
 """Masks that are learned: held to loops written by hand, one by one and side by side."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from recombine.probes.masks.continuous import Continuous
 from recombine.probes.masks.data import components_of, shuffled
 from recombine.probes.masks.gates import temperature
 from recombine.probes.masks.learning import Job, Learner, Subject, _batches, _Chunk
@@ -94,7 +93,7 @@ def test_a_scaled_start_is_the_whole_network(start):
     search = Search(configurations=(Configuration(0.01, start, 0.1),), spread=0.0)
     learner, jobs, subjects = problem(search)
     chunk = _Chunk(learner, jobs[:1], subjects[:1])
-    masked = chunk.masked(*chunk.heats(0, 10))
+    masked, _ = chunk.masked(*chunk.heats(0, 10))
     for name, weight in masked.items():
         assert torch.allclose(weight[0], subjects[0].state[name])
 
@@ -103,7 +102,7 @@ def test_unscaled_every_weight_starts_at_half():
     search = usual(published=True, starts=(0.0,), rates=(1e-2,))
     learner, jobs, subjects = problem(search)
     chunk = _Chunk(learner, jobs[:1], subjects[:1])
-    masked = chunk.masked(*chunk.heats(0, 10))
+    masked, _ = chunk.masked(*chunk.heats(0, 10))
     assert torch.allclose(masked["0.weight"][0], 0.5 * subjects[0].state["0.weight"])
 
 
@@ -122,18 +121,25 @@ def test_side_by_side_is_what_one_by_one_is(estimator, against):
         assert one.held_out == pytest.approx(alone.held_out, abs=0.1)
 
 
-@pytest.mark.parametrize("estimator", ["continuous", "hard concrete", "straight through"])
-def test_computing_twice_changes_nothing(estimator):
-    search = usual(estimator=estimator, against=0.5)
-    learner, jobs, subjects = problem(search)
-    scores = []
-    for lean in (False, True):
-        chunk = _Chunk(replace(learner, lean=lean), jobs[:1], subjects[:1])
-        for step in range(8):
-            chunk.step(step, 8)
-        scores.append(chunk.scores)
-    for name, one in scores[0].items():
-        assert torch.allclose(one, scores[1][name], atol=1e-6)
+@pytest.mark.parametrize("group", ["weight", "row", "channel"])
+def test_the_slope_of_continuous_masks_is_autograds(group):
+    chance = torch.Generator().manual_seed(0)
+    layout = layouts_of(toys.plain(6), parameters="0.weight", group=group, heads=None)[0]
+    weight = torch.randn(1, *layout.shape, generator=chance)
+    heat, scale = torch.tensor([1.0, 7.0]).reshape(2, 1, 1), torch.tensor([2.0, 1.5]).reshape(2, 1, 1)
+    push = torch.randn(2, *layout.shape, generator=chance)
+    grads = []
+    for way in ("ours", "plain"):
+        scores = torch.linspace(-1, 1, 2 * layout.groups).reshape(2, *layout.mask).requires_grad_()
+        if way == "ours":
+            product, opened = Continuous.apply(scores, weight, heat, scale, layout)
+        else:
+            mask = torch.sigmoid(heat * scores)
+            product, opened = weight * mask * scale, mask.flatten(1).sum(1)
+        ((product * push).sum() + (opened * torch.tensor([0.3, 2.0])).sum()).backward()
+        grads.append((product.detach(), opened.detach(), scores.grad))
+    for one, other in zip(*grads, strict=True):
+        assert torch.allclose(one, other, atol=1e-5)
 
 
 def test_the_penalty_is_shared_by_the_weights_and_groups_weigh_what_they_hold():
@@ -144,7 +150,7 @@ def test_the_penalty_is_shared_by_the_weights_and_groups_weigh_what_they_hold():
         with torch.no_grad():
             for scores in chunk.scores.values():
                 scores.fill_(100.0)
-        assert chunk._penalty(torch.ones(1)).item() == pytest.approx(1.0, abs=1e-5)
+        assert chunk.masked(torch.ones(1), torch.ones(1))[1].item() == pytest.approx(1.0, abs=1e-5)
 
 
 def test_the_term_against_the_others_lowers_them():

@@ -6,7 +6,6 @@ when it is needed.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,9 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from recombine.probes.masks.continuous import Continuous
 from recombine.probes.masks.data import Component, Data, side_by_side
 from recombine.probes.masks.gates import expected_open, hard_mask, soft_mask, start_scale, temperature
-from recombine.probes.masks.lean import forgetting, twice
 from recombine.probes.masks.network import Asker, Layout, State
 from recombine.probes.masks.settings import PUBLISHED_EPOCHS, Configuration, Search
 from recombine.seeds import derived
@@ -82,8 +81,6 @@ class Learner:
     ceiling: float
     """The loss at chance, beyond which the other components are not lowered."""
     device: Any = "cpu"
-    lean: bool = False
-    """Keep little and compute twice: for networks whose masks are learned one by one."""
 
     def steps(self, subject: Subject) -> int:
         """How many steps a mask takes."""
@@ -124,7 +121,6 @@ class _Chunk:
         ]
         self.chances = chances
         self.noise: dict[str, Tensor] = {}
-        self.lean = learner.lean and len(jobs) == 1
         for name, scores in self.scores.items():
             step = partial(self._adam, self.moments[name])
             scores.register_post_accumulate_grad_hook(step)  # type: ignore[no-untyped-call]
@@ -167,24 +163,31 @@ class _Chunk:
         both = torch.tensor(made, dtype=torch.float32, device=self.learner.device)
         return both[:, 0], both[:, 1]
 
-    def masked(self, heat: Tensor, scale: Tensor) -> dict[str, Tensor]:
-        """(b, …) The weights under their soft masks."""
+    def masked(self, heat: Tensor, scale: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+        """(b, …) The weights under their soft masks; (b,) how much of the masks is open.
+
+        That is a share of the weights, or, as published, the sum over the masks.
+        """
         drawn = self.search.estimator == "hard concrete"
         self.noise = {one.name: self._noise(one) for one in self.learner.layouts} if drawn else {}
-        found = {}
+        total = sum(layout.size for layout in self.learner.layouts)
+        found, penalty = {}, torch.zeros_like(self.rates)
         for layout in self.learner.layouts:
-            make = partial(self._product, layout, heat, scale)
-            scores = self.scores[layout.name]
-            found[layout.name] = twice(make, scores) if self.lean else make(scores)
-        return found
+            found[layout.name], opened = self._product(layout, heat, scale)
+            worth = layout.size / layout.groups / total if self.search.penalty_shared else 1.0
+            penalty = penalty + worth * opened
+        return found, penalty
 
-    def _product(self, layout: Layout, heat: Tensor, scale: Tensor, scores: Tensor) -> Tensor:
-        """(b, …) One parameter under its soft masks."""
+    def _product(self, layout: Layout, heat: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
+        """(b, …) One parameter under its soft masks, and (b,) how many of its groups are open."""
+        scores, weight = self.scores[layout.name], self.weights[layout.name]
         lead = (-1, *[1] * len(layout.mask))
-        mask = soft_mask(self.search.estimator, scores, heat.reshape(lead), self.noise.get(layout.name))
-        if self.search.scaled:
-            mask = mask * scale.reshape(lead)
-        return layout.times(self.weights[layout.name], mask)
+        heat, scale = heat.reshape(lead), scale.reshape(lead)
+        if self.search.estimator == "continuous":
+            found: tuple[Tensor, Tensor] = Continuous.apply(scores, weight, heat, scale, layout)  # type: ignore[no-untyped-call]
+            return found
+        mask = soft_mask(self.search.estimator, scores, heat, self.noise.get(layout.name))
+        return layout.times(weight, mask * scale), expected_open(self.search.estimator, scores, heat).flatten(1).sum(1)
 
     def _noise(self, layout: Layout) -> Tensor:
         rows = [torch.rand(layout.mask, generator=chance) for chance in self.chances]
@@ -193,16 +196,9 @@ class _Chunk:
     def step(self, step: int, steps: int) -> None:
         """One step of every mask."""
         heat, scale = self.heats(step, steps)
-        weights = self.masked(heat, scale)
-        with forgetting(weights, partial(self._again, heat, scale)) if self.lean else nullcontext():
-            loss = self._loss({**self.open, **weights}) + self.penalties * self._penalty(heat)
-        del weights  # what is lean keeps none of them for the way back
+        weights, opened = self.masked(heat, scale)
+        loss = self._loss({**self.open, **weights}) + self.penalties * opened
         loss.sum().backward()  # type: ignore[no-untyped-call]
-
-    def _again(self, heat: Tensor, scale: Tensor, name: str) -> Tensor:
-        layout = next(one for one in self.learner.layouts if one.name == name)
-        with torch.no_grad():
-            return self._product(layout, heat, scale, self.scores[name])
 
     def _loss(self, weights: State) -> Tensor:
         """(b,) The mean loss of a batch of each mask's component, and, where asked for, less that of the others."""
@@ -219,21 +215,6 @@ class _Chunk:
             found.append(loss.clamp(max=self.learner.ceiling).mean(1))
         return torch.stack(found).mean(0)
 
-    def _penalty(self, heat: Tensor) -> Tensor:
-        """(b,) How much of the masks is open: a share of the weights, or, as published, the sum over the masks."""
-        total = torch.zeros_like(self.rates)
-        weights = sum(layout.size for layout in self.learner.layouts)
-        for layout in self.learner.layouts:
-            worth = layout.size / layout.groups / weights if self.search.penalty_shared else 1.0
-            make, scores = partial(self._opened, heat), self.scores[layout.name]
-            total = total + worth * (twice(make, scores) if self.lean else make(scores))
-        return total
-
-    def _opened(self, heat: Tensor, scores: Tensor) -> Tensor:
-        """(b,) How many groups of a parameter are open."""
-        lead = (-1, *[1] * (scores.ndim - 1))
-        return expected_open(self.search.estimator, scores, heat.reshape(lead)).flatten(1).sum(1)
-
     @torch.no_grad()
     def finished(self) -> list[Learned]:
         """The hard masks, with what they do on the held-out examples beside what the soft ones do."""
@@ -241,7 +222,7 @@ class _Chunk:
         masks = {name: hard_mask(scores) for name, scores in self.scores.items()}
         hot = ones * temperature(1.0, self.search.final)
         learner = self.learner
-        soft = {**self.open, **self.masked(hot, ones)}
+        soft = {**self.open, **self.masked(hot, ones)[0]}
         hard = {
             **self.open,
             **{one.name: one.times(self.weights[one.name], masks[one.name]) for one in learner.layouts},

@@ -80,9 +80,12 @@ class Layout:
 
     def times(self, weight: Tensor, mask: Tensor) -> Tensor:
         """Weights (…, shape) times their mask (…, mask)."""
-        lead = weight.shape[: weight.ndim - len(self.shape)]
-        product = weight.reshape(*lead, *self.view) * mask.to(weight.dtype)
+        product = self.seen(weight) * mask.to(weight.dtype)
         return product.reshape(*product.shape[: product.ndim - len(self.view)], *self.shape)
+
+    def seen(self, weight: Tensor) -> Tensor:
+        """Weights (…, shape) in the shape that masks spread over."""
+        return weight.reshape(*weight.shape[: weight.ndim - len(self.shape)], *self.view)
 
     def whole(self, mask: Tensor) -> Tensor:
         """A mask for every weight."""

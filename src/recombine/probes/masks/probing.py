@@ -34,8 +34,6 @@ from recombine.tables.engine import Steps
 _TOGETHER = 3_000_000
 """Masked weights that are learned side by side, at most."""
 _MOST_TOGETHER = 64
-_LARGE = 1_000_000
-"""Masked weights from which on memory is saved by computing twice."""
 _SMALL = 5_000_000
 """Weights up to which several re-initialised networks are kept at hand."""
 
@@ -97,7 +95,7 @@ class Probing:
         ceiling = -math.log(max(min(self.chances.values()), 1e-6))
         device = next(iter(cast.state.values())).device
         return searched(
-            Learner(self.asker, self.layouts, self.search, self.seed, ceiling, device, self.size >= _LARGE),
+            Learner(self.asker, self.layouts, self.search, self.seed, ceiling, device),
             cast,
             keeper,
             who=self.searched_on,
