@@ -115,7 +115,10 @@ def _run(
 
 def _settings(spec: str, run: str | None, ask: Any) -> dict[str, Any]:
     if run is not None:
-        return {"model": recombine.lab.Store.open(spec).get(run)}
+        from recombine.lab.runs.listing import find  # noqa: PLC0415 - a probe told by a file needs no store
+
+        store = recombine.lab.Store.open(spec)
+        return {"model": store.get(find(store, run))}
     from recombine.probes.spec import settings_of  # noqa: PLC0415 - a command that names no probe needs none
 
     return settings_of(spec, ask)
