@@ -74,9 +74,9 @@ def influence(  # noqa: PLR0913 - each is one plain question, and all but one ha
     A run of the lab alone says all of this itself.
 
     >>> import torch
-    >>> x = torch.linspace(-1, 1, 40)
-    >>> inputs = torch.stack([x, x.roll(13)], dim=1)
-    >>> table = {"own": x > 0, "other": x.roll(13) > 0}
+    >>> x = torch.linspace(-1, 1, 400)
+    >>> inputs = torch.stack([x, x.roll(130)], dim=1)
+    >>> table = {"own": x > 0, "other": x.roll(130) > 0}
     >>> rule = nn.Linear(2, 2, bias=False)
     >>> _ = rule.weight.data.copy_(torch.tensor([[-1.0, 0.0], [1.0, 0.0]]))
     >>> found = influence(
