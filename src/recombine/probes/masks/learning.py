@@ -195,16 +195,20 @@ class _Chunk:
 
     def step(self, step: int, steps: int) -> None:
         """One step of every mask."""
-        heat, scale = self.heats(step, steps)
-        weights, opened = self.masked(heat, scale)
-        loss = self._loss({**self.open, **weights}) + self.penalties * opened
-        loss.sum().backward()  # type: ignore[no-untyped-call]
+        self._loss(*self.heats(step, steps)).backward()  # type: ignore[no-untyped-call]
 
-    def _loss(self, weights: State) -> Tensor:
-        """(b,) The mean loss of a batch of each mask's component, and, where asked for, less that of the others."""
+    def _loss(self, heat: Tensor, scale: Tensor) -> Tensor:
+        """The sum over masks of the mean loss on a batch of the mask's component, less that of the others, penalised.
+
+        Masked weights are named here alone, so that each of them can be let go on the way back.
+        """
+        masked, opened = self.masked(heat, scale)
+        weights = {**self.open, **masked}
         data = side_by_side([next(one) for one in self.batches])
         loss = self.learner.asker.many(weights, self.shared, data, own=True)[0].mean(1)
-        return loss - self.search.against * self._of_others(weights) if self.search.against else loss
+        if self.search.against:
+            loss = loss - self.search.against * self._of_others(weights)
+        return (loss + self.penalties * opened).sum()
 
     def _of_others(self, weights: State) -> Tensor:
         """(b,) The loss on the other components, as far as it is below that of an answer by chance."""
