@@ -177,6 +177,15 @@ def test_heads_are_blocks_of_outputs():
     assert plain.whole(torch.tensor([[[True]], [[False]], [[False]], [[False]]])).sum() == 4 * 8
 
 
+def test_torchs_own_transformer_layer_works():
+    model = nn.Sequential(nn.Unflatten(1, (3, 4)), nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), nn.Flatten())
+    model.append(nn.Linear(12, 4))
+    before = torch.backends.mha.get_fastpath_enabled()
+    found = probed(model)
+    assert not any("one by one" in reason for reason in found.reasons)
+    assert torch.backends.mha.get_fastpath_enabled() == before
+
+
 def test_embeddings_and_normalisations_are_spared():
     class Words(nn.Module):
         def __init__(self):

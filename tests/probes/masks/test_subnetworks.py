@@ -254,6 +254,20 @@ def test_wrong_data_are_refused_in_words(which, said):
         subnetworks(toys.two_blocks(), components=_broken()[which], steps=2)
 
 
+def test_a_network_alone_is_asked_what_its_components_are():
+    with pytest.raises(SettingError, match="no components"):
+        subnetworks(toys.two_blocks())
+
+
+def test_a_run_is_asked_for_its_module():
+    class Run:
+        def module(self):
+            return toys.two_blocks()
+
+    asked = {"components": toys.components(100, 50), "steps": 5, "seeds": 1, "controls": ()}
+    assert subnetworks(Run(), **asked).numbers == subnetworks(toys.two_blocks(), **asked).numbers
+
+
 def test_repeats_can_be_allowed():
     found = subnetworks(
         toys.two_blocks(), components=_broken()["repeats"], allow_repeats=True, steps=5, seeds=1, controls=()

@@ -51,6 +51,12 @@ class Component:
 
 def components_of(given: Any, *, seed: int, allow_repeats: bool) -> tuple[Component, ...]:
     """The components that are asked about, checked and split."""
+    if given is None:
+        raise SettingError(
+            "no components",
+            why="a network, or a run, does not say which examples ask for which component",
+            instead="write components={'a': (mask_train, test), 'b': (mask_train, test)}, or a file that says so",
+        )
     if not isinstance(given, Mapping) or len(given) < 2:
         raise SettingError(
             f"components={_shortly(given)}",

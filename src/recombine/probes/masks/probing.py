@@ -2,8 +2,9 @@
 
 import math
 import sys
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from recombine.probes.masks.data import Component, poolable
 from recombine.probes.masks.judging import Judge, Right
 from recombine.probes.masks.keeping import Keeper, fingerprint
 from recombine.probes.masks.learning import Learner, Mask
-from recombine.probes.masks.network import Asker, Layout, State, state_of
+from recombine.probes.masks.network import Asker, Layout, State, owner_of, state_of
 from recombine.probes.masks.searching import Cast, Found, searched
 from recombine.probes.masks.settings import Search
 from recombine.probes.masks.summary import Rights, Summary
@@ -34,6 +35,9 @@ from recombine.tables.engine import Steps
 _TOGETHER = 3_000_000
 """Masked weights that are learned side by side, at most."""
 _MOST_TOGETHER = 64
+_CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+_PICTURES = 50_000
+"""Numbers in a batch of inputs above which several networks with convolutions are asked faster one by one."""
 _SMALL = 5_000_000
 """Weights up to which several re-initialised networks are kept at hand."""
 
@@ -55,7 +59,7 @@ class Probing:
 
     def answer(self, *, at_once: int | None, resume: str | Path | None, told: Steps) -> Probe:
         """Check, search, judge, and say."""
-        with evaluating(self.model), _eagerly():
+        with evaluating(self.model), _plainly():
             state = state_of(self.model)
             for one in self.components:
                 self.asker.check(state, one.fit.rows(slice(0, 8)))
@@ -79,10 +83,18 @@ class Probing:
 
     def _together(self, at_once: int | None, state: State) -> int:
         """How many masks are learned side by side: as many as are asked for, fit, and can be."""
-        wanted = at_once or max(1, min(_MOST_TOGETHER, _TOGETHER // self.size))
+        wanted = at_once or self._worth_asking_together()
         if wanted > 1:
             self.asker.try_together(state, self.layouts, self.components[0].fit.rows(slice(0, 4)))
         return wanted if self.asker.together else 1
+
+    def _worth_asking_together(self) -> int:
+        """Many small networks are asked faster as one; large ones, and convolutions of large pictures, are not."""
+        rows = self.components[0].fit.rows(slice(0, self.search.batch))
+        convolved = any(isinstance(owner_of(self.model, one.name), _CONVOLUTIONS) for one in self.layouts)
+        if convolved and sum(one.numel() for one in rows.tensors.values()) > _PICTURES:
+            return 1
+        return max(1, min(_MOST_TOGETHER, _TOGETHER // self.size))
 
     @property
     def searched_on(self) -> list[str]:
@@ -201,12 +213,24 @@ class Probing:
         return tuple(said)
 
 
-def _eagerly() -> AbstractContextManager[Any]:
-    """Compiled parts are asked uncompiled: they would be compiled again for every new set of weights."""
-    if "torch._dynamo" not in sys.modules:  # nothing was compiled, and to ask takes seconds
-        return nullcontext()
-    eager: AbstractContextManager[Any] = torch.compiler.set_stance("force_eager")
-    return eager
+@contextmanager
+def _plainly() -> Iterator[None]:
+    """Every part is asked by its own operations, one after the other.
+
+    Compiled parts would be compiled again for every new set of weights, and torch's fused layers have no gradient when
+    several are asked as one. What is looped over inside of a batch is no news to whoever reads the answer.
+    """
+    fused = torch.backends.mha.get_fastpath_enabled()
+    eager: AbstractContextManager[Any] = nullcontext()
+    if "torch._dynamo" in sys.modules:  # else nothing was compiled, and to ask takes seconds
+        eager = torch.compiler.set_stance("force_eager")
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with eager, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*performance drop.*")
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fused)
 
 
 def _rights(judge: Judge, cast: Cast, who: str, name: str, final: Final) -> Rights:

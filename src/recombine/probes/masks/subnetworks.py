@@ -26,7 +26,7 @@ def subnetworks(  # noqa: PLR0913 - each is one plain question, and all but two 
     model: Any,
     score: Any = "accuracy",
     *,
-    components: Mapping[str, Any],
+    components: Mapping[str, Any] | None = None,
     forward: Forward | None = None,
     estimator: str = "continuous",
     published: bool = False,
