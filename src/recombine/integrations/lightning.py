@@ -9,7 +9,6 @@ distributed sampler repeats to fill the last batch count once. Metrics are logge
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from recombine.errors import SettingError
 from recombine.extras import needing
+from recombine.importing import found, is_place
 from recombine.integrations.answering import answers_of
 from recombine.scoreboard.answers import as_array
 from recombine.scoreboard.scoreboard import Scoreboard
@@ -91,9 +91,9 @@ class ScoreboardCallback(Callback):
         if _rehearsing(trainer) or loader >= len(self._boards[stage]) or self._boards[stage][loader] is None:
             return
         step = "validation_step" if stage == "val" else "test_step"
-        found = answers_of(outputs, step=step) if self._answers is None else self._answers(outputs, batch)
+        said = answers_of(outputs, step=step) if self._answers is None else self._answers(outputs, batch)
         ids = None if self._ids is None else as_array(self._ids(batch))
-        self._said.setdefault(loader, []).append((as_array(found), ids))
+        self._said.setdefault(loader, []).append((as_array(said), ids))
 
     def _told(self, trainer: Any, pl_module: Any, stage: str) -> None:
         if _rehearsing(trainer):
@@ -105,9 +105,9 @@ class ScoreboardCallback(Callback):
             said, ids = _together(self._said.get(loader, []), None if self._ids else _drawn(trainer, stage, loader))
             board.reset()
             board.update(said, ids=ids)
-            found = board.compute(step=trainer.global_step, epoch=trainer.current_epoch)
+            scores = board.compute(step=trainer.global_step, epoch=trainer.current_epoch)
             ending = f"/dataloader_idx_{loader}" if several else ""
-            named = {f"{stage}_{name}{ending}": value for name, value in found.items()}
+            named = {f"{stage}_{name}{ending}": value for name, value in scores.items()}
             # every process has gathered all answers, so that each logs the same numbers
             pl_module.log_dict(named, add_dataloader_idx=False, rank_zero_only=False, sync_dist=False)
 
@@ -174,11 +174,11 @@ def callbacks() -> list[Any]:
     asked = os.environ.get(ASKED, "")
     if not asked:
         return []
-    module, _, name = asked.partition(":")
-    try:
-        found = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+    if not is_place(asked):
         raise SettingError(
-            f"{ASKED}={asked!r}", why=str(error), instead="write 'package.module:name' of a Scoreboard"
-        ) from error
-    return [ScoreboardCallback(found if isinstance(found, Scoreboard) else found())]
+            f"{ASKED}={asked!r}",
+            why="it names a Scoreboard, or a function that makes one",
+            instead="write 'package.module:name' of a Scoreboard",
+        )
+    board = found(asked)
+    return [ScoreboardCallback(board if isinstance(board, Scoreboard) else board())]

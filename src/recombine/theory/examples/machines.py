@@ -19,7 +19,7 @@ import numpy as np
 from scipy import linalg
 
 from recombine.algebra.groups import Ints, Numbers
-from recombine.errors import SettingError
+from recombine.extras import needed
 from recombine.theory.examples.arrays import fetched, library
 
 Kind = Literal["label", "number"]
@@ -116,7 +116,8 @@ def margin(kernel: Any, answers: Answered, *, penalty: float = HARD) -> Machine:
     if len(present) == 1:
         nothing = np.zeros((len(labels), answers.classes))
         return Machine(nothing, np.asarray(np.arange(answers.classes) == present[0], dtype=np.float64))
-    made = _support_vector_machine()(kernel="precomputed", C=penalty, cache_size=500).fit(matrix, labels)
+    svm = needed("sklearn.svm", "a forecast of a label from examples", extra="examples")
+    made = svm.SVC(kernel="precomputed", C=penalty, cache_size=500).fit(matrix, labels)
     sign = -1.0 if len(present) == 2 else 1.0  # for two classes scikit-learn turns the sign round
     weights = np.zeros((len(labels), len(present) * (len(present) - 1) // 2))
     duals, support = np.asarray(made.dual_coef_), np.asarray(made.support_)
@@ -126,18 +127,6 @@ def margin(kernel: Any, answers: Answered, *, penalty: float = HARD) -> Machine:
         weights[support[mine], pair] = sign * duals[j - 1, mine]
         weights[support[theirs], pair] = sign * duals[i, theirs]
     return Machine(weights, sign * np.asarray(made.intercept_), present, answers.classes)
-
-
-def _support_vector_machine() -> Any:
-    try:
-        from sklearn.svm import SVC  # noqa: PLC0415 - an extra, and a second that numbers need not wait for
-    except ModuleNotFoundError as error:
-        raise SettingError(
-            "a forecast of a label from examples",
-            why="margins between classes are found by scikit-learn, which is not installed",
-            instead="pip install 'recombine[examples]'",
-        ) from error
-    return SVC
 
 
 @dataclass(frozen=True, eq=False)
