@@ -58,8 +58,9 @@ def influence_numbers(runs: list[Any]) -> list[tuple[Numbers, float]]:
         numbers = {
             f"{row['measure']} of {row['where']}": row["value"]
             for row in probe.table.to_pylist()
-            if row["who"] == "measured"
+            if row["who"] == "measured" and row["measure"] != "right answers"  # that is the score itself
         }
+        numbers["score on seen combinations"] = float(run.metrics["seen.score"])
         found.append((numbers, float(run.metrics["unseen.score"])))
     return found
 
@@ -69,7 +70,7 @@ def toy_runs(seeds: int) -> list[Any]:
     model = {"name": "mlp", "hidden": [8, 8, 8]}
     runs: list[Any] = []
     for steps in STEPS:
-        recipe = {"steps": steps, "lr": 0.1, "batch": 10, "optimizer": "sgd", "evaluations": 1, "test_samples": 2000}
+        recipe = {"steps": steps, "lr": 0.1, "batch": 10, "optimiser": "sgd", "evaluations": 1, "test_samples": 2000}
         runs += recombine.lab.fit(Toy(), "own", model, recipe, seeds=max(1, seeds // len(STEPS)), progress=False)
     return runs
 
