@@ -1,0 +1,1 @@
+"""Support under a known composition function: do the seen points fix every component?"""

@@ -1,0 +1,173 @@
+"""Which values were seen: coverage, holes, neighbour sets, pieces, and how freely a slot varies beside the others.
+
+Letters: n seen points, m values asked about, w entries of a slot's value, d entries of all other slots.
+All values are in shares of their entries' ranges (`Points.scaled`), distances in the maximum norm.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
+
+Numbers = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+WANTED = 0.95
+"""The share of values that a bandwidth covers when as many are drawn evenly."""
+MOST_VALUES = 1500
+"""Distinct values that pieces are looked for among."""
+TRIES = 4
+"""Seen points near a value whose surroundings are looked at; the freest of them counts."""
+LEAST_LOCAL = 96
+"""Seen points that the spread at one of them is estimated from."""
+
+
+def distinct(values: Numbers) -> Numbers:
+    """Each value once."""
+    return np.asarray(np.unique(values, axis=0))
+
+
+def even_bandwidth(count: int, asked: Numbers, even: Numbers) -> float:
+    """The distance within which `count` values drawn evenly have one beside 95 % of those asked about.
+
+    What cannot be resolved with so many values is no hole: a bandwidth below this calls every support full of them.
+
+    >>> even = np.linspace(0, 1, 101)[:, None]
+    >>> round(even_bandwidth(101, np.linspace(0, 1, 1001)[:, None], even), 3)
+    0.005
+    """
+    distances, _ = cKDTree(even[:count]).query(asked, p=np.inf)
+    return float(np.quantile(distances, WANTED))
+
+
+def nearest_distance(asked: Numbers, seen: Numbers, *, own: bool) -> Numbers:
+    """(m,) How far each value asked about is from a seen one; from *another* one, where it is itself seen (`own`).
+
+    >>> nearest_distance(np.array([[0.0], [0.4]]), np.array([[0.0], [1.0]]), own=False).tolist()
+    [0.0, 0.4]
+    """
+    values, counts = np.unique(seen, axis=0, return_counts=True)
+    k = min(2, len(values)) if own else 1
+    distances, rows = cKDTree(values).query(asked, k=k, p=np.inf)
+    if not own or k == 1:
+        return np.asarray(distances).reshape(len(asked))
+    once = counts[rows[:, 0]] == 1
+    return np.asarray(np.where(once & (distances[:, 0] == 0), distances[:, 1], distances[:, 0]))
+
+
+def largest_hole(values: Numbers, low: float, high: float) -> tuple[float, float]:
+    """The longest stretch from `low` to `high` without any value: where it begins and ends.
+
+    >>> largest_hole(np.array([0.0, 0.05, 0.45, 1.0, 0.7]), 0.0, 1.0)
+    (0.05, 0.45)
+    """
+    ends = np.concatenate([[low], np.unique(values), [high]])
+    place = int(np.argmax(np.diff(ends)))
+    return float(ends[place]), float(ends[place + 1])
+
+
+def pieces(values: Numbers, bandwidth: float, rng: np.random.Generator) -> tuple[int, float]:
+    """How many pieces the covered values fall into, and the share of values in the largest.
+
+    Two values hang together where what they cover touches: no further apart than twice the bandwidth.
+
+    >>> pieces(np.array([[0.0], [0.1], [0.9], [1.0], [0.95]]), 0.06, np.random.default_rng(0))
+    (2, 0.6)
+    """
+    each = distinct(values)
+    if len(each) > MOST_VALUES:
+        each = each[rng.permutation(len(each))[:MOST_VALUES]]
+    pairs = cKDTree(each).query_pairs(2 * bandwidth + 1e-12, p=np.inf, output_type="ndarray")
+    graph = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(each), len(each)))
+    count, label = connected_components(graph, directed=False)
+    return int(count), float(np.bincount(label).max() / len(each))
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Seen points near each value asked about: the nearest `rows` (m, TRIES), whether a `near` one is within the
+    bandwidth, how many are (`size`), and how far their partners spread (`diversity`, 1 as those asked about)."""
+
+    rows: Ints
+    near: npt.NDArray[np.bool_]
+    size: Numbers
+    diversity: Numbers
+
+
+def neighbours_of(
+    asked: Numbers, seen: Numbers, partners: Numbers, bandwidth: float, spread: float, rng: np.random.Generator
+) -> Neighbours:
+    """Neighbour sets of the values asked about; `spread` is how far the partners asked about are from their mean."""
+    # Ties are broken by chance, not by the order of the rows.
+    order = rng.permutation(len(seen))
+    tree = cKDTree(seen[order])
+    distances, rows = tree.query(asked, k=min(TRIES, len(seen)), p=np.inf)
+    distances, rows = (np.asarray(one).reshape(len(asked), -1) for one in (distances, rows))
+    within = tree.query_ball_point(asked, bandwidth, p=np.inf)
+    size = np.array([len(one) for one in within], dtype=np.float64)
+    diversity = np.array([_spread(partners[order[one]]) / spread if one else 0.0 for one in within])
+    return Neighbours(order[rows].astype(np.int64), distances[:, 0] <= bandwidth, size, diversity)
+
+
+def _spread(rows: Numbers) -> float:
+    return float(np.sqrt(rows.var(0).sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class SliceVariation:
+    """How freely a slot's value varies while the others stand nearly still, as a share of its spread (0 to about 1).
+
+    `usual` (m,) is the root of the mean over entries, the paper's proxy sd(z_k given the rest) / sd(z_k); `worst` (m,)
+    that of the most tied direction; `entries` (m, w) each entry by itself.
+    """
+
+    usual: Numbers
+    worst: Numbers
+    entries: Numbers
+
+
+def slice_variation(own: Numbers, rest: Numbers, rows: Ints, spread: Numbers) -> SliceVariation | None:
+    """At each value asked about: the freest of the seen points near it, `rows` (m, TRIES).
+
+    The spread of `own` (n, w) given `rest` (n, d) at a seen point is that of what remains of a linear fit over the
+    points whose rest is nearest; with finite data it is an upper end, since a tie that bends within that
+    neighbourhood looks like freedom. `spread` (w, w) is the covariance that it is a share of. None with too few points.
+    """
+    n, d = rest.shape
+    local = max(LEAST_LOCAL, 4 * (d + 1))
+    if n < max(2 * (d + 2), 24):
+        return None
+    asked, place = np.unique(rows, return_inverse=True)
+    _, near = cKDTree(rest).query(rest[asked], k=min(local, n), p=np.inf)
+    whitened, own_scale = _whitener(spread), np.sqrt(np.maximum(np.diag(spread), 1e-30))
+    left = _left_over(own[near], rest[near])
+    worst = np.linalg.eigvalsh(whitened @ left @ whitened)[:, 0].clip(min=0)
+    entries = np.sqrt(np.diagonal(left, axis1=1, axis2=2).clip(min=0)) / own_scale
+    place = place.reshape(rows.shape)
+    best = np.take_along_axis(place, worst[place].argmax(1)[:, None], 1)[:, 0]
+    free = np.minimum(entries[best], 1.0)
+    return SliceVariation(np.sqrt((free**2).mean(1)), np.sqrt(worst[best].clip(max=1.0)), free)
+
+
+def _left_over(own: Numbers, rest: Numbers) -> Numbers:
+    """(u, w, w) The covariance of own (u, l, w) that is left of a linear fit on rest (u, l, d)."""
+    own, rest = own - own.mean(1, keepdims=True), rest - rest.mean(1, keepdims=True)
+    square = np.swapaxes(rest, 1, 2) @ rest
+    values, vectors = np.linalg.eigh(square)
+    kept = values > 1e-10 * np.maximum(values[:, -1:], 1e-12)
+    kept &= values > 1e-12
+    inverse = np.where(kept, 1 / np.where(kept, values, 1.0), 0.0)
+    slope = (vectors * inverse[:, None]) @ np.swapaxes(vectors, 1, 2) @ (np.swapaxes(rest, 1, 2) @ own)
+    left = own - rest @ slope
+    freedom = np.maximum(own.shape[1] - 1 - kept.sum(1), 1)
+    return np.asarray(np.swapaxes(left, 1, 2) @ left / freedom[:, None, None])
+
+
+def _whitener(spread: Numbers) -> Numbers:
+    """The inverse root of a covariance; entries that do not vary are left as they are."""
+    values, vectors = np.linalg.eigh(spread)
+    kept = values > 1e-10 * max(float(values[-1]), 1e-30)
+    scale = np.where(kept, 1 / np.sqrt(np.where(kept, values, 1.0)), 1e6)
+    return np.asarray((vectors * scale) @ vectors.T)
