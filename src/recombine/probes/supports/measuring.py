@@ -26,7 +26,7 @@ SLICED = 192
 """Values asked about at which slices are looked at."""
 RANKED = 64
 """Values asked about at which Jacobians are taken."""
-SKETCHED = 6
+SKETCHED = 2
 """The same, where Jacobians are too large to be written down."""
 SITES = 48
 OPEN_SITES = 4
@@ -53,7 +53,7 @@ def measures_of(points: Points, asked: Asked, who: str = MEASURED) -> list[Measu
     for place, slot in enumerate(points.slots):
         found += _of_values(points, slot, asked, place)
         found += _of_jacobians(points, slot, asked, place)
-    found += _left_open(points, asked)
+    found += _left_open(points, asked, anchored=who == MEASURED)
     return [Measure(one.where, one.name, one.value, who, one.low, one.high, one.n) for one in found]
 
 
@@ -230,9 +230,9 @@ def _of_products(points: Points, slot: Slot, asked: Asked, place: int) -> list[M
 # -- what is left open -----------------------------------------------------------------------------------------------
 
 
-def _left_open(points: Points, asked: Asked) -> list[Measure]:
+def _left_open(points: Points, asked: Asked, *, anchored: bool) -> list[Measure]:
     """What is left open; and what would be, if the components were known at one seen point (the paper's anchor)."""
-    names = ("left open", "left open, with an anchor")
+    names = ("left open", "left open, with an anchor")[: 1 + anchored]
     if not written_out(asked):
         return [Measure(EVERY, name, None, n=0) for name in names]
     rng = np.random.default_rng(derived(asked.seed, "open"))
@@ -240,8 +240,8 @@ def _left_open(points: Points, asked: Asked) -> list[Measure]:
     chosen = points.seen[rng.permutation(len(points.seen))[: MOST_ROWS // MOST_OUTPUTS]]
     seen, query = (_situated(points, rows, asked, fewer) for rows in (chosen, points.query[:OPEN_ASKED]))
     found = []
-    for name, rows in zip(names, (seen, with_anchor(seen)), strict=True):
-        left, before = left_open(rows, query, REACH)
+    for name in names:
+        left, before = left_open(seen if name == names[0] else with_anchor(seen), query, REACH)
         found.append(measure(EVERY, name, torch.stack([left, before], 1).numpy(), _share_left, asked.seed))
     return found
 

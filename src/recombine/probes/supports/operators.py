@@ -17,8 +17,8 @@ from torch import Tensor
 
 Compose = Callable[[Tensor], Tensor]
 Product = Callable[[Tensor], Tensor]
-STARTS = 3
-STEPS = 24
+STARTS = 2
+STEPS = 16
 
 
 @dataclass(frozen=True)

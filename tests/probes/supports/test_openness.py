@@ -1,0 +1,84 @@
+"""What is left open, beside a Gaussian process written out number by number."""
+
+import numpy as np
+import pytest
+import torch
+
+from recombine.probes.supports.openness import NOISE, Situated, left_open, sketched, with_anchor
+
+
+def situated(n, rng, *, inputs=3, outputs=2, sites=2, slots=2, width=1):
+    blocks = [torch.from_numpy(rng.standard_normal((n, sites, outputs, inputs))) for _ in range(slots)]
+    return Situated(blocks, [torch.from_numpy(rng.random((n, width))) for _ in range(slots)])
+
+
+def twin(seen, asked, reach):
+    """The same, with every covariance of every pair of numbers worked out by itself."""
+    n, sites, outputs, _ = seen.blocks[0].shape
+    m = len(asked.values[0])
+
+    def covariance(one, i, o, other, j, p, site):
+        total = 0.0
+        for k in range(len(one.values)):
+            apart = float((one.values[k][i] - other.values[k][j]).square().sum())
+            alike = np.exp(-apart / (2 * reach**2))
+            total += alike * float(one.blocks[k][i, site, o] @ other.blocks[k][j, site, p])
+        return total
+
+    left, before = np.zeros(m), np.zeros(m)
+    for site in range(sites):
+        rows = [(i, o) for i in range(n) for o in range(outputs)]
+        own = np.array([[covariance(asked, q, o, asked, q, o, site) for o in range(outputs)] for q in range(m)])
+        noise = NOISE * own.sum(1).mean() / outputs
+        matrix = np.array([[covariance(seen, *a, seen, *b, site) for b in rows] for a in rows])
+        matrix += noise * np.eye(len(rows))
+        for q in range(m):
+            for o in range(outputs):
+                beside = np.array([covariance(asked, q, o, seen, *b, site) for b in rows])
+                left[q] += own[q, o] - beside @ np.linalg.solve(matrix, beside)
+                before[q] += own[q, o]
+    return left, before
+
+
+def test_beside_its_twin():
+    rng = np.random.default_rng(0)
+    seen, asked = situated(5, rng), situated(3, rng)
+    for found, expected in zip(left_open(seen, asked, 0.5), twin(seen, asked, 0.5), strict=True):
+        assert found.numpy() == pytest.approx(expected, rel=1e-9)
+
+
+def share(seen, asked, reach=0.5):
+    left, before = left_open(seen, asked, reach)
+    return float(left.sum() / before.sum())
+
+
+def adding(rows):
+    """Two slots of one number each that add up."""
+    blocks = [torch.ones(len(rows), 1, 1, 1, dtype=torch.float64) for _ in range(2)]
+    return Situated(blocks, [torch.as_tensor(rows[:, [k]]) for k in range(2)])
+
+
+def test_perfect_empty_and_adversarial():
+    rng = np.random.default_rng(0)
+    asked, even = adding(rng.random((60, 2))), rng.random((200, 2))
+    alike = np.repeat(rng.random((200, 1)), 2, axis=1)
+    assert share(adding(even), asked) < 0.01
+    assert share(adding(np.full((200, 2), 9.0)), asked) > 0.99
+    assert share(adding(alike), asked) > 0.1
+
+
+def test_an_anchor_is_worth_nothing_where_a_constant_cannot_be_seen():
+    rng = np.random.default_rng(0)
+    seen, asked = adding(rng.random((100, 2))), adding(rng.random((40, 2)))
+    assert share(with_anchor(seen), asked) == pytest.approx(share(seen, asked), abs=2e-3)
+    far = adding(np.full((3, 2), 30.0))
+    anchored = share(with_anchor(far), adding(np.full((2, 2), 30.0)))
+    assert anchored < 0.01
+
+
+def test_many_outputs_are_mixed_alike_in_every_slot():
+    blocks = [torch.rand(4, 1, 20, 2, dtype=torch.float64) for _ in range(2)]
+    mixed = sketched(blocks, np.random.default_rng(0))
+    assert mixed[0].shape == (4, 1, 3, 2)
+    both = sketched([blocks[0] + blocks[1]], np.random.default_rng(0))
+    torch.testing.assert_close(mixed[0] + mixed[1], both[0])
