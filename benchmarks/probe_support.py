@@ -61,6 +61,7 @@ RECIPE: dict[str, Any] = {
     "evaluations": 3,
     "together": "never",
 }
+REACHES = (0.25, 1.0)
 SIGNS = {"hole": -1, "condition": -1, "left open": -1, "left open, with an anchor": -1}
 SIGNS |= {"open directions that change the whole": -1}
 """Numbers that are bad where they are large."""
@@ -99,7 +100,27 @@ def by_support(lines: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def correlations(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, float | None]]:
+def by_reach(store: str, recipe: dict[str, Any], goals: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """What is left open with other reaches than the usual, of the first seed; and how each ranks the supports."""
+    found: dict[str, dict[str, Any]] = {}
+    for reach in REACHES:
+        left = []
+        for name in goals:
+            (run,) = fit(
+                Sprites(size=16), SUPPORTS[name], {"name": "compositional"}, recipe, seeds=[0], store=store,
+                progress=False,
+            )  # fmt: skip
+            left.append(support(model=run, reach=reach).numbers["left open"])
+        numbers = -np.array(left, dtype=float)
+        wanted = {"r2_all": [row["r2_all"] for row in goals.values()]}
+        wanted["published_r2_all"] = [row["published"][1] for row in goals.values()]
+        ranked = {goal: spearman(numbers, np.array(values)).value for goal, values in wanted.items()}
+        found[str(reach)] = {"left open": dict(zip(goals, left, strict=True))} | ranked
+        print(f"reach {reach}", ranked, flush=True)
+    return found
+
+
+def correlations(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, list[float | None]]]:
     """Rank correlation of each number with the R² on the whole space, measured and published, and with the gap."""
     rows = list(found.values())
     goals = {
@@ -108,15 +129,14 @@ def correlations(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, float 
         "published_r2_all": [row["published"][1] for row in rows],
     }
     names = [name for name in rows[0]["numbers"] if all(name in row["numbers"] for row in rows)]
-    return {
-        name: {
-            goal: spearman(
-                np.array([SIGNS.get(name, 1) * row["numbers"][name] for row in rows]), np.array(wanted)
-            ).value
-            for goal, wanted in goals.items()
-        }
-        for name in names
-    }
+    return {name: {goal: _ranked(name, rows, wanted) for goal, wanted in goals.items()} for name in names}
+
+
+def _ranked(name: str, rows: list[dict[str, Any]], wanted: list[float]) -> list[float | None]:
+    """The rank correlation over supports with its 95 % interval; none where a number is the same for all."""
+    signed = np.array([round(SIGNS.get(name, 1) * row["numbers"][name], 6) for row in rows])
+    found = spearman(signed, np.array(wanted))
+    return [found.value, found.low, found.high]
 
 
 def composition_table() -> list[dict[str, Any]]:
@@ -165,7 +185,7 @@ def composition_table() -> list[dict[str, Any]]:
     return rows
 
 
-def show(found: dict[str, dict[str, Any]], ranked: dict[str, dict[str, float | None]]) -> None:
+def show(found: dict[str, dict[str, Any]], ranked: dict[str, dict[str, list[float | None]]]) -> None:
     """The tables on a terminal."""
     for name, row in found.items():
         numbers = row["numbers"]
@@ -176,7 +196,7 @@ def show(found: dict[str, dict[str, Any]], ranked: dict[str, dict[str, float | N
             f"  {', '.join(sorted(set(row['outcomes'])))}"
         )
     for name, goals in ranked.items():
-        print(f"{name:42}", *(f"{goal} {'-' if one is None else f'{one:+.2f}'}" for goal, one in goals.items()))
+        print(f"{name:42}", *(f"{goal} {'-' if one[0] is None else f'{one[0]:+.2f}'}" for goal, one in goals.items()))
 
 
 def main() -> None:
@@ -210,6 +230,7 @@ def main() -> None:
         "compositions": table,
         "supports": found,
         "rank_correlations": ranked,
+        "other_reaches": by_reach(options.store, RECIPE, found),
         "runs": [{key: value for key, value in line.items() if key != "numbers"} for line in lines],
     }
     OUT.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from recombine.lab.tasks.compositions import jacobian
 from recombine.probes.supports.openness import NOISE, Situated, left_open, sketched, with_anchor
 
 
@@ -82,3 +83,59 @@ def test_many_outputs_are_mixed_alike_in_every_slot():
     assert mixed[0].shape == (4, 1, 3, 2)
     both = sketched([blocks[0] + blocks[1]], np.random.default_rng(0))
     torch.testing.assert_close(mixed[0] + mixed[1], both[0])
+
+
+def soft(front, back):
+    gate = torch.sigmoid(front.sum(-1, keepdim=True))
+    return gate * front + (1 - gate) * back
+
+
+def solved(wanted, back, start):
+    """The front whose composition with a back is as wanted, by Newton's method."""
+    found = start.clone()
+    for _ in range(60):
+        matrix = torch.autograd.functional.jacobian(lambda one: soft(one, back), found)
+        found = found - torch.linalg.solve(matrix, soft(found, back) - wanted)
+    return found
+
+
+def test_an_anchor_is_no_technicality_on_a_cross():
+    """Other components fit all of a cross exactly and are wrong beyond it, although every rank is full.
+
+    Slot 1 varies while slot 0 is empty, slot 0 varies while slot 1 stands still. Let the learned front be any number
+    where the true one is empty: a shifted and scaled back makes up for it, and other fronts for that.
+    """
+    places = torch.linspace(0, 1, 21, dtype=torch.float64)[:, None]
+    front, back = places * torch.tensor([0.9, 0.5, 0.2]).double(), places * torch.tensor([0.1, 0.6, 0.8]).double()
+    empty = torch.full((3,), -0.15, dtype=torch.float64)
+    gate = torch.sigmoid(empty.sum())
+    learned_back = (0.5 * back - gate * empty) / (1 - gate)
+    learned_front = [empty]
+    for true in front[1:]:
+        learned_front.append(solved(soft(true, back[0]), learned_back[0], learned_front[-1]))
+    other = torch.stack(learned_front)
+    seen_front = soft(other, learned_back[:1]) - soft(front, back[:1])
+    seen_back = soft(other[:1], learned_back) - soft(front[:1], back)
+    assert max(float(seen_front.abs().max()), float(seen_back.abs().max())) < 1e-9
+    beyond = soft(other[-1:], learned_back[-1:]) - soft(front[-1:], back[-1:])
+    assert float(beyond.abs().max()) > 0.01
+
+
+def test_an_anchor_is_worth_most_on_a_cross():
+    def shares(rows):
+        front = torch.as_tensor(rows[:, :1]) * torch.tensor([[0.9, 0.5, 0.2]]).double()
+        back = torch.as_tensor(rows[:, 1:]) * torch.tensor([[0.1, 0.6, 0.8]]).double()
+        both = torch.stack([front, back], 1)[..., None, None]
+        blocks = [jacobian("soft_occlusion", both, slot).flatten(1, 2) for slot in range(2)]
+        return Situated(blocks, [torch.as_tensor(rows[:, [k]]) for k in range(2)])
+
+    rng = np.random.default_rng(0)
+    even, asked = rng.random((150, 2)), rng.random((60, 2))
+    cross = even.copy()
+    cross[:75, 0], cross[75:, 1] = 0.0, 0.0
+    worth = []
+    for rows in (even, cross):
+        seen, questions = shares(rows), shares(asked)
+        worth.append(1 - share(with_anchor(seen), questions) / share(seen, questions))
+    assert worth[0] < 0.05
+    assert worth[1] > 0.15

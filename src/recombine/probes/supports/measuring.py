@@ -31,8 +31,6 @@ SKETCHED = 2
 SITES = 48
 OPEN_SITES = 4
 OPEN_ASKED = 128
-REACH = 0.5
-"""How far a smooth change reaches, in shares of an entry's range."""
 _DRAWS = 200
 
 
@@ -45,6 +43,7 @@ class Asked:
     bandwidths: tuple[float, ...]
     sample: Tensor
     seed: int
+    reach: float
 
 
 def measures_of(points: Points, asked: Asked, who: str = MEASURED) -> list[Measure]:
@@ -241,7 +240,7 @@ def _left_open(points: Points, asked: Asked, *, anchored: bool) -> list[Measure]
     seen, query = (_situated(points, rows, asked, fewer) for rows in (chosen, points.query[:OPEN_ASKED]))
     found = []
     for name in names:
-        left, before = left_open(seen if name == names[0] else with_anchor(seen), query, REACH)
+        left, before = left_open(seen if name == names[0] else with_anchor(seen), query, asked.reach)
         found.append(measure(EVERY, name, torch.stack([left, before], 1).numpy(), _share_left, asked.seed))
     return found
 

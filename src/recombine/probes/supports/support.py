@@ -39,6 +39,7 @@ def support(  # noqa: PLR0913 - each is a thing of its own that a user may know
     truth: Any = None,
     query: Any = None,
     bandwidth: float | None = None,
+    reach: float = 0.5,
     seed: int = 0,
     progress: Steps | None = None,
     command: str | None = None,
@@ -56,6 +57,7 @@ def support(  # noqa: PLR0913 - each is a thing of its own that a user may know
       values unless given. Against these no coverage is ever missing, so holes are looked for entry by entry as well.
     - `bandwidth`: how near a seen value must be, as a share of an entry's range; unless given, as near as so many
       values drawn evenly would be.
+    - `reach`: how far a change of a component reaches, as a share of an entry's range, where it is taken as smooth.
     - `model`: a run of the lab on sprites, which says all of this by itself.
 
     `outcome` is "sufficient", "insufficient" or "unclear". Beside each measure stand as many points drawn evenly, and
@@ -71,18 +73,19 @@ def support(  # noqa: PLR0913 - each is a thing of its own that a user may know
     check_seed(seed)
     if bandwidth is not None:
         check_number("bandwidth", bandwidth, above=0, most=1)
+    check_number("reach", reach, above=0)
     tell: Steps = progress or silent
     tell("reading the points", 0.0)
     if model is not None:
         given = _given_by(model, points, slots=slots, composition=composition, components=components, seed=seed)
         seen = points_of(given.points, slots=given.slots, query=given.query if query is None else query, seed=seed)
-        asked = _asked(seen, given.composition, given.learned, given.truth, bandwidth, seed)
+        asked = _asked(seen, given.composition, given.learned, given.truth, (bandwidth, reach), seed)
         extra = [given.said] if given.said else []
         source = f"run {model.key[:8]}"
     else:
         _check_given(points, slots)
         seen = points_of(points, slots=slots, query=query, seed=derived(seed, "query"))
-        asked = _asked(seen, composition or "soft_occlusion", components, truth, bandwidth, seed)
+        asked = _asked(seen, composition or "soft_occlusion", components, truth, (bandwidth, reach), seed)
         extra, source = [], _source(points)
     return _probed(
         seen, asked, extra, tell, seed, Provenance(source=source, settings=_settings(asked), command=command)
@@ -171,11 +174,16 @@ def _source(points: Any) -> str:
 
 def _settings(asked: _Everything) -> dict[str, Any]:
     one = asked.asked
-    return {"composition": one.composed.called, "components": one.components.kind, "bandwidths": list(one.bandwidths)}
+    return {
+        "composition": one.composed.called,
+        "components": one.components.kind,
+        "bandwidths": list(one.bandwidths),
+        "reach": one.reach,
+    }
 
 
 def _asked(
-    points: Points, composition: Any, components: Any, truth: Any, bandwidth: float | None, seed: int
+    points: Points, composition: Any, components: Any, truth: Any, near_by: tuple[float | None, float], seed: int
 ) -> _Everything:
     composed = composed_of(composition)
     true = None if truth is None else components_of(truth, points, shape=None, seed=seed, kind="true")
@@ -189,7 +197,7 @@ def _asked(
     check_composes(composed, at, points)
     sample = at.at(points.query[:RANKED])
     composed = composed.looked_at(SITES, sample, np.random.default_rng(derived(seed, "sites")))
-    asked = Asked(composed, at, _bandwidths(points, bandwidth, seed), sample, seed)
+    asked = Asked(composed, at, _bandwidths(points, near_by[0], seed), sample, seed, near_by[1])
     return _Everything(asked, own if true is not None else None, true)
 
 

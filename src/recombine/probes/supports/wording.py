@@ -1,7 +1,8 @@
 """From measures to an outcome, a sentence and reasons.
 
 What decides, in this order: values never shown (holes, coverage), slots that never move apart (slice variation), and
-directions that no seen point fixes although they change what is asked about. Full rank alone decides nothing: it is
+directions that no seen point fixes although they change what is asked about, and slots that only an anchor would tie to
+each other. Full rank alone decides nothing: it is
 full on an exact diagonal too, from which nothing can be learned.
 """
 
@@ -27,6 +28,9 @@ FREE, TIED = 0.4, 0.1
 had. At .29 published models did well after 392,000 steps and the lab's after 1,500 did not; at .14 two of five did."""
 OPEN = 0.05
 """The share of sites whose open directions may change the whole."""
+WORTH, LITTLE = 0.15, 0.02
+"""What an anchor may be worth, as a share of what is left open, unless next to nothing is. Chosen between a support
+that does without (at most .06 in seven measured ones) and one that does not (.23)."""
 COARSE = 0.25
 """A bandwidth above this share of the range says that there are too few points to see holes."""
 
@@ -66,7 +70,7 @@ class Judged:
 def judged(found: Found, *, composed: str, rows: int, holes: dict[str, str]) -> Judged:
     """The outcome, its grade, and the sentence, by the first thing that decides."""
     start = f"With {composed} known, {count(rows)} seen points"
-    for judge in (_hole, _tied, _too_few, _uncovered, _half_tied, _open):
+    for judge in (_hole, _tied, _too_few, _uncovered, _half_tied, _open, _unanchored):
         said = judge(found, start, holes)
         if said is not None:
             return said
@@ -163,6 +167,23 @@ def _open(found: Found, start: str, _: dict[str, str]) -> Judged | None:
     if far:
         return Judged("insufficient", "failing", f"{start} are not enough: {said}.")
     return Judged("unclear", "weak", f"{start} may or may not be enough: {said}.")
+
+
+def _unanchored(found: Found, start: str, _: dict[str, str]) -> Judged | None:
+    """Whether much would be fixed by knowing the components at one seen point, which no data can tell."""
+    left, anchored = (found.get(name, EVERY) for name in ("left open", "left open, with an anchor"))
+    if left.value is None or anchored.value is None or left.value < LITTLE:
+        return None
+    worth = 1 - anchored.value / left.value
+    if worth < WORTH:
+        return None
+    return Judged(
+        "unclear",
+        "weak",
+        f"{start} may or may not be enough: they do not tie the slots to each other; {percent(worth)} of what they"
+        f" leave open ({_share(left)}) would be fixed by knowing the components at one seen point, which no data"
+        " show.",
+    )
 
 
 def _freedom(found: Found, one: Measure) -> str:
