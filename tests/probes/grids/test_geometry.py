@@ -128,6 +128,8 @@ def answers_of(kind, n=12):
         return truth
     if kind == "nowhere":
         return np.random.default_rng(0).standard_normal(truth.shape)
+    if kind == "from memory":
+        return truth * seen[:, None]
     codes = codes_of(n, n)
     found = truth.copy().reshape(n, n, -1)
     for x, y in codes[~seen]:
@@ -137,7 +139,12 @@ def answers_of(kind, n=12):
 
 @pytest.mark.parametrize(
     ("kind", "outcome", "grade"),
-    [("right", "apart", "sound"), ("superposed", "memorised", "failing"), ("nowhere", "unclear", "untested")],
+    [
+        ("right", "apart", "sound"),
+        ("from memory", "memorised", "failing"),
+        ("superposed", "memorised", "failing"),
+        ("nowhere", "unclear", "untested"),
+    ],
 )
 def test_answers_beside_the_truth(kind, outcome, grade):
     n = 12

@@ -119,17 +119,25 @@ def by_answers(found: Measured, where: str) -> Decision:
         return Decision(
             "apart", f"{error} ({control}): what it learned of single factors holds together.", grade, where
         )
+    if gap.low > _HALF:
+        return _wrong(found, where, excess, f"{error} ({control})")
+    return _decision("unclear", where, f"{error} ({control}): between right and wrong, nothing can be said.")
+
+
+def _wrong(found: Measured, where: str, excess: Found, error: str) -> Decision:
+    """What unseen answers are made of, where they are wrong."""
     laid = found.get(where, SUPERPOSITION)
-    if gap.low > _HALF and excess.low is not None and excess.low > 0:
+    if laid.value is None:
+        return _decision("memorised", where, f"Unseen combinations are answered with nothing. {error}.")
+    if excess.low is not None and excess.low > 0:
+        truth = percent(found.get(where, SUPERPOSITION, TRUTH).value or 0.0)
         return _decision(
             "memorised",
             where,
-            f"Unseen answers are seen ones laid over each other: these explain {_share(laid)} of them, and "
-            f"{percent(found.get(where, SUPERPOSITION, TRUTH).value or 0.0)} of the truth. {error} ({control}).",
+            f"Unseen answers are seen ones laid over each other: these explain {_share(laid)} of them, and {truth} of "
+            f"the truth. {error}.",
         )
-    if gap.low > _HALF:
-        return _decision("mixed", where, f"{error} ({control}), and unseen answers are no mere sum of seen ones.")
-    return _decision("unclear", where, f"{error} ({control}): between right and wrong, nothing can be said.")
+    return _decision("mixed", where, f"{error}, and unseen answers are no mere sum of seen ones.")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from recombine.probes.probe import MEASURED, Probe, finite, measures_table
 from recombine.records import Provenance
 from recombine.tables.engine import Steps, silent
 from recombine.theory.salience import Salience, members
-from recombine.words import amount
+from recombine.words import amount, percent
 
 
 def geometry(  # noqa: PLR0913 - a setting is an argument
@@ -133,8 +133,8 @@ def _more(found: Measured) -> list[str]:
     if unlit is None or dark is None or spanned is None:
         return []
     return [
-        f"{unlit:.1%} of the outputs are never moved in training, and {dark:.1%} of what unseen targets move is on "
-        f"them; {spanned:.1%} lies in the span of the seen targets."
+        f"{percent(unlit)} of the outputs are never moved in training, and {percent(dark)} of what unseen targets move is on "
+        f"them; {percent(spanned)} lies in the span of the seen targets."
     ]
 
 
