@@ -1,6 +1,7 @@
 """Every geometry measure on what is known not to compose and on what does: which measure was fooled by whom.
 
     python benchmarks/probe_geometry.py [--smoke] [--seeds 2]
+    python benchmarks/probe_geometry.py --alarms 200      how often a network that was never trained is called apart
 
 Bumps of 16 x 16 in a corner split: the upper halves of both coordinates are never shown together. Asked about:
 a table of the seen pictures, a readout of random features, the true renderer, and decoders trained here: an MLP and
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy import special
 
 import recombine
 from recombine.lab import Recipe, fit, models
@@ -162,6 +164,39 @@ def timed(size: int = 28) -> dict[str, float]:
     return {"first layer": one, "each further layer": (time.process_time() - start - one) / 3}
 
 
+def untrained(draw: int) -> tuple[torch.nn.Module, torch.Tensor, np.ndarray]:
+    """A network that nobody trained, of a depth, width, activation and input code drawn at random."""
+    rng = np.random.default_rng(draw)
+    size = int(rng.integers(6, 11))
+    task = Bumps(size=size, code=("onehot", "bump", "ramp")[draw % 3])
+    codes = task.every()
+    inputs = task.tensors(codes, seed=0).inputs
+    torch.manual_seed(draw)
+    width, bend = int(rng.integers(8, 200)), (torch.nn.ReLU, torch.nn.Tanh, torch.nn.GELU)[int(rng.integers(3))]
+    layers: list[torch.nn.Module] = [torch.nn.Linear(inputs.shape[1], width), bend()]
+    for _ in range(int(rng.integers(0, 4))):
+        layers += [torch.nn.Linear(width, width), bend()]
+    return torch.nn.Sequential(*layers, torch.nn.Linear(width, 3)), inputs, codes
+
+
+def alarms(count: int) -> dict[str, Any]:
+    """Outcomes of networks that were never trained: none of them may be called apart."""
+    words: list[str] = []
+    for draw in range(count):
+        module, inputs, codes = untrained(draw)
+        last = str(len(module) - 2)  # type: ignore[arg-type]
+        table = {"x": codes[:, 0], "y": codes[:, 1]}
+        words.append(geometry(module, inputs=inputs, table=table, layers=[last], seed=draw).outcome)
+    called = words.count("apart")
+    low = 0.0 if not called else float(special.betaincinv(called, count - called + 1, 0.025))
+    high = float(special.betaincinv(called + 1, count - called, 0.975))
+    return {
+        "networks": count,
+        "outcomes": {word: words.count(word) for word in sorted(set(words))},
+        "apart": [low, high],
+    }
+
+
 def everybody(size: int, seeds: range, *, smoke: bool) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """The measures of the answers and of the layer before, and what was said."""
     answers: dict[str, Any] = {}
@@ -197,8 +232,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="a few seconds: small pictures, hardly trained")
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--alarms", type=int, default=0, help="only this: so many networks that were never trained")
     given = parser.parse_args()
     torch.set_num_threads(1)
+    if given.alarms or given.smoke:
+        found = alarms(given.alarms or 3)
+        print(found)
+        if given.alarms:
+            (DOCS / "measured" / "probe_geometry_alarms.json").write_text(json.dumps(found, indent=1) + "\n")
+            return
     size, seeds = (6, range(1)) if given.smoke else (16, range(given.seeds))
     answers, inner, said = everybody(size, seeds, smoke=given.smoke)
     told = {"answers": fooled(answers), "layer before": fooled(inner)}

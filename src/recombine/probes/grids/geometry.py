@@ -133,8 +133,8 @@ def _more(found: Measured) -> list[str]:
     if unlit is None or dark is None or spanned is None:
         return []
     return [
-        f"{percent(unlit)} of the outputs are never moved in training, and {percent(dark)} of what unseen targets move is on "
-        f"them; {percent(spanned)} lies in the span of the seen targets."
+        f"{percent(unlit)} of the outputs are never moved in training, and {percent(dark)} of what unseen targets move "
+        f"is on them; {percent(spanned)} lies in the span of the seen targets."
     ]
 
 

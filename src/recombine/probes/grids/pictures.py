@@ -13,7 +13,7 @@ from recombine.probes.grids.kernel_measures import (
     SEPARABILITY,
 )
 from recombine.probes.grids.measuring import Measured
-from recombine.probes.grids.nulls import CONTROLS, TRUTH
+from recombine.probes.grids.nulls import CONTROLS, MATCHED, SHUFFLED, TRUTH
 from recombine.probes.probe import MEASURED, finite
 
 _SHARES = (ORTHOGONALITY, PUBLISHED, ADDITIVITY, SEPARABILITY, CENTRED, PROBE, PROBE_UNSEEN, *STRIPES, PARTIAL)
@@ -26,11 +26,16 @@ _CURVES = {
 }
 
 
+_UNDRAWN = {(ADDITIVITY, MATCHED), (PROBE, SHUFFLED)}
+"""The same line by its making; and a probe of shuffled factors is so wrong that no other line could be told apart."""
+
+
 def pictures(found: Measured, where: str) -> tuple[Figure, ...]:
     """The figures, those with nothing in them left out."""
     drawn: list[Figure] = []
     for name, sentence in _CURVES.items():
-        curves = [curve for who in (MEASURED, *CONTROLS) if (curve := _curve(found, name, who)) is not None]
+        whose = [who for who in (MEASURED, *CONTROLS) if (name, who) not in _UNDRAWN]
+        curves = [curve for who in whose if (curve := _curve(found, name, who)) is not None]
         if curves:
             drawn.append(Curves(name.capitalize(), sentence, "layer", name, tuple(found.layers), tuple(curves)))
     return (_matrix(found, where), *drawn)

@@ -2,7 +2,8 @@
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -12,7 +13,17 @@ import torch
 from torch import nn
 
 from recombine.errors import SettingError, TableError, nearest
-from recombine.lab.models.layers import Forward, activations, asked, evaluating, layer_of, length, rows_of, watching
+from recombine.lab.models.layers import (
+    Forward,
+    activations,
+    asked,
+    evaluating,
+    layer_of,
+    length,
+    rows_of,
+    tensor_of,
+    watching,
+)
 from recombine.probes.grids.design import Design, Values
 from recombine.seeds import derived
 
@@ -182,8 +193,7 @@ def _groups(shapes: Mapping[str, tuple[int, ...]], design: Design) -> Iterator[l
 def shapes_of(module: nn.Module, inputs: Any, forward: Forward | None = None) -> dict[str, tuple[int, ...]]:
     """The shape, without the rows, of what each part gives that is asked and gives something for each row."""
     rows = min(3, length(inputs))
-    names = [name for name, part in module.named_modules() if name and not _container(part)]
-    with evaluating(module), torch.no_grad(), watching(module, names) as kept:
+    with evaluating(module), torch.no_grad(), _watching_any(module) as kept:
         answer = _answered(module, rows_of(inputs, slice(0, rows)), forward)
         shapes = {name: tuple(tensor.shape[1:]) for name, tensor in kept.items() if _by_row(tensor, rows)}
     if isinstance(answer, torch.Tensor) and _by_row(answer, rows):
@@ -191,8 +201,24 @@ def shapes_of(module: nn.Module, inputs: Any, forward: Forward | None = None) ->
     return shapes
 
 
-def _container(part: nn.Module) -> bool:
-    return isinstance(part, nn.ModuleList | nn.ModuleDict | nn.ParameterList | nn.ParameterDict)
+@contextmanager
+def _watching_any(module: nn.Module) -> Iterator[dict[str, torch.Tensor]]:
+    """What all parts give, as far as that is a tensor; a part that gives something else is nobody's mistake here."""
+    kept: dict[str, torch.Tensor] = {}
+
+    def keep(name: str) -> Callable[[Any, Any, Any], None]:
+        def hook(_module: Any, _inputs: Any, output: Any) -> None:
+            with suppress(SettingError):
+                kept[name] = tensor_of(output, name)
+
+        return hook
+
+    hooks = [part.register_forward_hook(keep(name)) for name, part in module.named_modules() if name]
+    try:
+        yield kept
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def _by_row(tensor: torch.Tensor, rows: int) -> bool:
