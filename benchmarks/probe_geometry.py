@@ -87,7 +87,7 @@ def known(size: int) -> dict[str, dict[str, Any]]:
     }
 
 
-def trained(size: int, seeds: range, *, smoke: bool) -> dict[str, tuple[list[Any], list[str]]]:
+def trained(size: int, seeds: range, store: str | None, *, smoke: bool) -> dict[str, tuple[list[Any], list[str]]]:
     """Decoders with the layers that are asked about."""
     made = world(size)
     split = recombine.Corner(["x", "y"], at=size // 2)
@@ -102,7 +102,7 @@ def trained(size: int, seeds: range, *, smoke: bool) -> dict[str, tuple[list[Any
         "filters, regularised": (models.LowRankFilters(), careful, ["x", "merge.1", "answer"]),
     }
     return {
-        name: (list(fit(made["task"], split, model, recipe, seeds=seeds, progress=False)), layers)
+        name: (list(fit(made["task"], split, model, recipe, seeds=seeds, store=store, progress=False)), layers)
         for name, (model, recipe, layers) in asked.items()
     }
 
@@ -179,6 +179,19 @@ def untrained(draw: int) -> tuple[torch.nn.Module, torch.Tensor, np.ndarray]:
     return torch.nn.Sequential(*layers, torch.nn.Linear(width, 3)), inputs, codes
 
 
+def renderers(sizes: tuple[int, ...], sigmas: tuple[float, ...]) -> dict[str, dict[str, str]]:
+    """What is said of true pictures, which compose, without telling the truth: bumps from less than a pixel on."""
+    found: dict[str, dict[str, str]] = {}
+    for size in sizes:
+        for sigma in sigmas:
+            task = Bumps(size=size, sigma=sigma, inverted=False)
+            codes = task.every()
+            pictures = task.tensors(codes, seed=0).targets
+            said = geometry(pictures, table={"x": codes[:, 0], "y": codes[:, 1]}).outcome
+            found.setdefault(str(size), {})[str(sigma)] = said
+    return found
+
+
 def alarms(count: int) -> dict[str, Any]:
     """Outcomes of networks that were never trained: none of them may be called apart."""
     words: list[str] = []
@@ -197,24 +210,25 @@ def alarms(count: int) -> dict[str, Any]:
     }
 
 
-def everybody(size: int, seeds: range, *, smoke: bool) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """The measures of the answers and of the layer before, and what was said."""
+def everybody(size: int, seeds: range, store: str | None, *, smoke: bool) -> tuple[dict[str, Any], ...]:
+    """The measures of the answers, of the layer before and of the first layer, and what was said."""
     answers: dict[str, Any] = {}
     inner: dict[str, Any] = {}
+    first: dict[str, Any] = {}
     said: dict[str, Any] = {}
     made, repeats = world(size), 3 if smoke else 5
     for who, layers in known(size).items():
         found = geometry(layers, repeats=repeats, **made["asked"])
         answers[who], inner[who], said[who] = row(found, "answer"), row(found, "inner"), [found.outcome, found.verdict]
-    for who, (runs, layers) in trained(size, seeds, smoke=smoke).items():
+    for who, (runs, layers) in trained(size, seeds, store, smoke=smoke).items():
         probes = [geometry(run, layers=layers, rest=0.0, repeats=repeats) for run in runs]
-        answers[who], inner[who] = (averaged([row(one, where) for one in probes]) for where in ("answer", layers[1]))
+        first[who], inner[who], answers[who] = (averaged([row(one, where) for one in probes]) for where in layers)
         said[who] = [part for one in probes for part in (one.outcome, one.verdict)]
         print(who, *(one.outcome for one in probes), flush=True)
     # a layer before the answer has no error of its own: who composes is told by the answers
     for who, rows in inner.items():
         rows["error on unseen / trivial"] = answers[who]["error on unseen / trivial"]
-    return answers, inner, said
+    return answers, inner, first, said
 
 
 def into_page(tables: dict[str, str]) -> None:
@@ -232,17 +246,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="a few seconds: small pictures, hardly trained")
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--store", help="a run store that keeps the trained decoders")
     parser.add_argument("--alarms", type=int, default=0, help="only this: so many networks that were never trained")
     given = parser.parse_args()
     torch.set_num_threads(1)
     if given.alarms or given.smoke:
         found = alarms(given.alarms or 3)
+        found["true pictures"] = (
+            renderers((6,), (1.0,)) if given.smoke else renderers((12, 16), (0.3, 0.5, 1.0, 2.0, 4.0))
+        )
         print(found)
         if given.alarms:
             (DOCS / "measured" / "probe_geometry_alarms.json").write_text(json.dumps(found, indent=1) + "\n")
             return
     size, seeds = (6, range(1)) if given.smoke else (16, range(given.seeds))
-    answers, inner, said = everybody(size, seeds, smoke=given.smoke)
+    answers, inner, first, said = everybody(size, seeds, given.store, smoke=given.smoke)
     told = {"answers": fooled(answers), "layer before": fooled(inner)}
     tables = {"answers": markdown(answers, told["answers"]), "layer before": markdown(inner, told["layer before"])}
     print(*tables.values(), *(f"{who}: {' '.join(words)}" for who, words in said.items()), sep="\n\n")
@@ -254,6 +272,7 @@ def main() -> None:
         "seeds": len(seeds),
         "answers": answers,
         "layer before": inner,
+        "first layer": first,
         "fooled": told,
         "said": said,
         "processor seconds": timed(),
