@@ -278,6 +278,16 @@ def test_a_wide_layer_keeps_a_part_of_its_numbers(monkeypatch):
     assert of(network(300), inputs=inputs(), layers=["1"]).value("additivity") == pytest.approx(whole, abs=0.05)
 
 
+def test_a_wide_answer_and_its_truth_keep_the_same_numbers(monkeypatch):
+    n, settings = 12, {"seen": corner(12, 6), "truth": bumps(12), "rest": 0.0, "n": 12}
+    whole = of(answers_of("superposed"), **settings)
+    monkeypatch.setattr(sources, "MOST_FEATURES", n * n - 20)
+    part = of(answers_of("superposed"), **settings)
+    assert part.outcome == whole.outcome == "memorised"
+    assert part.value("error on unseen / trivial") == pytest.approx(whole.value("error on unseen / trivial"), rel=0.3)
+    assert part.value("error on seen / trivial") == 0
+
+
 def test_weights_that_no_part_resets_change_places():
     module = models.LowRankFilters().build(Bumps(size=6, code="onehot").shapes)
     fresh = sources.reinitialised(module, 3)

@@ -18,7 +18,7 @@ from recombine.lab.tasks.task import factor_columns
 from recombine.lab.training.pack import jobs_of
 from recombine.probes.grids.design import Design, columns_of, designed, is_list, numbers_of, read_parquet
 from recombine.probes.grids.nulls import Code, one_hot
-from recombine.probes.grids.sources import Arrays, Module, Source, chosen_layers
+from recombine.probes.grids.sources import Arrays, Module, Source, chosen_layers, kept_numbers
 from recombine.seeds import derived
 
 _MOST_ROWS = 20_000
@@ -187,12 +187,12 @@ def _made(given: Given, design: Design, source: Source, *, name: str, code: Code
         source=source,
         code=code,
         name=name,
-        truth=None if truth is None else _truth(truth, design),
+        truth=None if truth is None else _truth(truth, design, given.seed),
         axes=_axes(given.axes, design),
     )
 
 
-def _truth(given: Any, design: Design) -> npt.NDArray[np.float32]:
+def _truth(given: Any, design: Design, seed: int) -> npt.NDArray[np.float32]:
     array = _array(given)
     if len(array) != design.rows or array.dtype.kind not in "fiub" or not np.isfinite(array).all():
         raise SettingError(
@@ -200,7 +200,8 @@ def _truth(given: Any, design: Design) -> npt.NDArray[np.float32]:
             why=f"it has the right outputs of each of {design.rows:,} rows, all of them finite numbers",
             instead="give the targets in the order of the table's rows",
         )
-    return design.averaged(array.reshape(len(array), -1).astype(np.float32))
+    flat = array.reshape(len(array), -1)
+    return design.averaged(flat[:, kept_numbers(flat.shape[1], len(design.cells), seed)].astype(np.float32))
 
 
 def _axes(given: Mapping[str, int] | None, design: Design) -> dict[int, int]:

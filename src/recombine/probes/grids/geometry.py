@@ -13,7 +13,7 @@ from recombine.probes.grids.answering import COVERAGE, EXCESS, GAP, SEEN_ERROR
 from recombine.probes.grids.asking import Asked, Given, asked
 from recombine.probes.grids.deciding import Decision, by_layer, decided
 from recombine.probes.grids.kernel_measures import ADDITIVITY, CENTRED, ORTHOGONALITY, PROBE, PROBE_UNSEEN
-from recombine.probes.grids.measuring import TARGETS, Measured, Run, measured
+from recombine.probes.grids.measuring import TARGETS, Call, Measured, measured
 from recombine.probes.grids.nulls import CONTROLS, TRUTH
 from recombine.probes.grids.pictures import pictures
 from recombine.probes.probe import MEASURED, Probe, finite, measures_table
@@ -84,7 +84,7 @@ def geometry(  # noqa: PLR0913 - a setting is an argument
         seed=seed,
     )
     ask = asked(given)
-    found = measured(Run(ask, repeats, seed, rest, tell))
+    found = measured(Call(ask, repeats, seed, rest, tell))
     tell("deciding", 1.0)
     return _probe(ask, found, decided(found), {"repeats": repeats, "seed": seed}, command)
 

@@ -87,7 +87,7 @@ class Measured:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Call:
     """One call of `measured`: what is asked, and how."""
 
     asked: Asked
@@ -151,84 +151,84 @@ class Run:
         return answer_measures(features, self.question, self.truth_superposition, sure=sure)
 
 
-def measured(run: Run) -> Measured:
+def measured(call: Call) -> Measured:
     """Every layer, every control, every seed."""
     found = Measured()
-    names = run.asked.source.names
-    found.layers, found.answer = list(names), names[-1] if run.asked.truth is not None else None
-    _truth(run, found)
-    shared = _same_everywhere(run)
-    for place, layer in enumerate(run.asked.source.layers(names)):
-        run.progress(f"measuring {layer.name}", place / (2 * len(names)))
-        _one_layer(run, found, layer)
+    names = call.asked.source.names
+    found.layers, found.answer = list(names), names[-1] if call.asked.truth is not None else None
+    _truth(call, found)
+    shared = _same_everywhere(call)
+    for place, layer in enumerate(call.asked.source.layers(names)):
+        call.progress(f"measuring {layer.name}", place / (2 * len(names)))
+        _one_layer(call, found, layer)
         for who, draws in shared:
             found.add(layer.name, who, draws)
-    _untrained(run, found)
-    found.reasons += _said(run)
+    _untrained(call, found)
+    found.reasons += _said(call)
     return found
 
 
-def _truth(run: Run, found: Measured) -> None:
+def _truth(call: Call, found: Measured) -> None:
     """What the right outputs themselves measure, and output coverage."""
-    truth = run.asked.truth
+    truth = call.asked.truth
     if truth is None or found.answer is None:
         return
-    found.own[found.answer, TRUTH] = run.kernel(run.cells(truth), sure=True)
-    if run.question is not None:
-        found.own[found.answer, TRUTH] |= run.answers(run.question.truth, sure=True)
-        found.own[TARGETS, TRUTH] = coverage_measures(run.question)
+    found.own[found.answer, TRUTH] = call.kernel(call.cells(truth), sure=True)
+    if call.question is not None:
+        found.own[found.answer, TRUTH] |= call.answers(call.question.truth, sure=True)
+        found.own[TARGETS, TRUTH] = coverage_measures(call.question)
 
 
-def _same_everywhere(run: Run) -> list[tuple[str, dict[str, Found]]]:
+def _same_everywhere(call: Call) -> list[tuple[str, dict[str, Found]]]:
     """Controls that do not depend on the layer: the table of unrelated vectors, and random features."""
-    count = len(run.looked.all)
-    found = [(LOOKUP, run.kernel(lookup_table(run.framed(np.eye(count)))))]
-    numbers = replace(run.asked.code, numbers=run.asked.code.numbers[run.looked.all])
-    for draw in range(run.repeats):
-        run.progress("random features", None)
-        every = run.framed(numbers.random_features(run.rng(RANDOM, draw)))
-        found.append((RANDOM, run.kernel(every, ranks=draw == 0)))
+    count = len(call.looked.all)
+    found = [(LOOKUP, call.kernel(lookup_table(call.framed(np.eye(count)))))]
+    numbers = replace(call.asked.code, numbers=call.asked.code.numbers[call.looked.all])
+    for draw in range(call.repeats):
+        call.progress("random features", None)
+        every = call.framed(numbers.random_features(call.rng(RANDOM, draw)))
+        found.append((RANDOM, call.kernel(every, ranks=draw == 0)))
     return found
 
 
-def _one_layer(run: Run, found: Measured, layer: Layer) -> None:
-    every = run.cells(layer.features)
-    own = run.kernel(every, sure=True) | _drawn(run, layer)
-    whole = run.whole(every)
+def _one_layer(call: Call, found: Measured, layer: Layer) -> None:
+    every = call.cells(layer.features)
+    own = call.kernel(every, sure=True) | _drawn(call, layer)
+    whole = call.whole(every)
     salience = None if whole is None else salience_of(whole)
     if salience is not None:
         found.salience[layer.name] = salience
     if whole is not None:
         matched = matched_memory(whole)
-        found.add(layer.name, MATCHED, kernel_measures(matched, matched, names=run.asked.design.names, seed=run.seed))
-    orders = [run.rng(SHUFFLED, draw) for draw in range(run.repeats)]
+        found.add(layer.name, MATCHED, kernel_measures(matched, matched, names=call.asked.design.names, seed=call.seed))
+    orders = [call.rng(SHUFFLED, draw) for draw in range(call.repeats)]
     for rng in orders:
         # exchanging rows and columns leaves the spectrum as it is
-        shuffled = run.kernel(every.shuffled(rng), ranks=False)
+        shuffled = call.kernel(every.shuffled(rng), ranks=False)
         found.add(layer.name, SHUFFLED, shuffled | {name: own[name] for name in (RANK, RANK_99) if name in own})
     if layer.name == found.answer:
-        own |= _answer(run, found, layer)
+        own |= _answer(call, found, layer)
     found.own[layer.name, MEASURED] = own
 
 
-def _drawn(run: Run, layer: Layer) -> dict[str, Found]:
+def _drawn(call: Call, layer: Layer) -> dict[str, Found]:
     """Measures that need the features themselves: stripes, and the answers to one factor alone."""
     found: dict[str, Found] = {}
-    design, whole = run.asked.design, run.looked.whole
-    if run.asked.axes and layer.shape is not None and len(whole):
-        shares = stripe_shares(layer.features[whole], design.cells[whole], layer.shape, run.asked.axes)
+    design, whole = call.asked.design, call.looked.whole
+    if call.asked.axes and layer.shape is not None and len(whole):
+        shares = stripe_shares(layer.features[whole], design.cells[whole], layer.shape, call.asked.axes)
         if shares is not None:
             found |= dict(zip(STRIPES, map(Found, shares), strict=True))
-    alone = _alone_sum(run, layer)
+    alone = _alone_sum(call, layer)
     if alone is not None:
         unseen = np.ones(len(alone), dtype=bool) if design.seen is None or design.seen.all() else ~design.seen
         found[PARTIAL] = Found(partial_input(layer.features, alone, unseen))
     return found
 
 
-def _alone_sum(run: Run, layer: Layer) -> npt.NDArray[np.float32] | None:
+def _alone_sum(call: Call, layer: Layer) -> npt.NDArray[np.float32] | None:
     """(c, d) The sum of what is given for each factor of a combination alone; None if a value was not shown alone."""
-    design = run.asked.design
+    design = call.asked.design
     total = np.zeros_like(layer.features)
     for factor, size in enumerate(design.sizes):
         rows = design.alone[:, 1] == factor
@@ -241,8 +241,8 @@ def _alone_sum(run: Run, layer: Layer) -> npt.NDArray[np.float32] | None:
     return total
 
 
-def _answer(run: Run, found: Measured, layer: Layer) -> dict[str, Found]:
-    truth, question = run.asked.truth, run.question
+def _answer(call: Call, found: Measured, layer: Layer) -> dict[str, Found]:
+    truth, question = call.asked.truth, call.question
     assert truth is not None  # noqa: S101 - it is the answer only where the truth is known
     if truth.shape[1] != layer.features.shape[1]:
         raise SettingError(
@@ -252,30 +252,30 @@ def _answer(run: Run, found: Measured, layer: Layer) -> dict[str, Found]:
         )
     if question is None:
         return {}
-    answers = layer.features[run.looked.all]
-    for draw in range(run.repeats):
-        order = run.rng(SHUFFLED, draw).permutation(len(answers))
-        found.add(layer.name, SHUFFLED, run.answers(answers[order]))
-        kernel = replace(run.asked.code, numbers=run.asked.code.numbers[run.looked.all])
-        features = kernel.random_features(run.rng(RANDOM, draw))
-        found.add(layer.name, RANDOM, run.answers(readout(features, question)))
-    found.add(layer.name, LOOKUP, run.answers(from_memory(question)))
-    return run.answers(answers, sure=True)
+    answers = layer.features[call.looked.all]
+    for draw in range(call.repeats):
+        order = call.rng(SHUFFLED, draw).permutation(len(answers))
+        found.add(layer.name, SHUFFLED, call.answers(answers[order]))
+        kernel = replace(call.asked.code, numbers=call.asked.code.numbers[call.looked.all])
+        features = kernel.random_features(call.rng(RANDOM, draw))
+        found.add(layer.name, RANDOM, call.answers(readout(features, question)))
+    found.add(layer.name, LOOKUP, call.answers(from_memory(question)))
+    return call.answers(answers, sure=True)
 
 
-def _untrained(run: Run, found: Measured) -> None:
+def _untrained(call: Call, found: Measured) -> None:
     """The same architecture with weights drawn anew."""
-    names = run.asked.source.names
-    for draw in range(run.repeats):
-        run.progress(f"the network before training, {draw + 1} of {run.repeats}", 0.5 + draw / (2 * run.repeats))
+    names = call.asked.source.names
+    for draw in range(call.repeats):
+        call.progress(f"the network before training, {draw + 1} of {call.repeats}", 0.5 + draw / (2 * call.repeats))
         try:
-            source = run.asked.source.redrawn(derived(run.seed, UNTRAINED, draw))
+            source = call.asked.source.redrawn(derived(call.seed, UNTRAINED, draw))
             if source is None:
                 return
             for layer in source.layers(names):
-                numbers = run.kernel(run.cells(layer.features), ranks=draw == 0) | _drawn(run, layer)
+                numbers = call.kernel(call.cells(layer.features), ranks=draw == 0) | _drawn(call, layer)
                 if layer.name == found.answer:
-                    numbers |= run.answers(layer.features[run.looked.all])
+                    numbers |= call.answers(layer.features[call.looked.all])
                 found.add(layer.name, UNTRAINED, numbers)
         except RecombineError:
             raise
@@ -284,9 +284,9 @@ def _untrained(run: Run, found: Measured) -> None:
             return
 
 
-def _said(run: Run) -> list[str]:
+def _said(call: Call) -> list[str]:
     """What a reader must know of the grid."""
-    design, looked = run.asked.design, run.looked
+    design, looked = call.asked.design, call.looked
     said = []
     if int(design.counts.max()) > 1:
         said.append(

@@ -34,6 +34,7 @@ MOST_FEATURES = 32_768
 """Of a layer with more numbers than that a part drawn at random is kept: distances stay, and memory is bounded."""
 _ROOM = 2**27
 """Numbers that are kept at a time."""
+_FEWEST = 64
 _ROWS = 256
 _PLAIN = (nn.Identity, nn.Dropout, nn.Flatten, nn.Unflatten)
 
@@ -145,11 +146,10 @@ class _Gathered:
     def __init__(self, name: str, design: Design, shape: tuple[int, ...], seed: int) -> None:
         self.name, self.design, self.width = name, design, int(np.prod(shape, dtype=np.int64))
         self.shape: tuple[int, ...] | None = tuple(shape) or (1,)
-        self.kept: npt.NDArray[np.int64] | slice = slice(None)
-        if self.width > MOST_FEATURES:
-            rng = np.random.default_rng(derived(seed, "features", self.width))
-            self.kept, self.shape = np.sort(rng.choice(self.width, MOST_FEATURES, replace=False)), None
-        numbers = min(self.width, MOST_FEATURES)
+        self.kept = kept_numbers(self.width, len(design.cells), seed)
+        numbers = self.width
+        if not isinstance(self.kept, slice):
+            self.shape, numbers = None, len(self.kept)
         self.sums = np.zeros((len(design.cells), numbers), dtype=np.float32)
         self.alone = np.zeros((len(design.alone), numbers), dtype=np.float32)
 
@@ -175,6 +175,15 @@ class _Gathered:
         counts = self.design.counts[:, None].astype(np.float32)
         features = self.sums if (counts == 1).all() else self.sums / counts
         return Layer(self.name, features, self.alone, self.shape, self.width)
+
+
+def kept_numbers(width: int, cells: int, seed: int) -> npt.NDArray[np.int64] | slice:
+    """Which numbers of a layer or of the truth are kept: all, or as many as there is room for, drawn by their width."""
+    most = max(_FEWEST, min(MOST_FEATURES, _ROOM // max(1, cells)))
+    if width <= most:
+        return slice(None)
+    rng = np.random.default_rng(derived(seed, "features", width))
+    return np.sort(rng.choice(width, most, replace=False))
 
 
 def _groups(shapes: Mapping[str, tuple[int, ...]], design: Design) -> Iterator[list[str]]:
