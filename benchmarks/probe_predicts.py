@@ -2,10 +2,11 @@
 
     python benchmarks/probe_predicts.py [--networks FOLDER] [--out FILE]
 
-Networks on cells of the bench of forecasts (`validity_cells`), one seed each, and networks of the 2-D toy with a
-redundant input. For each number of each probe: its rank correlation with the score on unseen combinations, with an
-interval over networks; beside it what the forecasts of the same cells said (docs/measured/validity.json), the score on
-seen combinations, and what chance would give. Nothing is left out: a network of which a probe says nothing is counted.
+Networks on cells of the bench of forecasts (`validity_cells`), one seed each; networks of the 2-D toy with a redundant
+input; networks that answer two questions about an example. For each number of each probe: its rank correlation with the
+score on unseen combinations, with an interval over networks; beside it what the forecasts of the same cells said
+(docs/measured/validity.json), the score on seen combinations, and what chance would give. Nothing is left out: a
+network of which a probe says nothing is counted.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import torch
 
 import recombine
 from probed.networks import Numbers, Trained, chosen, grid_rows, trained
+from probed.two_questions import Asked, networks
 from recombine.lab.tasks import Toy
 from recombine.statistics.correlation import spearman
 from validity_cells.listing import cells, smoke_cells
@@ -27,6 +29,8 @@ from validity_cells.listing import cells, smoke_cells
 DOCS = Path(__file__).parents[1] / "docs" / "measured"
 FORECASTS = ("predict", "predict, unseen inputs", "predict, seen inputs", "linear probe")
 TOYS, STEPS = 60, (16, 64, 256, 1024)
+EACH = 6
+"""Networks that answer two questions, for each of eight settings."""
 REPEATS = 3
 
 
@@ -63,6 +67,22 @@ def influence_numbers(runs: list[Any]) -> list[tuple[Numbers, float]]:
         numbers["score on seen combinations"] = float(run.metrics["seen.score"])
         found.append((numbers, float(run.metrics["unseen.score"])))
     return found
+
+
+def subnetwork_numbers(network: Asked) -> Numbers:
+    """What the probe of subnetworks measures in a network that answers two questions; controls cost and say nothing."""
+    found = recombine.probes.subnetworks(
+        network.module,
+        components=network.components,
+        controls=(),
+        seeds=2,
+        steps=150,
+        base_accuracy=0.0,
+        sufficient=0.8,
+    )
+    named = ("selectivity", "kept Target", "left Target", "left Other", "density")
+    numbers: Numbers = {name: found.numbers[name] for name in (*named, "overlap between components")}
+    return numbers | {"score on seen combinations": network.seen}
 
 
 def toy_runs(seeds: int) -> list[Any]:
@@ -152,9 +172,18 @@ def main() -> None:
         {"network": f"toy {place}", "unseen": unseen, "numbers": numbers}
         for place, (numbers, unseen) in enumerate(influence_numbers(toy_runs(4 if asked.smoke else TOYS)))
     ]
+    two = [
+        {"network": one.name, "unseen": one.unseen, "numbers": subnetwork_numbers(one)}
+        for one in networks(1 if asked.smoke else EACH)[: 2 if asked.smoke else None]
+    ]
+    families = {
+        "cells of the bench of forecasts (geometry)": lines,
+        "the toy with a redundant input (influence)": toys,
+        "two questions about an example (subnetworks)": two,
+    }
     figures = {
         family: {"networks": len(part), "chance": chance(len(part)), "correlations": correlations(part), "lines": part}
-        for family, part in (("cells of the bench of forecasts", lines), ("the toy with a redundant input", toys))
+        for family, part in families.items()
     }
     print(told(figures))
     if asked.out is not None:
