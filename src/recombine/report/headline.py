@@ -203,7 +203,7 @@ def _worst_group(group: Data) -> Headline:
 
 def _probe(data: Data) -> Headline:
     numbers = [f"{name} {decimal(number)}" for name, number in data["numbers"].items() if number is not None]
-    return Headline(str(data["outcome"]).capitalize(), f"is what the probe says: {data['probe']}", numbers[:3])
+    return Headline(str(data["outcome"]).capitalize(), f"is what the probe of {data['probe']} says", numbers[:3])
 
 
 _OWN: Mapping[str, Callable[[Data], Headline | None]] = {
