@@ -15,9 +15,9 @@ from recombine.probes import influence
 from recombine.probes.influences import by_dattri
 from recombine.probes.influences.by_dattri import taught_by_dattri
 from recombine.probes.influences.examples import Examples
+from recombine.probes.influences.leaving_out import left_out
 from recombine.probes.influences.outputs import LOSSES, Network
 from recombine.probes.influences.teaching import taught
-from tests.probes.influences.leaving_out import left_out_by_fit
 
 RIDGE = 0.05
 
@@ -154,10 +154,8 @@ def test_logistic_regression_is_near_what_training_again_gives():
 def test_a_small_network_against_training_again_without_each_combination():
     """All networks as one batched `fit`, from one start. Where rows are fitted the usual influence function is lost."""
     task, model = Addition(values=5, anchors=(-2, 0)), MLP(hidden=(48,), initialisation="he")
-    recipe = {"steps": 500, "lr": 0.05, "optimiser": "sgd", "samples": "every", "batch": None, "evaluations": 1}
-    run, seen, unseen, truth = left_out_by_fit(task, "own", model, recipe)
-    begun = model.start(task.shapes, seed=0)
-    found = taught(run.module(), seen, unseen, start=begun)
+    again = left_out(task, "own", model, {"steps": 500, "lr": 0.05, "optimiser": "sgd"})
+    found, truth = taught(again.run.module(), again.seen, again.unseen, start=again.start), again.change
     exact = spearmanr(truth.ravel(), found.influence.ravel()).statistic
     usual = spearmanr(truth.ravel(), found.first_order.ravel()).statistic
     assert exact > 0.8
