@@ -12,7 +12,7 @@ from recombine.errors import RecombineError, SettingError
 from recombine.probes import influence
 from recombine.probes.influences.answering import Asking
 from recombine.probes.influences.examples import table_of
-from recombine.probes.influences.information import bits, counted_bits
+from recombine.probes.influences.information import _shuffled, bits, counted_bits
 from recombine.probes.influences.locating import located, mask_of
 from recombine.probes.influences.reinitialising import reinitialised
 from recombine.probes.influences.slopes import slopes
@@ -108,6 +108,26 @@ def test_information_equals_its_definition(pairs):
                 total += p * np.log2(p / (np.mean(x == a) * np.mean(y == b)))
     bias = (cells - len(set(x)) - len(set(y)) + 1) / (2 * n * np.log(2))
     assert counted_bits(x, y) == pytest.approx((max(total, 0), total - bias), abs=1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=3, max_size=50))
+def test_information_given_a_factor_is_the_mean_over_its_groups(triples):
+    x, y, group = (np.unique(column, return_inverse=True)[1] for column in np.array(triples).T)
+    parts = [(counted_bits(x[group == k], y[group == k]), (group == k).mean()) for k in np.unique(group)]
+    found = bits(x, y, given=group)
+    assert found.counted == pytest.approx(sum(one[0] * share for one, share in parts), abs=1e-9)
+    assert found.value == pytest.approx(sum(one[1] * share for one, share in parts), abs=1e-9)
+
+
+def test_values_are_shuffled_within_groups():
+    group = np.arange(60) % 3
+    x = group * 10 + np.arange(60) % 5
+    drawn = _shuffled(x, group, 0)
+    assert len(drawn) == 100
+    assert all((one // 10 == group).all() for one in drawn)
+    assert all((np.sort(one) == np.sort(x)).all() for one in drawn)
+    assert len({tuple(one) for one in drawn}) == 100
 
 
 def test_information_of_nothing_lies_within_its_null():

@@ -6,6 +6,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from recombine.probes.figures import Curve, Curves, Figure, Matrix
+from recombine.probes.influences.answering import Floats
 from recombine.probes.influences.boundaries import boundaries
 from recombine.probes.influences.hanging import Hung, Question, Untrained
 from recombine.probes.influences.locating import main_of
@@ -32,15 +33,23 @@ def hanging_figures(
         figures.append(_slopes(found, ask))
     if by_step:
         figures += [
-            _curves("Swaps along training", "answers changed", found, by_step, lambda one: one.swap),
+            _curves("Swaps along training", "answers changed", found, by_step, lambda one: one.swap, control.swap),
             _curves(
                 f"Derivatives along training, by {ask.follow[0]}",
                 "mean |∂Ŷ/∂X|",
                 found,
                 by_step,
                 lambda one: Estimate(one.slope),
+                control.slope,
             ),
-            _curves("Information along training", "bits", found, by_step, lambda one: Estimate(one.bits.value)),
+            _curves(
+                "Information along training",
+                "bits",
+                found,
+                by_step,
+                lambda one: Estimate(one.bits.value),
+                control.bits,
+            ),
         ]
     return (*figures, *_fields(module, snapshots, ask))
 
@@ -78,6 +87,7 @@ def _curves(
     found: Mapping[str, Hung],
     by_step: Mapping[str, Mapping[str, Hung]],
     value: Callable[[Hung], Estimate],
+    control: Mapping[str, Floats],
 ) -> Curves:
     steps = {**by_step, "end": found}
     curves = []
@@ -86,7 +96,12 @@ def _curves(
         low, high = (tuple(getattr(one, end) for one in points) for end in ("low", "high"))
         known = any(end is not None for end in low)
         curves.append(Curve(factor, tuple(one.value for one in points), low if known else (), high if known else ()))
-    return Curves(title, "A line for each factor.", "step", up, tuple(steps), tuple(curves))
+    for factor, values in control.items():
+        known_values = values[np.isfinite(values)]
+        if len(known_values):
+            level = (float(known_values.mean()),) * len(steps)
+            curves.append(Curve(f"{factor}, re-initialised", level, control=True))
+    return Curves(title, "A line for each factor; dashed: untrained networks.", "step", up, tuple(steps), tuple(curves))
 
 
 def _fields(module: nn.Module, snapshots: Mapping[str, nn.Module], ask: Question) -> tuple[Figure, ...]:

@@ -17,6 +17,7 @@ from recombine.seeds import derived
 
 NULLS = 100
 BINS = 8
+_MOST_CELLS = 2**22  # counted at once
 
 
 @dataclass(frozen=True)
@@ -35,17 +36,8 @@ def counted_bits(x: Ints, y: Ints) -> tuple[float, float]:
     >>> counted_bits(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]))[0]
     1.0
     """
-    shape = int(x.max()) + 1, int(y.max()) + 1
-    joint = np.bincount(x * shape[1] + y, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
-    counted = _entropy(joint.sum(1)) + _entropy(joint.sum(0)) - _entropy(joint)
-    cells, rows, columns = (int((part > 0).sum()) for part in (joint, joint.sum(1), joint.sum(0)))
-    bias = (cells - rows - columns + 1) / (2 * len(x) * math.log(2))
-    return max(counted, 0.0), counted - bias
-
-
-def _entropy(counts: Floats) -> float:
-    shares = counts[counts > 0] / counts.sum()
-    return float(-(shares * np.log2(shares)).sum())
+    counted, corrected = _within(x[None], y, np.zeros(len(x), dtype=np.int64))
+    return max(float(counted[0]), 0.0), float(corrected[0])
 
 
 def bits(factor: Ints, output: Ints, *, given: Ints | None = None, seed: int = 0) -> Bits:
@@ -57,27 +49,48 @@ def bits(factor: Ints, output: Ints, *, given: Ints | None = None, seed: int = 0
     (1.0, True)
     """
     group = np.zeros(len(factor), dtype=np.int64) if given is None else given
-    own = _within(factor, output, group)
-    rng = np.random.default_rng(derived(seed, "information"))
-    null = [_within(_shuffled(factor, group, rng), output, group)[1] for _ in range(NULLS)]
-    return Bits(own[1], own[0], float(np.mean(null)), float(np.quantile(null, 0.95)))
+    counted, corrected = _within(factor[None], output, group)
+    null = _within(_shuffled(factor, group, derived(seed, "information")), output, group)[1]
+    value = max(float(counted[0]), 0.0)
+    return Bits(float(corrected[0]), value, float(null.mean()), float(np.quantile(null, 0.95)))
 
 
-def _within(x: Ints, y: Ints, group: Ints) -> tuple[float, float]:
-    """The mean over groups, by their rows."""
-    found = [(counted_bits(x[rows], y[rows]), len(rows)) for rows in _rows(group)]
-    return tuple(sum(one[k] * n for one, n in found) / len(x) for k in (0, 1))  # type: ignore[return-value]
+def _within(x: Ints, y: Ints, group: Ints) -> tuple[Floats, Floats]:
+    """(d,) For d versions of a factor (d, n), the mean over groups by their rows: as counted, and corrected."""
+    shape = int(group.max()) + 1, int(x.max()) + 1, int(y.max()) + 1
+    cells = int(np.prod(shape))
+    place = group * shape[1] * shape[2] + y
+    at_once = max(1, _MOST_CELLS // cells)
+    found = [_counted(x[start : start + at_once] * shape[2] + place, shape) for start in range(0, len(x), at_once)]
+    return np.concatenate([one for one, _ in found]), np.concatenate([two for _, two in found])
 
 
-def _rows(group: Ints) -> list[Ints]:
-    order = np.argsort(group, kind="stable")
-    return [rows for rows in np.split(order, np.flatnonzero(np.diff(group[order])) + 1) if len(rows)]
+def _counted(place: Ints, shape: tuple[int, int, int]) -> tuple[Floats, Floats]:
+    """The same from the cell (d, n) that each row falls into."""
+    draws, rows = place.shape
+    cells = int(np.prod(shape))
+    flat = (place + np.arange(draws)[:, None] * cells).ravel()
+    joint = np.bincount(flat, minlength=draws * cells).reshape(draws, *shape).astype(np.float64)
+    by_x, by_y, by_group = joint.sum(3), joint.sum(2), joint.sum((2, 3))
+    # H(x) + H(y) - H(xy) in each group, times its rows: the sums of n log n of the counts
+    nats = _n_log_n(joint, 3) - _n_log_n(by_x, 2) - _n_log_n(by_y, 2) + _n_log_n(by_group, 1)
+    there = [(part > 0).sum(axis=tuple(range(1, part.ndim))) for part in (joint, by_x, by_y, by_group)]
+    counted = nats / (rows * math.log(2))
+    return counted, counted - (there[0] - there[1] - there[2] + there[3]) / (2 * rows * math.log(2))
 
 
-def _shuffled(x: Ints, group: Ints, rng: np.random.Generator) -> Ints:
-    found = x.copy()
-    for rows in _rows(group):
-        found[rows] = x[rng.permutation(rows)]
+def _n_log_n(counts: Floats, axes: int) -> Floats:
+    logs = np.log(np.where(counts > 0, counts, 1.0))
+    return np.asarray((counts * logs).sum(axis=tuple(range(1, axes + 1))))
+
+
+def _shuffled(x: Ints, group: Ints, seed: int) -> Ints:
+    """(draws, n) The factor with its values shuffled within groups."""
+    draws = max(1, min(NULLS, _MOST_CELLS // len(x)))
+    own = np.argsort(group, kind="stable")
+    order = np.argsort(group + np.random.default_rng(seed).random((draws, len(x))), axis=1)
+    found = np.empty((draws, len(x)), dtype=np.int64)
+    found[:, own] = x[order]
     return found
 
 

@@ -146,7 +146,7 @@ def _warnings(found: Mapping[str, Hung], ask: Question) -> list[str]:
 def said_of_teaching(found: Summed) -> Said:
     """Who taught the network what it says of unseen combinations."""
     if found.share is None or found.null is None:
-        return Said("unclear", "untested", _of_the_first(found) + " " + _UNTOLD, _checked(found))
+        return Said("unclear", "untested", _of_the_first(found), (_UNTOLD, *_checked(found)))
     low, high = found.null
     outcome = "neighbours" if found.share > high else "elsewhere" if found.share < low else "spread"
     if found.rank is not None and (found.rank.low is None or found.rank.low <= 0):
