@@ -156,6 +156,17 @@ def test_answers_beside_the_truth(kind, outcome, grade):
         assert found.value("superposition") == pytest.approx(1)
 
 
+def test_a_right_answer_that_random_features_give_too_is_inherited():
+    """A sum of the values: any fixed features of the code learn it from the seen."""
+    n = 10
+    wanted = codes_of(n, n).sum(axis=1, keepdims=True) * 1.0
+    seen = np.random.default_rng(0).random(n * n) < 0.8
+    noise = np.random.default_rng(1).standard_normal(wanted.shape)
+    found = of(wanted + noise, n=n, seen=seen, truth=wanted)
+    assert found.outcome == "inherited", found.verdict
+    assert "random features" in found.verdict
+
+
 def test_dark_bumps_say_the_same_as_bright_ones():
     n = 12
     bright, dark = (
@@ -215,7 +226,7 @@ def test_several_rows_of_a_combination_are_averaged():
     rows = (one_hot(N, N) + noise).reshape(-1, 2 * N)
     found = geometry(rows, table=columns, repeats=3)
     assert found.value("additivity") == pytest.approx(1, abs=1e-5)
-    assert any("3 to 3 rows" in reason for reason in found.reasons)
+    assert any("mean of 3 rows" in reason for reason in found.reasons)
     order = rng.permutation(len(rows))
     again = geometry(rows[order], table={name: values[order] for name, values in columns.items()}, repeats=3)
     assert again.value("additivity") == pytest.approx(found.value("additivity"), abs=1e-6)

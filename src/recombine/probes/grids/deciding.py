@@ -114,14 +114,20 @@ def by_answers(found: Measured, where: str) -> Decision:
             f"It has not learned what it was shown: the error on seen combinations is {measure(seen.value)} of the "
             f"trivial one. {error} ({control}).",
         )
-    if gap.high < min(beside.low, _HALF):
-        grade: Grade = "sound" if gap.high <= _SOUND else "plausible"
-        return Decision(
-            "apart", f"{error} ({control}): what it learned of single factors holds together.", grade, where
-        )
+    if gap.high < _HALF:
+        return _right(gap, beside, where, f"{error} ({control})")
     if gap.low > _HALF:
         return _wrong(found, where, excess, f"{error} ({control})")
     return _decision("unclear", where, f"{error} ({control}): between right and wrong, nothing can be said.")
+
+
+def _right(gap: Found, beside: "Control", where: str, error: str) -> Decision:
+    """Whether being right on unseen combinations is more than fixed features give."""
+    assert gap.high is not None  # noqa: S101 - looked at before
+    if gap.high < beside.low:
+        grade: Grade = "sound" if gap.high <= _SOUND else "plausible"
+        return Decision("apart", f"{error}: what it learned of single factors holds together.", grade, where)
+    return _decision("inherited", where, f"{error}: it is right, and no more so than {beside.who}.")
 
 
 def _wrong(found: Measured, where: str, excess: Found, error: str) -> Decision:

@@ -289,9 +289,8 @@ def _said(call: Call) -> list[str]:
     design, looked = call.asked.design, call.looked
     said = []
     if int(design.counts.max()) > 1:
-        said.append(
-            f"Combinations have {int(design.counts.min())} to {int(design.counts.max())} rows; each is their mean."
-        )
+        least, most = int(design.counts.min()), int(design.counts.max())
+        said.append(f"Each combination is the mean of {f'{least} to {most}' if least < most else most} rows.")
     if design.missing:
         said.append(
             f"{design.missing:,} combinations have no row: steps are taken where neighbours are there, and all else is "
