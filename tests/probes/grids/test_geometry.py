@@ -325,6 +325,12 @@ def test_a_run_knows_all_of_it(run):
     assert "16 of them unseen" in found.reasons[0]
     for name in ("superposition", "partial input", "stripes on own axis", "error on unseen / trivial"):
         assert found.value(name, where="answer") is not None, name
+        own = next(
+            one
+            for one in found.table.to_pylist()
+            if (one["where"], one["measure"], one["who"]) == ("answer", name, "measured")
+        )
+        assert own["low"] <= own["value"] <= own["high"], name
     assert found.value("outputs unlit", who="truth") >= 0
 
 

@@ -193,10 +193,10 @@ def test_partial_input_is_a_correlation():
     answers, alone = rng.standard_normal((12, 3)), rng.standard_normal((12, 3))
     rows = np.arange(12) % 2 == 0
     first, second = ((one - one.mean(axis=0))[rows].ravel() for one in (answers, alone))
-    assert partial_input(answers, alone, rows) == pytest.approx(
+    assert partial_input(answers, alone).correlation(rows) == pytest.approx(
         first @ second / np.linalg.norm(first) / np.linalg.norm(second)
     )
-    assert partial_input(np.ones((12, 3)), alone, rows) is None
+    assert partial_input(np.ones((12, 3)), alone).correlation(rows) is None
 
 
 def test_a_matched_memory_is_as_additive_as_the_layer():

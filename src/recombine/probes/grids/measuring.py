@@ -20,8 +20,9 @@ from recombine.probes.grids.answering import (
 )
 from recombine.probes.grids.asking import Asked
 from recombine.probes.grids.cells import Cells, Looked, gram_of, looked_at
-from recombine.probes.grids.intervals import predicted
-from recombine.probes.grids.kernel_measures import RANK, RANK_99, Found, kernel_measures
+from recombine.probes.grids.design import Flags
+from recombine.probes.grids.intervals import jackknife, left_out, predicted
+from recombine.probes.grids.kernel_measures import RANK, RANK_99, Estimate, Found, kernel_measures
 from recombine.probes.grids.nulls import (
     LOOKUP,
     MATCHED,
@@ -193,7 +194,7 @@ def _same_everywhere(call: Call) -> list[tuple[str, dict[str, Found]]]:
 
 def _one_layer(call: Call, found: Measured, layer: Layer) -> None:
     every = call.cells(layer.features)
-    own = call.kernel(every, sure=True) | _drawn(call, layer)
+    own = call.kernel(every, sure=True) | _drawn(call, layer, sure=True)
     whole = call.whole(every)
     salience = None if whole is None else salience_of(whole)
     if salience is not None:
@@ -211,19 +212,45 @@ def _one_layer(call: Call, found: Measured, layer: Layer) -> None:
     found.own[layer.name, MEASURED] = own
 
 
-def _drawn(call: Call, layer: Layer) -> dict[str, Found]:
+def _drawn(call: Call, layer: Layer, *, sure: bool = False) -> dict[str, Found]:
     """Measures that need the features themselves: stripes, and the answers to one factor alone."""
-    found: dict[str, Found] = {}
-    design, whole = call.asked.design, call.looked.whole
-    if call.asked.axes and layer.shape is not None and len(whole):
-        shares = stripe_shares(layer.features[whole], design.cells[whole], layer.shape, call.asked.axes)
-        if shares is not None:
-            found |= dict(zip(STRIPES, map(Found, shares), strict=True))
-    alone = _alone_sum(call, layer)
-    if alone is not None:
-        unseen = np.ones(len(alone), dtype=bool) if design.seen is None or design.seen.all() else ~design.seen
-        found[PARTIAL] = Found(partial_input(layer.features, alone, unseen))
-    return found
+    return _stripes(call, layer, sure=sure) | _partial(call, layer, sure=sure)
+
+
+def _stripes(call: Call, layer: Layer, *, sure: bool) -> dict[str, Found]:
+    whole, axes, shape = call.looked.whole, call.asked.axes, layer.shape
+    if not axes or shape is None or not len(whole):
+        return {}
+    features, codes = layer.features[whole], call.asked.design.cells[whole]
+    shares = stripe_shares(features, codes, shape, axes)
+    if shares is None:
+        return {}
+    blocks = left_out(codes) if sure else []
+    without = {id(mask): stripe_shares(features[mask], codes[mask], shape, axes) for masks in blocks for mask in masks}
+
+    def other(place: int) -> Estimate:
+        def share(mask: Flags) -> float | None:
+            found = without[id(mask)]
+            return None if found is None else found[place]
+
+        return share
+
+    return {
+        name: Found(value, *jackknife(other(place), value, blocks, least=0, most=1))
+        for place, (name, value) in enumerate(zip(STRIPES, shares, strict=True))
+    }
+
+
+def _partial(call: Call, layer: Layer, *, sure: bool) -> dict[str, Found]:
+    alone, design = _alone_sum(call, layer), call.asked.design
+    if alone is None:
+        return {}
+    unseen = np.ones(len(alone), dtype=bool) if design.seen is None or design.seen.all() else ~design.seen
+    products = partial_input(layer.features, alone)
+    value = products.correlation(unseen)
+    blocks = left_out(design.cells, unseen) if sure else []
+    ends = jackknife(lambda mask: products.correlation(mask & unseen), value, blocks, least=-1, most=1)
+    return {PARTIAL: Found(value, *ends)}
 
 
 def _alone_sum(call: Call, layer: Layer) -> npt.NDArray[np.float32] | None:

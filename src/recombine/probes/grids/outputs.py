@@ -126,19 +126,32 @@ def errors_by_cell(answers: Outputs, truth: Outputs) -> Numbers:
     return np.asarray(np.square(answers.astype(np.float64) - truth).mean(axis=1))
 
 
-def partial_input(answers: Outputs, alone: Outputs, rows: Flags) -> float | None:
-    """The correlation of the answers (c, d) with the sum of the answers to each factor alone (c, d), over some rows.
+@dataclass(frozen=True, eq=False)
+class Products:
+    """(c,) The dot product of two vectors of each combination, and their squares: all that a correlation is made of."""
+
+    both: Numbers
+    first: Numbers
+    second: Numbers
+
+    def correlation(self, rows: Flags) -> float | None:
+        """Over some of the combinations; None where one side does not vary."""
+        length = float(np.sqrt(self.first[rows].sum() * self.second[rows].sum()))
+        return float(self.both[rows].sum()) / length if length > 0 else None
+
+
+def partial_input(answers: Outputs, alone: Outputs) -> Products:
+    """The answers (c, d) beside the sum of the answers to each factor alone (c, d), for their correlation.
 
     Each output is measured from its mean over all combinations, so that constants play no part.
 
     >>> x, y = np.array([[0.0], [0.0], [1.0], [1.0]]), np.array([[0.0], [3.0], [0.0], [3.0]])
-    >>> round(partial_input(x + y, x + y - 7, np.ones(4, dtype=bool)), 9)
+    >>> round(partial_input(x + y, x + y - 7).correlation(np.ones(4, dtype=bool)), 9)
     1.0
     """
     first, second = (one.astype(np.float64) - one.mean(axis=0, dtype=np.float64) for one in (answers, alone))
-    first, second = first[rows], second[rows]
-    length = float(np.sqrt(np.square(first).sum() * np.square(second).sum()))
-    return float((first * second).sum()) / length if length > 0 else None
+    pairs = ((first, second), (first, first), (second, second))
+    return Products(*(np.einsum("cd,cd->c", one, other) for one, other in pairs))
 
 
 def about(outputs: Outputs, rest: Numbers) -> Numbers:

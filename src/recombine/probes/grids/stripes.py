@@ -41,9 +41,8 @@ def stripe_shares(
 
 def _drawn(features: npt.NDArray[np.floating], codes: npt.NDArray[np.int64]) -> Numbers:
     """(values, d) The mean over all combinations with each value, less the mean of all."""
-    sums = np.zeros((int(codes.max()) + 1, features.shape[1]))
-    np.add.at(sums, codes, features)
-    means = sums / np.bincount(codes)[:, None]
+    belongs = (np.unique(codes)[:, None] == codes[None]).astype(features.dtype)
+    means = (belongs @ features / belongs.sum(axis=1, keepdims=True)).astype(np.float64)
     return np.asarray(means - means.mean(axis=0))
 
 
