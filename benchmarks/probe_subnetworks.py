@@ -11,6 +11,7 @@ accuracy switched off: as it stands it refuses every one of them, which would pr
 
 import json
 import os
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -22,6 +23,7 @@ import measure
 
 ROOT = Path(__file__).parents[1]
 RESULT = ROOT / "docs" / "measured" / "probe_subnetworks.json"
+PAGE = ROOT / "docs" / "probe_subnetworks.md"
 sys.path.insert(0, str(ROOT))
 NETWORKS = 200
 ESTIMATORS: dict[str, dict[str, Any]] = {
@@ -58,7 +60,7 @@ def known(smoke: bool) -> list[dict[str, Any]]:
     rows = []
     for network, (model, components) in networks.items():
         for name, settings in dict(list(ESTIMATORS.items())[:1]).items() if smoke else ESTIMATORS.items():
-            asked = {"steps": 40 if smoke else 300, "seeds": 2 if smoke else 4, **settings}
+            asked = {"steps": 40 if smoke else 150, "seeds": 2 if smoke else 3, **settings}
             start = time.process_time()
             found = subnetworks(model, components=components, base_accuracy=0.0, **asked)
             numbers = found.numbers
@@ -93,12 +95,18 @@ def untrained(smoke: bool) -> dict[str, Any]:
     from recombine.probes import subnetworks
 
     outcomes, refused, alone, best, sufficient = Counter[str](), 0, 0, 0, 0
-    count = 3 if smoke else NETWORKS
+    count = 1 if smoke else NETWORKS
     for seed in range(count):
         width = (32, 64, 128, 256)[seed % 4]
         model, components = toys.plain(width, 10_000 + seed), toys.components(300, 200, seed=seed)
         refused += subnetworks(model, components=components).outcome == "not sufficient"
-        asked = {"steps": 100, "seeds": 3, "rates": (0.03,), "controls": ("re-initialised", "random"), "seed": seed}
+        asked = {
+            "steps": 30 if smoke else 100,
+            "seeds": 3,
+            "rates": (0.03,),
+            "controls": ("re-initialised", "random"),
+            "seed": seed,
+        }
         found = subnetworks(model, components=components, base_accuracy=0.0, **asked)
         outcomes[found.outcome] += 1
         passed = found.outcome != "not sufficient"
@@ -130,8 +138,23 @@ def clopper_pearson(hits: int, tries: int) -> tuple[float, float]:
     return low, float(beta.ppf(0.975, hits + 1, tries - hits)) if hits < tries else 1.0
 
 
-def memory(smoke: bool) -> dict[str, Any]:
-    """Bytes a masked weight and seconds a step, of a network of square layers, one mask."""
+def memory(smoke: bool) -> list[dict[str, Any]]:
+    """Bytes a masked weight and seconds a step, one mask of a network of square layers, in a process of its own.
+
+    Twice: as it is, and with glibc told to give large blocks back at once. What it keeps of blocks below 32 MB is not
+    in use, but it is resident.
+    """
+    width, depth = (512, 4) if smoke else (2048, 24)
+    found = []
+    for allocator, more in (("as it is", {}), ("large blocks given back", {"MALLOC_MMAP_THRESHOLD_": "1000000"})):
+        command = [sys.executable, __file__, "--measure", str(width), str(depth)]
+        done = subprocess.run(command, env={**os.environ, **more}, capture_output=True, text=True, check=True)
+        found.append({"allocator": allocator, **json.loads(done.stdout)})
+    return found
+
+
+def one_mask(width: int, depth: int) -> dict[str, Any]:
+    """Three steps of one mask: what it takes above the network itself."""
     import torch
     from torch import nn
 
@@ -140,31 +163,100 @@ def memory(smoke: bool) -> dict[str, Any]:
     from recombine.probes.masks.network import Asker, accuracy, layouts_of, state_of
     from recombine.probes.masks.settings import Configuration, Search
 
-    width, depth = (512, 4) if smoke else (2048, 24)
     parts = [part for _ in range(depth) for part in (nn.Linear(width, width), nn.ReLU())]
     model, data = nn.Sequential(*parts), Data(torch.randn(16, width), torch.randint(width, (16,)))
     layouts = layouts_of(model, parameters=None, group="weight", heads=None)
     weights = sum(layout.size for layout in layouts)
     search = Search(configurations=(Configuration(0.01, 0.1, 0.1),), steps=3, batch=16)
     learner = Learner(Asker(model, accuracy), layouts, search, 0, 1.0)
-    before, start = _resident(), time.process_time()
+    before, start = _status("VmRSS"), time.process_time()
     job = Job("measured", "a", search.configurations[0], 1)
     learner.learn([job], [Subject(state_of(model), Component("a", data, data, data), ())], lambda _: None)
-    peak = _high_water() - before
     return {
         "masked weights": weights,
-        "peak bytes a weight, above the network": peak / weights,
+        "peak bytes a weight, above the network": (_status("VmHWM") - before) / weights,
         "seconds a step, one thread": (time.process_time() - start) / 3,
     }
 
 
-def _resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _high_water() -> int:
-    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+def _status(name: str) -> int:
+    """What Linux says of this process's memory."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
     return int(line.split()[1]) * 1024
+
+
+def _dot(number: float | None) -> str:
+    return "" if number is None else f"{number:.2f}".replace("0.", ".", 1)
+
+
+def known_lines(rows: list[dict[str, Any]]) -> list[str]:
+    """The table of known networks, as it stands on the page."""
+    columns = ("selectivity", "selectivity, re-initialised", "selectivity, random", "selectivity, shuffled")
+    more = ("selectivity, saliency", "kept contrast", "kept contrast, re-initialised")
+    head = (
+        "network",
+        "estimator",
+        "outcome",
+        "selectivity",
+        "re-initialised",
+        "random",
+        "shuffled",
+        "saliency",
+        "alone",
+    )
+    lines = [f"| {' | '.join((*head, 'alone, re-initialised'))} |", "|---" * (len(head) + 1) + "|"]
+    for row in rows:
+        cells = [_dot(row.get(name)) for name in (*columns, *more)]
+        lines.append(f"| {row['network']} | {row['estimator']} | {row['outcome']} | {' | '.join(cells)} |")
+    return lines
+
+
+def untrained_lines(found: dict[str, Any]) -> list[str]:
+    """The table of untrained networks, as it stands on the page."""
+    outcomes = found["outcomes without the check of the whole network"]
+    said = ", ".join(f"{name} {count}" for name, count in sorted(outcomes.items()))
+    share = found["called modular"] / found["networks"]
+    return [
+        "| untrained networks | |",
+        "|---|---|",
+        "| refused by the check of the whole network, as it stands |"
+        f" {found['refused by the check of the whole network']} of {found['networks']} |",
+        f"| without that check: outcomes | {said} |",
+        f"| without that check: called modular | {100 * share:.1f} % (95 %: {100 * found['share, low']:.1f} to"
+        f" {100 * found['share, high']:.1f} %) |",
+        f"| masks suffice in both components | {found['masks that suffice in both components']} |",
+        f"| … and alone they look modular (contrast above .1) | {found['of these, kept contrast above .1']} |",
+    ]
+
+
+def memory_lines(found: list[dict[str, Any]]) -> list[str]:
+    """The table of memory, as it stands on the page."""
+    return [
+        "| masked weights | allocator | peak bytes a weight, above the network | seconds a step |",
+        "|---|---|---|---|",
+        *(
+            f"| {one['masked weights']:,} | {one['allocator']} | {one['peak bytes a weight, above the network']:.1f}"
+            f" | {one['seconds a step, one thread']:.1f} |"
+            for one in found
+        ),
+    ]
+
+
+LINES: dict[str, Callable[[Any], list[str]]] = {
+    "memory": memory_lines,
+    "known": known_lines,
+    "untrained": untrained_lines,
+}
+
+
+def with_tables(page: str, figures: dict[str, Any]) -> str:
+    """The page with its tables made anew: what stands between `<!-- known -->` and `<!-- /known -->`, and so on."""
+    for name, lines in LINES.items():
+        if name in figures:
+            start, end = f"<!-- {name} -->\n", f"\n<!-- /{name} -->"
+            before, rest = page.split(start, 1)
+            page = before + start + "\n".join(lines(figures[name])) + end + rest.split(end, 1)[1]
+    return page
 
 
 PARTS: dict[str, Callable[[bool], Any]] = {"memory": memory, "known": known, "untrained": untrained}
@@ -173,15 +265,22 @@ PARTS: dict[str, Callable[[bool], Any]] = {"memory": memory, "known": known, "un
 def main() -> None:
     parser = measure.options(__doc__)
     parser.add_argument("--only", choices=list(PARTS), help="one part alone")
-    parser.add_argument("--write", action="store_true", help=f"into {RESULT.relative_to(ROOT)}, beside the other parts")
+    parser.add_argument(
+        "--write", action="store_true", help=f"into {RESULT.relative_to(ROOT)} and {PAGE.relative_to(ROOT)}"
+    )
+    parser.add_argument("--measure", nargs=2, type=int, metavar=("WIDTH", "DEPTH"), help="one mask, in this process")
     given = parser.parse_args()
     import torch
 
     torch.set_num_threads(1)
+    if given.measure:
+        print(json.dumps(one_mask(*given.measure)))
+        return
     figures = {name: part(given.smoke) for name, part in PARTS.items() if given.only in (None, name)}
     if given.write and not given.smoke:
         kept = json.loads(RESULT.read_text()) if RESULT.is_file() else {}
         RESULT.write_text(json.dumps(kept | figures, indent=1) + "\n")
+        PAGE.write_text(with_tables(PAGE.read_text(), kept | figures))
     else:
         measure.write("probe_subnetworks", given, figures)
     print(json.dumps({name: one for name, one in figures.items() if name != "known"}, indent=1))
