@@ -222,26 +222,22 @@ class _Chunk:
     @torch.no_grad()
     def finished(self) -> list[Learned]:
         """The hard masks, with what they do on the held-out examples beside what the soft ones do."""
-        ones = torch.ones_like(self.rates)
+        self.moments.clear()  # nothing is learned any more, and what follows needs the room
         masks = {name: hard_mask(scores) for name, scores in self.scores.items()}
-        hot = ones * temperature(1.0, self.search.final)
-        learner = self.learner
-        soft = {**self.open, **self.masked(hot, ones)[0]}
-        hard = {
-            **self.open,
-            **{one.name: one.times(self.weights[one.name], masks[one.name]) for one in learner.layouts},
-        }
-        found = []
-        rights = [self._held_out(weights) for weights in (hard, soft)]
+        hot = torch.full_like(self.rates, temperature(1.0, self.search.final))
         undecided = self._undecided(hot)
+        soft = self._held_out(self.masked(hot, torch.ones_like(hot))[0])
+        layouts = self.learner.layouts
+        hard = self._held_out({one.name: one.times(self.weights[one.name], masks[one.name]) for one in layouts})
+        found = []
         for k in range(len(self.jobs)):
             mask = {name: one[k].cpu().clone() for name, one in masks.items()}
-            gap = abs(rights[0][k] - rights[1][k])
-            found.append(Learned(mask, density(mask, learner.layouts), rights[0][k], gap, undecided[k]))
+            found.append(Learned(mask, density(mask, layouts), hard[k], abs(hard[k] - soft[k]), undecided[k]))
         return found
 
-    def _held_out(self, weights: State) -> list[float]:
-        found = []
+    def _held_out(self, masked: State) -> list[float]:
+        """The share of held-out examples that each of the masked networks answers rightly."""
+        weights, found = {**self.open, **masked}, []
         for k, subject in enumerate(self.subjects):
             mine = {name: one[k : k + 1] if len(one) > 1 else one for name, one in weights.items()}
             right = rights(self.learner.asker, mine, self.shared, subject.component.held_out)
@@ -250,12 +246,12 @@ class _Chunk:
 
     def _undecided(self, heat: Tensor) -> list[float]:
         """The share of groups whose soft mask is between .1 and .9 at the end."""
-        flat = [
-            expected_open(self.search.estimator, scores, heat.reshape(-1, *[1] * (scores.ndim - 1))).flatten(1)
-            for scores in self.scores.values()
-        ]
-        opened = torch.cat(flat, dim=1)
-        return [float(one) for one in ((opened > 0.1) & (opened < 0.9)).float().mean(1)]
+        between, groups = torch.zeros_like(heat), sum(layout.groups for layout in self.learner.layouts)
+        for scores in self.scores.values():
+            lead = (-1, *[1] * (scores.ndim - 1))
+            opened = expected_open(self.search.estimator, scores, heat.reshape(lead)).flatten(1)
+            between += ((opened > 0.1) & (opened < 0.9)).sum(1)
+        return [float(one) / groups for one in between]
 
 
 def rights(asker: Asker, weights: State, shared: State, data: Data) -> Tensor:

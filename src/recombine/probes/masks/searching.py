@@ -32,6 +32,7 @@ class Cast:
     most: int
     """Networks that are kept at hand; others are made again."""
     _states: dict[int, State] = field(default_factory=dict)
+    _mixed: dict[int, tuple[Component, ...]] = field(default_factory=dict)
 
     def state_of(self, who: str, seed: int) -> State:
         """The weights of somebody; each mask seed has a re-initialised network of its own."""
@@ -43,11 +44,16 @@ class Cast:
             self._states[seed] = reinitialised(self.model, derived(self.seed, "control", seed))
         return self._states[seed]
 
+    def _shuffled(self, seed: int) -> tuple[Component, ...]:
+        """The components mixed by a mask seed; examples may be large, so those of one seed are kept at a time."""
+        if seed not in self._mixed:
+            self._mixed.clear()
+            self._mixed[seed] = shuffled(self.components, derived(self.seed, "control", seed))
+        return self._mixed[seed]
+
     def subject(self, job: Job) -> Subject:
         """Somebody with the examples of a job's component."""
-        told = self.components
-        if job.who == "shuffled":
-            told = shuffled(told, derived(self.seed, "control", job.seed))
+        told = self._shuffled(job.seed) if job.who == "shuffled" else self.components
         mine = next(one for one in told if one.name == job.component)
         others = tuple(one for one in told if one.name != job.component)
         return Subject(self.state_of(job.who, job.seed), mine, others)
