@@ -23,8 +23,8 @@ NETWORK = OddOneOut(
 )
 RECIPE = recombine.lab.Recipe(steps=500, lr=3e-3, batch=32, samples=4000, evaluations=3, test_samples=200)
 
-steps, seeds, batch_size = 200, 3, 16
-rates, penalties = (0.03,), (0.1, 1.0)
+steps, seeds, batch_size = 150, 3, 8
+rates, penalties = (0.05,), (0.1, 1.0)
 
 
 def model():

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.optim.adam import adam
 
 from recombine.probes.masks.continuous import Continuous
 from recombine.probes.masks.data import Component, Data, side_by_side
@@ -141,14 +142,38 @@ class _Chunk:
         if grad is None:
             return
         scores.grad = None
+        moments.step += 1
+        if len(self.jobs) == 1 and scores.device.type in ("cpu", "cuda"):
+            self._adam_alone(moments, scores, grad)
+            return
         with torch.no_grad():
-            moments.step += 1
             moments.first.lerp_(grad, 1 - _BETAS[0])
             moments.second.mul_(_BETAS[1]).addcmul_(grad, grad, value=1 - _BETAS[1])
             size = moments.second.sqrt().div_(math.sqrt(1 - _BETAS[1] ** moments.step)).add_(self.search.eps)
             step = torch.div(moments.first, size, out=size)
             rate = self.rates / (1 - _BETAS[0] ** moments.step)
             scores.sub_(step.mul_(rate.reshape(-1, *[1] * (scores.ndim - 1))))
+
+    @torch.no_grad()
+    def _adam_alone(self, moments: _Moments, scores: Tensor, grad: Tensor) -> None:
+        """The same for a mask that is learned alone, in a single pass over memory: a third of the time."""
+        before = torch.tensor(moments.step - 1.0, device=scores.device)
+        adam(
+            [scores],
+            [grad],
+            [moments.first],
+            [moments.second],
+            [],
+            [before],
+            fused=True,
+            amsgrad=False,
+            beta1=_BETAS[0],
+            beta2=_BETAS[1],
+            lr=self.jobs[0].configuration.rate,
+            weight_decay=0.0,
+            eps=self.search.eps,
+            maximize=False,
+        )
 
     def heats(self, step: int, steps: int) -> tuple[Tensor, Tensor]:
         """(b,) The temperature, and what masks are multiplied by."""
