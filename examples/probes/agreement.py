@@ -34,7 +34,9 @@ def model():
 
 def components():
     """For each component what its masks are learned from, and what they are judged by."""
-    return {name: (problems(f"mask_{which}", 1200), problems(f"target_{which}", 400)) for name, which in COMPONENTS.items()}
+    return {
+        name: (problems(f"mask_{which}", 1200), problems(f"target_{which}", 400)) for name, which in COMPONENTS.items()
+    }
 
 
 def problems(which, count):

@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import nn
 
+from recombine.probes.masks import learning
 from recombine.probes.masks.continuous import Continuous
 from recombine.probes.masks.data import components_of, shuffled
 from recombine.probes.masks.gates import temperature
@@ -184,3 +185,17 @@ def test_a_batch_is_always_full_and_an_epoch_has_every_row():
     rows = [next(batches) for _ in range(3)]
     assert [len(one) for one in rows] == [16, 16, 16]
     assert len({tuple(row.tolist()) for one in rows for row in one.inputs}) == len(data)
+
+
+def test_gradients_that_wait_for_one_step_and_those_that_do_not_give_the_same(monkeypatch):
+    learner, jobs, subjects = problem(usual())
+    found = []
+    for few in (0, 10**6):
+        monkeypatch.setattr(learning, "_FEW", few)
+        chunk = _Chunk(learner, jobs[:1], subjects[:1])
+        assert chunk.at_end == bool(few)
+        for step in range(6):
+            chunk.step(step, 6)
+        found.append(chunk.scores)
+    assert all(torch.equal(one, found[1][name]) for name, one in found[0].items())
+    assert any((one != found[0][name][0, 0]).any() for name, one in found[0].items())

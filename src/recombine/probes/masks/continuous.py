@@ -34,7 +34,7 @@ class Continuous(torch.autograd.Function):
         """The slope of sigmoid(T s) is T m (1 - m)."""
         scores, weight, heat, scale = ctx.saved_tensors
         felt = ctx.layout.times(grad, ctx.layout.seen(weight)).reshape(len(scores), *ctx.layout.view)
-        felt = felt.float().sum_to_size(scores.shape).mul_(scale).add_(grad_opened.reshape(heat.shape))
+        felt = felt.float().sum_to_size(scores.shape)
+        felt = felt.mul_(heat * scale).add_(heat * grad_opened.reshape(heat.shape))
         mask = (scores * heat).sigmoid_()
-        slope = torch.addcmul(mask, mask, mask, value=-1.0).mul_(heat)
-        return felt.mul_(slope), None, None, None, None
+        return torch.ops.aten.sigmoid_backward(felt, mask), None, None, None, None

@@ -24,6 +24,8 @@ from recombine.seeds import derived
 Mask = Mapping[str, Tensor]
 """(mask shape) For each masked parameter, which of its groups are kept."""
 _BETAS = (0.9, 0.999)
+_FEW = 1_000_000
+"""Scores up to which the gradients of all wait for one step; beyond, each is let go as soon as it was used."""
 _ROWS = 512
 """Rows that are asked about at once, when nothing is learned."""
 
@@ -122,8 +124,10 @@ class _Chunk:
         ]
         self.chances = chances
         self.noise: dict[str, Tensor] = {}
-        for name, scores in self.scores.items():
-            step = partial(self._adam, self.moments[name])
+        self.alone = len(jobs) == 1 and self.rates.device.type in ("cpu", "cuda")
+        self.at_end = self.alone and sum(one.numel() for one in self.scores.values()) <= _FEW
+        for name, scores in () if self.at_end else self.scores.items():
+            step = partial(self._adam_alone, [name]) if self.alone else partial(self._adam, self.moments[name])
             scores.register_post_accumulate_grad_hook(step)  # type: ignore[no-untyped-call]
 
     def _start(self, layout: Layout, chances: Sequence[torch.Generator]) -> Tensor:
@@ -142,11 +146,8 @@ class _Chunk:
         if grad is None:
             return
         scores.grad = None
-        moments.step += 1
-        if len(self.jobs) == 1 and scores.device.type in ("cpu", "cuda"):
-            self._adam_alone(moments, scores, grad)
-            return
         with torch.no_grad():
+            moments.step += 1
             moments.first.lerp_(grad, 1 - _BETAS[0])
             moments.second.mul_(_BETAS[1]).addcmul_(grad, grad, value=1 - _BETAS[1])
             size = moments.second.sqrt().div_(math.sqrt(1 - _BETAS[1] ** moments.step)).add_(self.search.eps)
@@ -155,16 +156,21 @@ class _Chunk:
             scores.sub_(step.mul_(rate.reshape(-1, *[1] * (scores.ndim - 1))))
 
     @torch.no_grad()
-    def _adam_alone(self, moments: _Moments, scores: Tensor, grad: Tensor) -> None:
+    def _adam_alone(self, names: Sequence[str], _: Tensor | None = None) -> None:
         """The same for a mask that is learned alone, in a single pass over memory: a third of the time."""
-        before = torch.tensor(moments.step - 1.0, device=scores.device)
+        found = [(self.scores[name], self.moments[name]) for name in names if self.scores[name].grad is not None]
+        grads = [scores.grad for scores, _ in found if scores.grad is not None]
+        steps = [torch.tensor(float(moments.step), device=self.rates.device) for _, moments in found]
+        for scores, moments in found:
+            scores.grad = None
+            moments.step += 1
         adam(
-            [scores],
-            [grad],
-            [moments.first],
-            [moments.second],
+            [scores for scores, _ in found],
+            grads,
+            [moments.first for _, moments in found],
+            [moments.second for _, moments in found],
             [],
-            [before],
+            steps,
             fused=True,
             amsgrad=False,
             beta1=_BETAS[0],
@@ -196,12 +202,10 @@ class _Chunk:
         drawn = self.search.estimator == "hard concrete"
         self.noise = {one.name: self._noise(one) for one in self.learner.layouts} if drawn else {}
         total = sum(layout.size for layout in self.learner.layouts)
-        found, penalty = {}, torch.zeros_like(self.rates)
-        for layout in self.learner.layouts:
-            found[layout.name], opened = self._product(layout, heat, scale)
-            worth = layout.size / layout.groups / total if self.search.penalty_shared else 1.0
-            penalty = penalty + worth * opened
-        return found, penalty
+        products = {layout.name: self._product(layout, heat, scale) for layout in self.learner.layouts}
+        worth = [one.size / one.groups / total if self.search.penalty_shared else 1.0 for one in self.learner.layouts]
+        opened = torch.stack([opened for _, opened in products.values()], dim=1)
+        return {name: product for name, (product, _) in products.items()}, opened @ torch.tensor(worth).to(opened)
 
     def _product(self, layout: Layout, heat: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
         """(b, …) One parameter under its soft masks, and (b,) how many of its groups are open."""
@@ -221,6 +225,8 @@ class _Chunk:
     def step(self, step: int, steps: int) -> None:
         """One step of every mask."""
         self._loss(*self.heats(step, steps)).backward()  # type: ignore[no-untyped-call]
+        if self.at_end:
+            self._adam_alone(list(self.scores))
 
     def _loss(self, heat: Tensor, scale: Tensor) -> Tensor:
         """The sum over masks of the mean loss on a batch of the mask's component, less that of the others, penalised.
