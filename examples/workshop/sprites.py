@@ -15,6 +15,7 @@ import pyarrow as pa
 from meeting import asked, audited, evaluated, show, swept
 
 import recombine
+import recombine.probes
 from recombine.lab.runs.run import Run
 from recombine.lab.tasks import Orthogonal, Sprites
 
@@ -73,7 +74,8 @@ def main() -> None:
     show("R² of every seed", ("split", "model", "seed", "seen", "all"), lines)
     shown = next(run for run in runs if names(run) == ("orthogonal", "monolithic"))
     forecast = recombine.predict(brightness(500 if options.smoke else 5_000), salience="relu:2", ridge=0.1)
-    print(f"\naudit     {audited(shown, FACTORS, domain=_domain(Sprites())).verdict}")
+    print(f"\nsupport   {recombine.probes.support(model=shown).verdict}")
+    print(f"audit     {audited(shown, FACTORS, domain=_domain(Sprites())).verdict}")
     print(f"predict   {forecast.verdict}")
     print(f"evaluate  {evaluated(shown, FACTORS, score=recombine.Score('error', 'lower'), causes=False).verdict}")
     draw(runs, options.out / "sprites.png")

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from recombine.lab.tasks.compositions import jacobian
-from recombine.probes.supports.openness import NOISE, Situated, left_open, sketched, with_anchor
+from recombine.probes.supports.openness import NOISE, Situated, anchor_at, left_open, sketched
 
 
 def situated(n, rng, *, inputs=3, outputs=2, sites=2, slots=2, width=1):
@@ -44,13 +44,33 @@ def twin(seen, asked, reach):
 def test_beside_its_twin():
     rng = np.random.default_rng(0)
     seen, asked = situated(5, rng), situated(3, rng)
-    for found, expected in zip(left_open(seen, asked, 0.5), twin(seen, asked, 0.5), strict=True):
+    left, before = left_open(seen, asked, 0.5)
+    for found, expected in zip((left[0], before), twin(seen, asked, 0.5), strict=True):
         assert found.numpy() == pytest.approx(expected, rel=1e-9)
 
 
-def share(seen, asked, reach=0.5):
-    left, before = left_open(seen, asked, reach)
-    return float(left.sum() / before.sum())
+def joined(one, other):
+    return Situated(
+        [torch.cat(pair) for pair in zip(one.blocks, other.blocks, strict=True)],
+        [torch.cat(pair) for pair in zip(one.values, other.values, strict=True)],
+    )
+
+
+@pytest.mark.parametrize("inputs", [2, 3, 4])
+def test_an_anchor_counts_as_seen_points_of_one_slot_alone_do(inputs):
+    rng = np.random.default_rng(1)
+    seen, asked = situated(6, rng, inputs=inputs), situated(3, rng, inputs=inputs)
+    anchors = [anchor_at(seen, row) for row in (0, 4)]
+    together, _ = left_open(seen, asked, 0.5, anchors)
+    for place, anchor in enumerate(anchors):
+        assert together[1 + place].numpy() == pytest.approx(twin(joined(seen, anchor), asked, 0.5)[0], rel=1e-6)
+        fixed, total = left_open(seen, anchor, 0.5, [anchor])
+        assert float(fixed[1].sum() / total.sum()) < 0.02, "what is known at the anchor is known"
+
+
+def share(seen, asked, reach=0.5, anchors=()):
+    left, before = left_open(seen, asked, reach, anchors)
+    return float(left.sum(1).min() / before.sum()) if anchors else float(left.sum() / before.sum())
 
 
 def adding(rows):
@@ -71,9 +91,9 @@ def test_perfect_empty_and_adversarial():
 def test_an_anchor_is_worth_nothing_where_a_constant_cannot_be_seen():
     rng = np.random.default_rng(0)
     seen, asked = adding(rng.random((100, 2))), adding(rng.random((40, 2)))
-    assert share(with_anchor(seen), asked) == pytest.approx(share(seen, asked), abs=2e-3)
+    assert share(seen, asked, anchors=[anchor_at(seen, 0)]) == pytest.approx(share(seen, asked), abs=2e-3)
     far = adding(np.full((3, 2), 30.0))
-    anchored = share(with_anchor(far), adding(np.full((2, 2), 30.0)))
+    anchored = share(far, adding(np.full((2, 2), 30.0)), anchors=[anchor_at(far, 0)])
     assert anchored < 0.01
 
 
@@ -136,7 +156,9 @@ def test_an_anchor_is_worth_most_on_a_cross():
     worth = []
     for rows in (even, cross):
         seen, questions = shares(rows), shares(asked)
-        worth.append((share(seen, questions), share(with_anchor(seen), questions)))
+        worth.append(
+            (share(seen, questions), share(seen, questions, anchors=[anchor_at(seen, row) for row in (0, 80)]))
+        )
     (even_left, even_known), (cross_left, cross_known) = worth
     assert cross_left - cross_known > 5 * (even_left - even_known), worth
     assert 1 - cross_known / cross_left > 0.15, worth

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from recombine.probes.probe import MEASURED, Measure
 from recombine.probes.supports import neighbours as near
-from recombine.probes.supports.openness import MOST_OUTPUTS, MOST_ROWS, Situated, left_open, sketched, with_anchor
+from recombine.probes.supports.openness import MOST_OUTPUTS, MOST_ROWS, Situated, anchor_at, left_open, sketched
 from recombine.probes.supports.operators import products, spectrum
 from recombine.probes.supports.outputs import DENSE, Components, Composed, outputs_per_slot
 from recombine.probes.supports.points import Points, Slot
@@ -31,6 +31,8 @@ SKETCHED = 2
 SITES = 48
 OPEN_SITES = 4
 OPEN_ASKED = 128
+ANCHORS = 6
+"""Seen points that are tried as an anchor; the best of them counts."""
 _DRAWS = 200
 
 
@@ -238,11 +240,13 @@ def _left_open(points: Points, asked: Asked, *, anchored: bool) -> list[Measure]
     fewer = asked.composed.looked_at(OPEN_SITES, asked.sample, np.random.default_rng(derived(asked.seed, "sites")))
     chosen = points.seen[rng.permutation(len(points.seen))[: MOST_ROWS // MOST_OUTPUTS]]
     seen, query = (_situated(points, rows, asked, fewer) for rows in (chosen, points.query[:OPEN_ASKED]))
-    found = []
-    for name in names:
-        left, before = left_open(seen if name == names[0] else with_anchor(seen), query, asked.reach)
-        found.append(measure(EVERY, name, torch.stack([left, before], 1).numpy(), _share_left, asked.seed))
-    return found
+    anchors = [anchor_at(seen, row) for row in range(min(ANCHORS, len(chosen)))] if anchored else []
+    left, before = left_open(seen, query, asked.reach, anchors)
+    best = left[1:].sum(1).argmin() + 1 if anchored else 0
+    return [
+        measure(EVERY, name, torch.stack([one, before], 1).numpy(), _share_left, asked.seed)
+        for name, one in zip(names, (left[0], left[best]), strict=False)
+    ]
 
 
 def _share_left(some: Numbers) -> Numbers:

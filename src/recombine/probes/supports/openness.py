@@ -33,6 +33,10 @@ class Situated:
     blocks: Sequence[Tensor]
     values: Sequence[Tensor]
 
+    def at(self, site: int) -> list[Tensor]:
+        """The blocks (n, O, C) of one site."""
+        return [block[:, site] for block in self.blocks]
+
 
 def sketched(blocks: Sequence[Tensor], rng: np.random.Generator) -> list[Tensor]:
     """Blocks with few outputs: the same random mixtures for every slot, where there are many."""
@@ -43,17 +47,17 @@ def sketched(blocks: Sequence[Tensor], rng: np.random.Generator) -> list[Tensor]
     return [torch.einsum("qo,npoc->npqc", mixing, block) for block in blocks]
 
 
-def left_open(seen: Situated, asked: Situated, reach: float) -> tuple[Tensor, Tensor]:
-    """(m,) The variance that is left at each point asked about, and what it was before; summed over sites and outputs.
+def left_open(seen: Situated, asked: Situated, reach: float, anchors: Sequence[Situated] = ()) -> tuple[Tensor, Tensor]:
+    """The variance left at each point asked about, (1 + anchors, m), and what it was before, (m,); over sites and
+    outputs. First by the seen points alone, then with each of the anchors besides.
 
     `reach` is how far a smooth change reaches, in shares of an entry's range.
     """
-    among = [_kernel(own, own, reach) for own in seen.values]
-    across = [_kernel(other, own, reach) for other, own in zip(asked.values, seen.values, strict=True)]
-    left = torch.zeros(len(asked.values[0]), dtype=torch.float64)
-    before = torch.zeros_like(left)
+    among, across = _kernels(seen, seen, reach), _kernels(asked, seen, reach)
+    before = torch.zeros(len(asked.values[0]), dtype=torch.float64)
+    left = torch.zeros(1 + len(anchors), len(before), dtype=torch.float64)
     for site in range(seen.blocks[0].shape[1]):
-        rows, questions = ([block[:, site] for block in one.blocks] for one in (seen, asked))
+        rows, questions = seen.at(site), asked.at(site)
         prior = torch.stack([block.square().sum((1, 2)) for block in questions]).sum(0)
         noise = NOISE * float(prior.mean()) / rows[0].shape[1]
         if noise <= 0:
@@ -62,26 +66,42 @@ def left_open(seen: Situated, asked: Situated, reach: float) -> tuple[Tensor, Te
         matrix.diagonal().add_(noise)
         factor = torch.linalg.cholesky(matrix)
         known = torch.linalg.solve_triangular(factor, _covariance(questions, rows, across).T, upper=False)
-        left += (prior - known.square().sum(0).reshape(len(prior), -1).sum(1)).clamp(min=0)
+        rest = (prior - _per_point(known, len(prior))).clamp(min=0)
         before += prior
+        left[0] += rest
+        for place, anchor in enumerate(anchors):
+            # What an anchor adds follows from the factor that is there: no second large system.
+            more = anchor.at(site)
+            beside = _covariance(more, rows, _kernels(anchor, seen, reach))
+            seen_of_it = torch.linalg.solve_triangular(factor, beside.T, upper=False)
+            own = _covariance(more, more, _kernels(anchor, anchor, reach)) - seen_of_it.T @ seen_of_it
+            own.diagonal().add_(noise)
+            shared = _covariance(questions, more, _kernels(asked, anchor, reach)) - known.T @ seen_of_it
+            gained = torch.linalg.solve_triangular(torch.linalg.cholesky(own), shared.T, upper=False)
+            left[1 + place] += (rest - _per_point(gained, len(prior))).clamp(min=0)
     return left, before
 
 
-def with_anchor(seen: Situated) -> Situated:
-    """The same points, and every component by itself at the first of them: as rows that see one slot alone."""
+def _per_point(columns: Tensor, points: int) -> Tensor:
+    """The squares of columns (…, points · O), added up for each point."""
+    return columns.square().sum(0).reshape(points, -1).sum(1)
+
+
+def anchor_at(seen: Situated, row: int) -> Situated:
+    """Every component by itself at one seen point, as rows that see one slot alone."""
     sites, outputs = seen.blocks[0].shape[1:3]
-    blocks, values = list(seen.blocks), list(seen.values)
-    for slot, inputs in enumerate([block.shape[3] for block in seen.blocks]):
-        for first in range(0, inputs, outputs):
-            for k, block in enumerate(blocks):
-                alone = torch.zeros(1, sites, outputs, block.shape[3], dtype=block.dtype)
-                if k == slot:
-                    some = min(outputs, inputs - first)
-                    # Weighed so that the noise of an observation hardly blurs it.
-                    alone[0, :, range(some), range(first, first + some)] = 10.0
-                blocks[k] = torch.cat([block, alone])
-            values = [torch.cat([value, value[:1]]) for value in values]
-    return Situated(blocks, values)
+    inputs = [block.shape[3] for block in seen.blocks]
+    places = [(slot, first) for slot, count in enumerate(inputs) for first in range(0, count, outputs)]
+    blocks = [torch.zeros(len(places), sites, outputs, count, dtype=torch.float64) for count in inputs]
+    for place, (slot, first) in enumerate(places):
+        some = min(outputs, inputs[slot] - first)
+        # Weighed so that the noise of an observation hardly blurs it.
+        blocks[slot][place, :, range(some), range(first, first + some)] = 10.0
+    return Situated(blocks, [value[[row] * len(places)] for value in seen.values])
+
+
+def _kernels(one: Situated, other: Situated, reach: float) -> list[Tensor]:
+    return [_kernel(a, b, reach) for a, b in zip(one.values, other.values, strict=True)]
 
 
 def _kernel(one: Tensor, other: Tensor, reach: float) -> Tensor:

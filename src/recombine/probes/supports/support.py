@@ -5,7 +5,7 @@ theorem 1. Points are what a model is trained on; their columns belong to slots,
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,7 @@ def support(  # noqa: PLR0913 - each is a thing of its own that a user may know
     if model is not None:
         given = _given_by(model, points, slots=slots, composition=composition, components=components, seed=seed)
         seen = points_of(given.points, slots=given.slots, query=given.query if query is None else query, seed=seed)
+        seen = replace(seen, query_is="the whole space of the task" if query is None else seen.query_is)
         asked = _asked(seen, given.composition, given.learned, given.truth, (bandwidth, reach), seed)
         extra = [given.said] if given.said else []
         source = f"run {model.key[:8]}"

@@ -78,9 +78,9 @@ def judged(found: Found, *, composed: str, rows: int, holes: dict[str, str]) -> 
     return Judged(
         "sufficient",
         "plausible",
-        f"{start} are enough to fix every component, if it is smooth: every slot varies by itself"
-        f" ({_freedom(found, free)}), and its values are covered ({_share(covered)} of those asked about,"
-        f" {_beside(found, 'coverage', covered.where)}).",
+        f"{start} are enough to fix every component, if it is smooth: {_freedom(found, free)}, and"
+        f" {_share(covered)} of the values of {covered.where} that are asked about have a seen one near them,"
+        f" {_beside(found, 'coverage', covered.where)}.",
     )
 
 
@@ -187,21 +187,30 @@ def _unanchored(found: Found, start: str, _: dict[str, str]) -> Judged | None:
 
 
 def _freedom(found: Found, one: Measure) -> str:
-    tied = found.get("slice variation", one.where, DIAGONAL)
-    even = found.get("slice variation", one.where, EVEN)
-    beside = [
-        f"{who} {percent(other.value)}" for who, other in ((DIAGONAL, tied), (EVEN, even)) if other.value is not None
-    ]
-    told = f"; {', '.join(beside)}" if beside else ""
-    return f"{one.where} keeps {_share(one)} of its spread while the others stand nearly still{told}"
+    """How freely a slot varies, with its interval and both controls."""
+    if one.value is None:
+        return f"nobody knows how freely {one.where} varies"
+    beside = [_interval(one)] if _interval(one) else []
+    for who in (DIAGONAL, EVEN):
+        other = found.get("slice variation", one.where, who).value
+        beside += [] if other is None else [f"{who} {percent(other)}"]
+    told = f" ({'; '.join(beside)})" if beside else ""
+    return f"{one.where} keeps {percent(one.value)} of its spread while the others stand nearly still{told}"
 
 
 def _share(one: Measure) -> str:
     if one.value is None:
         return "an unknown share"
+    around = _interval(one)
+    return f"{percent(one.value)} ({around})" if around else percent(one.value)
+
+
+def _interval(one: Measure) -> str:
+    """The interval in words; nothing where both ends are one number."""
     if one.low is None or one.high is None:
-        return percent(one.value)
-    return f"{percent(one.value)} (95 % interval {percent_range(one.low, one.high)})"
+        return ""
+    ends = percent_range(one.low, one.high)
+    return f"95 % interval {ends}" if " to " in ends else ""
 
 
 def _beside(found: Found, name: str, where: str) -> str:
@@ -255,5 +264,5 @@ def _open_words(found: Found) -> str:
     known = "" if anchor is None else f"; {percent(anchor)} if the components were known at one seen point"
     return (
         f"If components change smoothly, the seen points leave {_share(left)} of what could change open"
-        f" ({beside}){known}. Of all numbers here this one ranks supports best."
+        f" ({beside}){known}. Of all that is known before training, this number ranked measured supports best."
     )
