@@ -46,7 +46,7 @@ def test_outcomes_on_sprites(exposure, outcome, grade):
     for slot in ("slot 0", "slot 1"):
         for rank in ("full rank, sum", "full rank, stack"):
             assert found.value(rank, where=slot) > 0.99, "rank tells none of these supports apart"
-    assert "The rank decides little" in " ".join(found.reasons)
+    assert "The rank decides nothing here" in " ".join(found.reasons)
 
 
 def test_numbers_of_the_gap_and_the_exact_diagonal():
@@ -69,6 +69,16 @@ def test_perfect_empty_and_adversarial():
     assert (few.outcome, few.grade) == ("unclear", "untested")
     bent = np.column_stack([ALIKE[:, 0], np.sin(2 * ALIKE[:, 0])])
     assert support(bent, slots=2, composition="add").outcome == "insufficient", "a tie need not be a straight line"
+
+
+def test_one_tied_direction_among_free_ones_is_named():
+    rows = np.random.default_rng(0).random((800, 4))
+    rows[:, 3] = rows[:, 1]
+    found = support(rows, slots=2, composition="add", query="box")
+    assert found.outcome == "insufficient"
+    assert "one direction of slot" in found.verdict
+    assert found.value("slice variation", where="slot 0: entry 0") > 0.9
+    assert found.value("slice variation", where="slot 0: entry 1") < 0.1
 
 
 def test_partners_that_are_never_but_zero_fix_nothing_under_a_product():
@@ -94,6 +104,7 @@ def test_alpha_and_an_orthogonal_support_are_left_open():
     assert found.value("full rank, stack", where="slot 1") == 0
     assert found.outcome == "unclear"
     assert "no seen point fixes" in found.verdict
+    assert found.reasons[0].startswith("Rank: 0 % of")
 
 
 def test_a_function_of_ones_own_and_its_twin_in_the_registry():

@@ -89,9 +89,12 @@ def numbers_of(found: Found) -> dict[str, float | None]:
     """The worst slot of each measure, which the sentence speaks of."""
     highest = ("hole", "open directions that change the whole", "condition")
     names = [name for name in (*SHOWN, "smallest singular value", "condition") if "recovery" not in name]
-    numbers = {name: found.worst(name, highest=name in highest).value for name in names}
+    slots = {name: found.worst(name, highest=name in highest).value for name in names}
+    # Those that decide come first: a page's head and a terminal show no more than a few.
+    numbers = {name: slots.pop(name) for name in ("slice variation", "hole", "coverage")}
     for name in ("left open", "left open, with an anchor"):
         numbers[name] = found.get(name, EVERY).value
+    numbers |= slots
     recovered = {name: found.worst(name).value for name in _RECOVERED}
     return numbers | {name: value for name, value in recovered.items() if value is not None}
 

@@ -134,12 +134,14 @@ def _tied(found: Found, start: str, _: dict[str, str]) -> Judged | None:
     least = min((one.high for one in (usual, free) if one.high is not None), default=1.0)
     if least >= TIED:
         return None
-    return Judged(
-        "insufficient",
-        "failing",
-        f"{start} are not enough: {free.where} hardly varies while the others stand still:"
-        f" {_freedom(found, usual)}, and {_share(free)} in its most tied direction.",
-    )
+    if (usual.high or 0.0) < TIED:
+        said = f"no slot moves by itself: {_freedom(found, usual)}"
+    else:
+        said = (
+            f"one direction of {free.where} never moves by itself: there it keeps {_share(free)} of its spread while"
+            f" the others stand nearly still ({_control(found, free, EVEN)}); in all, {_freedom(found, usual)}"
+        )
+    return Judged("insufficient", "failing", f"{start} are not enough: {said}.")
 
 
 def _half_tied(found: Found, start: str, _: dict[str, str]) -> Judged | None:
@@ -191,11 +193,15 @@ def _freedom(found: Found, one: Measure) -> str:
     if one.value is None:
         return f"nobody knows how freely {one.where} varies"
     beside = [_interval(one)] if _interval(one) else []
-    for who in (DIAGONAL, EVEN):
-        other = found.get("slice variation", one.where, who).value
-        beside += [] if other is None else [f"{who} {percent(other)}"]
+    beside += [_control(found, one, who) for who in (DIAGONAL, EVEN)]
     told = f" ({'; '.join(beside)})" if beside else ""
     return f"{one.where} keeps {percent(one.value)} of its spread while the others stand nearly still{told}"
+
+
+def _control(found: Found, one: Measure, who: str) -> str:
+    """The same number of a control."""
+    other = found.get(one.name, one.where, who).value
+    return f"{who} {'not known' if other is None else percent(other)}"
 
 
 def _share(one: Measure) -> str:
@@ -232,6 +238,7 @@ def reasons(found: Found, *, kind: str, query_is: str, sketched: bool, extra: Se
     return tuple(one for one in said if one)
 
 
+_FULL = 0.999
 _WHOSE = {
     "true": "Jacobians are those at the true components.",
     "learned": "Jacobians are those at the learned components: what is said of them holds as far as these are right.",
@@ -248,7 +255,9 @@ def _rank_words(found: Found, sketched: bool) -> str:
     words = f"{_of(own.value)} of {what} the summed Jacobians (worst slot), {_of(stack.value)} stacked"
     if tied.value is not None:
         words += f"; {_of(tied.value)} on an exact diagonal, which fixes nothing"
-    return f"The rank decides little: {words}. Holes, coverage and slice variation decide."
+    if own.value >= _FULL and (stack.value or 0.0) >= _FULL:
+        return f"The rank decides nothing here: {words}. Holes, coverage and slice variation decide."
+    return f"Rank: {words}. Where it is not full, it counts whether open directions change what is asked about."
 
 
 def _of(share: float | None) -> str:
