@@ -251,6 +251,7 @@ def test_what_is_refused(settings, error, said):
         (np.where(EVENLY > 0.9, np.nan, EVENLY), "not finite"),
         (np.column_stack([EVENLY[:, 0], np.ones(400)]), "same value in slot 1"),
         (EVENLY[:, 0], "of shape (400,)"),
+        (np.round(4 * EVENLY), "every entry is a list of levels"),
         (np.array([["a", "b"]] * 9), "of shape (9, 2)"),
         (pa.table({"a": [[1.0], [2.0]], "b": [1.0, 2.0]}), "column 'a'"),
     ],

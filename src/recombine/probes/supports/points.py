@@ -117,7 +117,14 @@ def points_of(points: Any, *, slots: Any, query: Any, seed: int) -> Points:
     low, high = both.min(0), both.max(0)
     span = np.where(high > low, high - low, 1.0)
     _check_varies(both, made, names)
-    found = Points(names, made, seen, asked, words, own, low, span, _levels(both, low, span))
+    levels = _levels(both, low, span, rows=len(seen))
+    if levels.all():
+        raise SettingError(
+            "every entry is a list of levels",
+            why="values that are equal or not have no slices, no stretches between them and no derivatives",
+            instead="ask recombine.audit(table, factors=[…]), which has the algebra of combinations",
+        )
+    found = Points(names, made, seen, asked, words, own, low, span, levels)
     if len(asked):
         return found
     return replace(found, query=found.box(MOST_ASKED, rng))
@@ -262,13 +269,13 @@ def _place(column: Any, names: Sequence[str]) -> int:
     raise ColumnError(f"no column {column!r}", why=f"the points have {len(names)} columns", instead=instead)
 
 
-def _levels(both: Numbers, low: Numbers, span: Numbers) -> npt.NDArray[np.int64]:
+def _levels(both: Numbers, low: Numbers, span: Numbers, *, rows: int) -> npt.NDArray[np.int64]:
     """The number of levels of each entry that is a list of equally spaced ones, else 0."""
     found = np.zeros(both.shape[1], dtype=np.int64)
     for place in range(both.shape[1]):
         values = np.unique(both[:, place])
         places = (values - low[place]) / span[place] * (len(values) - 1)
-        if 1 < len(values) <= LEVELS and len(both) > 4 * len(values) and np.allclose(places, np.rint(places)):
+        if 1 < len(values) <= LEVELS and rows > 4 * len(values) and np.allclose(places, np.rint(places)):
             found[place] = len(values)
     return found
 
