@@ -144,7 +144,9 @@ def memory(smoke: bool) -> list[dict[str, Any]]:
     Twice: as it is, and with glibc told to give large blocks back at once. What it keeps of blocks below 32 MB is not
     in use, but it is resident.
     """
-    width, depth = (512, 4) if smoke else (2048, 24)
+    if smoke:
+        return [{"allocator": "as it is", **one_mask(512, 4)}]
+    width, depth = 2048, 24
     found = []
     for allocator, more in (("as it is", {}), ("large blocks given back", {"MALLOC_MMAP_THRESHOLD_": "1000000"})):
         command = [sys.executable, __file__, "--measure", str(width), str(depth)]
