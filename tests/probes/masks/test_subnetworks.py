@@ -13,7 +13,6 @@ import recombine
 from recombine.errors import RecordError, SettingError
 from recombine.probes import subnetworks
 from recombine.probes.masks.keeping import saved_masks
-from recombine.probes.masks.outcomes import OUTCOMES
 from recombine.probes.masks.settings import CONTROLS
 from recombine.probes.probe import Probe
 from tests.probes.masks import toys
@@ -157,10 +156,10 @@ def test_the_other_estimators_find_the_blocks_too(estimator):
 
 def test_the_published_settings_find_the_blocks_too():
     found = subnetworks(
-        toys.two_blocks(), components=toys.components(), published=True, rates=(1e-2,), starts=(0.05,), steps=300,
+        toys.two_blocks(), components=toys.components(), published=True, rates=(1e-2,), starts=(0.05,), steps=200,
         seeds=3, controls=("re-initialised", "random"),
     )  # fmt: skip
-    assert found.outcome in OUTCOMES
+    assert found.outcome == "modular"
     assert any("with the published settings" in reason for reason in found.reasons)
 
 
