@@ -10,12 +10,14 @@
   captum on the same model
 - networks: small networks beside training again without each combination, in one batched `fit`
 - size: time and memory of the exact solution near its limit
+- untrained: 200 networks with random weights; how often one of them is said to read the right input
 
 With --pictures the boundaries of the toy, by step and by seed (the paper's figures 5 and 6), are drawn to a file.
 """
 
 import argparse
-import importlib
+import importlib.util
+import json
 import resource
 import tempfile
 import time
@@ -41,6 +43,8 @@ from recombine.probes.influences.examples import Examples
 from recombine.probes.influences.leaving_out import left_out
 from recombine.probes.influences.pairing import paired
 from recombine.probes.influences.teaching import taught
+from recombine.statistics.intervals import wilson
+from recombine.statistics.resampling import IntervalSettings
 
 MEASURED = Path(__file__).parent.parent / "docs" / "measured"
 TOY = {"steps": 1024, "lr": 0.1, "optimiser": "sgd", "batch": 10, "evaluations": 12, "test_samples": 1000}
@@ -251,6 +255,27 @@ def networks(*, smoke: bool) -> list[dict[str, Any]]:
     return lines
 
 
+def untrained(*, smoke: bool) -> dict[str, Any]:
+    """Networks that have learnt nothing, asked as if they had: how many are said to read the right input?"""
+    inputs, table = toy_rows(EVERY, 300, 0)
+    asked: dict[str, Any] = {"inputs": inputs, "table": table, "target": "y1", "redundant": "y2"}
+    asked |= {"regions": {"y1": 0, "y2": 1}, "controls": 2 if smoke else 20}
+    found = [influence(HE.start(Toy().shapes, seed=1000 + k), **asked, seed=k) for k in range(5 if smoke else 200)]
+    count = len(found)
+    lines = {}
+    for name, said in (
+        ("called own factor", [one.outcome == "own factor" for one in found]),
+        ("graded sound", [one.grade == "sound" for one in found]),
+    ):
+        share = float(np.mean(said))
+        low, high = wilson(np.array([share]), np.array([float(count)]), np.array([count - 1.0]), IntervalSettings())
+        lines[name] = {"share": share, "low": float(low[0]), "high": float(high[0]), "networks": count}
+    measure.table(
+        ("untrained networks", "share", "low", "high", "networks"), [(n, *o.values()) for n, o in lines.items()]
+    )
+    return lines
+
+
 def size(*, smoke: bool) -> list[dict[str, float]]:
     """Seconds and memory of the exact solution."""
     lines = []
@@ -262,10 +287,11 @@ def size(*, smoke: bool) -> list[dict[str, float]]:
         y = torch.from_numpy(codes.sum(1).astype(np.float32))[:, None]
         table = pa.table({"a": codes[:, 0], "b": codes[:, 1]})
         rows = [Examples(x[some], y[some], table.slice(some.start, 50)) for some in (slice(0, 50), slice(50, 100))]
-        began = time.perf_counter()
+        began, began_cpu = time.perf_counter(), time.process_time()
         taught(module, *rows)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        lines.append({"weights": count, "seconds": time.perf_counter() - began, "peak GiB": peak})
+        seconds, cpu = time.perf_counter() - began, time.process_time() - began_cpu
+        lines.append({"weights": count, "seconds": seconds, "processor seconds": cpu, "peak GiB": peak})
     measure.table(tuple(lines[0]), [tuple(line.values()) for line in lines])
     return lines
 
@@ -303,7 +329,7 @@ def main() -> None:
     torch.set_num_threads(1)
     parser: argparse.ArgumentParser = measure.options(__doc__)
     parser.add_argument("--seeds", type=int, default=20, help="of the paired experiment")
-    parser.add_argument("--only", choices=("rules", "pairs", "linear", "networks", "size"))
+    parser.add_argument("--only", choices=("rules", "pairs", "linear", "networks", "size", "untrained"))
     parser.add_argument("--pictures", type=Path, help="draw the boundaries of the toy to this file, and nothing else")
     given = parser.parse_args()
     if given.pictures:
@@ -315,14 +341,17 @@ def main() -> None:
         "linear": lambda: linear(smoke=given.smoke),
         "networks": lambda: networks(smoke=given.smoke),
         "size": lambda: size(smoke=given.smoke),
+        "untrained": lambda: untrained(smoke=given.smoke),
     }
     figures = {}
     for name, part in parts.items():
         if given.only in (None, name):
             print(f"\n{name}")
             figures[name] = part()
-    if given.out is None and not given.smoke and given.only is None:
+    if given.out is None and not given.smoke:
         given.out = MEASURED / "probe_influence.json"
+        if given.only and given.out.exists():  # one part anew, beside the others
+            figures = json.loads(given.out.read_text())["figures"] | figures
     measure.write("probe_influence", given, figures)
 
 
