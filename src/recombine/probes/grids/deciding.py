@@ -59,7 +59,7 @@ def by_layer(found: Measured, where: str) -> Decision:
     """What a layer's dot products say: does it share what combinations have in common, and does it keep it apart?"""
     own, centred = found.get(where, ADDITIVITY), found.get(where, CENTRED)
     if own.value is None or own.low is None or own.high is None:
-        return _decision("unclear", where, f"At {where} nothing can be said: {_why_nothing(own)}")
+        return _decision("unclear", where, f"{_at(where)} nothing can be said: {_why_nothing(own)}")
     tables = _highest(found, where, ADDITIVITY, (LOOKUP, SHUFFLED))
     chance = _highest(found, where, ADDITIVITY, (RANDOM, UNTRAINED))
     if not own.low > tables.high + _POINT:
@@ -68,16 +68,16 @@ def by_layer(found: Measured, where: str) -> Decision:
         return _decision(
             "apart",
             where,
-            f"At {where} single factors make {_share(own)} of what combinations differ by, beyond {_share(chance)} of "
-            f"{chance.who} and {_share(tables)} of {tables.who}.",
+            f"{_at(where)} single factors make {_share(own)} of what combinations differ by, beyond "
+            f"{_share(chance)} of {chance.who} and {_share(tables)} of {tables.who}.",
         )
     product = _highest(found, where, CENTRED, (RANDOM, UNTRAINED, MATCHED))
     if centred.low is not None and centred.low > product.high + _POINT:
         return _decision(
             "apart",
             where,
-            f"At {where} similarity is a product over the factors to {_share(centred)} (separability, centred), beyond "
-            f"{_share(product)} of {product.who}; single factors make {_share(own)}, beyond {_share(tables)} of "
+            f"{_at(where)} similarity is a product over the factors to {_share(centred)} (separability, centred), "
+            f"beyond {_share(product)} of {product.who}; single factors make {_share(own)}, beyond {_share(tables)} of "
             f"{tables.who}.",
         )
     lowest = _lowest(found, where, ADDITIVITY, (RANDOM, UNTRAINED))
@@ -85,14 +85,14 @@ def by_layer(found: Measured, where: str) -> Decision:
         return _decision(
             "mixed",
             where,
-            f"At {where} single factors make {_share(own)} of what combinations differ by: more than the "
+            f"{_at(where)} single factors make {_share(own)} of what combinations differ by: more than the "
             f"{_share(tables)} of {tables.who}, less than the {_share(lowest)} of {lowest.who}. The rest "
             "hangs on combinations.",
         )
     return _decision(
         "inherited",
         where,
-        f"At {where} single factors make {_share(own)} of what combinations differ by, no more than the "
+        f"{_at(where)} single factors make {_share(own)} of what combinations differ by, no more than the "
         f"{_share(chance)} of {chance.who}: it comes with the input code, not with training.",
     )
 
@@ -180,7 +180,7 @@ def _lowest(found: Measured, where: str, name: str, whose: tuple[str, ...]) -> C
 def _unshared(found: Measured, where: str, own: Found, tables: Control) -> Decision:  # noqa: ARG001
     assert own.high is not None  # noqa: S101 - looked at before
     said = (
-        f"At {where} single factors make {_share(own)} of what combinations differ by, and {_share(tables)} in "
+        f"{_at(where)} single factors make {_share(own)} of what combinations differ by, and {_share(tables)} in "
         f"{tables.who}"
     )
     # that no sharing was found counts only where a good deal of it would have been
@@ -191,6 +191,15 @@ def _unshared(found: Measured, where: str, own: Found, tables: Control) -> Decis
 
 def _decision(outcome: Outcome, where: str, verdict: str) -> Decision:
     return Decision(outcome, verdict, GRADES[outcome], where)
+
+
+def _at(where: str) -> str:
+    """Where something was measured, as a sentence begins with it; a layer may be called by a bare number.
+
+    >>> _at("0"), _at("answer")
+    ("At layer '0'", 'In the answer')
+    """
+    return f"In the {where}" if where in ("answer", "features") else f"At layer '{where}'"
 
 
 def _why_nothing(own: Found) -> str:
