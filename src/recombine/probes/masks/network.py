@@ -327,5 +327,7 @@ class Asker:
             close = all(torch.allclose(one.detach(), apart, rtol=1e-2, atol=limit) for one in (loss, own))
             self.apart_because = "" if close else "its answers differ when several are asked as one"
         except Exception as error:  # noqa: BLE001 - whatever a user's module does not allow
-            self.apart_because = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            # torch's own words go on with advice to its developers
+            first = next(iter(str(error).splitlines()), "")
+            self.apart_because = first.partition(". ")[0].rstrip(".") or type(error).__name__
         self.together = not self.apart_because
