@@ -1,5 +1,6 @@
 """`recombine probe`: look inside a model, with controls that can say no."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,60 +32,34 @@ Out = Annotated[Path | None, typer.Option("--out", "-o", help="Save the probe as
 Seed = Annotated[int, typer.Option(min=0, help="Everything that is drawn at random.")]
 
 
-@probe.command()
-def support(
-    spec: Spec,
-    run: RunKey = None,
-    report: reading.Report = None,
-    out: Out = None,
-    force: reading.Force = False,
-    as_json: reading.AsJson = False,
-    seed: Seed = 0,
-) -> None:
-    """Do the seen points fix every component, if the composition function is known?"""
-    _run("support", spec, run, report=report, out=out, force=force, as_json=as_json, seed=seed)
+_ASKED = {
+    "support": "Do the seen points fix every component, if the composition function is known?",
+    "geometry": "How do the layers of a model hold the factors: apart, mixed, or as a table of memories?",
+    "influence": "Which inputs does an answer hang on, and which training combinations taught it?",
+    "subnetworks": "Does a model hold separate parts for separate components? Searched, removed, and held against "
+    "controls.",
+}
 
 
-@probe.command()
-def geometry(
-    spec: Spec,
-    run: RunKey = None,
-    report: reading.Report = None,
-    out: Out = None,
-    force: reading.Force = False,
-    as_json: reading.AsJson = False,
-    seed: Seed = 0,
-) -> None:
-    """How do the layers of a model hold the factors: apart, mixed, or as a table of memories?"""
-    _run("geometry", spec, run, report=report, out=out, force=force, as_json=as_json, seed=seed)
+def _command(name: str) -> Callable[..., None]:
+    """All four have the same options: what differs is in the file that they are given."""
+
+    def ask(
+        spec: Spec,
+        run: RunKey = None,
+        report: reading.Report = None,
+        out: Out = None,
+        force: reading.Force = False,
+        as_json: reading.AsJson = False,
+        seed: Seed = 0,
+    ) -> None:
+        _run(name, spec, run, report=report, out=out, force=force, as_json=as_json, seed=seed)
+
+    return ask
 
 
-@probe.command()
-def influence(
-    spec: Spec,
-    run: RunKey = None,
-    report: reading.Report = None,
-    out: Out = None,
-    force: reading.Force = False,
-    as_json: reading.AsJson = False,
-    seed: Seed = 0,
-) -> None:
-    """Which inputs does an answer hang on, and which training combinations taught it?"""
-    _run("influence", spec, run, report=report, out=out, force=force, as_json=as_json, seed=seed)
-
-
-@probe.command()
-def subnetworks(
-    spec: Spec,
-    run: RunKey = None,
-    report: reading.Report = None,
-    out: Out = None,
-    force: reading.Force = False,
-    as_json: reading.AsJson = False,
-    seed: Seed = 0,
-) -> None:
-    """Does a model hold separate parts for separate components? Searched, removed, and held against controls."""
-    _run("subnetworks", spec, run, report=report, out=out, force=force, as_json=as_json, seed=seed)
+for _name, _asks in _ASKED.items():
+    probe.command(_name, help=_asks)(_command(_name))
 
 
 def _run(
