@@ -22,6 +22,14 @@ MEANING: Mapping[Grade, str] = {
     "failing": "tested, and worse than asked or than a simple rule; or not to be had from what was seen",
     "untested": "not enough evidence to say",
 }
+OF_PROBES: Mapping[Grade, str] = {
+    "sound": "measured, and beyond every control with its whole interval",
+    "plausible": "beyond its controls, if something holds that was not tested here",
+    "weak": "measured, and not beyond every control",
+    "failing": "measured, and the answer is no",
+    "untested": "not enough evidence to say",
+}
+"""The same scale where nothing is forecast and nothing held out, but measured beside controls."""
 GRADES: tuple[Grade, ...] = get_args(Grade)
 
 COLOURS: Mapping[Grade, str] = {

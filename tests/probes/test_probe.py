@@ -1,9 +1,11 @@
 """What every probe hands back: saved, loaded, drawn; and the file that a command is given."""
 
 import pytest
+from typer.testing import CliRunner
 
 import recombine
-from recombine.errors import SettingError
+from recombine.cli.app import app
+from recombine.errors import RecombineError, SettingError
 from recombine.probes.figures import Curve, Curves, Field, Matrix
 from recombine.probes.probe import Measure, Probe, measures_table
 from recombine.probes.spec import settings_of
@@ -72,12 +74,28 @@ def test_a_file_gives_each_setting_by_its_name(tmp_path):
     assert (given["model"], given["table"], given["score"](7)) == (2, 3, 7)
 
 
+def test_a_function_may_ask_for_whatever_else_the_file_says(tmp_path):
+    spec = tmp_path / "spec.py"
+    spec.write_text("def width():\n    return 7\n\ndef model(width):\n    return width\n\ntable = 1\n")
+    assert settings_of(spec, _ask) == {"model": 7, "table": 1}
+
+
+def test_a_store_that_is_not_there_is_not_made(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["probe", "geometry", "nowhere", "--run", "1"])
+    assert isinstance(done.exception, RecombineError)
+    assert not (tmp_path / "nowhere").exists()
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("def model():\n    return 2\n", "does not say 'table'"),
         ("model = 2\ndef table(modle):\n    return 1\n", "asks for 'modle'"),
         ("model = 1 / 0\n", "cannot be run"),
+        ("import sys\nsys.exit(5)\n", "cannot be run"),
+        ("table = 1\ndef model():\n    return 1 / 0\n", r"model\(\) cannot be run"),
+        ("model = 1\ntabel = 1\n", "says 'tabel'"),
         ("def model(table):\n    return 1\ndef table(model):\n    return 1\n", "asks for"),
     ],
 )

@@ -12,7 +12,7 @@ from rich.table import Table
 import recombine
 from recombine.cli import options, outputs, reading
 from recombine.cli.show import Watch, console_for, lead, next_commands, short
-from recombine.grades import MEANING
+from recombine.grades import OF_PROBES
 from recombine.words import measure
 
 _SHOWN = 12
@@ -24,7 +24,9 @@ probe = typer.Typer(
 Spec = Annotated[
     str,
     typer.Argument(
-        metavar="SPEC", help="A Python file with functions named after the probe's settings, or a run store with --run."
+        metavar="SPEC",
+        help="A Python file with functions named after the probe's settings, a Parquet file of features (geometry), or "
+        "a run store with --run.",
     ),
 ]
 RunKey = Annotated[str | None, typer.Option("--run", help="SPEC is a store: the run, by the beginning of its key.")]
@@ -92,8 +94,10 @@ def _settings(spec: str, run: str | None, ask: Any) -> dict[str, Any]:
     if run is not None:
         from recombine.lab.runs.listing import find  # noqa: PLC0415 - a probe told by a file needs no store
 
-        store = recombine.lab.Store.open(spec)
+        store = recombine.lab.Store.open(spec, create=False)
         return {"model": store.get(find(store, run))}
+    if spec.endswith(".parquet"):
+        return {"model": spec}
     from recombine.probes.spec import settings_of  # noqa: PLC0415 - a command that names no probe needs none
 
     return settings_of(spec, ask)
@@ -103,7 +107,7 @@ def summary(found: Any) -> None:
     """The probe on one screen."""
     console = console_for()
     width = min(console.width, 100)
-    lead(console, found, why=MEANING[found.grade])
+    lead(console, found, why=OF_PROBES[found.grade])
     table = Table(box=None, show_header=False, padding=(0, 2), pad_edge=True)
     table.add_column(style="bold", no_wrap=True)
     table.add_column()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from recombine.grades import MEANING, Grade
+from recombine.grades import MEANING, OF_PROBES, Grade
 from recombine.records import Record
 from recombine.report import collection, packing, scores
 from recombine.report.cube import VERDICTS
@@ -79,7 +79,8 @@ def view(record: Record, *, verdict: str, grade: Grade) -> str:
     draw = _PICTURES.get(record.kind)
     picture = None if draw is None else draw(record)
     drawn = f"<p>{picture.html()}</p><p><small>{escape(picture.words)}</small></p>" if picture else ""
-    told = f"<p><b>{escape(verdict)}</b></p><p>Graded <b>{grade}</b>: {MEANING[grade]}.</p>"
+    means = OF_PROBES if record.kind == "probe" else MEANING
+    told = f"<p><b>{escape(verdict)}</b></p><p>Graded <b>{grade}</b>: {means[grade]}.</p>"
     return f"<div>{told}{drawn}</div>"
 
 

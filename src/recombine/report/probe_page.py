@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from recombine.grades import MEANING
+from recombine.grades import OF_PROBES
 from recombine.records import Record
 from recombine.report import frame
 from recombine.report.frame import Data, shown_of
@@ -95,7 +95,7 @@ def probe_page(record: Record) -> str:
         record,
         styles=["page.css", "plots.css"],
         scripts=["page.js", "save.js", "ready.js"],
-        why=MEANING,
+        why=OF_PROBES,
         payload={},
         lists=[_list(name, table) for name, table in record.tables.items() if len(table)],
         figures=[_DRAWN[figure["form"]](figure) for figure in data["figures"]],
