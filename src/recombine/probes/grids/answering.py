@@ -46,6 +46,23 @@ class Question:
         return superposed(replace(self.cells, gram=about(answers, self.rest)))
 
 
+@dataclass(frozen=True)
+class Tally:
+    """Of how many unseen combinations the error is beyond the trivial one, beyond half of it, or below half of it."""
+
+    unseen: int
+    worse: int
+    wrong: int
+    right: int
+
+
+def tallied(answers: Outputs, question: Question) -> Tally:
+    """Each unseen combination by itself; one that is at rest and answered so is on neither side."""
+    errors, trivial = (one[~question.seen] for one in (errors_by_cell(answers, question.truth), question.trivial))
+    sides = (errors > trivial, errors > trivial / 2, errors < trivial / 2)
+    return Tally(len(errors), *(int(side.sum()) for side in sides))
+
+
 def answer_measures(
     answers: Outputs, question: Question, own_truth: Numbers, *, sure: bool = False
 ) -> dict[str, Found]:

@@ -112,9 +112,24 @@ def _of_module(given: Given, *, name: str) -> Asked:
             instead="give as many rows of both",
         )
     inputs = given.inputs if isinstance(given.inputs, Mapping) else torch.as_tensor(given.inputs)
+    _check_finite(inputs)
     chosen = chosen_layers(given.model, inputs, given.layers, given.forward)
     source = Module(given.model, inputs, design, chosen, given.forward, given.seed)
     return _made(given, design, source, name=name, code=_code(inputs, design))
+
+
+def _check_finite(inputs: Any) -> None:
+    """Of inputs by keyword nothing is asked: a mask may hold infinities by right, and random features are not of it."""
+    if not isinstance(inputs, torch.Tensor) or not inputs.is_floating_point():
+        return
+    # as single precision, which the random features are of: what is too large for it is infinite there
+    bad = int((~inputs.detach().float().isfinite()).reshape(len(inputs), -1).any(dim=1).sum())
+    if bad:
+        raise SettingError(
+            f"NaN or infinity in {bad:,} of {len(inputs):,} rows of the inputs",
+            why="random features of the same inputs stand beside every layer, and nothing can be measured of these",
+            instead="leave those rows out of inputs and table, or fill in what is missing",
+        )
 
 
 def _of_file(given: Given) -> Asked:

@@ -2,7 +2,8 @@
 
     apart        what single factors do is told apart: additively, as a product, or (with the truth) on unseen answers
     inherited    apart, but no more than random features or the network before training
-    mixed        values are shared, but their effects hang on each other more than chance features would make them
+    mixed        values are shared, but their effects hang on each other more than chance features would make them; or,
+                 with the truth, unseen answers are wrong and not known to be made of seen ones
     memorised    combinations that share a value are no more alike than others; or, with the truth, unseen answers are
                  seen ones laid over each other
     unclear      not enough evidence
@@ -11,15 +12,16 @@ Orthogonality of steps, volumes, uncentred separability, probes and ranks decide
 or random features pass each of them.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from recombine.grades import Grade
-from recombine.probes.grids.answering import EXCESS, GAP, SEEN_ERROR, SUPERPOSITION
+from recombine.probes.grids.answering import EXCESS, GAP, SEEN_ERROR, SUPERPOSITION, Tally
 from recombine.probes.grids.kernel_measures import ADDITIVITY, CENTRED, Found
 from recombine.probes.grids.measuring import Measured
 from recombine.probes.grids.nulls import LOOKUP, MATCHED, RANDOM, SHUFFLED, TRUTH, UNTRAINED
-from recombine.words import interval_words, measure, percent
+from recombine.words import interval_words, listing, measure, percent
 
 Outcome = Literal["apart", "inherited", "mixed", "memorised", "unclear"]
 GRADES: dict[Outcome, Grade] = {
@@ -35,6 +37,12 @@ _HALF = 0.5
 """Of the trivial error: what is above is not learned, what is below is."""
 _SOUND = 0.1
 """Of the trivial error: below it a combination that was never seen is answered."""
+_NO_ROOM = 0.95
+"""Where seen examples explain more than this of the truth itself, no answer can be much more of a superposition."""
+_ENOUGH = 5
+"""Unseen combinations: that fewer of them are all on one side is no wonder."""
+_LEAST = 1e-4
+"""Of the trivial error: nobody needs the digits of what is less."""
 
 
 @dataclass(frozen=True)
@@ -48,18 +56,31 @@ class Decision:
 
 
 def decided(found: Measured) -> Decision:
-    """By the answers where the truth is known, else by the deepest layer before the answer."""
+    """By the answers where the truth is known, else by the deepest layer before the answer that all factors reach."""
     if found.answer is not None and found.get(found.answer, GAP).value is not None:
         return by_answers(found, found.answer)
+    return _deepest(found)
+
+
+def _deepest(found: Measured) -> Decision:
+    """A branch that never sees a factor cannot say how a model holds it, however deep it is."""
     inner = [name for name in found.layers if name != "answer"] or found.layers
-    return by_layer(found, inner[-1])
+    reached = [name for name in found.layers if not found.still.get(name)]
+    before = [name for name in reached if name in inner]
+    where = (before or reached or inner)[-1]
+    decision = by_layer(found, where)
+    if where == inner[-1]:
+        return decision
+    beside = f"Layer '{inner[-1]}' does not vary with {listing(found.still[inner[-1]])}."
+    return replace(decision, verdict=f"{decision.verdict} {beside}")
 
 
 def by_layer(found: Measured, where: str) -> Decision:
     """What a layer's dot products say: does it share what combinations have in common, and does it keep it apart?"""
     own, centred = found.get(where, ADDITIVITY), found.get(where, CENTRED)
-    if own.value is None or own.low is None or own.high is None:
-        return _decision("unclear", where, f"{_at(where)} nothing can be said: {_why_nothing(own)}")
+    still = found.still.get(where, ())
+    if own.low is None or own.high is None or found.factors - len(still) < 2:
+        return _decision("unclear", where, f"{_at(where)} nothing can be said: {_why_nothing(own, still)}")
     tables = _highest(found, where, ADDITIVITY, (LOOKUP, SHUFFLED))
     chance = _highest(found, where, ADDITIVITY, (RANDOM, UNTRAINED))
     if not own.low > tables.high + _POINT:
@@ -111,14 +132,28 @@ def by_answers(found: Measured, where: str) -> Decision:
         return _decision(
             "unclear",
             where,
-            f"It has not learned what it was shown: the error on seen combinations is {measure(seen.value)} of the "
+            f"It has not learned what it was shown: the error on seen combinations is {_few(seen.value)} of the "
             f"trivial one. {error} ({control}).",
         )
     if gap.high < _HALF:
         return _right(gap, beside, where, f"{error} ({control})")
     if gap.low > _HALF:
         return _wrong(found, where, excess, f"{error} ({control})")
-    return _decision("unclear", where, f"{error} ({control}): between right and wrong, nothing can be said.")
+    return _decision("unclear", where, f"{error} ({control}): {_one_by_one(found.tally)}.")
+
+
+def _one_by_one(tally: Tally | None) -> str:
+    """What single combinations say where their mean is not sure: each of them is as it is."""
+    sides = () if tally is None or tally.unseen < _ENOUGH else (tally.worse, tally.wrong, tally.right)
+    words = (
+        "are worse than the trivial answer",
+        "have more than half the trivial error",
+        "have less than half the trivial error",
+    )
+    for count, said in zip(sides, words, strict=False):
+        if tally is not None and count == tally.unseen:
+            return f"all {count:,} unseen combinations {said}, but there are too few values to be sure of others"
+    return "between right and wrong, nothing can be said"
 
 
 def _right(gap: Found, beside: "Control", where: str, error: str) -> Decision:
@@ -131,19 +166,24 @@ def _right(gap: Found, beside: "Control", where: str, error: str) -> Decision:
 
 
 def _wrong(found: Measured, where: str, excess: Found, error: str) -> Decision:
-    """What unseen answers are made of, where they are wrong."""
+    """What unseen answers are made of, where they are wrong: whatever that is, they fail."""
     laid = found.get(where, SUPERPOSITION)
     if laid.value is None:
         return _decision("memorised", where, f"Unseen combinations are answered with nothing. {error}.")
-    if excess.low is not None and excess.low > 0:
-        truth = percent(found.get(where, SUPERPOSITION, TRUTH).value or 0.0)
+    own = found.get(where, SUPERPOSITION, TRUTH).value or 0.0
+    explained = f"{_share(laid)} of them, and {percent(own)} of the truth"
+    more = excess.low is not None and excess.low > 0
+    # a sum that is not surely more of one than the truth, but may well be one, is not to be called none either
+    if own > _NO_ROOM or (not more and (laid.high or laid.value) > _NO_ROOM):
+        said = f"Superposition cannot tell what unseen answers are made of: seen ones explain {explained}."
+        return Decision("mixed", f"{error}. {said}", "failing", where)
+    if more:
         return _decision(
             "memorised",
             where,
-            f"Unseen answers are seen ones laid over each other: these explain {_share(laid)} of them, and {truth} of "
-            f"the truth. {error}.",
+            f"Unseen answers are seen ones laid over each other: these explain {explained}. {error}.",
         )
-    return _decision("mixed", where, f"{error}, and unseen answers are no mere sum of seen ones.")
+    return Decision("mixed", f"{error}, and unseen answers are no mere sum of seen ones.", "failing", where)
 
 
 @dataclass(frozen=True)
@@ -202,10 +242,13 @@ def _at(where: str) -> str:
     return f"In the {where}" if where in ("answer", "features") else f"At layer '{where}'"
 
 
-def _why_nothing(own: Found) -> str:
+def _why_nothing(own: Found, still: Sequence[str]) -> str:
     if own.value is None:
         return "nothing varies, or no part of the grid is without holes."
-    return "no factor has three values or more, so that no interval can be given."
+    if own.low is None:
+        return "no factor has three values or more, so that no interval can be given."
+    # one factor alone is a sum of single factors by its nature
+    return f"it does not vary with {listing(still)}, so that there are no two factors to be held apart."
 
 
 def _share(one: Found | Control) -> str:
@@ -216,5 +259,16 @@ def _share(one: Found | Control) -> str:
 
 
 def _number(one: Found | Control) -> str:
-    own = one.low is not None and one.high is not None and one.high > one.low
-    return interval_words(one.value or 0.0, one.low if own else None, one.high if own else None, share=False)
+    value = one.value or 0.0
+    if one.low is None or one.high is None or not one.high > one.low or one.high < _LEAST:
+        return _few(value)
+    return f"{_few(value)} ({_few(one.low)} to {_few(one.high)})"
+
+
+def _few(number: float) -> str:
+    """A number without the digits that rounding makes.
+
+    >>> _few(0.0), _few(3e-15), _few(0.0133)
+    ('0', 'under 0.0001', '0.0133')
+    """
+    return f"under {_LEAST:.4f}" if 0 < number < _LEAST else measure(number)

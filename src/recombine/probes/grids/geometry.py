@@ -132,6 +132,8 @@ def _more(found: Measured) -> list[str]:
     unlit, dark, spanned = (found.get(TARGETS, name, TRUTH).value for name in COVERAGE)
     if unlit is None or dark is None or spanned is None:
         return []
+    if unlit == dark == 0:
+        return [f"{percent(spanned)} of what unseen targets move lies in the span of the seen targets."]
     return [
         f"{percent(unlit)} of the outputs are never moved in training, and {percent(dark)} of what unseen targets move "
         f"is on them; {percent(spanned)} lies in the span of the seen targets."

@@ -13,10 +13,12 @@ from recombine.probes.grids.answering import (
     PARTIAL,
     STRIPES,
     Question,
+    Tally,
     answer_measures,
     coverage_measures,
     from_memory,
     readout,
+    tallied,
 )
 from recombine.probes.grids.asking import Asked
 from recombine.probes.grids.cells import Cells, Looked, gram_of, looked_at
@@ -34,7 +36,7 @@ from recombine.probes.grids.nulls import (
     matched_memory,
 )
 from recombine.probes.grids.outputs import partial_input, resting
-from recombine.probes.grids.shares import salience_of
+from recombine.probes.grids.shares import idle_factors, salience_of
 from recombine.probes.grids.sources import Layer
 from recombine.probes.grids.stripes import stripe_shares
 from recombine.probes.probe import MEASURED, Measure
@@ -50,13 +52,19 @@ Key = tuple[str, str]
 
 @dataclass(eq=False)
 class Measured:
-    """What was found: numbers of what is asked about, and draws of the controls."""
+    """What was found: numbers of what is asked about, and draws of the controls.
+
+    `still` has the factors that a layer does not vary with, `tally` the unseen answers one by one.
+    """
 
     own: dict[Key, dict[str, Found]] = field(default_factory=dict)
     draws: dict[Key, dict[str, list[float | None]]] = field(default_factory=lambda: defaultdict(dict))
     salience: dict[str, Salience] = field(default_factory=dict)
     layers: list[str] = field(default_factory=list)
     answer: str | None = None
+    tally: Tally | None = None
+    factors: int = 2
+    still: dict[str, tuple[str, ...]] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
 
     def add(self, where: str, who: str, found: Mapping[str, Found]) -> None:
@@ -154,7 +162,7 @@ class Call:
 
 def measured(call: Call) -> Measured:
     """Every layer, every control, every seed."""
-    found = Measured()
+    found = Measured(factors=len(call.asked.design.names))
     names = call.asked.source.names
     found.layers, found.answer = list(names), names[-1] if call.asked.truth is not None else None
     _truth(call, found)
@@ -200,6 +208,7 @@ def _one_layer(call: Call, found: Measured, layer: Layer) -> None:
     if salience is not None:
         found.salience[layer.name] = salience
     if whole is not None:
+        found.still[layer.name] = tuple(call.asked.design.names[k] for k in idle_factors(whole))
         matched = matched_memory(whole)
         found.add(layer.name, MATCHED, kernel_measures(matched, matched, names=call.asked.design.names, seed=call.seed))
     orders = [call.rng(SHUFFLED, draw) for draw in range(call.repeats)]
@@ -287,6 +296,7 @@ def _answer(call: Call, found: Measured, layer: Layer) -> dict[str, Found]:
         features = kernel.random_features(call.rng(RANDOM, draw))
         found.add(layer.name, RANDOM, call.answers(readout(features, question)))
     found.add(layer.name, LOOKUP, call.answers(from_memory(question)))
+    found.tally = tallied(answers, question)
     return call.answers(answers, sure=True)
 
 

@@ -12,6 +12,8 @@ from recombine.probes.grids.cells import Cells, Numbers
 from recombine.theory.salience import Salience, moebius
 
 _ROUNDING = 1e-9
+_IDLE = 1e-10
+"""Of the variance: less is what single precision leaves of a factor that a layer never sees."""
 
 
 def variance_by_set(cells: Cells) -> Numbers:
@@ -49,6 +51,20 @@ def order_shares(cells: Cells) -> tuple[float, ...] | None:
     for mask, part in enumerate(parts):
         orders[mask.bit_count()] += part
     return tuple(float(part) / whole for part in orders[1:])
+
+
+def idle_factors(cells: Cells) -> tuple[int, ...]:
+    """The factors that a layer does not vary with, alone or together with others.
+
+    >>> codes = np.indices((2, 2)).reshape(2, -1).T
+    >>> first = np.eye(2)[codes[:, 0]]
+    >>> idle_factors(Cells(first @ first.T, codes, (2, 2)))
+    (1,)
+    """
+    parts = variance_by_set(cells)
+    whole = float(parts[1:].sum())
+    factors = range(len(cells.sizes))
+    return tuple(k for k in factors if not sum(p for m, p in enumerate(parts) if m >> k & 1) > _IDLE * whole)
 
 
 def additivity(cells: Cells) -> float | None:
