@@ -78,6 +78,20 @@ def test_swaps_of_a_row_with_the_same_value_change_nothing_where_only_the_value_
     assert 0 < asked(OWN, n=1000).value("swap", where="y1", who="shuffled factor") < 1
 
 
+def test_a_row_of_the_same_value_that_changes_as_much_leaves_it_unclear():
+    """The answer hangs on digits of x2 that have nothing to do with y2."""
+    fine = Rule(lambda a, b: a * torch.where((b * 64).floor() % 8 == 0, -1.0, 1.0) + 0 * b)
+    found = asked(fine, n=2000)
+    assert found.value("swap", where="y2") == pytest.approx(found.value("swap", where="y2", who="same value"), abs=0.03)
+    assert (found.outcome, found.grade) == ("unclear", "untested")
+    assert "A row with the same y2 in its place changes" in " ".join(found.reasons)
+
+
+def test_the_control_says_which_share_is_which():
+    said = asked(nn.Linear(2, 2), controls=2).verdict
+    assert "in 2 re-initialised networks swapping y2 changes" in said
+
+
 def test_information_is_fooled_by_rows_in_which_factors_go_together_and_says_so():
     """A perfectly compositional rule: y2 tells .2516 bits of its answers, and none once y1 is known."""
     found = asked(OWN, TRAINING, n=6000)
@@ -359,7 +373,11 @@ INPUTS, TABLE = toy(EVEN, 40)
         ({"regions": {"y1": 0}}, "no region for 'y2'"),
         ({"regions": {"y1": 0, "y2": 7}}, "the region of 'y2'"),
         ({"regions": {"y1": 0, "y2": slice(5, 6)}}, "is empty"),
-        ({"regions": {"y1": 0, "w": 1}}, "'w'"),
+        ({"regions": {"y1": 0, "w": 1}}, "a region for 'w'"),
+        ({"regions": {"y1": 0, "y2": [0, 1]}}, "regions of 'y1' and 'y2' overlap in 1 place"),
+        ({"regions": {"y1": 0, "y2": slice(1, 80)}}, "beyond a row"),
+        ({"regions": {"y1": (slice(0, 3),), "y2": 1}}, "beyond a row"),
+        ({"table": {"y1": TABLE["y1"][:7], "y2": TABLE["y2"]}}, "columns of 7 and 40 rows"),
         ({"table": {"y1": [0] * 40, "y2": TABLE["y2"]}}, "has one value"),
         ({"targets": [0, 1]}, "targets with 2 rows"),
         ({"controls": -1}, "controls=-1"),

@@ -17,7 +17,10 @@ from recombine.probes.influences.by_dattri import taught_by_dattri
 from recombine.probes.influences.examples import Examples
 from recombine.probes.influences.leaving_out import left_out
 from recombine.probes.influences.outputs import LOSSES, Network
+from recombine.probes.influences.summing import Summed
 from recombine.probes.influences.teaching import taught
+from recombine.probes.influences.wording import said_of_teaching
+from recombine.statistics.correlation import Rank
 
 RIDGE = 0.05
 
@@ -301,6 +304,34 @@ def test_a_training_that_says_otherwise_makes_it_unclear():
     )
     assert found.outcome == "unclear"
     assert found.grade == "untested"
+    assert found.verdict.startswith("It cannot be told who taught it: trained again without 12 combinations")
+    assert "rank correlation" in found.verdict
+
+
+def summary(share, null, rank=None):
+    return Summed("a=1", "a=2", 0.1, 0.2, share, None, null, rank, 12)
+
+
+def test_less_than_a_point_beyond_chance_is_chance():
+    assert said_of_teaching(summary(0.8767, (0.03, 0.8759))).outcome == "spread"
+    assert said_of_teaching(summary(0.8959, (0.03, 0.8759))).outcome == "neighbours"
+    assert said_of_teaching(summary(0.025, (0.03, 0.8759))).outcome == "spread"
+    assert said_of_teaching(summary(0.01, (0.03, 0.8759))).outcome == "elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("found", "start"),
+    [
+        (summary(0.9, (0.1, 0.5), Rank(0.2, -0.1, 0.5, 12)), "It cannot be told who taught it"),
+        (summary(0.9, (0.1, 0.5), Rank(None, None, None, 3)), "It cannot be told who taught it"),
+        (summary(None, None), "Whether neighbours taught it more than others cannot be told"),
+    ],
+)
+def test_what_is_unclear_begins_by_saying_so(found, start):
+    said = said_of_teaching(found)
+    assert said.outcome == "unclear"
+    assert said.verdict.startswith(start)
+    assert "As worked out, what it says of a=1 hangs most on a=2" in said.verdict
 
 
 def test_beside_dattri_on_the_same_linear_model():

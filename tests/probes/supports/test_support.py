@@ -193,6 +193,48 @@ def test_values_beyond_what_was_seen_are_not_covered():
     assert nothing.outcome == "insufficient"
 
 
+def clustered(n, seed, width=0.3):
+    """Two clusters of the first entry, with nothing between them; the second is free."""
+    rng = np.random.default_rng(seed)
+    first = rng.random(n) * (1 - width)
+    return np.column_stack([np.where(first < (1 - width) / 2, first, first + width), rng.random(n)])
+
+
+@pytest.mark.parametrize("query", [None, clustered(400, 2)], ids=["new combinations", "the same clusters"])
+def test_a_hole_that_nobody_asks_about_is_no_failing(query):
+    found = support(clustered(1000, 1), slots=2, composition="add", query=query)
+    assert (found.outcome, found.grade) == ("sufficient", "plausible")
+    assert found.value("hole", where="slot 0") == pytest.approx(0.3, abs=0.02)
+    assert found.value("hole asked about", where="slot 0") < 0.02
+    assert "Nothing is said of entry 0 between 0.3" in " ".join(found.reasons)
+
+
+@pytest.mark.parametrize(
+    "query", ["box", np.concatenate([clustered(400, 2), [[0.5, 0.5]]])], ids=["the whole range", "one point in it"]
+)
+def test_a_hole_that_is_asked_about_decides_and_what_cannot_see_it_says_so(query):
+    found = support(clustered(1000, 1), slots=2, composition="add", query=query)
+    assert (found.outcome, found.grade) == ("insufficient", "failing")
+    assert "entry 0 between 0.3" in found.verdict
+    told = " ".join(found.reasons)
+    assert "ranked measured supports best" not in told
+    assert "It hardly sees the hole" in told
+    assert "Nothing is said of" not in told
+
+
+def test_the_longest_hole_may_not_be_the_one_that_is_asked_about():
+    rows = np.random.default_rng(1).random((2000, 2))
+    first = rows[:, 0]
+    rows = rows[~((first > 0.1) & (first < 0.5)) & ~((first > 0.7) & (first < 0.9))]
+    asked = np.concatenate([rows[:200], [[0.8, 0.5]]])
+    found = support(rows, slots=2, composition="add", query=asked)
+    assert found.outcome == "insufficient"
+    assert "entry 0 between 0.7 and 0.9" in found.verdict
+    assert "Nothing is said of entry 0 between 0." in " ".join(found.reasons)
+    holes = [row for row in found.tables["holes"].to_pylist() if row["entry"] == "entry 0"]
+    assert [row["asked_about"] for row in holes] == [False, True]
+
+
 def test_the_same_seed_gives_the_same_answer_and_it_is_saved_and_drawn(tmp_path):
     found = support(EVENLY, slots=2, seed=3)
     assert found.table == support(EVENLY, slots=2, seed=3).table
@@ -254,6 +296,7 @@ def test_what_is_refused(settings, error, said):
         (np.round(4 * EVENLY), "every entry is a list of levels"),
         (np.array([["a", "b"]] * 9), "of shape (9, 2)"),
         (pa.table({"a": [[1.0], [2.0]], "b": [1.0, 2.0]}), "column 'a'"),
+        ({"a": EVENLY[:, 0], "b": EVENLY[:5, 1]}, "points with columns of 400 and 5 rows"),
     ],
 )
 def test_points_that_are_refused(points, said):

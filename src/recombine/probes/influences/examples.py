@@ -12,6 +12,7 @@ from torch import Tensor
 
 from recombine.errors import ColumnError, SettingError, TableError, nearest
 from recombine.lab.models.layers import length
+from recombine.probes.columns import check_even
 
 Ints = npt.NDArray[np.int64]
 
@@ -56,7 +57,7 @@ def check_rows(name: str, found: int, rows: int) -> None:
     if found != rows:
         raise SettingError(
             f"{name} with {found:,} rows",
-            why=f"the table of factors has {rows:,}, and they belong together row by row",
+            why=f"the table of factors has {rows:,} rows, and they belong together row by row",
             instead="give a row of the table for each example, in the same order",
         )
 
@@ -95,6 +96,8 @@ def table_of(given: Any, name: str) -> pa.Table:
             f"no table of {name}", why="rows are told apart by their factors", instead="write table={factor: values}"
         )
     else:
+        if isinstance(given, Mapping):
+            check_even(given, f"a table of {name}")
         try:
             plain = {key: np.asarray(value) for key, value in given.items()} if isinstance(given, Mapping) else given
             table = pa.table(plain)
@@ -107,17 +110,17 @@ def table_of(given: Any, name: str) -> pa.Table:
     return table
 
 
-def check_column(table: pa.Table, factor: Any, setting: str) -> str:
-    """A factor of the table, with values in every row."""
+def check_column(table: pa.Table, factor: Any, said: str) -> str:
+    """A factor of the table, with values in every row; `said` is how the user named it, such as "target='hue'"."""
     if factor not in table.column_names:
         raise ColumnError(
-            f"{setting}={factor!r}",
+            said,
             why=f"the table has {', '.join(table.column_names)}",
             instead=nearest(str(factor), table.column_names),
         )
     if table[factor].null_count:
         raise ColumnError(
-            f"{setting}={factor!r} has rows without a value",
+            f"{said} has rows without a value",
             why="a value that is missing cannot be swapped",
             instead="leave these rows out",
         )

@@ -25,7 +25,7 @@ from recombine.probes.influences.hanging import (
     untrained,
 )
 from recombine.probes.influences.listing import measures_of, steps_table
-from recombine.probes.influences.locating import Located, form_of, located
+from recombine.probes.influences.locating import Located, check_apart, form_of, located
 from recombine.probes.influences.reinitialising import reinitialised
 from recombine.probes.influences.wording import said_of_inputs
 from recombine.seeds import derived
@@ -39,7 +39,10 @@ def where_of(given: Given, regions: Any, render: Any) -> tuple[Located, pa.Table
         return given.where, given.table
     inputs, table = inputs_of(given.inputs, "inputs"), table_of(given.table, "inputs")
     check_rows("inputs", length(inputs), table.num_rows)
-    return located(inputs, table, regions, render), table
+    found = located(inputs, table, regions, render)
+    if render is None:
+        check_apart(found.masks, given.target, given.redundant)
+    return found, table
 
 
 def asked_of(
@@ -54,7 +57,7 @@ def asked_of(
 ) -> Question:
     """What is asked of every network, checked."""
     target, redundant = (
-        check_column(table, name, setting)
+        check_column(table, name, f"{setting}={name!r}")
         for name, setting in ((given.target, "target"), (given.redundant, "redundant"))
     )
     if target == redundant:

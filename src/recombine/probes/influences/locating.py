@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from recombine.errors import SettingError
 from recombine.lab.models.layers import layer_of
 from recombine.probes.influences.examples import Ints, check_column, inputs_of
+from recombine.words import amount
 
 Render = Callable[[pa.Table], Any]
 Form = Literal["column", "region", "embedding"]
@@ -66,7 +67,7 @@ def located(inputs: Any, table: pa.Table, regions: Mapping[str, Any] | None, ren
             instead="write regions={factor: columns}, or render=a function from rows of the table to inputs",
         )
     masks = {
-        check_column(table, factor, "a region for"): mask_of(main_of(inputs)[0], region, factor)
+        check_column(table, factor, f"a region for {factor!r}"): mask_of(main_of(inputs)[0], region, factor)
         for factor, region in (regions or {}).items()
     }
     if render is None:
@@ -127,7 +128,36 @@ def mask_of(row: Tensor, region: Any, factor: str) -> Tensor:
             why=f"{region!r} names no entry of a row of shape {tuple(row.shape)}",
             instead="name the entries that hold the factor",
         )
+    _check_within(row, region, factor)
     return mask
+
+
+def _check_within(row: Tensor, region: Any, factor: str) -> None:
+    """A slice that goes on beyond its axis is cut without a word, and so hides a slip."""
+    parts = [(region, row.shape[-1])] if isinstance(region, slice) else []
+    if isinstance(region, tuple) and Ellipsis not in region and None not in region:
+        parts = list(zip(region, row.shape, strict=False))
+    for part, size in parts:
+        ends = [end for end in (part.start, part.stop) if end is not None] if isinstance(part, slice) else []
+        if any(not -size <= end <= size for end in ends):
+            raise SettingError(
+                f"the region of {factor!r}: {region!r}",
+                why=f"it goes beyond a row of the inputs, which has shape {tuple(row.shape)}",
+                instead="name entries that a row has",
+            )
+
+
+def check_apart(masks: Mapping[str, Tensor], target: Any, redundant: Any) -> None:
+    """No entry holds both factors: swapping the one would swap the other along with it."""
+    if target == redundant or target not in masks or redundant not in masks:
+        return  # told elsewhere
+    shared = int((masks[target] & masks[redundant]).sum())
+    if shared:
+        raise SettingError(
+            f"the regions of {target!r} and {redundant!r} overlap in {amount(shared, 'place')}",
+            why="to swap the one would swap the other along with it",
+            instead="give each factor entries of its own, or render=, which exchanges them in the table",
+        )
 
 
 def form_of(located_inputs: Located, module: nn.Module, layer: str | None) -> tuple[Form, str | None]:

@@ -9,7 +9,8 @@ from recombine.grades import Grade
 from recombine.probes.influences.hanging import Hung, Question, Untrained
 from recombine.probes.influences.summing import Summed
 from recombine.probes.influences.swaps import Estimate
-from recombine.words import amount, measure, percent, percent_range
+from recombine.statistics.correlation import Rank
+from recombine.words import NOT_KNOWN, amount, interval_words, measure, percent, percent_range
 
 OUTCOMES = {
     "own factor": "swapping the target factor changes the answers, swapping the redundant one does not",
@@ -22,6 +23,8 @@ OUTCOMES = {
     "spread": "neither more nor less than by chance",
     "unclear": "not enough evidence for one of the others",
 }
+POINT = 0.01
+"""How far beyond chance the share from neighbours must lie."""
 FEWEST_CONTROLS = 19
 """Networks of which none may reach what was measured, for a chance of 1 in 20."""
 
@@ -42,7 +45,9 @@ def said_of_inputs(
     """What the swaps say of the target factor and of the redundant one."""
     own, other = found[ask.target].swap, found[ask.redundant].swap
     outcome = _outcome(own, other, least)
-    reasons = []
+    reasons = [_as_much(found[name], name) for name in (ask.target, ask.redundant) if _by_any_row(found[name], least)]
+    if reasons:
+        outcome = "unclear"
     known = right.low if right.low is not None else right.value
     if majority is not None and known is not None and known <= majority:
         reasons.append(
@@ -81,6 +86,19 @@ def _outcome(own: Estimate, other: Estimate, least: float) -> str:
         (False, False): "neither",
     }
     return words.get(sides, "unclear")  # type: ignore[arg-type]
+
+
+def _by_any_row(found: Hung, least: float) -> bool:
+    """Whether answers change, but as much by a row with the same value: then it is not the value that changes them."""
+    same = found.same.value if found.same.high is None else found.same.high
+    return bool(_side(found.swap, least)) and same is not None and same >= (found.swap.value or 0.0)
+
+
+def _as_much(found: Hung, name: str) -> str:
+    return (
+        f"A row with the same {name} in its place changes {_told(found.same)} of the answers, one with another {name}"
+        f" {_told(found.swap)}: not surely fewer, so that it may not be the value of {name} that changes them."
+    )
 
 
 def _side(found: Estimate, least: float) -> bool | None:
@@ -123,7 +141,10 @@ def _beside(found: Mapping[str, Hung], control: Untrained, ask: Question) -> str
         parts.append(f"a row with the same {ask.redundant} in its place changes {percent(same)}")
     if control.networks:
         shares = [percent(float(np.nanmean(control.swap[name]))) for name in (ask.redundant, ask.target)]
-        parts.append(f"{amount(control.networks, 're-initialised network')}: {shares[0]} and {shares[1]}")
+        parts.append(
+            f"in {amount(control.networks, 're-initialised network')} swapping {ask.redundant} changes {shares[0]},"
+            f" swapping {ask.target} {shares[1]}"
+        )
     return f"; beside it: {'; '.join(parts)}" if parts else ""
 
 
@@ -145,21 +166,37 @@ def _warnings(found: Mapping[str, Hung], ask: Question) -> list[str]:
 
 def said_of_teaching(found: Summed) -> Said:
     """Who taught the network what it says of unseen combinations."""
+    unconfirmed = _unconfirmed(found)
     if found.share is None or found.null is None:
-        return Said("unclear", "untested", _of_the_first(found), (_UNTOLD, *_checked(found)))
+        verdict = _of_the_first(found, unconfirmed or _UNTOLD)
+        return Said("unclear", "untested", verdict, (*([_UNTOLD] if unconfirmed else []), *_checked(found)))
     low, high = found.null
-    outcome = "neighbours" if found.share > high else "elsewhere" if found.share < low else "spread"
-    if found.rank is not None and (found.rank.low is None or found.rank.low <= 0):
+    # What differs by less than a point is written as the same number, and a quantile of chance is no surer than that.
+    outcome = "neighbours" if found.share > high + POINT else "elsewhere" if found.share < low - POINT else "spread"
+    if unconfirmed:
         outcome = "unclear"
     grade: Grade = "weak"
     if found.rank is not None:
         grade = "untested" if outcome == "unclear" else "sound" if (found.rank.low or 0) > 0.5 else "plausible"
     verdict = (
-        f"{_of_the_first(found)} Of all influence on unseen combinations {percent(found.share)}"
+        f"{_of_the_first(found, unconfirmed)} Of all influence on unseen combinations {percent(found.share)}"
         f"{_interval(found)} comes from seen ones that share a value with them; by chance it would be"
         f" {percent_range(low, high)}."
     )
     return Said(outcome, grade, verdict, _checked(found))
+
+
+def _unconfirmed(found: Summed) -> str:
+    """Why training again does not bear out what was worked out; nothing where it does, or was not done."""
+    if found.rank is None or (found.rank.low is not None and found.rank.low > 0):
+        return ""
+    again = f"trained again without {amount(found.retrained, 'combination')}"
+    if found.rank.value is None or found.rank.low is None:
+        return f"It cannot be told who taught it: {again}, which is too few, or changes nothing, to confirm anything."
+    return (
+        f"It cannot be told who taught it: {again}, the loss does not surely change as worked out (rank correlation"
+        f" {_rank_words(found.rank)})."
+    )
 
 
 _UNTOLD = (
@@ -168,10 +205,12 @@ _UNTOLD = (
 )
 
 
-def _of_the_first(found: Summed) -> str:
+def _of_the_first(found: Summed, doubt: str) -> str:
+    """The strongest influence; behind the doubt, where there is one."""
     sign = "rise" if found.most >= 0 else "fall"
+    start = f"{doubt} As worked out, what" if doubt else "What"
     return (
-        f"What it says of {found.unseen} hangs most on {found.seen}: without it the loss there would {sign} by"
+        f"{start} it says of {found.unseen} hangs most on {found.seen}: without it the loss there would {sign} by"
         f" {measure(abs(found.most))} from {measure(found.loss)}."
     )
 
@@ -183,8 +222,13 @@ def _interval(found: Summed) -> str:
 def _checked(found: Summed) -> tuple[str, ...]:
     if found.rank is None:
         return ("No network was trained again without a combination, so that this is worked out and not tried.",)
-    ends = "" if found.rank.low is None else f" ({measure(found.rank.low)} to {measure(found.rank.high or 1.0)})"
     return (
         f"Trained again without {amount(found.retrained, 'combination')}: rank correlation with what was worked out"
-        f" {measure(found.rank.value or 0.0)}{ends}.",
+        f" {_rank_words(found.rank)}.",
     )
+
+
+def _rank_words(rank: Rank) -> str:
+    if rank.value is None:
+        return NOT_KNOWN
+    return interval_words(rank.value, rank.low, rank.high, share=False)

@@ -101,17 +101,37 @@ def _of_values(points: Points, slot: Slot, asked: Asked, place: int) -> list[Mea
 
 
 def _holes(points: Points, slot: Slot) -> list[Measure]:
-    """The longest empty stretch of each entry, or the share of its levels never seen; and the longest of all."""
-    each = []
-    for column in slot.columns:
-        values, low, span = points.seen[:, column], points.low[column], points.span[column]
-        if points.levels[column]:
-            hole = 1 - len(np.unique(values)) / points.levels[column]
-        else:
-            begins, ends = near.largest_hole(values, low, low + span)
-            hole = (ends - begins) / span
-        each.append(Measure(f"{slot.name}: {points.names[column]}", "hole", float(hole)))
-    return [Measure(slot.name, "hole", max(one.value or 0.0 for one in each)), *each]
+    """The longest empty stretch of each entry and the longest that is asked about; and the longest of all entries."""
+    found = []
+    for name, asked in (("hole", False), ("hole asked about", True)):
+        each = [
+            Measure(f"{slot.name}: {points.names[column]}", name, hole_in(points, column, asked=asked).share)
+            for column in slot.columns
+        ]
+        found += [Measure(slot.name, name, max(one.value or 0.0 for one in each)), *each]
+    return found
+
+
+@dataclass(frozen=True)
+class Hole:
+    """An empty stretch of an entry as a share of its range; of a list of levels, the share never seen."""
+
+    begins: float
+    ends: float
+    share: float
+    unseen_levels: int = 0
+
+
+def hole_in(points: Points, column: int, *, asked: bool) -> Hole:
+    """The longest hole of an entry, or the longest of those that points asked about lie in."""
+    values, low, span = points.seen[:, column], float(points.low[column]), float(points.span[column])
+    begins, ends = near.largest_hole(values, low, low + span, points.query[:, column] if asked else None)
+    levels = int(points.levels[column])
+    if levels:
+        # Levels are those seen or asked about, so that one never seen is always asked about.
+        unseen = levels - len(np.unique(values))
+        return Hole(begins, ends, unseen / levels, unseen)
+    return Hole(begins, ends, (ends - begins) / span)
 
 
 def _of_slices(points: Points, slot: Slot, bandwidth: float, seed: int) -> list[Measure]:

@@ -22,6 +22,8 @@ TRIES = 4
 """Seen points near a value whose surroundings are looked at; the freest of them counts."""
 LEAST_LOCAL = 96
 """Seen points that the spread at one of them is estimated from."""
+INSIDE = 0.1
+"""A value is asked about a hole if it lies further from seen ones than this share of it: at the rim chance decides."""
 
 
 def distinct(values: Numbers) -> Numbers:
@@ -57,15 +59,31 @@ def nearest_distance(asked: Numbers, seen: Numbers, *, own: bool) -> Numbers:
     return np.asarray(np.where(once & (distances[:, 0] == 0), distances[:, 1], distances[:, 0]))
 
 
-def largest_hole(values: Numbers, low: float, high: float) -> tuple[float, float]:
+def largest_hole(values: Numbers, low: float, high: float, asked: Numbers | None = None) -> tuple[float, float]:
     """The longest stretch from `low` to `high` without any value: where it begins and ends.
 
-    >>> largest_hole(np.array([0.0, 0.05, 0.45, 1.0, 0.7]), 0.0, 1.0)
-    (0.05, 0.45)
+    With values `asked` about, the longest of those stretches in which one of them lies; of no length where none does.
+
+    >>> seen = np.array([0.0, 0.05, 0.45, 1.0, 0.7])
+    >>> largest_hole(seen, 0.0, 1.0), largest_hole(seen, 0.0, 1.0, np.array([0.6])), largest_hole(seen, 0.0, 1.0, seen)
+    ((0.05, 0.45), (0.45, 0.7), (0.0, 0.0))
     """
-    ends = np.concatenate([[low], np.unique(values), [high]])
-    place = int(np.argmax(np.diff(ends)))
-    return float(ends[place]), float(ends[place + 1])
+    each = np.unique(values)
+    ends = np.concatenate([[low], each, [high]])
+    lengths = np.diff(ends)
+    if asked is not None:
+        lengths = np.where(_entered(each, lengths, asked), lengths, 0.0)
+    place = int(np.argmax(lengths))
+    return float(ends[place]), float(ends[place] + lengths[place])
+
+
+def _entered(each: Numbers, lengths: Numbers, asked: Numbers) -> npt.NDArray[np.bool_]:
+    """Which stretches between sorted values have one asked about well inside; the ends of the range are not seen."""
+    place = np.searchsorted(each, asked)
+    around = np.concatenate([[-np.inf], each, [np.inf]])
+    depth = np.minimum(asked - around[place], around[place + 1] - asked)
+    inside = place[depth > INSIDE * lengths[place]]
+    return np.asarray(np.isin(np.arange(len(lengths)), inside))
 
 
 def pieces(values: Numbers, bandwidth: float, rng: np.random.Generator) -> tuple[int, float]:

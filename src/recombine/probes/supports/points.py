@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from recombine.checks import is_whole
 from recombine.errors import ColumnError, SettingError, SourceError, TableError, nearest
+from recombine.probes.columns import check_even
 
 Numbers = npt.NDArray[np.float64]
 LEVELS = 12
@@ -153,6 +154,7 @@ def _numbers(given: Any, called: str) -> tuple[tuple[str, ...], npt.NDArray[Any]
     if isinstance(given, str | Path):
         given = _parquet(Path(given), called)
     if isinstance(given, Mapping):
+        check_even(given, called)
         given = pa.table(dict(given))
     if not isinstance(given, pa.Table) and hasattr(given, "__dataframe__"):
         given = pa.interchange.from_dataframe(given)

@@ -3,19 +3,18 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from recombine.probes.figures import Matrix
 from recombine.probes.probe import MEASURED
-from recombine.probes.supports import neighbours as near
-from recombine.probes.supports.measuring import EVERY
-from recombine.probes.supports.points import Points
-from recombine.probes.supports.wording import DIAGONAL, EVEN, Found
+from recombine.probes.supports.measuring import EVERY, Hole, hole_in
+from recombine.probes.supports.points import Points, Slot
+from recombine.probes.supports.wording import DIAGONAL, EVEN, Found, largest_allowed
 
 SHOWN = (
     "coverage",
     "hole",
+    "hole asked about",
     "largest piece",
     "partner diversity",
     "slice variation",
@@ -37,44 +36,59 @@ HOLES = pa.schema(
         ("share", pa.float64()),
         ("levels", pa.int64()),
         ("unseen_levels", pa.int64()),
+        ("asked_about", pa.bool_()),
     ]
 )
 
 
 def holes_of(points: Points) -> list[dict[str, Any]]:
-    """The longest empty stretch of each entry; for a list of levels how many were never seen."""
+    """The longest empty stretch of each entry, and the longest asked about where that is another; levels never seen."""
     found = []
     for slot in points.slots:
         for column in slot.columns:
-            values, low, span = points.seen[:, column], points.low[column], points.span[column]
-            begins, ends = near.largest_hole(values, low, low + span)
-            levels = int(points.levels[column])
-            unseen = levels - len(np.unique(values)) if levels else 0
-            share = unseen / levels if levels else (ends - begins) / span
-            found.append(
-                {
-                    "slot": slot.name,
-                    "entry": points.names[column],
-                    "from": None if levels else begins,
-                    "to": None if levels else ends,
-                    "share": float(share),
-                    "levels": levels,
-                    "unseen_levels": unseen,
-                }
-            )
+            longest, asked = (hole_in(points, column, asked=only) for only in (False, True))
+            found.append(_hole_row(points, slot, column, longest, asked_about=longest == asked))
+            if longest != asked and asked.share > 0:
+                found.append(_hole_row(points, slot, column, asked, asked_about=True))
     return found
 
 
+def _hole_row(points: Points, slot: Slot, column: int, hole: Hole, *, asked_about: bool) -> dict[str, Any]:
+    levels = int(points.levels[column])
+    return {
+        "slot": slot.name,
+        "entry": points.names[column],
+        "from": None if levels else hole.begins,
+        "to": None if levels else hole.ends,
+        "share": hole.share,
+        "levels": levels,
+        "unseen_levels": hole.unseen_levels,
+        "asked_about": asked_about or bool(levels),
+    }
+
+
 def hole_words(holes: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """The largest hole of each slot in words."""
+    """The largest hole of each slot that is asked about, in words."""
     said = {}
-    for slot in {one["slot"] for one in holes}:
-        worst = max((one for one in holes if one["slot"] == slot), key=lambda one: one["share"])
-        if worst["levels"]:
-            said[slot] = f"{worst['unseen_levels']} of {worst['levels']} levels of {worst['entry']}"
-        else:
-            said[slot] = f"{worst['entry']} between {worst['from']:.3g} and {worst['to']:.3g}"
+    for one in sorted(holes, key=lambda one: one["share"]):
+        if one["asked_about"]:
+            said[one["slot"]] = _called(one)
     return said
+
+
+def unasked_words(holes: Sequence[dict[str, Any]], found: Found) -> list[str]:
+    """Holes that would count if anything were asked about them."""
+    return [
+        f"Nothing is said of {_called(one)}, which was never seen and is not asked about."
+        for one in holes
+        if not one["asked_about"] and one["share"] > largest_allowed(found, f"{one['slot']}: {one['entry']}")
+    ]
+
+
+def _called(hole: dict[str, Any]) -> str:
+    if hole["levels"]:
+        return f"{hole['unseen_levels']} of {hole['levels']} levels of {hole['entry']}"
+    return f"{hole['entry']} between {hole['from']:.3g} and {hole['to']:.3g}"
 
 
 _RECOVERED = (
@@ -87,7 +101,7 @@ _RECOVERED = (
 
 def numbers_of(found: Found) -> dict[str, float | None]:
     """The worst slot of each measure, which the sentence speaks of."""
-    highest = ("hole", "open directions that change the whole", "condition")
+    highest = ("hole", "hole asked about", "open directions that change the whole", "condition")
     names = [name for name in (*SHOWN, "smallest singular value", "condition") if "recovery" not in name]
     slots = {name: found.worst(name, highest=name in highest).value for name in names}
     # Those that decide come first: a page's head and a terminal show no more than a few.

@@ -22,7 +22,7 @@ from recombine.probes.supports.measuring import RANKED, SITES, Asked, measures_o
 from recombine.probes.supports.of_run import OfRun, of_run
 from recombine.probes.supports.outputs import Components, check_composes, components_of, composed_of, usual_shape
 from recombine.probes.supports.points import MOST_ASKED, Points, points_of
-from recombine.probes.supports.showing import HOLES, figures_of, hole_words, holes_of, numbers_of
+from recombine.probes.supports.showing import HOLES, figures_of, hole_words, holes_of, numbers_of, unasked_words
 from recombine.probes.supports.wording import DIAGONAL, EVEN, Found, judged, reasons
 from recombine.records import Provenance
 from recombine.seeds import derived
@@ -54,7 +54,7 @@ def support(  # noqa: PLR0913 - each is a thing of its own that a user may know
       function for each slot, one function (values, slot), a `Sprites` task, or a model with `.components(points)`.
       Random smooth ones where none are given. Where `truth` is given too, Jacobians are taken at the truth.
     - `query`: what is asked about, as `points`, or "box" for the whole range of each entry; new combinations of seen
-      values unless given. Against these no coverage is ever missing, so holes are looked for entry by entry as well.
+      values unless given. A stretch of an entry that was never seen counts where one of these points lies in it.
     - `bandwidth`: how near a seen value must be, as a share of an entry's range; unless given, as near as so many
       values drawn evenly would be.
     - `reach`: how far a change of a component reaches, as a share of an entry's range, where it is taken as smooth.
@@ -129,7 +129,7 @@ def _probed(
         kind=asked.asked.components.kind,
         query_is=points.query_is,
         sketched=not written_out(asked.asked),
-        extra=extra,
+        extra=[*unasked_words(holes, known), *extra],
     )
     return Probe(
         probe="support",

@@ -1,9 +1,9 @@
 """From measures to an outcome, a sentence and reasons.
 
-What decides, in this order: values never shown (holes, coverage), slots that never move apart (slice variation), and
-directions that no seen point fixes although they change what is asked about, and slots that only an anchor would tie to
-each other. Full rank alone decides nothing: it is
-full on an exact diagonal too, from which nothing can be learned.
+What decides, in this order: values asked about and never shown (holes, coverage), slots that never move apart (slice
+variation), directions that no seen point fixes although they change what is asked about, and slots that only an anchor
+would tie to each other. Full rank alone decides nothing: it is full on an exact diagonal too, from which nothing can be
+learned.
 """
 
 from collections.abc import Sequence
@@ -21,6 +21,8 @@ EVEN = "evenly drawn"
 DIAGONAL = "exact diagonal"
 HOLE = 0.1
 """An entry without any value over more than this share of its range has a hole."""
+ASKED = "hole asked about"
+"""What nobody asks about says nothing against the seen points: only a hole in which points asked about lie decides."""
 UNCOVERED = 0.15
 """How far coverage may lie below that of as many values drawn evenly."""
 FREE, TIED = 0.4, 0.1
@@ -102,16 +104,27 @@ def _too_few(found: Found, start: str, _: dict[str, str]) -> Judged | None:
 
 
 def _hole(found: Found, start: str, holes: dict[str, str]) -> Judged | None:
-    hole = found.worst("hole", highest=True)
-    even = found.get("hole", hole.where, EVEN).value or 0.0
-    if (hole.value or 0.0) <= max(HOLE, 2 * even):
+    if not _holed(found):
         return None
+    hole = found.worst(ASKED, highest=True)
+    even = found.get("hole", hole.where, EVEN).value or 0.0
     return Judged(
         "insufficient",
         "failing",
         f"{start} are not enough: {hole.where} was never seen with {holes.get(hole.where, 'some values')}, a hole of"
         f" {percent(hole.value or 0.0)} of that entry's range (as many points drawn evenly: {percent(even)}).",
     )
+
+
+def _holed(found: Found) -> bool:
+    """Whether something is asked about where nothing was seen."""
+    hole = found.worst(ASKED, highest=True)
+    return (hole.value or 0.0) > largest_allowed(found, hole.where)
+
+
+def largest_allowed(found: Found, where: str) -> float:
+    """How long a stretch of an entry may be empty: as many points drawn evenly leave stretches empty too."""
+    return max(HOLE, 2 * (found.get("hole", where, EVEN).value or 0.0))
 
 
 def _uncovered(found: Found, start: str, _: dict[str, str]) -> Judged | None:
@@ -271,7 +284,10 @@ def _open_words(found: Found) -> str:
     beside = ", ".join(f"{one.who} {percent(one.value)}" for one in (even, tied) if one.value is not None)
     anchor = found.get("left open, with an anchor", EVERY).value
     known = "" if anchor is None else f"; {percent(anchor)} if the components were known at one seen point"
+    # Smooth components are carried over a hole, so that the number speaks for points which the verdict is against.
+    rank = "Of all that is known before training, this number ranked measured supports best."
+    blind = "It hardly sees the hole, which decides: it takes components to go on smoothly across it."
     return (
         f"If components change smoothly, the seen points leave {_share(left)} of what could change open"
-        f" ({beside}){known}. Of all that is known before training, this number ranked measured supports best."
+        f" ({beside}){known}. {blind if _holed(found) else rank}"
     )
