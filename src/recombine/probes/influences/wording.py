@@ -194,8 +194,8 @@ def _unconfirmed(found: Summed) -> str:
     if found.rank.value is None or found.rank.low is None:
         return f"It cannot be told who taught it: {again}, which is too few, or changes nothing, to confirm anything."
     return (
-        f"It cannot be told who taught it: {again}, the loss does not surely change as worked out (rank correlation"
-        f" {_rank_words(found.rank)})."
+        f"It cannot be told who taught it: {again}, the loss does not surely change as worked out; rank correlation"
+        f" {_rank_words(found.rank)}."
     )
 
 
