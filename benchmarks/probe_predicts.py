@@ -131,7 +131,7 @@ def told(figures: dict[str, Any]) -> str:
         lines += [f"\n{family}: {part['networks']} networks; chance stays within ±{part['chance']:.2f}"]
         ranked = sorted(part["correlations"].items(), key=lambda item: -abs(item[1]["rank"] or 0))
         for name, one in ranked:
-            spread = "" if one["rank"] is None else f"{one['rank']:+.2f} ({one['low']:+.2f} to {one['high']:+.2f})"
+            spread = "" if one["low"] is None else f"{one['rank']:+.2f} ({one['low']:+.2f} to {one['high']:+.2f})"
             lines.append(f"  {name:58} {spread or 'not known':26} {one['networks']} of {one['of']}")
     return "\n".join(lines)
 
@@ -147,7 +147,7 @@ def as_page(figures: dict[str, Any]) -> str:
         lines += ["| number | rank correlation with the score on unseen combinations | networks |", "|---|---|---|"]
         known = {name: one for name, one in part["correlations"].items() if 2 * one["networks"] >= one["of"]}
         for name, one in sorted(known.items(), key=lambda item: -abs(item[1]["rank"] or 0)):
-            if one["rank"] is not None:
+            if one["low"] is not None:
                 shown = f"{one['rank']:+.2f} ({one['low']:+.2f} to {one['high']:+.2f})"
                 lines.append(f"| {name} | {shown} | {one['networks']} |")
         lines.append("")
