@@ -51,7 +51,7 @@ def said_of_inputs(
     known = right.low if right.low is not None else right.value
     if majority is not None and known is not None and known <= majority:
         reasons.append(
-            f"It is right in {percent(right.value or 0.0)} of the rows, not surely above one answer for all"
+            f"It gets {percent(right.value or 0.0)} of the rows right, not surely more than one answer for all"
             f" ({percent(majority)}): what an answer hangs on that is no better than that is no finding."
         )
         outcome = "unclear"
