@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from recombine.report import frame
 from recombine.report.frame import Data, shown_of
-from recombine.report.plots import Axes, Bounds, Label, Path, Plot, around, widened
+from recombine.report.plots import Axes, Bounds, Label, Path, Plot, around, beside, widened
 from recombine.report.wording import decimal, percent
 
 _TIMES = (("epoch", "epoch"), ("step", "step"), ("computed", "times that scores were computed"))
@@ -128,14 +128,9 @@ def _with_room(times: Sequence[float]) -> Bounds:
 
 
 def _beside(axes: Axes, lines: Sequence[tuple[str, Points]]) -> list[Label]:
-    """A name at the end of each line, kept apart where lines end close to each other."""
-    ends = sorted((axes.up(points[-1][1]), name) for name, points in lines if points)
-    found, last = [], -math.inf
-    ends_at = max(axes.across(points[-1][0]) for _, points in lines if points) + 6
-    for y, name in ends:
-        last = max(y + 4, last + 14)
-        found.append(Label(ends_at, round(last, 2), name))
-    return found
+    """The names of the lines, where the longest of them ends."""
+    ends = [(axes.up(points[-1][1]), name) for name, points in lines if points]
+    return beside(ends, max(axes.across(points[-1][0]) for _, points in lines if points) + 6)
 
 
 def _told(lines: dict[str, list[tuple[float, float]]], share: bool) -> str:

@@ -115,6 +115,19 @@ class Axes:
         return [Tick(self.up(number), spoken(number)) for number in round_numbers(*self.y)]
 
 
+def beside(ends: Sequence[tuple[float, str]], x: float) -> list[Label]:
+    """A name at the end of each line, at its height, kept apart where lines end close to each other.
+
+    >>> [label.y for label in beside([(20.0, "seen"), (22.0, "unseen")], 400.0)]
+    [24.0, 38.0]
+    """
+    labels: list[Label] = []
+    for y, name in sorted(ends):
+        lowest = labels[-1].y + 14 if labels else -math.inf
+        labels.append(Label(x, round(max(y + 4, lowest), 2), name))
+    return labels
+
+
 def around(numbers: Sequence[float], room: float = 0.06) -> Bounds:
     """Bounds that hold all numbers with a little room, also when there is only one.
 

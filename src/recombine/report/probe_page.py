@@ -15,7 +15,7 @@ from recombine.records import Record
 from recombine.report import frame
 from recombine.report.frame import Data, shown_of
 from recombine.report.pictures import Shade
-from recombine.report.plots import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Axes, Label, Mark, Plot, Tick, around
+from recombine.report.plots import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Axes, Mark, Plot, Tick, around, beside
 from recombine.report.wording import decimal, shorten
 
 _DOWNLOADED = 5_000
@@ -142,8 +142,8 @@ def curves(figure: Data) -> Lines:
             Mark(axes.across(x), axes.up(y), "step", f"{curve['name']}, {places[int(x)]}: {decimal(y)}")
             for x, y in points
         ]
-        ends += [(axes.up(points[-1][1]), curve["name"])] if points else []
-    labels = _apart(ends, axes.across(float(len(places) - 1)) + 8)
+        ends += [(axes.up(points[-1][1]), shorten(curve["name"], 22))] if points else []
+    labels = beside(ends, round(axes.across(float(len(places) - 1)) + 8, 2))
     plot = Plot(
         figure["across"], figure["up"], _ticks(axes, places), axes.y_ticks(), paths, marks, labels, "", bands=bands
     )
@@ -164,15 +164,6 @@ def _bands(axes: Axes, curve: Data) -> list[Any]:
 def _ticks(axes: Axes, places: Sequence[str]) -> list[Tick]:
     every = max(1, -(-len(places) // _MOST_TICKS))
     return [Tick(axes.across(float(x)), shorten(name, 12)) for x, name in enumerate(places) if x % every == 0]
-
-
-def _apart(ends: Sequence[tuple[float, str]], x: float) -> list[Label]:
-    """A name at the end of each line, kept apart where lines end close to each other."""
-    labels: list[Label] = []
-    for y, name in sorted(ends):
-        lowest = labels[-1].y + 14 if labels else 0.0
-        labels.append(Label(round(x, 2), round(max(y + 4, lowest), 2), shorten(name, 22)))
-    return labels
 
 
 def _field(figure: Data) -> Area:

@@ -45,6 +45,11 @@ def tensor_of(output: Any, layer: str) -> Tensor:
     )
 
 
+def uncompiled(module: Any) -> Any:
+    """The module inside of what `torch.compile` made: hooks, copies and other weights need it; others as they are."""
+    return getattr(module, "_orig_mod", module)
+
+
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[nn.Module]:
     """The module in evaluation mode, and afterwards every part of it in the mode that it was in.

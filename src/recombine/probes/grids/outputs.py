@@ -11,30 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from recombine.algebra.output_coverage import LEAST_SINGULAR, Coverage, coverage
 from recombine.errors import SettingError, TableError
 from recombine.probes.grids.cells import Cells, Numbers, gram_of
 from recombine.probes.grids.design import Flags
 
-TOLERANCE = 1e-3
-"""A direction in which the training examples have less than this share of their main one is not theirs."""
 LIT = 1e-2
 """An output is lit if some training example moves it by more than this share of the largest move of any output."""
 
 Outputs = npt.NDArray[np.floating]
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """How much of the unseen outputs lies where training has been.
-
-    unlit    share of the outputs that no seen combination moves
-    dark     share of the unseen combinations' energy on those outputs
-    spanned  share of the unseen combinations' energy in the span of the seen ones
-    """
-
-    unlit: float
-    dark: float
-    spanned: float
 
 
 def resting(outputs: Outputs, seen: Flags | None, rest: float | npt.ArrayLike | None) -> Numbers:
@@ -67,22 +52,13 @@ def output_coverage(targets: npt.ArrayLike, seen: npt.ArrayLike, *, rest: float 
     flat = given.reshape(len(given), -1)
     moved = flat - resting(flat, shown, rest)
     seen_part, unseen_part = moved[shown], moved[~shown]
-    energy = float(np.square(unseen_part).sum())
-    if not len(seen_part) or not energy > 0:
+    if not len(seen_part) or not np.square(unseen_part).sum() > 0:
         raise TableError(
             f"output coverage of {len(unseen_part):,} unseen by {len(seen_part):,} seen rows",
             why="there must be seen rows, and unseen ones that differ from `rest`",
             instead="give both; `rest` is the value of an output with nothing on it",
         )
-    dark = ~(np.abs(seen_part) > LIT * np.abs(moved).max()).any(axis=0)
-    squares, directions = np.linalg.eigh(seen_part.T @ seen_part)
-    held = np.sqrt(squares.clip(min=0))
-    inside = unseen_part @ directions[:, held > TOLERANCE * held[-1]]
-    return Coverage(
-        unlit=float(dark.mean()),
-        dark=float(np.square(unseen_part[:, dark]).sum()) / energy,
-        spanned=float(np.square(inside).sum()) / energy,
-    )
+    return coverage(seen_part, unseen_part, lit=LIT * float(np.abs(moved).max()))
 
 
 def superposed(cells: Cells) -> Numbers:
@@ -114,7 +90,7 @@ def _explained(cells: Cells, rows: npt.NDArray[np.int64]) -> Numbers:
     inner = cells.gram[order[:, :, None], order[:, None, :]] * (there[:, :, None] & there[:, None, :])
     across = cells.gram[rows[:, None], order] * there
     squares, directions = np.linalg.eigh(inner)
-    kept = squares > TOLERANCE**2 * squares[:, -1:].clip(min=1e-300)
+    kept = squares > LEAST_SINGULAR**2 * squares[:, -1:].clip(min=1e-300)
     along = np.einsum("um,umk->uk", across, directions)
     explained = np.where(kept, np.square(along) / np.where(kept, squares, 1.0), 0.0).sum(axis=1)
     own = np.diagonal(cells.gram)[rows]

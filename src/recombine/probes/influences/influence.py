@@ -11,7 +11,7 @@ from torch import nn
 
 from recombine.checks import check_choice, check_number, check_seed, check_whole
 from recombine.errors import SettingError
-from recombine.lab.models.layers import Forward
+from recombine.lab.models.layers import Forward, uncompiled
 from recombine.lab.runs.run import Run
 from recombine.probes.influences.from_run import of_run
 from recombine.probes.influences.halves import Given, Half
@@ -124,9 +124,9 @@ def _check(*, seed: Any, controls: Any, least: Any, damping: Any, weight_decay: 
 
 
 def _module(model: Any) -> nn.Module:
-    if isinstance(model, nn.Module):
-        inner = getattr(model, "_orig_mod", model)  # a compiled module is asked uncompiled: hooks and copies need it
-        return inner if isinstance(inner, nn.Module) else model
+    inner = uncompiled(model)
+    if isinstance(inner, nn.Module):
+        return inner
     raise SettingError(
         f"model={type(model).__name__}",
         why="inputs are swapped and weights are moved, which takes a torch module",

@@ -19,7 +19,7 @@ from torch.nn.parameter import UninitializedParameter
 from torch.nn.utils import parametrize
 
 from recombine.errors import SettingError, nearest
-from recombine.lab.models.layers import Forward, asked, tensor_of
+from recombine.lab.models.layers import Forward, asked, tensor_of, uncompiled
 from recombine.probes.masks.data import Data, side_by_side
 from recombine.seeds import derived
 
@@ -104,7 +104,7 @@ def unwrapped(model: Any) -> nn.Module:
     made = getattr(model, "module", None)
     if not isinstance(model, nn.Module) and callable(made):
         model = made()  # a run of a store
-    model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
+    model = uncompiled(model)
     if not isinstance(model, nn.Module):
         raise SettingError(
             f"model is {type(model).__name__}",
