@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 import recombine
 from recombine.cli.app import app
 from recombine.errors import RecombineError, SettingError
-from recombine.probes.figures import Curve, Curves, Field, Matrix
+from recombine.figures import Curve, Curves, Field, Matrix
 from recombine.probes.probe import Measure, Probe, measures_table
 from recombine.probes.spec import settings_of
 from recombine.records import Provenance

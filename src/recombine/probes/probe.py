@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from recombine.decoding import revive_all
 from recombine.grades import Grade
-from recombine.probes.figures import Figure
+from recombine.figures import Figure
 from recombine.records import Provenance, Record
 from recombine.results import Result
 

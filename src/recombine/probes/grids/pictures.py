@@ -1,7 +1,7 @@
 """What the page of a geometry probe draws: each deciding measure from layer to layer, and all measures beside all
 controls where it was decided."""
 
-from recombine.probes.figures import Curve, Curves, Figure, Matrix
+from recombine.figures import Curve, Curves, Figure, Matrix
 from recombine.probes.grids.answering import EXCESS, GAP, PARTIAL, SEEN_ERROR, STRIPES, SUPERPOSITION
 from recombine.probes.grids.kernel_measures import (
     ADDITIVITY,

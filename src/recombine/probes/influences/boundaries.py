@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from recombine.lab.models.layers import evaluating, tensor_of
-from recombine.probes.figures import Field
+from recombine.figures import Field
 from recombine.probes.influences.answering import answers_in
 
 SIDE = 41

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from torch import Tensor, nn
 
-from recombine.probes.figures import Curve, Curves, Figure, Matrix
+from recombine.figures import Curve, Curves, Figure, Matrix
 from recombine.probes.influences.answering import Floats
 from recombine.probes.influences.boundaries import boundaries
 from recombine.probes.influences.hanging import Hung, Question, Untrained

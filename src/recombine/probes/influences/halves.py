@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 from torch import nn
 
-from recombine.probes.figures import Figure
+from recombine.figures import Figure
 from recombine.probes.influences.locating import Located
 from recombine.probes.influences.wording import Said
 from recombine.probes.probe import Measure

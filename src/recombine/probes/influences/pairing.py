@@ -21,7 +21,7 @@ from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.task import Task
 from recombine.lab.training.configurations import seeds_of
 from recombine.lab.training.fit import fit
-from recombine.probes.figures import Curve, Curves
+from recombine.figures import Curve, Curves
 from recombine.probes.influences.answering import Floats
 from recombine.probes.influences.settings_ab import SETTINGS, SettingName, in_setting, own_settings
 from recombine.probes.probe import Measure, Probe, measures_table

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from recombine.probes.figures import Cells, Figure, Matrix
+from recombine.figures import Cells, Figure, Matrix
 from recombine.probes.masks.judging import Judge, Right
 from recombine.probes.masks.learning import Job, Learned, Mask, density
 from recombine.probes.masks.network import Layout

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from recombine.probes.figures import Matrix
+from recombine.figures import Matrix
 from recombine.probes.probe import MEASURED
 from recombine.probes.supports.measuring import EVERY, Hole, hole_in
 from recombine.probes.supports.points import Points, Slot

@@ -1,6 +1,6 @@
-"""What a probe's page shows, as numbers and words: matrices, curves from layer to layer, fields over two inputs.
+"""What a page of a probe or a study shows, as numbers and words: matrices, curves, fields, points, strips of seeds.
 
-They are part of the saved result; `report/probe_page.py` draws them and knows nothing else of a probe.
+They are part of the saved result; `report/figures.py` draws them and knows nothing else of where they come from.
 """
 
 from dataclasses import dataclass
@@ -62,4 +62,48 @@ class Field:
     form: Literal["field"] = "field"
 
 
-Figure = Matrix | Curves | Field
+@dataclass(frozen=True)
+class Points:
+    """Pairs of numbers of one group, drawn in one colour; the names, if there are any, are told when pointed at."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    titles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Points over two axes, with the line on which both numbers are equal where that means something."""
+
+    title: str
+    sentence: str
+    across: str
+    up: str
+    groups: tuple[Points, ...]
+    diagonal: bool = False
+    form: Literal["scatter"] = "scatter"
+
+
+@dataclass(frozen=True)
+class Strip:
+    """One condition: a number for each seed, none left out but those that are not known (None)."""
+
+    name: str
+    values: tuple[float | None, ...]
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Strips:
+    """Every seed of several conditions as a point, with the mean; `goal` is a threshold that is drawn as a line."""
+
+    title: str
+    sentence: str
+    up: str
+    strips: tuple[Strip, ...]
+    goal: float | None = None
+    form: Literal["strips"] = "strips"
+
+
+Figure = Matrix | Curves | Field | Scatter | Strips
