@@ -30,6 +30,14 @@ OF_PROBES: Mapping[Grade, str] = {
     "untested": "not enough evidence to say",
 }
 """The same scale where nothing is forecast and nothing held out, but measured beside controls."""
+OF_STUDIES: Mapping[Grade, str] = {
+    "sound": "every claim holds here, in every comparison",
+    "plausible": "every claim holds here at least in part, or has not enough evidence",
+    "weak": "some claims hold here, and some do not",
+    "failing": "no claim holds here",
+    "untested": "not enough evidence to say",
+}
+"""The same scale for a paper's claims, each checked against a threshold of its own."""
 GRADES: tuple[Grade, ...] = get_args(Grade)
 
 COLOURS: Mapping[Grade, str] = {

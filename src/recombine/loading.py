@@ -19,6 +19,7 @@ _CLASSES = {
     "rehearsal": "recombine.rehearsing.rehearsal:Rehearsal",
     "run": "recombine.lab.runs.run:Run",
     "split": "recombine.splits.writing.split:Split",
+    "study": "recombine.studies.result:StudyResult",
 }
 """Which class reads which kind; each is imported only when a folder of its kind is opened."""
 

@@ -260,6 +260,7 @@ def _command(kind: str) -> str:
         "probe": "probe geometry SPEC",
         "rehearsal": "rehearse",
         "run": "runs show STORE KEY",
+        "study": "study run NAME",
     }.get(kind, f"{kind} …")
     return f"recombine {verb if ' ' in verb else f'{verb} …'} --out {'FILE' if kind == 'split' else 'FOLDER'}"
 

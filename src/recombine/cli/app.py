@@ -24,6 +24,7 @@ from recombine.cli.rehearse import rehearse
 from recombine.cli.runs import runs
 from recombine.cli.show import complain, say
 from recombine.cli.split import split
+from recombine.cli.study import study
 from recombine.cli.sweep import sweep
 from recombine.errors import RecombineError
 from recombine.files import cannot_use
@@ -76,6 +77,7 @@ app.command()(evaluate)
 app.command()(sweep)
 app.add_typer(probe, name="probe")
 app.add_typer(runs, name="runs")
+app.add_typer(study, name="study")
 app.command()(demo)
 
 

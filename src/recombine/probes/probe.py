@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal, final
 import pyarrow as pa
 
 from recombine.decoding import revive_all
-from recombine.grades import Grade
 from recombine.figures import Figure
+from recombine.grades import Grade
 from recombine.records import Provenance, Record
 from recombine.results import Result
 

@@ -13,6 +13,7 @@ from recombine.report.prediction_page import prediction_page
 from recombine.report.probe_page import probe_page
 from recombine.report.rehearsal_page import rehearsal_page
 from recombine.report.split_pages import lint_page, split_page
+from recombine.report.study_page import study_page
 
 __all__ = ["draw", "view"]
 
@@ -25,6 +26,7 @@ _PAGES = {
     "probe": probe_page,
     "rehearsal": rehearsal_page,
     "split": split_page,
+    "study": study_page,
 }
 
 

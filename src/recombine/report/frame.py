@@ -94,6 +94,11 @@ def render(
         raise MalformedError(f"it does not say everything that its page tells: {error}") from error
 
 
+def part(template: str, **shown: Any) -> str:
+    """A template of `assets/` that is no page: a figure that stands by itself."""
+    return _template(template).render(style=_asset("plots.css"), **shown)
+
+
 def why_graded(data: Data) -> Mapping[Any, str]:
     """The grade of a forecast with what earned it: its own numbers, not what the grade means in general."""
     expected = data.get("expected")

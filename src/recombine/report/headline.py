@@ -206,6 +206,14 @@ def _probe(data: Data) -> Headline:
     return Headline(str(data["outcome"]).capitalize(), f"is what the probe of {data['probe']} says", numbers[:3])
 
 
+def _study(data: Data) -> Headline:
+    findings = data["findings"]
+    held = sum(one["outcome"] == "holds" for one in findings)
+    partly = sum(one["outcome"] == "holds in part" for one in findings)
+    notes = [f"{whole(partly)} more in part"] if partly else []
+    return Headline(f"{whole(held)} of {whole(len(findings))}", f"claims hold here, of {data['paper']}", notes)
+
+
 _OWN: Mapping[str, Callable[[Data], Headline | None]] = {
     "audit": _audit,
     "evaluation": _evaluation,
@@ -214,4 +222,5 @@ _OWN: Mapping[str, Callable[[Data], Headline | None]] = {
     "prediction": _prediction,
     "probe": _probe,
     "split": _split,
+    "study": _study,
 }

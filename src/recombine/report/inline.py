@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from recombine.grades import MEANING, OF_PROBES, Grade
+from recombine.grades import MEANING, OF_PROBES, OF_STUDIES, Grade
 from recombine.records import Record
 from recombine.report import collection, packing, scores
 from recombine.report.cube import VERDICTS
+from recombine.report.figures import curves, image, matrix
 from recombine.report.pictures import Bars
 from recombine.report.plots import HEIGHT, WIDTH, Plot
-from recombine.report.probe_page import curves, matrix
 from recombine.report.rehearsal_page import round_bars
 from recombine.report.split_pages import side_bars
 from recombine.report.wording import shorten, value, whole
@@ -79,7 +79,7 @@ def view(record: Record, *, verdict: str, grade: Grade) -> str:
     draw = _PICTURES.get(record.kind)
     picture = None if draw is None else draw(record)
     drawn = f"<p>{picture.html()}</p><p><small>{escape(picture.words)}</small></p>" if picture else ""
-    means = OF_PROBES if record.kind == "probe" else MEANING
+    means = {"probe": OF_PROBES, "study": OF_STUDIES}.get(record.kind, MEANING)
     told = f"<p><b>{escape(verdict)}</b></p><p>Graded <b>{grade}</b>: {means[grade]}.</p>"
     return f"<div>{told}{drawn}</div>"
 
@@ -246,6 +246,16 @@ def _figure(record: Record) -> Picture | None:
     return Picture("".join(cells), 180 + 74 * len(grid.columns), 30 + 26 * len(grid.rows), grid.sentence)
 
 
+def _study(record: Record) -> Picture | None:
+    """The first picture of a study, whatever it is, but for a matrix."""
+    figure = next((one for one in record.data["figures"] if one["form"] != "matrix"), None)
+    if figure is None:
+        return None
+    drawn = image(figure)
+    height = float(drawn.split('height="', 1)[1].split('"', 1)[0])
+    return Picture(drawn, 720, height, figure["sentence"])
+
+
 def _bars(bars: Bars) -> Picture | None:
     if not bars.bars:
         return None
@@ -271,4 +281,5 @@ _PICTURES: Mapping[str, Callable[[Record], Picture | None]] = {
     "probe": _figure,
     "rehearsal": _rounds,
     "split": _sides,
+    "study": _study,
 }

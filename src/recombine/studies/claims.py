@@ -119,19 +119,20 @@ class Finding:
     threshold: str
     ours: bool
     outcome: Outcome
+    measured: str
     comparisons: tuple[Comparison, ...]
 
-    def measured(self, most: int = 4) -> str:
-        """What was measured, in words: every comparison where there are few, else how many pass and the worst."""
-        shown = self.comparisons
-        if not shown:
-            return "nothing was measured"
-        if len(shown) <= most:
-            return "; ".join(one.words() for one in shown)
-        states = [one.state for one in shown]
-        told = [f"{states.count(state)} {words}" for state, words in _COUNTED if state in states]
-        failing = [one for one in shown if one.state != "passes"][: most - 1] or shown[: most - 1]
-        return f"of {len(shown)} comparisons {', '.join(told)}: {'; '.join(one.words() for one in failing)}; …"
+
+def _told(shown: Sequence[Comparison], most: int = 4) -> str:
+    """What was measured, in words: every comparison where there are few, else how many pass, and some that do not."""
+    if not shown:
+        return "nothing was measured"
+    if len(shown) <= most:
+        return "; ".join(one.words() for one in shown)
+    states = [one.state for one in shown]
+    told = [f"{states.count(state)} {words}" for state, words in _COUNTED if state in states]
+    failing = [one for one in shown if one.state != "passes"][: most - 1] or shown[: most - 1]
+    return f"of {len(shown)} comparisons {', '.join(told)}: {'; '.join(one.words() for one in failing)}; …"
 
 
 _COUNTED: tuple[tuple[State, str], ...] = (("passes", "pass"), ("fails", "fail"), ("open", "are open"))
@@ -147,6 +148,7 @@ def judged(claim: Claim, evidence: "Evidence") -> Finding:
         threshold=claim.threshold,
         ours=claim.ours,
         outcome=outcome_of([one.state for one in comparisons]),
+        measured=_told(comparisons),
         comparisons=comparisons,
     )
 

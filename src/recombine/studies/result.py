@@ -13,7 +13,7 @@ from recombine.grades import Grade
 from recombine.records import Provenance, Record
 from recombine.results import Result
 from recombine.studies.claims import OUTCOMES, Finding
-from recombine.words import amount
+from recombine.words import amount, listing
 
 
 @final
@@ -108,14 +108,15 @@ def claims_table(findings: Sequence[Finding]) -> pa.Table:
 def verdict_of(paper: str, findings: Sequence[Finding], *, runs: int, diverged: int, missing: int) -> str:
     """The first sentence: how many claims were checked on how many runs, and what they came to."""
     counts = Counter(one.outcome for one in findings)
-    told = [
-        f"{counts[outcome]} {_PLURAL[outcome] if counts[outcome] != 1 else _SINGULAR[outcome]}"
+    words = [
+        f"{counts[outcome]} {(_SINGULAR if counts[outcome] == 1 else _PLURAL)[outcome]}"
         for outcome in OUTCOMES
         if counts[outcome]
     ]
     lost = f", {diverged} of which diverged" if diverged else ""
-    left = f"; {missing} are still to be made" if missing else "; none is left out"
-    return f"Of {amount(len(findings), 'claim')} of {paper}, {' and '.join([', '.join(told[:-1]), told[-1]] if len(told) > 1 else told)} ({amount(runs, 'run')}{lost}{left})."
+    left = f"; {missing} runs or measurements are still to be made" if missing else "; none is left out"
+    told = listing(words) or "none could be checked"
+    return f"Of {amount(len(findings), 'claim')} of {paper}, {told} ({amount(runs, 'run')}{lost}{left})."
 
 
 _SINGULAR = {"holds": "holds", "holds in part": "holds in part", "does not hold": "does not hold"} | {

@@ -1,5 +1,6 @@
 """Rows of a table that claims are read off: chosen, grouped, and their numbers taken, none dropped without a word."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
@@ -14,7 +15,7 @@ Row = Mapping[str, Any]
 class Rows(Sequence[Row]):
     """Rows in order.
 
-    >>> runs = Rows([{"model": "mlp", "seed": 0, "unseen.score": 0.5}, {"model": "cnn", "seed": 0, "unseen.score": 0.75}])
+    >>> runs = Rows([{"model": "mlp", "unseen.score": 0.5}, {"model": "cnn", "unseen.score": 0.75}])
     >>> runs.where(model="cnn").numbers("unseen.score")
     [0.75]
     >>> sorted(runs.by("model"))
@@ -75,9 +76,7 @@ class Rows(Sequence[Row]):
 
     def numbers(self, name: str) -> list[float]:
         """The numbers of a column, without those that are not known; compare its length with that of the rows."""
-        return [
-            float(value) for value in self.column(name) if value is not None and value == value
-        ]  # NaN is not itself
+        return [float(value) for value in self.column(name) if value is not None and not math.isnan(value)]
 
     def number(self, name: str) -> float:
         """The number of the only row."""
@@ -89,7 +88,7 @@ class Rows(Sequence[Row]):
         return Rows({**row, **make(row)} for row in self._rows)
 
     def joined(self, other: "Rows", on: str | Sequence[str]) -> "Rows":
-        """Each row with the columns of the one row of another table that has the same value; without, where none has."""
+        """Each row with the columns of the one row of another table that has the same values, where there is one."""
         names = (on,) if isinstance(on, str) else tuple(on)
         found = {tuple(_hashable(row.get(name)) for name in names): row for row in other}
         return Rows({**found.get(tuple(_hashable(row.get(name)) for name in names), {}), **row} for row in self._rows)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from recombine.lab.runs.listing import lines
+from recombine.lab.runs.run import Configuration
 from recombine.lab.runs.store import Store
 from recombine.lab.sweeps.grid import SweepPlan, read_plan
 from recombine.lab.sweeps.ray_pool import processors
@@ -41,7 +42,7 @@ def run_study(
     settings = settings_of(found, preset)
     place = _place(store)
     say = progress or _silent
-    plans = _plans(found, settings)
+    plans = plans_of(found, settings)
     merged = _merged(found, plans)
     if merged.runs:
         sweep(merged, store=place, address=address, workers=workers, progress=shown)
@@ -62,7 +63,7 @@ def report_study(
     settings = settings_of(found, preset)
     place = _place(store)
     Store.open(place, create=False)
-    plans = _plans(found, settings)
+    plans = plans_of(found, settings)
     evidence = Evidence(Bench(place, settings), _runs(plans, place))
     missing = sum(map(len, plans.values())) - len(evidence.runs)
     for step in found.steps:
@@ -80,12 +81,13 @@ def _silent(text: str, share: float | None) -> None:
     """Nobody is told."""
 
 
-def _plans(study: Study, settings: Settings) -> dict[str, SweepPlan]:
+def plans_of(study: Study, settings: Settings) -> dict[str, SweepPlan]:
+    """The runs of each grid of a study; what cannot go together is told here, before anything is trained."""
     return {name: read_plan(grid) for name, grid in study.grids(settings).items()}
 
 
 def _merged(study: Study, plans: Mapping[str, SweepPlan]) -> SweepPlan:
-    """One sweep of all grids: one bar, and no processor waits at the end of each. A run of two grids is trained once."""
+    """One sweep of all grids, so that no processor waits at the end of each. A run of two grids is trained once."""
     runs = {run.key: run for plan in plans.values() for run in plan.runs}
     return SweepPlan(f"the study {study.name!r}", None, tuple(runs.values()))
 
@@ -100,9 +102,13 @@ def _runs(plans: Mapping[str, SweepPlan], place: str) -> Rows:
         for run in plan.runs:
             line = there.get(run.key)
             if line is not None and line.status in ("finished", "diverged"):
-                own = {"key": run.key, GRID: name, "seed": run.seed, "status": line.status, "seconds": line.seconds}
-                rows.append({**own, **run.flat(), **line.metrics})
+                rows.append({**row_of(run, name), "status": line.status, "seconds": line.seconds, **line.metrics})
     return Rows(rows)
+
+
+def row_of(run: Configuration, grid: str) -> dict[str, Any]:
+    """What is known of a run before it is trained: its key, its grid, its seed and its settings."""
+    return {"key": run.key, GRID: grid, "seed": run.seed, **run.flat()}
 
 
 def _result(study: Study, preset: str, evidence: Evidence, *, missing: int, command: str | None) -> StudyResult:

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from recombine.lab.models.layers import evaluating, tensor_of
 from recombine.figures import Field
+from recombine.lab.models.layers import evaluating, tensor_of
 from recombine.probes.influences.answering import answers_in
 
 SIDE = 41

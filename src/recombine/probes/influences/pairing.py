@@ -14,6 +14,7 @@ import pyarrow as pa
 from recombine.catalogue import Spec
 from recombine.checks import check_choice
 from recombine.errors import SettingError
+from recombine.figures import Curve, Curves
 from recombine.grades import Grade
 from recombine.lab.models.model import Model
 from recombine.lab.runs.run import Run
@@ -21,7 +22,6 @@ from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.task import Task
 from recombine.lab.training.configurations import seeds_of
 from recombine.lab.training.fit import fit
-from recombine.figures import Curve, Curves
 from recombine.probes.influences.answering import Floats
 from recombine.probes.influences.settings_ab import SETTINGS, SettingName, in_setting, own_settings
 from recombine.probes.probe import Measure, Probe, measures_table

@@ -1,0 +1,249 @@
+"""`recombine study`: the papers behind this library, re-run, with their claims as checks."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+from recombine.cli import options, reading
+from recombine.cli.show import Watch, console_for, lead, next_commands, page_written, say, warnings_as_notes
+from recombine.cli.sweep import interrupted
+from recombine.errors import SettingError
+from recombine.grades import OF_STUDIES
+from recombine.words import amount, json_text, span
+
+ALL = "all"
+_INTERRUPTED = 130
+_COLOURS = {"holds": "green", "holds in part": "yellow", "does not hold": "red", "not enough evidence": "dim"}
+
+study = typer.Typer(
+    help="The papers behind recombine, re-run: each claim beside what was measured, every seed shown.",
+    no_args_is_help=True,
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A study of `recombine study list`, or all.")]
+Preset = Annotated[
+    str, typer.Option(help="smoke (seconds, decides nothing), small (this machine), paper (as published; a cluster).")
+]
+Place = Annotated[str, typer.Option("--store", "-s", help="Where runs and measurements are kept: a folder, or s3://…")]
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", "-n", min=0, help="How many at once; 0 does all in this process, without Ray."),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", help="A folder for the pages: HTML, Markdown, figures as SVG, every run as Parquet."),
+]
+
+
+@study.command("list")
+def list_studies() -> None:
+    """The studies: what each asks, of which paper, and how many claims it checks."""
+    room = _room()
+    table = Table(box=None, padding=(0, 2), pad_edge=True)
+    for title in ("study", "asks", "paper", "claims"):
+        table.add_column(title, justify="right" if title == "claims" else "left")
+    for name in room.STUDIES:
+        found = room.study_of(name)
+        table.add_row(f"[bold]{name}[/]", escape(found.question), escape(found.paper), str(len(found.claims)))
+    console = console_for()
+    console.print(table)
+    next_commands(
+        console,
+        [
+            ("recombine study run supports --preset smoke", "try one, in seconds"),
+            ("recombine study run all --preset small", "all of them, on this machine; Ctrl-C stops, and it goes on"),
+        ],
+    )
+
+
+@study.command("run")
+def run(
+    name: Name,
+    preset: Preset = "small",
+    store: Place = "studies",
+    address: Annotated[str | None, typer.Option(help="A Ray cluster for the training: auto, or its address.")] = None,
+    workers: Workers = None,
+    out: Out = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Build everything, train it for a few updates, and say what it would cost."),
+    ] = False,
+    as_json: reading.AsJson = False,
+) -> None:
+    """Train and measure what the store does not hold yet, then check every claim; stop and resume at any time."""
+    names = _names(name)
+    if dry_run:
+        for one in names:
+            _try(one, preset, as_json=as_json)
+        return
+    with _stoppable(), warnings_as_notes():
+        for one in names:
+            _run_one(one, preset, store, address, workers, out, as_json=as_json)
+
+
+@study.command("report")
+def report(
+    name: Name = ALL,
+    preset: Preset = "small",
+    store: Place = "studies",
+    out: Out = None,
+    as_json: reading.AsJson = False,
+) -> None:
+    """Check the claims on what the store holds, without training, and write the pages."""
+    from recombine.studies.running import report_study  # noqa: PLC0415 - it loads torch
+
+    with warnings_as_notes():
+        for one in _names(name):
+            found = report_study(one, preset=preset, store=store, command=options.command_line())
+            _tell(found, out, as_json=as_json)
+
+
+def _run_one(
+    name: str,
+    preset: str,
+    store: str,
+    address: str | None,
+    workers: int | None,
+    out: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    from recombine.studies.running import run_study  # noqa: PLC0415 - it loads torch
+
+    watch = Watch(f"{name}: training")
+    begun = False
+
+    def progress(text: str, share: float | None) -> None:
+        """The sweep has a table of its own; the line begins where that ends."""
+        nonlocal begun
+        if not begun:
+            begun = True
+            watch.__enter__()
+        watch.step(text, share)
+
+    try:
+        found = run_study(
+            name,
+            preset=preset,
+            store=store,
+            address=address,
+            workers=workers,
+            progress=progress,
+            shown=not as_json,
+            command=options.command_line(),
+        )
+    finally:
+        if begun:
+            watch.__exit__(None, None, None)
+    _tell(found, out, as_json=as_json)
+
+
+def _tell(found: Any, out: Path | None, *, as_json: bool) -> None:
+    written = _pages(found, out) if out is not None else []
+    if as_json:
+        say(json_text(found.record().to_json()))
+        return
+    summary(found)
+    page_written(*written)
+
+
+def _pages(found: Any, out: Path) -> list[Path]:
+    from recombine.report.study_pages import write_pages  # noqa: PLC0415 - only where pages were asked for
+
+    return write_pages(found.record(), out)
+
+
+def _room() -> Any:
+    try:
+        from recombine.studies import catalogue  # noqa: PLC0415 - it loads torch
+    except ImportError as error:
+        raise SettingError(
+            "this installation cannot train", why=str(error), instead="pip install 'recombine[sweep,probes]'"
+        ) from error
+    return catalogue
+
+
+def _names(name: str) -> Sequence[str]:
+    room = _room()
+    if name != ALL:
+        room.study_of(name)
+    return tuple(room.STUDIES) if name == ALL else (name,)
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Ctrl-C in a sweep says what is safe; the same command goes on."""
+    from recombine.lab.sweeps.sweep import InterruptedSweep  # noqa: PLC0415 - it loads torch
+
+    try:
+        yield
+    except InterruptedSweep as stopped:
+        interrupted(stopped.result)
+        raise typer.Exit(_INTERRUPTED) from stopped
+
+
+def summary(found: Any) -> None:
+    """The study on one screen: the claims, what was measured, what they came to."""
+    console = console_for()
+    lead(console, found, why=OF_STUDIES[found.grade])
+    table = Table(box=None, padding=(0, 2), pad_edge=True)
+    for title in ("claim", "measured", "outcome"):
+        table.add_column(title, no_wrap=title == "outcome", ratio=None if title == "outcome" else 1)
+    for one in found.findings:
+        colour = _COLOURS[one.outcome]
+        table.add_row(escape(one.says), escape(one.measured), f"[{colour}]{one.outcome}[/]")
+        table.add_row("", "", "")
+    console.print(table, width=min(console.width, 140))
+    console.print(f"  {found.title}, preset {found.preset}; {span(found.seconds)} of processor time.")
+    _next(console, found)
+
+
+def _next(console: Console, found: Any) -> None:
+    if found.missing:
+        goes_on = f"recombine study run {found.study} --preset {found.preset}"
+        next_commands(console, [(goes_on, "make what is missing; what is there is kept")])
+    elif "--out" not in (found.provenance.command or "--out"):
+        next_commands(
+            console, [(f"recombine study report {found.study} --preset {found.preset} --out pages", "every seed")]
+        )
+
+
+def _try(name: str, preset: str, *, as_json: bool) -> None:
+    from dataclasses import asdict  # noqa: PLC0415
+
+    from recombine.studies.trying import try_preset  # noqa: PLC0415 - it loads torch
+
+    with Watch(f"{name}: a few updates of everything"):
+        tried = try_preset(name, preset=preset)
+    if as_json:
+        say(json_text([asdict(one) for one in tried]))
+        return
+    console = console_for()
+    table = Table(box=None, padding=(0, 2), pad_edge=True)
+    for title in ("what", "how many", "updates", "an update", "in all, here", "on a GPU"):
+        table.add_column(title, justify="left" if title == "what" else "right")
+    for one in tried:
+        each = "–" if one.seconds is None else f"{one.seconds * 1e3:.3g} ms"
+        here, there = (None if (total := one.total(gpu=gpu)) is None else span(total) for gpu in (False, True))
+        updates = "–" if one.updates is None else f"{one.updates:,}"
+        table.add_row(escape(one.name), f"{one.count:,}", updates, each, here or one.problem or "–", there or "–")
+    console.print()
+    console.print(Padding(f"[bold]{escape(_cost(name, preset, tried))}[/]", (0, 2)), width=min(console.width, 100))
+    console.print()
+    console.print(table)
+
+
+def _cost(name: str, preset: str, tried: Sequence[Any]) -> str:
+    here, there = (sum(one.total(gpu=gpu) or 0.0 for one in tried) for gpu in (False, True))
+    failed = [one.name for one in tried if one.problem]
+    said = f"{name}, preset {preset}: {amount(sum(one.count for one in tried), 'run')} and measurements, "
+    said += f"about {span(here)} of one processor here; training on one GPU about {span(there)}, if it sustains "
+    said += "10 TFLOP/s and starts an update in 2 ms."
+    return said + (f" Could not be tried: {', '.join(failed)}." if failed else " Everything was built and tried.")
