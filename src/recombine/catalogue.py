@@ -27,6 +27,9 @@ from recombine.words import plain_setting
 
 Spec = Mapping[str, Any]
 _IDENTITY = "name"
+LATER = {"later": True}
+"""Metadata of a setting that earlier versions did not have: as it was then, it is left out of what is written down, so
+that runs of earlier versions are found again."""
 
 
 @runtime_checkable
@@ -147,7 +150,7 @@ class Catalogue:
                 why=f"a {self.kind} is written down by its settings, read from attributes of the same names",
                 instead=f"make it a frozen dataclass, or write self.{missing[0]} = {missing[0]} in __init__",
             )
-        settings = {key: getattr(thing, own) for key, own in known.items()}
+        settings = {key: getattr(thing, own) for key, own in known.items() if not _as_ever(thing, own)}
         return self._written({_IDENTITY: name or self._place(made)}, settings)
 
     def _written(self, identity: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -223,6 +226,12 @@ def settings_of(made: Any) -> dict[str, str]:
         parameters = inspect.signature(made).parameters.values() if made.__init__ is not object.__init__ else []
         own = [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
     return {_as_written(name): name for name in own}
+
+
+def _as_ever(thing: Any, setting: str) -> bool:
+    """Whether a setting came later, and has the value that stands for how it was before."""
+    own = {one.name: one for one in fields(thing)}.get(setting) if is_dataclass(thing) else None
+    return own is not None and "later" in own.metadata and getattr(thing, setting) == own.default
 
 
 def _as_written(setting: str) -> str:

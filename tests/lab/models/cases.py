@@ -41,6 +41,7 @@ ALONE: dict[str, Case] = {
     "resnet": (ResNet(blocks=(1, 2), channels=(4, 8)), PICTURES),
     "resnet, instance norm": (ResNet(blocks=(1, 2), channels=(4, 8), norm="instance"), PICTURES),
     "vit": (ViT(width=16, heads=2, depth=2, inner=32), PICTURES),
+    "vit, heads of their own size": (ViT(width=16, heads=3, head=5, depth=2, inner=32), PICTURES),
 }
 ALL = TOGETHER | ALONE
 

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from recombine.errors import SettingError
+from recombine.lab.models.catalogue import MODELS
 from recombine.lab.models.model import Model, count_parameters
 from recombine.lab.models.vision import ResNet, ViT
 from recombine.lab.tasks.task import Shapes
@@ -26,9 +27,13 @@ def residual(channels: list[int], blocks: list[int], *, taken: int, given: int) 
     return total + (before + 1) * given
 
 
-def transformer(*, width: int, depth: int, inner: int, patches: int, patch: int, taken: int, given: int) -> int:
+def transformer(
+    *, width: int, depth: int, inner: int, patches: int, patch: int, taken: int, given: int, attended: int | None = None
+) -> int:
     """The count by hand: patches, class token, positions, layers, a last norm, a head."""
-    layer = 4 * (width + 1) * width + (width + 1) * inner + (inner + 1) * width + 4 * width
+    attended = width if attended is None else attended
+    layer = 3 * (width + 1) * attended + (attended + 1) * width
+    layer += (width + 1) * inner + (inner + 1) * width + 4 * width
     return (patch**2 * taken + 1) * width + (patches + 2) * width + depth * layer + 2 * width + (width + 1) * given
 
 
@@ -50,6 +55,41 @@ def test_the_residual_network_keeps_small_images_large() -> None:
 def test_the_transformers_count() -> None:
     expected = transformer(width=256, depth=4, inner=1024, patches=16, patch=8, taken=3, given=10)
     assert count_parameters(ViT().build(CIFAR)) == expected
+
+
+def test_the_transformer_of_the_kernel_theory_has_six_heads_whose_size_does_not_follow_from_the_width() -> None:
+    model = ViT.preset("kernel_theory")
+    assert (model.heads, model.width, model.inner, model.depth) == (6, 256, 256, 4)
+    network = model.start(CIFAR, seed=0)
+    expected = transformer(width=256, depth=4, inner=256, patches=16, patch=8, taken=3, given=10, attended=6 * 64)
+    assert count_parameters(network) == expected
+    assert network(torch.zeros(2, 3, 32, 32)).shape == (2, 10)
+    with pytest.raises(SettingError, match="no preset 'kernel'"):
+        ViT.preset("kernel")
+
+
+def test_six_heads_of_equal_parts_are_still_refused() -> None:
+    with pytest.raises(SettingError, match="equal part of the width"):
+        ViT(heads=6)
+
+
+def test_heads_of_their_own_size_that_share_the_width_are_the_heads_that_share_it() -> None:
+    shared = ViT(width=16, heads=2, depth=1, inner=8)
+    own = ViT(width=16, heads=2, depth=1, inner=8, head=8)
+    images = torch.rand(3, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    answers = [model.start(CIFAR, seed=1).eval()(images) for model in (shared, own)]
+    assert torch.equal(*answers)
+
+
+def test_runs_of_earlier_versions_are_found_by_the_settings_that_they_had() -> None:
+    assert "head" not in MODELS.spec(ViT())
+    assert MODELS.spec(ViT(head=5))["head"] == 5
+
+
+def test_a_transformers_that_knows_no_such_heads_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recombine.lab.models.vision._has_heads", lambda *_: False)
+    with pytest.raises(SettingError, match="this version of transformers"):
+        ViT(width=8, heads=3, head=5, depth=1, inner=8).build(CIFAR)
 
 
 def test_dropout_only_while_training() -> None:

@@ -34,7 +34,20 @@ def test_the_published_initialisation(scale: float) -> None:
         assert bias.std().item() * root == pytest.approx(1 / sqrt(3), rel=0.1)
 
 
-@pytest.mark.parametrize("name", ["normal", "torch", "he", "glorot"])
+def test_the_texts_initialisation_has_the_width_in_the_place_of_the_first_fan_in() -> None:
+    first, last = layers(MLP(hidden=(500,), initialisation="width"))
+    for layer, units in ((first, 500), (last, 500)):
+        assert layer.weight.std().item() == pytest.approx(sqrt(2 / units), rel=0.02)
+        assert 0.97 < layer.bias.abs().max().item() * sqrt(units) <= 1.000001
+    square = Shapes(inputs=(500,), outputs=(300,), kind="values")
+    for one, other in zip(
+        layers(MLP(hidden=(500,)), square), layers(MLP(hidden=(500,), initialisation="width"), square), strict=True
+    ):
+        assert torch.equal(one.weight, other.weight)
+        assert torch.equal(one.bias, other.bias)
+
+
+@pytest.mark.parametrize("name", ["normal", "torch", "he", "glorot", "width"])
 def test_the_scale_multiplies_every_layer(name: str) -> None:
     ones, tenths = (layers(MLP(hidden=(50, 30), initialisation=name, scale=scale)) for scale in (1.0, 0.1))
     for one, tenth in zip(ones, tenths, strict=True):

@@ -14,7 +14,7 @@ from recombine.lab.models.model import Model, Shaped, answer_shape, as_tuples, c
 from recombine.lab.tasks.task import Shapes
 
 Activation = Literal["relu", "leaky_relu", "elu", "gelu", "tanh", "identity"]
-Initialisation = Literal["normal", "torch", "he", "glorot"]
+Initialisation = Literal["normal", "torch", "he", "glorot", "width"]
 
 _ACTIVATIONS: dict[Activation, Callable[[], nn.Module]] = {
     "relu": nn.ReLU,
@@ -37,7 +37,9 @@ class MLP(Model):
     initialisations:
     - `normal` (Lippl and Stachenfeld, ICLR 2025): weights normal with sd scale · sqrt(2 / fan-in), biases uniform
       within ± scale / sqrt(fan-in);
-    - `he`: the same weights, biases zero;
+    - `width`: the same, with the width of the first layer in the place of its fan-in: sqrt(2 / width) stands in that
+      paper's text, `normal` is what its code does;
+    - `he`: the weights of `normal`, biases zero;
     - `glorot`: weights uniform within ± scale · sqrt(6 / (fan-in + fan-out)), biases zero;
     - `torch`: PyTorch's own, times scale.
 
@@ -80,16 +82,16 @@ class MLP(Model):
             )
         widths = (prod(shapes.inputs), *self.hidden, prod(answer))
         layers: list[nn.Module] = [nn.Flatten()]
-        for entering, leaving in pairwise(widths):
+        for place, (entering, leaving) in enumerate(pairwise(widths)):
             layer = nn.Linear(entering, leaving, bias=self.bias)
-            self._draw(layer)
+            self._draw(layer, by=leaving if self.initialisation == "width" and not place else entering)
             layers += [layer, _ACTIVATIONS[self.activation]()]
         return nn.Sequential(*layers[:-1], Shaped(answer))
 
     @torch.no_grad()
-    def _draw(self, layer: nn.Linear) -> None:
-        """Initial weights and biases."""
-        root = sqrt(layer.in_features)
+    def _draw(self, layer: nn.Linear, *, by: int) -> None:
+        """Initial weights and biases; normal ones are divided by the root of a number of units."""
+        root = sqrt(by)
         if self.initialisation == "torch":
             layer.weight.mul_(self.scale)
         elif self.initialisation == "glorot":
@@ -100,7 +102,7 @@ class MLP(Model):
             return
         if self.initialisation == "torch":
             layer.bias.mul_(self.scale)
-        elif self.initialisation == "normal":
+        elif self.initialisation in ("normal", "width"):
             init.uniform_(layer.bias, -self.scale / root, self.scale / root)
         else:
             init.zeros_(layer.bias)

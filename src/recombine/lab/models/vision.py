@@ -7,12 +7,13 @@ images, and its norms where others are asked for.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal, final
 
 from torch import Tensor, nn
 
+from recombine.catalogue import LATER
 from recombine.errors import SettingError, nearest
 from recombine.lab.models.model import (
     Image,
@@ -196,8 +197,8 @@ class ViT(Model):
 
     `patch` is a number of pixels; None takes the largest up to 8 that divides both sides of the image.
 
-    Lippl and Stachenfeld (ICLR 2025) give 6 heads and width 256, which does not fall into 6 equal parts; here there
-    are 8 heads of 32. `inner` is the hidden width of each layer's MLP.
+    `inner` is the hidden width of each layer's MLP. Heads share the width in equal parts, unless `head` says how large
+    each of them is, whatever the width: then any number of heads will do (`ViT.preset("kernel_theory")` has six).
 
     >>> import torch
     >>> shapes = Shapes(inputs=(3, 32, 32), outputs=(10,), kind="classes")
@@ -211,11 +212,31 @@ class ViT(Model):
     depth: int = 4
     inner: int = 1024
     dropout: float = 0.1
+    head: int | None = field(default=None, metadata=LATER)
 
     def __post_init__(self) -> None:
-        patch = 1 if self.patch is None else self.patch
-        check_positive(self, patch=patch, heads=self.heads, width=self.width, depth=self.depth, inner=self.inner)
-        check_attention(self, width=self.width, heads=self.heads, dropout=self.dropout)
+        patch, head = 1 if self.patch is None else self.patch, 1 if self.head is None else self.head
+        sizes = {"heads": self.heads, "head": head, "width": self.width, "depth": self.depth, "inner": self.inner}
+        check_positive(self, patch=patch, **sizes)
+        width = self.width if self.head is None else self.head * self.heads
+        check_attention(self, width=width, heads=self.heads, dropout=self.dropout)
+
+    @classmethod
+    def preset(cls, name: str) -> "ViT":
+        """A published network.
+
+        `kernel_theory` is that of Lippl and Stachenfeld (ICLR 2025): "six attention heads, 256 dimensions for both the
+        attention layer and the MLP, and a depth of four". 256 is no multiple of six, so a head's size does not follow
+        from the width; that it is 64 is our reading, and what implementations with such heads take unless told.
+
+        >>> ViT.preset("kernel_theory").heads
+        6
+        """
+        if name not in _VIT_PRESETS:
+            raise SettingError(
+                f"no preset {name!r}", why="ViT has none of that name", instead=nearest(name, _VIT_PRESETS)
+            )
+        return _VIT_PRESETS[name]
 
     @final
     def build(self, shapes: Shapes) -> nn.Module:
@@ -233,9 +254,18 @@ class ViT(Model):
         return _VisionTransformer(self, image, answer, patch)
 
 
+_VIT_PRESETS = {"kernel_theory": ViT(heads=6, head=64, inner=256)}
+
+
 def _largest_patch(image: Image, most: int) -> int:
     """The largest patch that divides both sides."""
     return max(patch for patch in range(1, most + 1) if not (image[1] % patch or image[2] % patch))
+
+
+def _has_heads(body: nn.Module, settings: ViT) -> bool:
+    """Whether there is a map from the width to all heads, of the size that was asked for."""
+    wanted = ((settings.head or 0) * settings.heads, settings.width)
+    return any(tuple(parameter.shape) == wanted for parameter in body.parameters())
 
 
 class _VisionTransformer(nn.Module):
@@ -254,7 +284,15 @@ class _VisionTransformer(nn.Module):
             hidden_dropout_prob=settings.dropout,
             attention_probs_dropout_prob=settings.dropout,
         )
+        if settings.head is not None:
+            config.head_dim = settings.head
         self.body = ViTModel(config, add_pooling_layer=False)
+        if settings.head is not None and not _has_heads(self.body, settings):
+            raise SettingError(
+                f"ViT(head={settings.head})",
+                why="this version of transformers makes heads of equal parts of the width only",
+                instead="install a later one (5.22 has it), or leave head out",
+            )
         self.head = head(settings.width, answer)
 
     def forward(self, images: Tensor) -> Tensor:
