@@ -49,6 +49,7 @@ PUBLIC = [
     "probes",
     "read",
     "rehearse",
+    "studies",
     "train_test_split",
     "write_split",
 ]
@@ -90,6 +91,12 @@ def test_the_names_of_the_lab() -> None:
 
 def test_the_names_of_the_probes() -> None:
     assert sorted(recombine.probes.__all__) == ["Probe", "geometry", "influence", "subnetworks", "support"]
+
+
+def test_the_names_of_the_studies() -> None:
+    assert sorted(recombine.studies.__all__) == ["Claim", "Study", "StudyResult", "report_study", "run_study"]
+    for name in recombine.studies.__all__:
+        assert getattr(recombine.studies, name) is not None
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

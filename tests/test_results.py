@@ -13,6 +13,7 @@ from recombine.errors import OutputError, RecordError, SettingError
 from recombine.grades import COLOURS, EXIT_CODES, GRADES, MEANING
 from recombine.report import draw, view
 from tests.probes.test_probe import a_probe
+from tests.studies.made import a_study
 
 ROWS = {
     "colour": ["red", "red", "red", "blue", "blue", "green", "green", "green"],
@@ -44,6 +45,7 @@ VERBS = {
     "probe": lambda _: a_probe(),
     "rehearsal": lambda _: recombine.rehearse(GRID, "nearest", factors=["a", "b"], target="y", rounds=2),
     "split": split,
+    "study": lambda _: a_study(),
 }
 
 

@@ -25,9 +25,11 @@ from recombine.report import draw
 from recombine.splits.linting.linted import Lint
 from recombine.splits.writing import manifest
 from recombine.splits.writing.split import Split
+from recombine.studies.result import StudyResult
 from tests import mutations
 from tests.lab.runs.samples import run
 from tests.probes.test_probe import a_probe
+from tests.studies.made import a_study
 
 T = TypeVar("T")
 COLOURS, SHAPES, SIZES = ("red", "blue", "green"), ("disc", "cube", "ball"), ("s", "l")
@@ -101,6 +103,7 @@ KINDS = {
     "rehearsal": Kind(a_rehearsal, recombine.Rehearsal.load, draw),
     "split": Kind(a_split, Split.load),
     "run": Kind(lambda folder: run(0), Run.load),
+    "study": Kind(lambda folder: a_study(), StudyResult.load, draw),
 }
 
 

@@ -12,6 +12,7 @@ from recombine.extras import loaded
 if TYPE_CHECKING:
     from recombine import lab as lab
     from recombine import probes as probes
+    from recombine import studies as studies
     from recombine.auditing.audit import Audit as Audit
     from recombine.auditing.audit import audit as audit
     from recombine.errors import RecombineError as RecombineError
@@ -141,11 +142,12 @@ __all__ = [
     "probes",
     "read",
     "rehearse",
+    "studies",
     "train_test_split",
     "write_split",
 ]
 
-_ROOMS = ("lab", "probes")
+_ROOMS = ("lab", "probes", "studies")
 """Rooms whose names are public too: `recombine.lab.fit`, `recombine.probes.geometry`."""
 
 

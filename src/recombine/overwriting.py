@@ -27,7 +27,7 @@ PAGE_MARK = '<meta name="generator" content="recombine">'
 _BEGINNING = 4_096
 STORE_FILE, STORE_KIND = "store.json", "recombine run store"
 """The file that makes a folder a run store, and what it says."""
-STORE_FOLDERS = ("runs", "states", "failures", "tmp")
+STORE_FOLDERS = ("runs", "states", "failures", "measured", "tmp")
 """What lies in a run store."""
 _LOCAL_SCHEMES = ("file", "duckdb", "sqlite")
 

@@ -58,7 +58,8 @@ class Comparison:
         """
         if self.value is None:
             return f"{self.name} not known"
-        between = "" if self.low is None or self.low == self.high else f" ({measure(self.low)} to {measure(self.high)})"
+        known = self.low is not None and self.high is not None and self.low != self.high
+        between = f" ({measure(self.low or 0.0)} to {measure(self.high or 0.0)})" if known else ""
         return f"{self.name} {measure(self.value)}{between}"
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from recombine.lab.runs.layout import MEASURED
 from recombine.lab.runs.storage import Storage
 from recombine.lab.runs.store import Store
 from recombine.studies.rows import Row, Rows
@@ -86,9 +87,9 @@ def _one_thread() -> None:
 
 
 def _measure(asked: _Asked, bench: Bench) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     rows = asked.step.measure(asked.item, bench)
-    seconds = time.monotonic() - began
+    seconds = time.process_time() - began
     # An item that gives no rows has been measured too: its one row says so.
     full = Rows([{**asked.item, **row, SECONDS: seconds} for row in rows] or [{**asked.item, SECONDS: seconds}])
     written = io.BytesIO()
@@ -103,4 +104,4 @@ def _read(files: Storage, place: str) -> list[dict[str, Any]]:
 
 def _place(study: str, step: Step, item: Row) -> str:
     text = json.dumps([study, step.name, step.version, plain_setting(dict(item))], sort_keys=True)
-    return f"measured/{study}/{step.name}/{hashlib.sha256(text.encode()).hexdigest()[:32]}.parquet"
+    return f"{MEASURED}/{study}/{step.name}/{hashlib.sha256(text.encode()).hexdigest()[:32]}.parquet"

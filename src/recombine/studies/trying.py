@@ -114,9 +114,9 @@ def _steps(study: Study, settings: Settings, plans: Mapping[str, SweepPlan]) -> 
         rows = [_row(_trained(run, 2, store), name) for name, run, _ in _kinds(plans)]
         evidence = Evidence(Bench(folder, small), Rows(rows))
         for step in study.steps:
-            tried, rows = _step(step, evidence, asked)
+            tried, measured = _step(step, evidence, asked)
             yield tried
-            evidence = Evidence(evidence.bench, evidence.runs, {**evidence.measured, step.name: Rows(rows)})
+            evidence = Evidence(evidence.bench, evidence.runs, {**evidence.measured, step.name: Rows(measured)})
 
 
 def _row(run: Run, grid: str) -> dict[str, Any]:

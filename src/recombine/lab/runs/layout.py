@@ -25,8 +25,8 @@ FORMAT = 2
 splitters have scikit-learn's names for their settings."""
 _OLDEST = 1
 HEAD = STORE_FILE
-RUNS, STATES, FAILURES = "runs", "states", "failures"
-OURS = frozenset({HEAD, RUNS, STATES, FAILURES, STAGING})
+RUNS, STATES, FAILURES, MEASURED = "runs", "states", "failures", "measured"
+OURS = frozenset({HEAD, RUNS, STATES, FAILURES, MEASURED, STAGING})
 KEY = re.compile(r"[0-9a-f]{32}")
 
 

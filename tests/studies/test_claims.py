@@ -1,0 +1,84 @@
+"""What comparisons come to: whole intervals decide, and nothing is decided without one."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from recombine.studies.claims import OUTCOMES, Comparison, exact, outcome_of, over_seeds, within
+from recombine.studies.result import grade_of, verdict_of
+from tests.studies.made import a_study
+
+finite = st.floats(-1e3, 1e3)
+
+
+@given(st.lists(finite, min_size=3, max_size=20))
+def test_the_interval_is_students(values):
+    found = over_seeds("x", values, ">", 0.0)
+    mean, spread = np.mean(values), np.std(values, ddof=1) / np.sqrt(len(values))
+    low, high = stats.t.interval(0.95, len(values) - 1, loc=mean, scale=spread) if spread > 0 else (mean, mean)
+    assert (found.value, found.low, found.high) == pytest.approx((mean, low, high), abs=1e-6)
+    assert found.n == len(values)
+
+
+@pytest.mark.parametrize(
+    ("rule", "low", "high", "state"),
+    [
+        (">=", 0.5, 0.7, "passes"),
+        (">=", 0.4, 0.7, "open"),
+        (">=", 0.3, 0.49, "fails"),
+        (">", 0.5, 0.7, "open"),
+        (">", 0.4, 0.5, "fails"),
+        ("<=", 0.3, 0.5, "passes"),
+        ("<=", 0.51, 0.6, "fails"),
+        ("<", 0.3, 0.5, "open"),
+        ("<", 0.5, 0.6, "fails"),
+        ("<", 0.3, 0.49, "passes"),
+    ],
+)
+def test_whole_intervals_decide(rule, low, high, state):
+    assert within("x", (low + high) / 2, low, high, rule, 0.5, n=3).state == state
+
+
+@given(finite, finite, finite, st.sampled_from([">=", ">", "<=", "<"]))
+def test_a_comparison_is_never_both(a, b, threshold, rule):
+    low, high = sorted((a, b))
+    state = within("x", low, low, high, rule, threshold, n=3).state
+    truths = {eval(f"{end!r} {rule} {threshold!r}") for end in (low, high)}  # noqa: S307 - a twin of the rule itself
+    assert state == ("passes" if truths == {True} else "fails" if truths == {False} else "open")
+
+
+def test_two_seeds_and_unknown_numbers_decide_nothing():
+    assert over_seeds("x", [0.9, 0.91], ">", 0.5).state == "open"
+    assert over_seeds("x", [0.9, float("nan"), 0.91], ">", 0.5).n == 2
+    assert over_seeds("x", [], ">", 0.5).words() == "x not known"
+    assert exact("x", None, ">", 0.5).state == "open"
+
+
+@given(st.lists(st.sampled_from(["passes", "fails", "open"]), max_size=6))
+def test_an_outcome_by_counting(states):
+    held, failed = states.count("passes"), states.count("fails")
+    expected = (
+        "holds" if states and held == len(states) else "holds in part" if held else "does not hold" if failed else None
+    )
+    assert outcome_of(states) == (expected or "not enough evidence")
+
+
+def test_the_sentence_counts_every_claim():
+    found = a_study()
+    assert found.verdict == ("Of 2 claims of Nobody (2026), 1 holds and 1 does not hold (3 runs; none is left out).")
+    assert found.grade == "weak"
+    assert verdict_of("Nobody", [], runs=0, diverged=0, missing=0).startswith("Of 0 claims")
+    assert grade_of(found.findings, missing=1) == "untested", "what is missing could change it"
+    assert "2 of which diverged" in verdict_of("Nobody", found.findings, runs=3, diverged=2, missing=0)
+
+
+def test_many_comparisons_are_counted_and_the_failing_shown():
+    shown = [exact(f"cell {k}", float(k), ">", 1.5) for k in range(9)]
+    from recombine.studies.claims import _told  # noqa: PLC2701
+
+    words = _told(shown)
+    assert words.startswith("of 9 comparisons 7 pass, 2 fail: cell 0 0; cell 1 1")
+    assert all(isinstance(one, Comparison) for one in shown)
+    assert OUTCOMES[0] == "holds"
