@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from recombine.studies.claims import OUTCOMES, Comparison, exact, outcome_of, over_seeds, within
+from recombine.studies.claims import OUTCOMES, Comparison, exact, outcome_of, over_seeds, told, within
 from recombine.studies.result import grade_of, verdict_of
 from tests.studies.made import a_study
 
@@ -45,7 +45,7 @@ def test_whole_intervals_decide(rule, low, high, state):
 def test_a_comparison_is_never_both(a, b, threshold, rule):
     low, high = sorted((a, b))
     state = within("x", low, low, high, rule, threshold, n=3).state
-    truths = {eval(f"{end!r} {rule} {threshold!r}") for end in (low, high)}  # noqa: S307 - a twin of the rule itself
+    truths = {eval(f"{end!r} {rule} {threshold!r}") for end in (low, high)}
     assert state == ("passes" if truths == {True} else "fails" if truths == {False} else "open")
 
 
@@ -76,9 +76,7 @@ def test_the_sentence_counts_every_claim():
 
 def test_many_comparisons_are_counted_and_the_failing_shown():
     shown = [exact(f"cell {k}", float(k), ">", 1.5) for k in range(9)]
-    from recombine.studies.claims import _told  # noqa: PLC2701
-
-    words = _told(shown)
+    words = told(shown)
     assert words.startswith("of 9 comparisons 7 pass, 2 fail: cell 0 0; cell 1 1")
     assert all(isinstance(one, Comparison) for one in shown)
     assert OUTCOMES[0] == "holds"

@@ -453,8 +453,8 @@ def _remarks(evidence: Evidence) -> list[str]:
         "pictures and sentences as answers, and continuous factors. There the studies' own numbers (output coverage, "
         "the support probe) are what can be known beforehand.",
         "What would refute it: a set of cells drawn as here, of rules and supports that are not among these, on which "
-        "the forecast ranks no better than the share of combinations seen; or on which a number read inside the trained "
-        "networks ranks better than the forecast made before they were trained.",
+        "the forecast ranks no better than the share of combinations seen; or on which a number read inside the "
+        "trained networks ranks better than the forecast made before they were trained.",
         "What limits it: fresh cells are small tables of symbols and small networks; cells that share a rule or a "
         "support are not independent, so that intervals over cells are somewhat too narrow.",
     ]

@@ -124,7 +124,7 @@ class Finding:
     comparisons: tuple[Comparison, ...]
 
 
-def _told(shown: Sequence[Comparison], most: int = 4) -> str:
+def told(shown: Sequence[Comparison], most: int = 4) -> str:
     """What was measured, in words: every comparison where there are few, else how many pass, and some that do not."""
     if not shown:
         return "nothing was measured"
@@ -149,7 +149,7 @@ def judged(claim: Claim, evidence: "Evidence") -> Finding:
         threshold=claim.threshold,
         ours=claim.ours,
         outcome=outcome_of([one.state for one in comparisons]),
-        measured=_told(comparisons),
+        measured=told(comparisons),
         comparisons=comparisons,
     )
 

@@ -21,7 +21,7 @@ from recombine.lab.runs.layout import MEASURED
 from recombine.lab.runs.storage import Storage
 from recombine.lab.runs.store import Store
 from recombine.studies.rows import Row, Rows
-from recombine.studies.study import Bench, Evidence, Step
+from recombine.studies.study import Bench, Evidence, Measuring, Step
 from recombine.words import plain_setting
 
 SECONDS = "step_seconds"
@@ -31,9 +31,9 @@ Progress = Callable[[str, float | None], None]
 
 @dataclass(frozen=True)
 class _Asked:
-    """An item and where its rows are kept."""
+    """An item, what measures it, and where its rows are kept: all that a worker is given."""
 
-    step: Step
+    measure: Measuring
     item: Row
     place: str
 
@@ -41,7 +41,7 @@ class _Asked:
 def measured(step: Step, evidence: Evidence, *, study: str, workers: int, progress: Progress) -> Rows:
     """The rows of every item; those that are kept already are read, the others are measured and kept."""
     files = Store.open(evidence.bench.place).files
-    asked = [_Asked(step, item, _place(study, step, item)) for item in step.items(evidence)]
+    asked = [_Asked(step.measure, item, _place(study, step, item)) for item in step.items(evidence)]
     there = sum(files.exists(one.place) for one in asked)
     missing = [one for one in asked if not files.exists(one.place)]
     for done, _ in enumerate(_made(missing, evidence.bench, workers), start=1):
@@ -88,7 +88,7 @@ def _one_thread() -> None:
 
 def _measure(asked: _Asked, bench: Bench) -> None:
     began = time.process_time()
-    rows = asked.step.measure(asked.item, bench)
+    rows = asked.measure(asked.item, bench)
     seconds = time.process_time() - began
     # An item that gives no rows has been measured too: its one row says so.
     full = Rows([{**asked.item, **row, SECONDS: seconds} for row in rows] or [{**asked.item, SECONDS: seconds}])

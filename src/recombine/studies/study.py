@@ -36,6 +36,10 @@ class Bench:
         return self.store.get(key)
 
 
+Measuring = Callable[[Row, Bench], Sequence[Row]]
+"""What turns an item into rows; a function of a module, so that other processes find it."""
+
+
 @dataclass(frozen=True)
 class Evidence:
     """All that is known: every run (settings, seed, status, scores; `grid` says of which grid), and what was measured.
@@ -70,7 +74,7 @@ class Step:
 
     name: str
     items: Callable[[Evidence], Sequence[Row]]
-    measure: Callable[[Row, Bench], Sequence[Row]]
+    measure: Measuring
     version: int = 1
     updates: Callable[[Settings], int] | None = None
 
