@@ -90,6 +90,9 @@ def test_b_noise_shows_the_pairs_of_a_with_noise_in_the_second_place() -> None:
     # the tests are not noisy
     asked = made.render(Own().parts(made, seed=0).tests["unseen"].every(), seed=4, part="test")
     assert asked.inputs[..., 28:].mean().item() < 0.3
+    # but for the one that asks as training shows
+    noised = made.render(Own().parts(made, seed=0).tests["noised"].every(), seed=4, part="test")
+    assert noised.inputs[..., 28:].mean().item() == pytest.approx(0.5, abs=0.02)
 
 
 def test_a_digit_left_out_is_noise() -> None:

@@ -29,8 +29,8 @@ class DigitPairs(DiscreteTask):
 
     Sets of its own: in A the second digit is the first plus one of `offsets`, modulo 10, and the other offsets are
     asked about. In B the second digit is any, so that the pairs asked about have been seen: they are called `test`, not
-    `unseen`. B-noise shows the pairs of A, but noise in place of the second image. The setting says nothing to
-    splitters.
+    `unseen`. B-noise shows the pairs of A, but noise in place of the second image; `noised` asks for them as they are
+    shown. The setting says nothing to splitters.
 
     Rules: `first` and `second` (that digit), `same` (whether they are equal), `sum` (a number) and `sum_mod_10`, the
     two sums over the digits' values: a digit is its own value, unless `mapping`, a seed, exchanges them.
@@ -121,7 +121,8 @@ class DigitPairs(DiscreteTask):
         asked = {"seen": FiniteSource(band), "unseen": FiniteSource(others)}
         if self.setting == "A":
             return Parts(asked["seen"], asked)
-        return Parts(FiniteSource(torch.cat([band, torch.ones_like(band[:, :1])], dim=1)), asked)
+        noised = FiniteSource(torch.cat([band, torch.ones_like(band[:, :1])], dim=1))
+        return Parts(noised, asked | {"noised": noised})
 
     def _is_shown(self, codes: Codes) -> npt.NDArray[np.bool_]:
         offsets = [offset % CLASSES for offset in self.offsets]
