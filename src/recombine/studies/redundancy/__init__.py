@@ -1,4 +1,4 @@
-"""*Gradient Descent Resists Compositionality*, run again: what a redundant input gives to training, and what it costs."""
+"""*Gradient Descent Resists Compositionality*, run again: what a redundant input gives, and what it costs."""
 
 from recombine.studies.redundancy.checks import CLAIMS, PAPER
 from recombine.studies.redundancy.drawing import figures
