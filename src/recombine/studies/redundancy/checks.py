@@ -260,7 +260,7 @@ CLAIMS = (
         source=f"{PAPER}, propositions 3 to 5: what has information to reduce the loss has influence “for updated"
         " parameters”",
         threshold="A derivative that is not 0 proves nothing, because random weights have one; so its sign is"
-        " asked for, which is 0 on average before the update. In a logistic model of the toy it is known to rise at once.",
+        " asked for, which is 0 on average before the update. A logistic model of the toy has it at once.",
         check=first_step,
     ),
     Claim(
