@@ -142,7 +142,7 @@ def _panel(rows: Rows, setting: str, step: int) -> Cells | None:
 def _corner(panel: Cells) -> float:
     """The share of the upper right quarter that has class 1."""
     half = len(panel) // 2
-    return fmean(float(cell or 0.0) for row in panel[:half] for cell in row[half + 1 :])
+    return fmean(float(cell or 0.0) for row in panel[:half] for cell in row[-half:])
 
 
 def _mosaic(title: str, sentence: str, across: str, panels: Sequence[Sequence[Cells | None]]) -> Field:
