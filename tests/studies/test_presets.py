@@ -1,0 +1,53 @@
+"""Every study: its presets parse and their models fit their tasks; smoke runs; the published settings can be tried."""
+
+import pytest
+
+from recombine.studies.catalogue import STUDIES, settings_of, study_of
+from recombine.studies.claims import OUTCOMES
+from recombine.studies.running import plans_of, run_study
+from recombine.studies.study import PRESETS
+from recombine.studies.trying import try_preset
+
+pytestmark = pytest.mark.data
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_study_says_what_it_is(name):
+    found = study_of(name)
+    assert found.name == name
+    assert set(found.presets) == set(PRESETS)
+    assert found.question.endswith("?")
+    names = [claim.name for claim in found.claims]
+    assert len(set(names)) == len(names)
+    for claim in found.claims:
+        assert claim.says.endswith("."), claim.name
+        assert claim.source, claim.name
+        assert claim.threshold, claim.name
+    assert found.differs.get("small"), "what is not as published, and why"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_preset_parses(name, preset, data, monkeypatch):
+    monkeypatch.setenv("RECOMBINE_DATA", str(data))
+    found = study_of(name)
+    assert all(len(plan) for plan in plans_of(found, settings_of(found, preset)).values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STUDIES)
+def test_smoke(name, tmp_path_factory, data, monkeypatch):
+    monkeypatch.setenv("RECOMBINE_DATA", str(data))
+    store = tmp_path_factory.getbasetemp() / "studies"
+    found = run_study(name, preset="smoke", store=store, workers=0)
+    assert found.missing == 0
+    assert {one.outcome for one in found.findings} <= set(OUTCOMES)
+    assert found.figures
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in STUDIES if name != "across"])
+def test_the_published_settings_are_built_and_tried(name, data, monkeypatch):
+    monkeypatch.setenv("RECOMBINE_DATA", str(data))
+    assert [one.problem for one in try_preset(name, preset="paper") if one.problem] == []
