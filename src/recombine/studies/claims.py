@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Literal
 
-from recombine.statistics.distributions import student_quantile
+import numpy as np
+
+from recombine.statistics.distributions import beta_quantile, student_quantile
 from recombine.words import measure
 
 if TYPE_CHECKING:
@@ -91,6 +93,40 @@ def within(
 ) -> Comparison:
     """A number with an interval of its own, for example a rank correlation or a fitted exponent."""
     return Comparison(name=name, value=value, low=low, high=high, n=n, rule=rule, threshold=threshold)
+
+
+def apart(name: str, one: Sequence[float], other: Sequence[float], rule: Rule, threshold: float) -> Comparison:
+    """The mean of some seeds less that of others, which are not paired, with Welch's interval of 95 %.
+
+    >>> apart("difference", [3.0, 3.1, 3.2], [1.0, 1.1, 1.2], ">", 1.5).state
+    'passes'
+    """
+    sides = [[value for value in side if math.isfinite(value)] for side in (one, other)]
+    n = min(map(len, sides))
+    value = fmean(sides[0]) - fmean(sides[1]) if n else None
+    if value is None or n < _FEWEST:
+        return Comparison(name=name, value=value, low=None, high=None, n=n, rule=rule, threshold=threshold)
+    spread = [stdev(side) ** 2 / len(side) for side in sides]
+    total = sum(spread)
+    parts = sum(part**2 / (len(side) - 1) for part, side in zip(spread, sides, strict=True))
+    reach = float(student_quantile((1 + _CONFIDENCE) / 2, total**2 / parts)) * math.sqrt(total) if total else 0.0
+    return Comparison(
+        name=name, value=value, low=value - reach, high=value + reach, n=n, rule=rule, threshold=threshold
+    )
+
+
+def share_of(name: str, hits: int, trials: int, rule: Rule, threshold: float) -> Comparison:
+    """How many of some trials came out so, with Clopper and Pearson's interval of 95 %.
+
+    >>> share_of("collapsed", 140, 400, ">=", 0.2).words()
+    'collapsed 0.35 (0.303 to 0.399)'
+    """
+    if not trials:
+        return Comparison(name=name, value=None, low=None, high=None, n=0, rule=rule, threshold=threshold)
+    tail = (1 - _CONFIDENCE) / 2
+    low = float(beta_quantile(tail, np.array(hits), np.array(trials - hits + 1))) if hits else 0.0
+    high = float(beta_quantile(1 - tail, np.array(hits + 1), np.array(trials - hits))) if hits < trials else 1.0
+    return Comparison(name=name, value=hits / trials, low=low, high=high, n=trials, rule=rule, threshold=threshold)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -109,3 +109,26 @@ def rescaled(name: str | None, seen: tuple[Tensor, Tensor], asked: tuple[Tensor,
     learned, true = (visible(name, outputs, slot) for outputs in asked)
     around = true - true.mean(0, keepdim=True)
     return Mismatch((learned * scale + shift - true).square().sum((1, 2)), float(around.square().sum((1, 2)).mean()))
+
+
+def exchanged(seen: tuple[Tensor, Tensor], asked: Tensor) -> Tensor:
+    """Learned outputs (n, 2, C, P), less what soft occlusion lets two slots hand to each other unnoticed.
+
+    If the back gains a constant u at a pixel, whose channels sum to 0, and the front loses u exp(-s) there, with s the
+    sum of its own channels, no picture changes, whatever the support. So no data can fix u; here it is chosen such that
+    the outputs at seen points, learned and true, come nearest to each other.
+
+    >>> from recombine.lab.tasks.compositions import compose
+    >>> learned, true = torch.rand(50, 2, 3, 4), torch.rand(50, 2, 3, 4)
+    >>> moved = exchanged((learned, true), learned)
+    >>> whole = [compose("soft_occlusion", one[..., None]) for one in (learned, moved)]
+    >>> torch.allclose(*whole, atol=1e-5)
+    True
+    """
+    learned, true = seen
+    faded = torch.exp(-learned[:, 0].sum(1, keepdim=True))
+    apart = true - learned
+    wanted = (apart[:, 1] - faded * apart[:, 0]).sum(0) / (1 + faded.square()).sum(0)
+    gained = wanted - wanted.mean(0, keepdim=True)
+    lost = gained * torch.exp(-asked[:, 0].sum(1, keepdim=True))
+    return torch.stack([asked[:, 0] - lost, asked[:, 1] + gained], 1)
