@@ -30,6 +30,8 @@ _SAME = 0.9
 """Share of a component's variance that must be right for it to count as the true one."""
 _HALF = 0.5
 _FEW_DEAD = 0.2
+_ENOUGH = 3
+"""Runs below which nothing is told of their starts."""
 
 
 # -- supports --------------------------------------------------------------------------------------------------------
@@ -141,7 +143,7 @@ def foretold(evidence: Evidence) -> Sequence[Comparison]:
     for how in _SHARING:
         rows = arm(evidence, f"alpha, {how}").chosen(lambda row: row["key"] in dead)
         right = sum(dead[row["key"]] == collapsed(row) for row in rows)
-        share = right / len(rows) if rows else None
+        share = right / len(rows) if len(rows) >= _ENOUGH else None
         found.append(exact(f"alpha, {how}, runs whose end was told by their start", share, ">=", 1.0, n=len(rows)))
     return found
 
