@@ -67,7 +67,13 @@ def planted(
     beforehand.append({"support": "orthogonal", "composition": "alpha", "outcome": "unclear"})
     beforehand[-1] |= {"full rank, sum": full_rank, "left open": 0.1}
     starts = [
-        {"shared": shared, "start": start, "dead": start < dead_starts}
+        {
+            "shared": shared,
+            "start": start,
+            "front": 0.5,
+            "back": float(start >= dead_starts),
+            "dead": start < dead_starts,
+        }
         for shared in (True, False)
         for start in range(100)
     ]

@@ -21,26 +21,31 @@ from recombine.studies.supports.arms import (
     worse_slot,
 )
 from recombine.studies.supports.figures import PUBLISHED, mean_of, shown
-from recombine.studies.supports.grids import ALPHA, SEEN, SOFT, SUPPORTS, WHOLE
+from recombine.studies.supports.grids import ALPHA, PRESETS, SEEN, SOFT, SUPPORTS, WHOLE
 from recombine.studies.supports.steps import STARTS
 from recombine.words import listing
 
+_SMALL = PRESETS["small"]
 DIFFERS: dict[str, Sequence[str]] = {
-    "smoke": ("Six steps on pictures of 8 × 8: everything runs, and nothing is decided.",),
+    "smoke": ("A few steps on pictures of 8 × 8: everything runs, and nothing is decided.",),
     "small": (
-        "Pictures of 16 × 16 instead of 64 × 64, so that a run takes a quarter of a minute of one core.",
-        "800 steps of 32 examples instead of 392,000 of 512: models stop well before they have fitted what they were"
-        " shown, so every score is below the published one, and losses are read against R² on the support.",
-        "10,000 training points instead of 100,000: 800 steps go over them two and a half times.",
-        "A learning rate of .003 with a warm-up of 50 steps instead of .001 without, chosen by R² on the random support"
-        " with a seed that is not reported.",
-        "Edges half as steep as a pixel's true coverage. At 16 × 16 a sprite is one to four pixels wide; smoother edges"
-        " are fitted sooner, and come nearer to the theorem's assumption that components are differentiable.",
+        f"Pictures of {_SMALL['size']} × {_SMALL['size']} instead of 64 × 64, so that a run takes a quarter of a"
+        " minute.",
+        f"{_SMALL['steps']:,} steps of {_SMALL['batch']} examples instead of 392,000 of 512: models stop well before"
+        " they have fitted what they were shown, so every score is below the published one, and a loss may come from"
+        " too little time as well as from the support.",
+        f"{_SMALL['samples']:,} training points instead of 100,000, each gone over"
+        f" {shown(_SMALL['steps'] * _SMALL['batch'] / _SMALL['samples'])} times instead of 2,000.",
+        f"A learning rate of {_SMALL['lr']:g} with {_SMALL['warmup']} steps of warm-up instead of .001 without,"
+        " chosen by R² on the random support with a seed that is not reported.",
+        "Edges half as steep as a pixel's true coverage. A sprite is one to four pixels wide here; smoother edges are"
+        " fitted sooner, and come nearer to the theorem's assumption that components are differentiable.",
         "The renderer is smooth at every preset, where the paper's has hard edges.",
-        "Tests have 1,000 points each instead of 10,000, and R² is taken over all of them at once, not as a mean over"
-        " batches.",
-        "Three seeds instead of five, and six with alpha compositing, where seeds are lost.",
-        "The monolithic model is trained on three supports; the paper has two of them (random and orthogonal).",
+        f"Tests have {_SMALL['test_samples']:,} points each instead of 10,000, and R² is taken over all of them at"
+        " once, not as a mean over batches.",
+        f"{_SMALL['seeds']} seeds instead of five, and {_SMALL['alpha_seeds']} with alpha compositing, where some"
+        " are lost.",
+        f"The monolithic model is trained on {listing(_SMALL['monolithic'])}; the paper has random and orthogonal.",
         "The probe is asked about one draw of points for each support.",
     ),
     "paper": (
@@ -79,9 +84,8 @@ def _supports(evidence: Evidence) -> str:
     return (
         f"R² lost from the support to the whole space by the compositional model: {listing(each)}. More than"
         f" {NO_LOSS:g} is lost on {listing(_over(evidence)) or 'no support'}; in the published table on"
-        f" {listing(published)}. On the orthogonal support the monolithic model has {shown(mean_of(one, SEEN))}"
-        " where it"
-        f" was shown and {shown(mean_of(one, WHOLE))} on the whole space."
+        f" {listing(published)}. On the orthogonal support the monolithic model has {shown(mean_of(one, SEEN))} where"
+        f" it was shown and {shown(mean_of(one, WHOLE))} on the whole space."
     )
 
 
@@ -124,20 +128,20 @@ def _collapse(evidence: Evidence) -> str:
     every = [row for rows in runs.values() for row in rows if row["key"] in dead]
     right = sum(dead[row["key"]] == collapsed(row) for row in every)
     return (
-        f"Runs with an R² below {COLLAPSED:g} on the support: {listing(gone)}"
-        f" (on the support and on the whole space: {'; '.join(scores) or 'none'}). How a run starts tells how it"
-        " ends in"
-        f" {right} of {len(every)}: a sprite whose opacity is below 0 everywhere is clamped, gets no gradient and is"
-        " never"
-        f" drawn. Of starts with one decoder {_dead_share(evidence, shared=True)} are dead, and lose both sprites; of"
-        f" starts with two {_dead_share(evidence, shared=False)}, and most of them lose one. The released table leaves"
-        " such seeds out: its mean is one over networks that happened to start alive."
+        f"Runs with an R² below {COLLAPSED:g} on the support: {listing(gone)} (on the support and on the whole space:"
+        f" {'; '.join(scores) or 'none'}). How a run starts tells how it ends in {right} of {len(every)}: a sprite"
+        " whose opacity is below 0 everywhere is clamped, gets no gradient and is never drawn. Of starts with one"
+        f" decoder {_dead_share(evidence, shared=True)} are dead, and lose both sprites; of starts with two"
+        f" {_dead_share(evidence, shared=False)}, and {_dead_share(evidence, shared=False, both=True)} of all lose"
+        " both. The released table leaves such seeds out: its mean is one over networks that happened to start alive."
     )
 
 
-def _dead_share(evidence: Evidence, *, shared: bool) -> str:
+def _dead_share(evidence: Evidence, *, shared: bool, both: bool = False) -> str:
+    """The share of starts in which one sprite is wholly clear, or both are."""
     starts = evidence.of(STARTS).chosen(lambda row: row["shared"] == shared)
-    return shown(sum(bool(row["dead"]) for row in starts) / len(starts)) if starts else "not known"
+    found = [max(row["front"], row["back"]) == 0 if both else bool(row["dead"]) for row in starts]
+    return shown(sum(found) / len(found)) if found else "not known"
 
 
 def _components(evidence: Evidence) -> str:
@@ -147,15 +151,13 @@ def _components(evidence: Evidence) -> str:
         found = [value for rows in runs for value in worse_slot(evidence, rows, number)]
         mean[number] = shown(fmean(found) if found else None)
     return (
-        "Components, on the supports on which published models lose nothing: the worse slot is"
-        f" {mean['recovered']} right as it is, {mean['exchanged']} less what the two sprites can hand to each other"
-        f" without any picture changing, and {mean['rescaled']} up to a scale of the slot and a shift of each number"
-        " (1 is"
-        " the true component, 0 its mean). A model can be right on every picture without the true components: under"
-        " soft"
-        " occlusion a constant whose channels sum to 0 can go from one sprite to the other at every pixel, even if the"
-        " whole space is shown. The theorem excludes it by assuming that both agree at one seen point, which the paper"
-        " calls a technicality and which nothing in training brings about."
+        f"Components, on the supports on which published models lose nothing: the worse slot is {mean['recovered']}"
+        f" right as it is, {mean['exchanged']} less what the two sprites can hand to each other without any picture"
+        f" changing, and {mean['rescaled']} up to a scale of the slot and a shift of each number (1 is the true"
+        " component, 0 its mean). A model can be right on every picture without the true components: under soft"
+        " occlusion a constant whose channels sum to 0 can go from one sprite to the other at every pixel, even if"
+        " the whole space is shown. The theorem excludes it by assuming that both agree at one seen point, which the"
+        " paper calls a technicality and which nothing in training brings about."
     )
 
 
@@ -167,11 +169,9 @@ def _probe(evidence: Evidence) -> str:
     alike = "the same on all supports" if len(set(ranks)) == 1 else "not the same on all supports"
     return (
         f"Said before training: {listing(each)}; of the orthogonal support under alpha compositing,"
-        f" {said(evidence, 'orthogonal', ALPHA)}. The paper's own condition, full rank of the summed Jacobians, is"
-        " met by"
-        f" a share of {full[SOFT]} of values on the orthogonal support under soft occlusion ({alike}) and of"
-        f" {full[ALPHA]}"
-        " under alpha compositing."
+        f" {said(evidence, 'orthogonal', ALPHA)}. The paper's own condition, full rank of the summed Jacobians, is met"
+        f" by a share of {full[SOFT]} of values on the orthogonal support under soft occlusion ({alike}) and of"
+        f" {full[ALPHA]} under alpha compositing."
     )
 
 
@@ -179,9 +179,8 @@ def _limits(evidence: Evidence) -> str:
     seen = mean_of(trained(evidence, "compositional", "random"), SEEN)
     return (
         f"What limits it: {evidence.settings['steps']:,} steps, after which R² on the random support is {shown(seen)},"
-        " where the theorem speaks of an exact fit; what is lost can come from the support or from too little time. It"
-        f" would be refuted by longer training after which the compositional model loses more than {NO_LOSS:g} on the"
-        " orthogonal support, or the monolithic one less; losses on the diagonals of width .1 and .05 and with the"
-        " gap are"
-        " upper limits, and longer training may well undo them."
+        " where the theorem speaks of an exact fit; what is lost can come from the support or from too little time."
+        f" It would be refuted by longer training after which the compositional model loses more than {NO_LOSS:g} on"
+        " the orthogonal support, or the monolithic one less. What is lost on the diagonals and with the gap is no"
+        " lower limit: longer training may well undo a part of it."
     )
