@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from recombine.lab.models.compositional import Compositional, Monolithic
-from recombine.lab.models.decoders import CNNDecoder, LowRankFilters, SpatialBroadcast
+from recombine.lab.models.decoders import CNNDecoder, LowRankFilters, PixelTransformer, SpatialBroadcast
 from recombine.lab.models.mlp import MLP
 from recombine.lab.models.model import Model
 from recombine.lab.models.vision import CNN, ResNet, ViT
@@ -38,6 +38,7 @@ TOGETHER: dict[str, Case] = {
 ALONE: dict[str, Case] = {
     "cnn, batch norm": (CNN(channels=(4, 6), dense=(8,), norm="batch"), DIGITS),
     "cnn, instance norm": (CNN(channels=(4, 6), dense=(8,), norm="instance"), DIGITS),
+    "pixel_transformer": (PixelTransformer(width=16, heads=2, inner=24), BUMPS),
     "resnet": (ResNet(blocks=(1, 2), channels=(4, 8)), PICTURES),
     "resnet, instance norm": (ResNet(blocks=(1, 2), channels=(4, 8), norm="instance"), PICTURES),
     "vit": (ViT(width=16, heads=2, depth=2, inner=32), PICTURES),

@@ -100,7 +100,7 @@ def test_sentences_are_refused_with_words(case: Case) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["cnn_decoder", "spatial_broadcast", "low_rank_filters", "compositional", "monolithic"]
+    "name", ["cnn_decoder", "spatial_broadcast", "pixel_transformer", "low_rank_filters", "compositional", "monolithic"]
 )
 def test_a_decoder_draws_no_classes(name: str) -> None:
     shapes = Shapes(inputs=(10,), outputs=(5,), kind="classes", slots=2)
@@ -147,6 +147,7 @@ def test_an_unknown_name_suggests_the_nearest(wrong: str, meant: str) -> None:
         ({"name": "vit", "heads": 6}, "heads=4, or width=258"),
         ({"name": "vit", "dropout": 1.0}, "from 0 to below 1"),
         ({"name": "spatial_broadcast", "width": 3}, "write 4 or more"),
+        ({"name": "pixel_transformer", "heads": 5}, "heads=4, or width=130"),
         ({"name": "low_rank_filters", "entropy": -1}, "write 0 to leave a penalty out"),
     ],
 )

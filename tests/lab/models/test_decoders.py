@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from recombine.lab.models.decoders import CNNDecoder, SpatialBroadcast, sinusoids
+from recombine.lab.models.decoders import CNNDecoder, PixelTransformer, SpatialBroadcast, sinusoids
 from recombine.lab.models.model import count_parameters
 from recombine.lab.tasks.task import Shapes
 from tests.lab.models.cases import inputs
@@ -28,7 +28,7 @@ def test_the_convolutional_decoder_draws_28_pixels_without_resizing(depth: int) 
 @pytest.mark.parametrize(("side", "width"), [(24, 24), (32, 32), (40, 40), (9, 31)])
 def test_other_sizes(side: int, width: int) -> None:
     shapes = bumps(side, width=width)
-    for model in (CNNDecoder(depth=2, channels=3), SpatialBroadcast(width=8)):
+    for model in (CNNDecoder(depth=2, channels=3), SpatialBroadcast(width=8), PixelTransformer(width=8, heads=2)):
         assert model.build(shapes)(inputs(shapes)).shape == (5, 1, side, width)
 
 
@@ -70,3 +70,22 @@ def test_the_published_count_of_the_broadcast_decoder() -> None:
     for depth in (2, 4):
         expected = 57 * 256 + depth * 257 * 256 + 257 + depth
         assert count_parameters(SpatialBroadcast(depth=depth).build(bumps(28))) == expected
+
+
+def test_the_pixel_transformer_against_the_same_sums_by_hand() -> None:
+    """One layer, pixel by pixel: attention over all pixels, then the MLP, each added to what was there."""
+    shapes = Shapes(inputs=(6,), outputs=(2, 3, 4), kind="values")
+    network = PixelTransformer(width=8, heads=2, depth=1, inner=5).start(shapes, seed=0).double().eval()
+    batch = inputs(shapes).double()
+    layer, norm = network.layers[0], nn.functional.layer_norm
+    tokens = torch.stack([network.code(batch) + position(row, column, 8) for row in range(3) for column in range(4)], 1)
+    before = norm(tokens, (8,), layer.norm1.weight, layer.norm1.bias)
+    asks, keys, gives = (before @ layer.self_attn.in_proj_weight.T + layer.self_attn.in_proj_bias).split(8, dim=-1)
+    heads = []
+    for part in (slice(0, 4), slice(4, 8)):
+        shares = (asks[..., part] @ keys[..., part].mT / 2.0).softmax(dim=-1)
+        heads.append(shares @ gives[..., part])
+    tokens = tokens + layer.self_attn.out_proj(torch.cat(heads, -1))
+    inner = layer.linear1(norm(tokens, (8,), layer.norm2.weight, layer.norm2.bias)).relu()
+    pixels = network.head(tokens + layer.linear2(inner))
+    torch.testing.assert_close(network(batch), pixels.mT.reshape(-1, 2, 3, 4), atol=1e-5, rtol=1e-5)

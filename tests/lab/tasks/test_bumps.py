@@ -1,5 +1,6 @@
 """Bumps and stripes: counts, codes, which axis is which, and how much of the unseen the seen images cover."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from recombine.errors import SettingError, TableError
 from recombine.lab.tasks.bumps import CODES, Bumps, Stripes, output_coverage, stripes
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.exposure import Everything, HeldOut, Parts
+from recombine.lab.tasks.splits import split_of, split_spec
 from recombine.lab.tasks.toy import Toy
 
 XY = ["x", "y"]
@@ -163,6 +165,22 @@ def test_stripes_over_another_exposure() -> None:
     parts = Stripes(base=Everything()).parts(Bumps(size=3), seed=0)
     assert set(parts.tests) == {"seen"}
     assert len(parts.train.every()) == 9 + 6
+
+
+def test_stripes_are_written_down_with_the_split_within_them() -> None:
+    """As a sweep keeps them and as it finds them again; the split within is plain data too."""
+    task = Bumps()
+    spec = split_spec(split_of({"name": "stripes", "base": {"name": "donut", "hole": [6, 22]}, "share": 0.25}, task))
+    assert json.loads(json.dumps(spec)) == spec
+    assert (spec["name"], spec["share"], spec["base"]["name"], spec["base"]["hole"]) == (
+        "stripes",
+        0.25,
+        "donut",
+        [6, 22],
+    )
+    again = split_of(spec, task)
+    assert split_spec(again) == spec
+    assert len(again.parts(task, seed=0).train.every()) == 495 + 56
 
 
 # -- splits ----------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from recombine.lab.models.compositional import Monolithic as Monolithic
     from recombine.lab.models.decoders import CNNDecoder as CNNDecoder
     from recombine.lab.models.decoders import LowRankFilters as LowRankFilters
+    from recombine.lab.models.decoders import PixelTransformer as PixelTransformer
     from recombine.lab.models.decoders import SpatialBroadcast as SpatialBroadcast
     from recombine.lab.models.mlp import MLP as MLP
     from recombine.lab.models.model import Model as Model
@@ -38,6 +39,7 @@ _HOME = {
     "Monolithic": "recombine.lab.models.compositional",
     "OddOneOut": "recombine.lab.models.odd_one_out",
     "Own": "recombine.lab.models.own",
+    "PixelTransformer": "recombine.lab.models.decoders",
     "ResNet": "recombine.lab.models.vision",
     "SpatialBroadcast": "recombine.lab.models.decoders",
     "Transformer": "recombine.lab.models.sequences",
@@ -58,6 +60,7 @@ __all__ = [
     "Monolithic",
     "OddOneOut",
     "Own",
+    "PixelTransformer",
     "ResNet",
     "SpatialBroadcast",
     "Transformer",

@@ -13,6 +13,7 @@ MODELS = Catalogue(
         "mlp": "recombine.lab.models.mlp:MLP",
         "monolithic": "recombine.lab.models.compositional:Monolithic",
         "odd_one_out": "recombine.lab.models.odd_one_out:OddOneOut",
+        "pixel_transformer": "recombine.lab.models.decoders:PixelTransformer",
         "resnet": "recombine.lab.models.vision:ResNet",
         "spatial_broadcast": "recombine.lab.models.decoders:SpatialBroadcast",
         "transformer": "recombine.lab.models.sequences:Transformer",

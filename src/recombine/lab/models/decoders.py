@@ -18,7 +18,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from recombine.errors import SettingError
-from recombine.lab.models.model import Image, Model, Shaped, check_positive, code_length, image_given, refusal
+from recombine.lab.models.model import (
+    Image,
+    Model,
+    Shaped,
+    check_attention,
+    check_positive,
+    code_length,
+    image_given,
+    refusal,
+)
 from recombine.lab.tasks.task import Shapes
 
 _FIRST_SIDE = 4
@@ -122,6 +131,58 @@ def sinusoids(height: int, width: int, length: int) -> Tensor:
     rows, columns = (torch.outer(torch.arange(side), rates) for side in (height, width))
     of_rows, of_columns = (torch.cat([angles.sin(), angles.cos()], 1) for angles in (rows, columns))
     return torch.cat([of_rows.repeat_interleave(width, 0), of_columns.repeat(height, 1)], 1)[:, :length]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PixelTransformer(Model):
+    """Every pixel is a token: the code as a vector plus the pixel's position; layers of attention; a number a pixel.
+
+    Positions are those of `SpatialBroadcast`, of which it is the kin whose pixels look at each other. `inner` is the
+    hidden width of each layer's MLP. Norms come first, and nothing is dropped out.
+
+    >>> shapes = Shapes(inputs=(16,), outputs=(1, 8, 8), kind="values")
+    >>> PixelTransformer(width=16, heads=2).build(shapes)(torch.zeros(3, 16)).shape
+    torch.Size([3, 1, 8, 8])
+    """
+
+    width: int = 128
+    heads: int = 4
+    depth: int = 2
+    inner: int = 512
+
+    def __post_init__(self) -> None:
+        check_positive(self, width=self.width, heads=self.heads, depth=self.depth, inner=self.inner)
+        check_attention(self, width=self.width, heads=self.heads, dropout=0.0)
+
+    @final
+    def build(self, shapes: Shapes) -> nn.Module:
+        """A new decoder from a code to an image."""
+        return _PixelTokens(self, code_length(self, shapes), image_given(self, shapes))
+
+
+class _PixelTokens(nn.Module):
+    positions: Tensor
+
+    def __init__(self, settings: PixelTransformer, code: int, image: Image) -> None:
+        super().__init__()
+        width = settings.width
+        self.image = image
+        self.code = nn.Linear(code, width)
+        self.layers = nn.Sequential(*(_attending(settings) for _ in range(settings.depth)))
+        self.head = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, image[0]))
+        self.register_buffer("positions", sinusoids(image[1], image[2], width), persistent=False)
+
+    def forward(self, codes: Tensor) -> Tensor:
+        """Codes (n, length) as images (n, C, H, W)."""
+        pixels = self.head(self.layers(self.code(codes)[:, None] + self.positions))
+        drawn: Tensor = pixels.mT.reshape(-1, *self.image)
+        return drawn
+
+
+def _attending(settings: PixelTransformer) -> nn.Module:
+    return nn.TransformerEncoderLayer(
+        settings.width, settings.heads, settings.inner, dropout=0.0, batch_first=True, norm_first=True
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

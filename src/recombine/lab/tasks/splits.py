@@ -1,6 +1,7 @@
 """Splits by name: the splitters, the supports of continuous tasks, the tasks' own sets, and those of the user's own."""
 
 from collections.abc import Mapping
+from dataclasses import is_dataclass, replace
 from typing import Any
 
 from recombine.catalogue import Catalogue, Spec, settings_of
@@ -62,11 +63,11 @@ def split_spec(split: Exposure) -> dict[str, Any]:
 
 
 def _nested_spec(thing: Any) -> dict[str, Any]:
-    spec = SPLITS.spec(thing)
     nested = getattr(thing, _NESTED, None)
-    if nested is not None and not isinstance(nested, str | Mapping):
-        spec[_NESTED] = split_spec(as_exposure(nested))
-    return spec
+    if is_dataclass(thing) and nested is not None and not isinstance(nested, str | Mapping):
+        # first the split within: a spec holds plain data only, and refuses an object
+        thing = replace(thing, **{_NESTED: split_spec(as_exposure(nested))})  # type: ignore[type-var]
+    return SPLITS.spec(thing)
 
 
 def _has_setting(name: Any, setting: str) -> bool:

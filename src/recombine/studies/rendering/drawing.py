@@ -1,0 +1,265 @@
+"""The figures of the study, and its remarks; every number in them is computed from the evidence."""
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from recombine.figures import Curve, Curves, Figure, Points, Scatter, Strip, Strips
+from recombine.probes.grids.answering import SUPERPOSITION
+from recombine.probes.grids.kernel_measures import ORTHOGONALITY
+from recombine.probes.grids.nulls import TRUTH, UNTRAINED
+from recombine.probes.grids.sources import ANSWER
+from recombine.probes.probe import MEASURED
+from recombine.studies.rendering.claims import (
+    COMPOSING,
+    FAILING,
+    FAILS,
+    MORE,
+    NAMES,
+    by_condition,
+    coverage_predicts,
+    covered,
+    excess,
+    reached,
+)
+from recombine.studies.rendering.grids import ALONE, BOTH, PLAIN
+from recombine.studies.rendering.measuring import PROBED, SEEN, UNSEEN, exponents, last_hidden, needs, scored, valued
+from recombine.studies.rows import Rows
+from recombine.studies.study import Evidence
+from recombine.words import listing, measure
+
+_SHARE = "error / error of a blank image"
+_SHOWN = {PLAIN: "bumps alone", BOTH: "bumps and stripes", ALONE: "stripes alone"}
+
+
+def figures(evidence: Evidence) -> list[Figure]:
+    """Errors, superposition, layers, stripes, coverage, samples needed."""
+    return [
+        _errors(evidence),
+        _superposition(evidence),
+        _layers(evidence),
+        _stripes(evidence),
+        _coverage(evidence),
+        _samples(evidence),
+    ]
+
+
+def _errors(evidence: Evidence) -> Strips:
+    found = by_condition(scored(evidence), PROBED, "task.code")
+    strips = [
+        Strip(name, tuple(rows.column(which)), group)
+        for which, group in ((UNSEEN, "unseen places"), (SEEN, "seen places"))
+        for name, rows in found.items()
+    ]
+    above = [name for name, rows in found.items() if _mean(rows.numbers(UNSEEN)) >= FAILS]
+    return Strips(
+        "Who draws unseen places",
+        f"At or above {measure(FAILS)} of a blank image on unseen places, on average: {listing(above)}. "
+        "A point is a seed.",
+        _SHARE,
+        tuple(strips),
+        goal=FAILS,
+    )
+
+
+def _superposition(evidence: Evidence) -> Strips:
+    groups = ((FAILING, "said to fail"), (COMPOSING, "said to compose"), (("pixel transformer",), "not said"))
+    found = {group: excess(evidence, grids) for grids, group in groups}
+    strips = [Strip(name, tuple(values), group) for group, some in found.items() for name, values in some.items()]
+    above = [strip.name for strip in strips if strip.values and _mean(strip.values) >= MORE]
+    return Strips(
+        "Are unseen answers training answers laid over each other?",
+        f"Superposition beyond what the true image itself scores; at or above {measure(MORE)} on average: "
+        f"{listing(above)}.",
+        "R² on seen answers that share a coordinate, less the truth's",
+        tuple(strips),
+        goal=MORE,
+    )
+
+
+def _layers(evidence: Evidence) -> Curves:
+    """Orthogonality by depth, the first layer at 0 and the answer at 1, so that networks of several depths compare."""
+    places = tuple(f"{quarter}/4" for quarter in range(5))
+    curves = []
+    for name, rows in by_condition(evidence.of("geometry"), PROBED, "code").items():
+        if ", " in name and not name.endswith("bump"):
+            continue
+        curves += [
+            Curve(name, _by_depth(rows, MEASURED)),
+            Curve(f"{name}, untrained", _by_depth(rows, UNTRAINED), control=True),
+        ]
+    return Curves(
+        "How orthogonal the steps of x and y are, layer by layer",
+        f"{_fall_sentence(evidence)} The code has 1, and so has the true image. Dashed: the same networks "
+        f"before training.",
+        "from the first layer (0) to the answer (4/4)",
+        "orthogonality of steps",
+        places,
+        tuple(curves),
+    )
+
+
+def _by_depth(rows: Rows, who: str) -> tuple[float | None, ...]:
+    chosen = rows.chosen(lambda row: row["measure"] == ORTHOGONALITY and row["who"] == who and row["value"] is not None)
+    if not len(chosen):
+        return (None,) * 5
+    last = max(row["place"] for row in chosen)
+    nearest = [round(quarter / 4 * last) for quarter in range(5)]
+    of_place = {place: fmean(some.numbers("value")) for place, some in chosen.by("place").items()}
+    return tuple(of_place.get(place) for place in nearest)
+
+
+def _fall_sentence(evidence: Evidence) -> str:
+    own, before = (_at_last_hidden(evidence, tuple(NAMES), who) for who in (MEASURED, UNTRAINED))
+    other = _at_last_hidden(evidence, COMPOSING, MEASURED)
+    return (
+        f"At the last hidden layer plain decoders have {_told(own)} on average, {_told(before)} before training; "
+        f"decoders that are said to compose have {_told(other)}."
+    )
+
+
+def _at_last_hidden(evidence: Evidence, grids: Sequence[str], who: str) -> list[float]:
+    rows = evidence.of("geometry").chosen(lambda row: row["grid"] in grids)
+    found = [valued(last_hidden(run), ORTHOGONALITY, who) for run in rows.by("key").values()]
+    return [value for value in found if value is not None]
+
+
+def _stripes(evidence: Evidence) -> Strips:
+    strips = []
+    for grid, name in NAMES.items():
+        rows = scored(evidence).chosen(
+            lambda row, grid=grid: row["grid"] in (grid, f"{grid} stripes") and row["task.code"] == "bump"
+        )
+        of_share = rows.by("stripes")
+        strips += [
+            Strip(words, tuple(of_share[share].column(UNSEEN)), name)
+            for share, words in _SHOWN.items()
+            if share in of_share
+        ]
+    means = [f"{strip.group} after {strip.name} {_told(strip.values)}" for strip in strips]
+    return Strips(
+        "Do stripes help?", f"Mean error on unseen places: {listing(means)}.", _SHARE, tuple(strips), goal=FAILS
+    )
+
+
+def _coverage(evidence: Evidence) -> Scatter:
+    rows = covered(evidence)
+    groups = [
+        Points(
+            _SHOWN[share],
+            tuple(some.numbers("outside")),
+            tuple(some.numbers(UNSEEN)),
+            tuple(f"{row.get('split.base') or row['split']} {_limits(row)}" for row in some),
+        )
+        for share, some in sorted(rows.by("stripes").items())
+    ]
+    (without, every, pairs) = coverage_predicts(evidence)
+    return Scatter(
+        "Does what training images leave out predict the error?",
+        f"A point is a split, its error the mean over seeds. {without.words().capitalize()}; {every.words()}; "
+        f"{pairs.words()}.",
+        "share of unseen images outside the span of training images",
+        f"MLP, unseen {_SHARE}",
+        tuple(groups),
+    )
+
+
+def _limits(row: dict[str, object] | object) -> str:
+    assert isinstance(row, dict)  # noqa: S101 - rows of a study are dictionaries
+    found = [row.get(f"{where}.{name}") for where in ("split", "split.base") for name in ("hole", "at")]
+    return ", ".join(str(value) for value in found if value is not None)
+
+
+def _samples(evidence: Evidence) -> Scatter:
+    rows = needs(evidence)
+    groups = []
+    for stripes, some in sorted(rows.by("stripes").items()):
+        known = some.chosen(lambda row: row["needed"] is not None)
+        groups.append(Points(_SHOWN[stripes], tuple(known.numbers("size")), tuple(known.numbers("needed"))))
+    slopes = [list(exponents(evidence, stripes=stripes).values()) for stripes in (False, True)]
+    return Scatter(
+        "Training images that reach the target, over N",
+        f"Fitted exponent {_told(slopes[0])} without stripes and {_told(slopes[1])} with them, on average over seeds; "
+        f"the target, {measure(evidence.settings['target'])} of a blank image, lay within what was tried for "
+        f"{_of(reached(evidence, stripes=False))} and {_of(reached(evidence, stripes=True))} sizes and seeds.",
+        "N, the side of the image",
+        "training images needed, stripes counted",
+        tuple(groups),
+    )
+
+
+def _of(pair: tuple[int, int]) -> str:
+    return f"{pair[0]} of {pair[1]}"
+
+
+def _mean(values: Sequence[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else float("nan")
+
+
+def _told(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return measure(fmean(known)) if known else "not known"
+
+
+# -- remarks ---------------------------------------------------------------------------------------------------------
+
+
+def remarks(evidence: Evidence) -> list[str]:
+    """What follows, what differs from the paper's picture, what limits it, what would refute it."""
+    return [_on_errors(evidence), _on_geometry(evidence), _on_data(evidence), _on_scaling(evidence), _LIMITS]
+
+
+def _on_errors(evidence: Evidence) -> str:
+    rows = scored(evidence)
+    means = {grid: _told(rows.where(grid=grid).column(UNSEEN)) for grid in PROBED}
+    return (
+        "Divided by a blank image's error on the same unseen places: MLPs "
+        f"{means['mlp']}, CNN decoders {means['cnn']}, filters without penalties {means['filters without penalties']}, "
+        f"with them {means['regularised filters']}, spatial broadcast {means['spatial broadcast']}, pixel transformer "
+        f"{means['pixel transformer']} (means over codes and seeds). The paper's raw errors look small because a blank "
+        "image's are, and its filters are one seed."
+    )
+
+
+def _on_geometry(evidence: Evidence) -> str:
+    rows = evidence.of("geometry").chosen(lambda row: row["measure"] == SUPERPOSITION and row["where"] == ANSWER)
+    truth = [row["value"] for row in rows if row["who"] == TRUTH and row["grid"] in NAMES]
+    own = [row["value"] for row in rows if row["who"] == MEASURED and row["grid"] in NAMES]
+    return (
+        f"A true image of the donut is itself a superposition of seen ones by R² {_told(truth)}; plain decoders' "
+        f"answers are by {_told(own)}. Read superposition above the truth's only. {_fall_sentence(evidence)} A lookup "
+        "table has nearly 1, so that orthogonality alone never says that somebody composes."
+    )
+
+
+def _on_data(evidence: Evidence) -> str:
+    rows = covered(evidence)
+    stripes = {
+        share: _told(rows.where(stripes=share).column(UNSEEN)) if len(rows) else "not known" for share in (PLAIN, BOTH)
+    }
+    outside = {
+        share: _told(rows.where(stripes=share).column("outside")) if len(rows) else "not known"
+        for share in (PLAIN, BOTH)
+    }
+    return (
+        f"Over the splits, {outside[PLAIN]} of the unseen images lies outside the span of the bumps shown and "
+        f"{outside[BOTH]} outside that of bumps and stripes, on average; the MLP's unseen error is {stripes[PLAIN]} "
+        f"and {stripes[BOTH]}. Coverage is a number of the data, so it cannot say why, on the same corner, one decoder "
+        "composes and another does not."
+    )
+
+
+def _on_scaling(evidence: Evidence) -> str:
+    without, with_stripes = (list(exponents(evidence, stripes=stripes).values()) for stripes in (False, True))
+    return (
+        f"Samples grow as N to the power of {_told(without)} without stripes and {_told(with_stripes)} with them. "
+        "Centres are whole numbers, of which there are N²: more than that many images cannot be needed, and an "
+        "exponent of 3 could not show here. In the scaling code of the paper centres are real numbers."
+    )
+
+
+_LIMITS = (
+    "Three seeds and one size a network: what is said holds for these. It would be refuted by a plain decoder that, "
+    "trained for longer or made wider, drops below half of a blank image on the same donut without stripes; or by "
+    "regularised filters whose seeds spread beyond the published one."
+)
