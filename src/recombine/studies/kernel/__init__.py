@@ -1,0 +1,23 @@
+"""Kernel theory against networks (Lippl and Stachenfeld, ICLR 2025): are networks sums over what they have seen?"""
+
+from recombine.studies.kernel.claims import CLAIMS
+from recombine.studies.kernel.figures import figures
+from recombine.studies.kernel.grids import PAPER, SMALL, SMOKE, TRIAL, grids
+from recombine.studies.kernel.remarks import DIFFERS, remarks
+from recombine.studies.kernel.steps import ANSWERS, NETWORKS
+from recombine.studies.study import Study
+
+STUDY = Study(
+    name="kernel",
+    title="Kernel theory against networks",
+    paper="Lippl and Stachenfeld (ICLR 2025)",
+    question="Do networks add up what they attached to conjunctions that they saw, as a kernel must?",
+    presets={"smoke": SMOKE, "small": SMALL, "paper": PAPER},
+    grids=grids,
+    steps=(NETWORKS, ANSWERS),
+    claims=CLAIMS,
+    figures=figures,
+    trial=TRIAL,
+    differs=DIFFERS,
+    remarks=remarks,
+)
