@@ -80,7 +80,7 @@ def planted() -> Iterator[dict[str, Any]]:
             mine = {"task": task, "seed": seed, "accuracy_unseen": accuracy, **(few if task == "CD-1" else {})}
             yield {**ROW, **mine, "network": "lazy MLP"}
             if task.startswith("CD"):
-                yield {**ROW, **mine, "network": "ConvNet, distance 20"}
+                yield {**ROW, **mine, "network": "ConvNet, distance 10"}
         yield {**ROW, "task": "equivalence", "network": "rich MLP", "seed": seed}
         for task in ("CD-3, squared loss", "invariance", "partial exposure"):
             yield {**ROW, "task": task, "network": "lazy MLP", "seed": seed, "margin": 1.0 + near}

@@ -2,7 +2,7 @@
 
 from recombine.studies.kernel.claims import CLAIMS
 from recombine.studies.kernel.figures import figures
-from recombine.studies.kernel.grids import PAPER, SMALL, SMOKE, TRIAL, grids
+from recombine.studies.kernel.grids import PAPER, SMALL, SMOKE, grids
 from recombine.studies.kernel.remarks import DIFFERS, remarks
 from recombine.studies.kernel.steps import ANSWERS, NETWORKS
 from recombine.studies.study import Study
@@ -17,7 +17,6 @@ STUDY = Study(
     steps=(NETWORKS, ANSWERS),
     claims=CLAIMS,
     figures=figures,
-    trial=TRIAL,
     differs=DIFFERS,
     remarks=remarks,
 )

@@ -73,15 +73,14 @@ def paired(far: Rows, near: Rows, number: str) -> list[float]:
     return [one - other for one, other in pairs if one is not None and other is not None]
 
 
-def distances(evidence: Evidence) -> tuple[str, str]:
-    """The networks whose digits are nearest and farthest."""
-    apart = [far for asked in evidence.settings["pictures"] for far in asked["each"].get("distance", ())]
-    near, far = (f"ConvNet, distance {distance}" for distance in (min(apart), max(apart)))
-    return near, far
+def distances(evidence: Evidence, task: str = "addition") -> list[str]:
+    """The networks on digits, from the nearest digits to the farthest."""
+    asked = [one["each"].get("distance", ()) for one in evidence.settings["pictures"] if one["task"] == task]
+    return [f"ConvNet, distance {distance}" for distance in sorted({far for each in asked for far in each})]
 
 
 def _leak(evidence: Evidence) -> Iterator[Comparison]:
-    near, far = distances(evidence)
+    near, *_, far = distances(evidence)
     for task in ("addition 0", "addition -4 and 4"):
         rows = [networks_of(evidence, network=network, task=task) for network in (far, near)]
         for number, words in (("salience", "salience"), ("slope", "slope")):
@@ -94,7 +93,7 @@ def _ordering(evidence: Evidence) -> Iterator[Comparison]:
 
 
 def _shortcut(evidence: Evidence) -> Iterator[Comparison]:
-    for network in ("lazy MLP", distances(evidence)[1]):
+    for network in ("lazy MLP", *distances(evidence, "context")):
         accuracies = [networks_of(evidence, network=network, task=task).numbers("accuracy_unseen") for task in _CONTEXT]
         yield over_seeds(f"{network}, CD-3: unseen accuracy", accuracies[0], "<=", CHANCE)
         yield over_seeds(f"{network}, CD-1: unseen accuracy", accuracies[1], ">=", CLEARLY)
@@ -177,7 +176,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="shortcut",
         says=f"With cross-entropy CD-3 fails (at most {CHANCE} right) and CD-1 succeeds (at least {CLEARLY}).",
-        source=f"{_FIGURES}: ConvNets .23 for CD-3 and .96 for CD-1 at distance 20",
+        source=f"{_FIGURES}: ConvNets .36 for CD-3 and .94 for CD-1 at distance 10",
         threshold="Halfway between chance and what the same networks were published to have on CD-1, from either side.",
         check=lambda evidence: list(_shortcut(evidence)),
     ),

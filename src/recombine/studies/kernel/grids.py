@@ -64,7 +64,7 @@ SMALL: Settings = {
     },
     "pictures": [
         {"model": "cnn", "data": "digits", "task": "addition", "each": {"anchors": [[0], [-4, 4]], **_BY_DISTANCE}},
-        {"model": "cnn", "data": "digits", "task": "context", "each": {"k": [1, 3], "distance": [20]}},
+        {"model": "cnn", "data": "digits", "task": "context", "each": {"k": [1, 3], "distance": [10]}},
         {"model": "resnet", "data": "objects", "task": "addition", "each": {"anchors": [[0]]}},
         {"model": "resnet", "data": "objects", "task": "context", "each": {"k": [3]}},
         {"model": "vit", "data": "objects", "task": "addition", "each": {"anchors": [[0]]}},
@@ -92,10 +92,6 @@ PAPER: Settings = {
         "resnet": {"steps": 62_500, "lr": 1e-3, "batch": 64},
         "vit": {"steps": 125_000, "lr": 1e-4, "batch": 64},
     },
-    "data": {
-        "digits": {"images": "mnist", "per_class": 200},
-        "objects": {"images": "cifar10", "per_class": 4000, "augment": True},
-    },
     "pictures": [
         {"model": "cnn", "data": "digits", "task": "addition", "each": {**_ALL_SUMS, **_ALL_DISTANCES}},
         {"model": "cnn", "data": "digits", "task": "context", "each": {**_ALL_CONTEXTS, **_ALL_DISTANCES}},
@@ -111,8 +107,6 @@ PAPER: Settings = {
         "objects context": 40_000,
     },
 }
-TRIAL: Settings = {"data": SMALL["data"]}
-"""What is not on every machine is not needed to try a preset: most of CIFAR-10's training images."""
 
 
 def grids(settings: Settings) -> dict[str, Plan]:
