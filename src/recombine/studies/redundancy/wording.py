@@ -133,7 +133,7 @@ DIFFERS: Mapping[str, Sequence[str]] = {
         " setting B is ours; 300 seeds, because five are too few to show an ordering in speed.",
         "Training accuracy is measured on new examples drawn as training draws them (for digits with pictures of the"
         " test part), at steps spaced evenly on a logarithmic scale; the paper does not say on what.",
-        "What networks hang on is asked of 100 seeds of the toy, and of 500 pictures of digits, of which 100 are"
+        "What networks hang on is asked of 100 seeds of the toy, and of 400 pictures of digits, of which 50 are"
         " followed by derivative.",
     ],
     "paper": [
