@@ -35,7 +35,7 @@ _SPEED = "training accuracy averaged over log(step)"
 _ORDERING = "The paper prints no number: an ordering, with the whole interval over seed pairs above 0."
 
 
-def _ahead(name: str, one: BySeed, other: BySeed, threshold: float = 0.0) -> Comparison:
+def _ahead(name: str, one: BySeed, other: BySeed, *, threshold: float = 0.0) -> Comparison:
     """The paired difference of two settings."""
     return over_seeds(name, numbers(less(one, other)), ">", threshold)
 
@@ -92,7 +92,7 @@ def toy_gap(evidence: Evidence) -> Sequence[Comparison]:
     """The reference figures of the toy."""
     first, second = (gaps(evidence, TOY, setting) for setting in ("A", "B"))
     return [
-        _ahead("gap, A less B", first, second, 0.1),
+        _ahead("gap, A less B", first, second, threshold=0.1),
         over_seeds("test accuracy in A", numbers(lasts(evidence, TOY, "A", "test")), "<", 0.88),
         over_seeds("test accuracy in B", numbers(lasts(evidence, TOY, "B", "test")), ">", RIGHT),
     ]

@@ -14,9 +14,12 @@ from recombine.studies.rows import Rows
 from recombine.studies.study import Evidence
 from recombine.words import amount, listing, measure, percent
 
-_ALL = ((TOY, "A", "test"), (TOY, "B", "test"), (DIGITS, "A", "test"), (DIGITS, "B", "test"))
-_ALL += ((DIGITS, "B-noise", "test"), (SCAN, "A", "test"), (SCAN, "B-all", "test"))
-_ALL += ((SCAN, "B-jump", "replaced"), (SCAN, "B-jump", "test"))
+_ALL: tuple[tuple[str, str, str], ...] = (
+    *((TOY, setting, "test") for setting in ("A", "B")),
+    *((DIGITS, setting, "test") for setting in ("A", "B", "B-noise")),
+    *((SCAN, setting, "test") for setting in ("A", "B-all", "B-jump")),
+    (SCAN, "B-jump", "replaced"),
+)
 _NAMES = {TOY: "toy", DIGITS: "pairs of digits", SCAN: "SCAN"}
 _ACROSS = 6
 """Panels in a row."""
