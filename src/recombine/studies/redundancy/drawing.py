@@ -72,7 +72,7 @@ def _training(evidence: Evidence, grid: str, settings: Sequence[str], title: str
         for part, word in (("train", "train"), ("test", "test"), ("replaced", "changed test")):
             found = [_at(evidence, grid, setting, part, step) for step in steps]
             if any(values for values in found):
-                drawn.append(_curve(f"{word} {setting}", found, control=part != "train"))
+                drawn.append(_curve(f"{word} {setting}", found, control=setting == settings[-1]))
     ends = [
         f"{_said(mean_of(lasts(evidence, grid, setting, 'train')))} and"
         f" {_said(mean_of(lasts(evidence, grid, setting, 'test')))} in {setting}"
@@ -80,8 +80,8 @@ def _training(evidence: Evidence, grid: str, settings: Sequence[str], title: str
     ]
     seeds = amount(len(curves(evidence, grid, "A")), "seed")
     sentence = (
-        f"Mean over {seeds} with its 95 % interval. Training and test accuracy end at {listing(ends)}; what is asked as"
-        " training shows it is drawn solid, the test dashed."
+        f"Mean over {seeds} with its 95 % interval. Training and test accuracy end at {listing(ends)}, which is drawn"
+        " dashed."
     )
     return Curves(title, sentence, "step", "accuracy", tuple(map(str, steps)), tuple(drawn))
 
