@@ -1,7 +1,8 @@
 """The claims in words, each with where it stands and why its threshold is what it is.
 
-Every threshold was written down before the runs of this study were looked at. Where earlier runs of the benchmark of
-the support probe were known (other edges, other recipe), the claim says so.
+Every threshold was written down before any run of this study was looked at, and none was changed. Where earlier runs
+were known (those of the benchmark of the support probe, with other edges and another recipe; and a first trial with 800
+steps in the place of 1,500), the claim says so.
 """
 
 from functools import partial
@@ -20,7 +21,8 @@ CLAIMS = (
         " is within .05 of its R² on the support.",
         source=f"{_TABLE}: .957 on the support and .951 on the whole space; .957 and .955",
         threshold=".05 is ten times the published loss, so that short training has room, and a third of what the"
-        " benchmark of the support probe had measured where models fail (.15 to .31).",
+        " benchmark of the support probe had measured where models fail (.15 to .31). In a first trial with 800 steps"
+        " .06 was lost on the diagonal; the preset then went back to the 1,500 steps that had been planned.",
         check=partial(checks.kept, ("orthogonal", "diagonal .2")),
     ),
     Claim(
@@ -70,7 +72,8 @@ CLAIMS = (
         source=f"{_BEYOND}; squared error 5.24e-4 against 1.24e-3",
         threshold="0: lower is lower. The pictures differ in brightness, so the share of the variance that is left"
         f" unexplained stands beside the squared error. A seed has collapsed if its R² on the support is below"
-        f" {COLLAPSED:g}; that was set before any such run was looked at.",
+        f" {COLLAPSED:g}; that was set before any such run was looked at. Six seeds had been planned; in a first trial"
+        " two of six stood, which decides nothing, so there are twelve.",
         check=checks.alpha_published,
     ),
     Claim(
@@ -119,7 +122,8 @@ CLAIMS = (
         name="collapse foretold",
         says="A run collapses exactly if one of its sprites is wholly clear before the first step.",
         source="Asked by us",
-        threshold="All runs: opacity below 0 is clamped, no gradient passes, and nothing else was expected to fail.",
+        threshold="All runs: opacity below 0 is clamped, no gradient passes, and nothing else was expected to fail. In"
+        " a first trial one run of six that started alive had collapsed nevertheless.",
         check=checks.foretold,
         ours=True,
     ),

@@ -29,9 +29,9 @@ PRESETS: dict[str, dict[str, Any]] = {
         "points": 200, "probes": 1, "starts": 6,
     },
     "small": {
-        "size": 16, "sharpness": 2.0, "seeds": 3, "alpha_seeds": 6,
+        "size": 16, "sharpness": 2.0, "seeds": 3, "alpha_seeds": 12,
         "monolithic": ["random", "orthogonal", "diagonal .2"],
-        "steps": 800, "batch": 32, "samples": 10_000, "test_samples": 1000, "lr": 0.003, "final_lr": 0.0, "warmup": 50,
+        "steps": 1500, "batch": 32, "samples": 10_000, "test_samples": 1000, "lr": 0.003, "final_lr": 0.0, "warmup": 50,
         "points": 10_000, "probes": 1, "starts": 400,
     },
     "paper": {
