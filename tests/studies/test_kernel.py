@@ -318,6 +318,10 @@ def test_remarks_are_computed() -> None:
     assert any("CD-1 (2 of 2)" in one for one in told)
     changed = remarks(evidence(where={"task": "CD-3", "network": "lazy MLP"}, accuracy_unseen=0.123))
     assert any("0.123" in one for one in changed)
+    low = remarks(evidence(where={"network": "lazy MLP", "task": "addition -4"}, adjusted=0.321))
+    assert any("lazy MLP on addition -4 (0.321)" in one for one in low)
+    # two times S, where the slope of one anchor is S / (1 - S)
+    assert any("lazy MLP 0.853 (measured 0.854)" in one for one in told)
     assert len(remarks(Evidence(Bench("nowhere", SMALL), Rows([]), {}))) == 1
 
 
