@@ -247,7 +247,7 @@ class Transformer(Model):
                 needs="a row of tokens, a row of vectors, or numbers that fall into the task's slots",
                 instead="use vit for images, mlp for anything else",
             )
-        return _Encoder(self, shapes, answer)
+        return Encoder(self, shapes, answer)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,7 +283,9 @@ class TransformerSeq2Seq(Model):
         return _TransformerNetwork(self, shapes, *vocabularies(self, shapes))
 
 
-class _Encoder(nn.Module):
+class Encoder(nn.Module):
+    """BERT's encoder with a class token in front; `words` is how many tokens there are, `body` BERT itself."""
+
     def __init__(self, settings: Transformer, shapes: Shapes, answer: tuple[int, ...]) -> None:
         super().__init__()
         from transformers import BertConfig, BertModel  # noqa: PLC0415 - heavy, and needed here only
@@ -311,17 +313,21 @@ class _Encoder(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Tokens (n, length) or vectors as answers."""
-        embed = self.body.embeddings.word_embeddings
         if self.project is None:
             inputs = inputs[:, : used(inputs)]
-            row, there = embed(inputs), inputs != PADDING
+            row, there = self.body.embeddings.word_embeddings(inputs), inputs != PADDING
         else:
             row = self.project(inputs.reshape(len(inputs), *self.sequence))
             there = torch.ones(row.shape[:2], dtype=torch.bool, device=row.device)
-        first = embed.weight[self.words].expand(len(row), 1, -1)
-        seen = self.body(inputs_embeds=torch.cat([first, row], dim=1), attention_mask=pad(there, (1, 0), value=True))
-        answers: Tensor = self.head(seen.last_hidden_state[:, 0])
+        answers: Tensor = self.head(self.states(row, there)[:, 0])
         return answers
+
+    def states(self, row: Tensor, there: Tensor) -> Tensor:
+        """The last layer's states (n, 1 + length, width) of embedded rows (n, length, width), the class token first."""
+        first = self.body.embeddings.word_embeddings.weight[self.words].expand(len(row), 1, -1)
+        seen = self.body(inputs_embeds=torch.cat([first, row], dim=1), attention_mask=pad(there, (1, 0), value=True))
+        states: Tensor = seen.last_hidden_state
+        return states
 
 
 class _TransformerNetwork(nn.Module):

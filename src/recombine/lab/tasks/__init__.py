@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from recombine.lab.tasks.task import Shapes as Shapes
     from recombine.lab.tasks.task import Task as Task
     from recombine.lab.tasks.toy import Toy as Toy
+    from recombine.lab.tasks.two_questions import TwoQuestions as TwoQuestions
 
 _HOME = {
     "Addition": "recombine.lab.tasks.conjunctions",
@@ -73,6 +74,7 @@ _HOME = {
     "Toy": "recombine.lab.tasks.toy",
     "TransitiveEquivalence": "recombine.lab.tasks.conjunctions",
     "TransitiveOrdering": "recombine.lab.tasks.conjunctions",
+    "TwoQuestions": "recombine.lab.tasks.two_questions",
 }
 
 __all__ = [
@@ -107,6 +109,7 @@ __all__ = [
     "Toy",
     "TransitiveEquivalence",
     "TransitiveOrdering",
+    "TwoQuestions",
     "register",
 ]
 

@@ -20,6 +20,7 @@ TASKS = Catalogue(
         "toy": "recombine.lab.tasks.toy:Toy",
         "transitive_equivalence": "recombine.lab.tasks.conjunctions:TransitiveEquivalence",
         "transitive_ordering": "recombine.lab.tasks.conjunctions:TransitiveOrdering",
+        "two_questions": "recombine.lab.tasks.two_questions:TwoQuestions",
     },
     base="recombine.lab.tasks.task:Task",
 )

@@ -1,9 +1,12 @@
 """Fit a model to a task: the verb that a researcher uses."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from torch import Tensor
 
 from recombine.catalogue import Spec
 from recombine.errors import SettingError
@@ -19,7 +22,7 @@ from recombine.lab.training.pack import train_jobs
 from recombine.lab.training.trial import try_model, two_examples
 
 
-def fit(
+def fit(  # noqa: PLR0913 - each is one plain question, and most have an answer already
     task: Task | str | Spec,
     split: Any,
     model: Model | str | Spec,
@@ -30,6 +33,7 @@ def fit(
     callbacks: Sequence[Callback] = (),
     progress: bool = True,
     checkpoint_every: int | None = None,
+    weights: Mapping[str, Tensor] | None = None,
 ) -> tuple[Run, ...]:
     """Train a model on what a split shows of a task, and ask it about what was held out.
 
@@ -42,13 +46,19 @@ def fit(
     taken up where it stood: Ctrl-C, and SIGTERM, which Slurm and Kubernetes send, wait for the end of the step and save
     it; `checkpoint_every` says after how many steps a state is saved else, and without it that is done now and then.
 
+    `weights` is where training starts, in place of each seed's own initial weights: a state dict of this very model, or
+    a part of one (from `recombine.lab.training.pretraining`, for example). A run's address does not say so, and no
+    store takes such runs.
+
     >>> recipe = {"steps": 20, "lr": 0.01, "samples": "every"}
     >>> runs = fit("addition", {"name": "hold_out_combinations"}, {"name": "mlp", "hidden": [8]}, recipe, seeds=(0, 1))
     >>> [run.status for run in runs]
     ['finished', 'finished']
     """
     kept = _opened(store)
-    asked = jobs(task, split, model, recipe, seeds, named=kept is not None)
+    _check_start(weights, kept)
+    made = jobs(task, split, model, recipe, seeds, named=kept is not None)
+    asked = [replace(job, weights=weights) for job in made]
     _try(asked, kept)
     total = sum(job.recipe.steps for job in asked)
     text = f"training {len(asked)} runs" if len(asked) > 1 else "training"
@@ -64,6 +74,15 @@ def _try(asked: Sequence[Job], store: RunStore | None) -> None:
     if first is not None:
         examples = two_examples(first.task, Member(first).parts.train)
         try_model(first.model, first.task.shapes, examples, first.recipe)
+
+
+def _check_start(weights: Mapping[str, Tensor] | None, store: RunStore | None) -> None:
+    if weights is not None and store is not None:
+        raise SettingError(
+            "weights with a store",
+            why="a run is found by its settings, and these do not say which weights it started from",
+            instead="leave the store out, and keep `run.module().state_dict()` yourself",
+        )
 
 
 def _opened(store: Any) -> RunStore | None:

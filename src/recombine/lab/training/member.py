@@ -1,13 +1,13 @@
 """One run before and while it is trained: what it is made of, prepared when it is first needed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from weakref import WeakKeyDictionary
 
-from torch import nn
+from torch import Tensor, nn
 
-from recombine.errors import SettingError
+from recombine.errors import SettingError, nearest
 from recombine.lab.models.model import Model
 from recombine.lab.runs.run import Configuration, Run, Status
 from recombine.lab.tasks.exposure import Exposure, HeldOut, Parts
@@ -43,6 +43,8 @@ class Job:
     exposure: Exposure
     model: Model
     recipe: Recipe
+    weights: Mapping[str, Tensor] | None = None
+    """What training starts from, in place of the run's own initial weights: all of them, or some."""
 
 
 @dataclass(eq=False)
@@ -105,6 +107,8 @@ class Member:
     def start(self) -> nn.Module:
         """A new module with the run's own initial weights, drawn on the processor: they are the same anywhere."""
         made = self.job.model.start(self.job.task.shapes, seed=derived(self.seed, "weights"))
+        if self.job.weights is not None:
+            _put(self.job.weights, made)
         return made.to(device_of(self.job.recipe))
 
     def starter(self) -> Callable[[], nn.Module]:
@@ -154,3 +158,19 @@ class Member:
         for prepared in ("parts", "examples", "questions"):
             self.__dict__.pop(prepared, None)
         return self.result
+
+
+def _put(weights: Mapping[str, Tensor], module: nn.Module) -> None:
+    """Weights in the place of a module's own; what they do not name stays as it is."""
+    try:
+        strange = module.load_state_dict(dict(weights), strict=False).unexpected_keys
+    except RuntimeError as error:
+        raise SettingError(
+            "weights of other shapes", why=str(error).splitlines()[-1].strip(), instead="give those of this very model"
+        ) from error
+    if strange:
+        raise SettingError(
+            f"weights for {strange[0]!r}",
+            why="the model has no weight of that name",
+            instead=nearest(strange[0], list(module.state_dict())),
+        )

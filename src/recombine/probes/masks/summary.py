@@ -127,12 +127,12 @@ def label_of(kept: float, target: float, other: float, chances: tuple[float, flo
     return label(kept, target, other, chance=max(chances), sufficient=sufficient)
 
 
-def quality(judged: Judged, component: str, chances: tuple[float, float]) -> tuple[float, float, float, float]:
-    """Of one mask: alone on Target; left of Target, left of Other, and the second minus the first."""
+def quality(judged: Judged, component: str, chances: tuple[float, float]) -> tuple[float, float, float, float, float]:
+    """Of one mask: alone on Target and on Other; left of Target, left of Other, and the latter minus the former."""
     rights = Rights.of(component, [judged])
     kept, target = float(rights.target(rights.kept).mean()), float(rights.target(rights.left).mean())
-    other = float(rights.other(rights.left).mean())
-    return kept, target, other, -contrast(target, other, chance=chances[0], other_chance=chances[1])
+    beside, other = float(rights.other(rights.kept).mean()), float(rights.other(rights.left).mean())
+    return kept, beside, target, other, -contrast(target, other, chance=chances[0], other_chance=chances[1])
 
 
 def finite_mean(numbers: Sequence[float]) -> float | None:

@@ -29,7 +29,7 @@ def spread(judge: Judge, cast: Cast, found: Found, summary: Summary) -> list[Row
     rows: list[Row] = []
     for (job, learned), one in zip(tried, judged, strict=True):
         chances = summary.chance(job.component)
-        kept, target, other, selective = quality(one, job.component, chances)
+        kept, beside, target, other, selective = quality(one, job.component, chances)
         chosen = found.chosen[job.who, job.component] == job.configuration
         rows.append(
             {
@@ -37,6 +37,7 @@ def spread(judge: Judge, cast: Cast, found: Found, summary: Summary) -> list[Row
                 "chosen": chosen,
                 "sufficient": learned.held_out >= summary.sufficient,
                 "kept Target": kept,
+                "kept Other": beside,
                 "left Target": target,
                 "left Other": other,
                 "selectivity": selective,
@@ -52,13 +53,14 @@ def masks_table(summary: Summary, final: Mapping[str, Final]) -> pa.Table:
     for who, by_component in final.items():
         for name, learned in by_component.items():
             rights = summary.who[who][name]
-            parts = (rights.target(rights.kept), rights.target(rights.left), rights.other(rights.left))
+            whole = [of(part) for part in (rights.kept, rights.left) for of in (rights.target, rights.other)]
             for k, (job, one) in enumerate(learned):
-                kept, target, other = (float(part[k].mean()) for part in parts)
+                kept, beside, target, other = (float(part[k].mean()) for part in whole)
                 rows.append(
                     {
                         **_of_learning(job, one),
                         "kept Target": kept,
+                        "kept Other": beside,
                         "left Target": target,
                         "left Other": other,
                         "label": label_of(kept, target, other, summary.chance(name), summary.sufficient),
