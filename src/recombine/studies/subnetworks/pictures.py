@@ -220,7 +220,7 @@ def _on_generalising(evidence: Evidence) -> str:
         "The paper's open question. Over all networks that answer two questions, selectivity and the score on unseen"
         f" pairs have a rank correlation of {ranked(checks.rank(list(rows)))}; the score on seen pairs alone has"
         f" {ranked(seen)} with it. Networks differ in their size, in how many pairs they were shown and in how long"
-        " they were trained, and any of these could move both numbers; between networks that differ in the seed alone the"
+        " they were trained, and any of these could move both; between networks that differ in the seed alone the"
         f" correlation is {ranked(checks.rank(by_settings))}. These are small networks on symbols: that it is so in"
         " large ones is not shown. What would refute an answer: the other sign, with an interval that leaves 0 out, on"
         " networks of another family."
