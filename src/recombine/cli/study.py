@@ -201,7 +201,7 @@ def summary(found: Any) -> None:
         table.add_row(escape(one.says), escape(one.measured), f"[{colour}]{one.outcome}[/]")
         table.add_row("", "", "")
     console.print(table, width=min(console.width, 140))
-    console.print(f"  {found.title}, preset {found.preset}; {span(found.seconds)} of processor time.")
+    console.print(f"  {found.title}, preset {found.preset}; {span(found.seconds)} of training and measuring by the clock, run by run.")
     _next(console, found)
 
 

@@ -22,8 +22,8 @@ class StudyResult(Result):
     """What a study came to.
 
     `findings` has each claim with its comparisons and its outcome; `tables["runs"]` every run, none dropped; a table
-    for each step what it measured. `seconds` is the processor time that training and measuring took, wherever and
-    whenever they were done.
+    for each step what it measured. `seconds` adds up how long each run and each measurement took by the clock, wherever
+    and whenever that was.
     """
 
     kind: ClassVar[str] = "study"
