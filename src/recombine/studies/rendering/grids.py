@@ -9,7 +9,7 @@ from recombine.studies.study import Settings
 Plan = dict[str, Any]
 
 _SMOKE: dict[str, Any] = {
-    "seeds": 2,
+    "seeds": 1,
     "image": {"size": 8, "sigma": 0.75, "inverted": False},
     "hole": [2, 5],
     "holes": [[3, 4]],
