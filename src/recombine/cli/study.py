@@ -201,7 +201,8 @@ def summary(found: Any) -> None:
         table.add_row(escape(one.says), escape(one.measured), f"[{colour}]{one.outcome}[/]")
         table.add_row("", "", "")
     console.print(table, width=min(console.width, 140))
-    console.print(f"  {found.title}, preset {found.preset}; {span(found.seconds)} of training and measuring by the clock, run by run.")
+    spent = f"{span(found.seconds)} of training and measuring by the clock, run by run"
+    console.print(f"  {found.title}, preset {found.preset}; {spent}.")
     _next(console, found)
 
 

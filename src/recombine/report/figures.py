@@ -33,7 +33,7 @@ _NARROW = 5
 """Columns from which their names stand upright."""
 _MOST_POINTS = 3_000
 """Of a scatter; evenly chosen beyond that, and the sentence says so."""
-_NAMES, _ROW, _ABOVE, _BELOW = 168, 24, 10, 44
+_NAMES, _ROW, _ABOVE, _BELOW = 206, 24, 10, 44
 """Of strips: room for their names, the height of one, room above and below."""
 
 
@@ -205,8 +205,7 @@ def _field(figure: Data) -> Area:
             round((cell - low) / ((high - low) or 1.0), 3),
         )
         for (top, bottom), row in zip(pairwise(down), cells, strict=True)
-        for (left, right), cell in zip(pairwise(across), row, strict=True)
-        if cell is not None
+        for left, right, cell in _merged(row, across)
     ]
     kinds = ("beyond", "fine")
     marks = [
@@ -216,6 +215,23 @@ def _field(figure: Data) -> Area:
     ]
     plot = Plot(figure["across"], figure["up"], axes.x_ticks(), axes.y_ticks(), [], marks, [], "")
     return Area(figure["title"], figure["sentence"], squares, plot)
+
+
+def _merged(row: Sequence[float | None], across: Sequence[float]) -> list[tuple[float, float, float]]:
+    """Cells of a row from left to right, neighbours of one number as one.
+
+    >>> _merged([1.0, 1.0, None, 0.0], [0, 10, 20, 30, 40])
+    [(0, 20, 1.0), (30, 40, 0.0)]
+    """
+    found: list[tuple[float, float, float]] = []
+    for cell, (left, right) in zip(row, pairwise(across), strict=True):
+        if cell is None:
+            continue
+        if found and found[-1][1] == left and found[-1][2] == cell:
+            found[-1] = (found[-1][0], right, cell)
+        else:
+            found.append((left, right, cell))
+    return found
 
 
 def scatter(figure: Data) -> Cloud:
@@ -274,7 +290,7 @@ def _strip_line(strip: Data, y: float, kind: str, across: Callable[[float], floa
     lost = len(strip["values"]) - len(known)
     name = strip["name"] + (f" ({lost} not known)" if lost else "")
     marks = [Mark(across(value), y, kind, f"{strip['name']}: {decimal(value)}") for value in known]
-    return StripLine(shorten(name, 27), name, y, marks, across(fmean(known)) if known else None)
+    return StripLine(shorten(name, 31), name, y, marks, across(fmean(known)) if known else None)
 
 
 _DRAWN: Mapping[str, Callable[[Data], Any]] = {

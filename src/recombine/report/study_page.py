@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
+
 from recombine.grades import OF_STUDIES
 from recombine.records import Record
 from recombine.report import frame
@@ -10,6 +12,9 @@ from recombine.report.figures import drawn
 from recombine.report.frame import Data
 from recombine.report.lists import whole_table
 from recombine.words import measure, span
+
+_LISTED = ("claims", "runs")
+"""The tables that a page lists; what steps measured is in figures and in files."""
 
 
 @frame.page_of("study", called="a study", command="study run NAME")
@@ -23,11 +28,20 @@ def study_page(record: Record) -> str:
         scripts=["page.js", "save.js", "ready.js"],
         why=OF_STUDIES,
         payload={},
-        lists=[whole_table(name, table) for name, table in record.tables.items() if len(table)],
+        lists=[whole_table(name, _varying(record.tables[name])) for name in _LISTED if len(record.tables[name]) > 1],
         figures=[drawn(figure) for figure in data["figures"]],
         claims=[_claim(one) for one in data["findings"]],
         time=span(data["seconds"]),
     )
+
+
+def _varying(table: pa.Table) -> pa.Table:
+    """The columns in which rows differ; the others are in the Parquet file, and say nothing here.
+
+    >>> _varying(pa.table({"seed": [0, 1], "task": ["sums", "sums"]})).column_names
+    ['seed']
+    """
+    return table.select([name for name in table.column_names if len({str(one) for one in table[name].to_pylist()}) > 1])
 
 
 def _claim(finding: Data) -> Mapping[str, Any]:
@@ -38,12 +52,12 @@ def compared(one: Data) -> str:
     """A comparison in words: its number, its interval, the seeds, and the threshold.
 
     >>> compared({"name": "R²", "value": 0.9, "low": 0.88, "high": 0.92, "n": 3, "rule": ">=", "threshold": 0.8})
-    'R² 0.9 (0.88 to 0.92, 3 seeds; asked ≥ 0.8)'
+    'R² 0.9 (0.88 to 0.92, n = 3; asked ≥ 0.8)'
     """
     rule = {">=": "≥", "<=": "≤"}.get(one["rule"], one["rule"])
     asked = f"asked {rule} {measure(one['threshold'])}"
     if one["value"] is None:
         return f"{one['name']} not known ({asked})"
-    seeds = f", {one['n']} seeds" if one["n"] > 1 else ""
+    seeds = f", n = {one['n']}" if one["n"] > 1 else ""
     sure = "" if one["low"] is None or one["low"] == one["high"] else f"{measure(one['low'])} to {measure(one['high'])}"
     return f"{one['name']} {measure(one['value'])} ({f'{sure}{seeds}; ' if sure else ''}{asked})"
