@@ -40,8 +40,8 @@ def markdown(record: Record) -> str:
     parts = [
         f"# {data['title']}",
         f"**{data['verdict']}**",
-        f"{data['question']} Preset *{data['preset']}*; {span(data['seconds'])} of training and measuring by the clock, "
-        "run by run, whatever ran beside it.",
+        f"{data['question']} Preset *{data['preset']}*; {span(data['seconds'])} of training and measuring by the "
+        "clock, run by run, whatever ran beside it.",
         *_claims(data),
         *(["## What follows, and what limits it", *data["remarks"]] if data["remarks"] else []),
         *(part for place, figure in enumerate(data["figures"], start=1) for part in _figure(name, place, figure)),
