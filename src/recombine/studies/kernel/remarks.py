@@ -127,8 +127,8 @@ DIFFERS = {
         "Digits stand 0 and 20 pixels apart (CD: 10), without the distances between; addition on digits has two "
         "choices of anchors of four; equivalence is asked of MLPs alone.",
         "The ResNet has half of the channels and one block a stage, and is trained for 120 steps of 32; the ViT is as "
-        "stated (six heads; that each has 64 dimensions is our reading), trained for 80 steps of 32, on one choice of "
-        "anchors. Both see 1,000 images a class, not 4,000: no more are on this machine.",
+        "stated (six heads; that each has 64 dimensions is our reading), trained for 80 steps of 32. Both are asked for "
+        "sums with one choice of anchors, and see 1,000 images a class, not 4,000: no more are on this machine.",
         "Three seeds for pictures in place of ten.",
     ),
     "paper": (
