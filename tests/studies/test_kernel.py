@@ -55,6 +55,7 @@ ROW: dict[str, Any] = {
     "accuracy_seen": 1.0,
     "accuracy_unseen": 1.0,
     "salience": 0.4,
+    "noise": None,
     "agreement": 1.0,
     "rank": 15.0,
     "combinations": 64,
@@ -320,6 +321,8 @@ def test_remarks_are_computed() -> None:
     assert any("0.123" in one for one in changed)
     low = remarks(evidence(where={"network": "lazy MLP", "task": "addition -4"}, adjusted=0.321))
     assert any("lazy MLP on addition -4 (0.321)" in one for one in low)
+    noisy = remarks(evidence(where={"network": "lazy MLP", "task": "addition -4"}, adjusted=0.321, noise=0.2))
+    assert any("(0.321, with a share of 0.2 noise)" in one for one in noisy)
     # two times S, where the slope of one anchor is S / (1 - S)
     assert any("lazy MLP 0.853 (measured 0.854)" in one for one in told)
     assert len(remarks(Evidence(Bench("nowhere", SMALL), Rows([]), {}))) == 1

@@ -6,7 +6,7 @@ network before training, as the paper does.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal, cast
 
@@ -34,6 +34,7 @@ from recombine.theory.slope import line
 Numbers = npt.NDArray[np.float64]
 Side = Literal["seen", "unseen"]
 _CLASSES = ("score_0", "score_1")
+_LEAST_MEMORY = 1e-3
 _BODY = "body"
 """Where the networks of Hugging Face keep all but their last layer."""
 
@@ -128,8 +129,19 @@ def kernel_answers(task: ConjunctionTask, salience: Salience, codes: Codes) -> N
     kind: Literal["number", "label"] = "number" if task.form == "values" else "label"
     domain = {factor.name: list(factor.values) for factor in task.space.factors}
     support = read(table, factors=list(task.space.names), target="target", target_kind=kind, domain=domain)
-    learner = learn(support, answers(support), salience, loss=loss_of(task), ridge=0.0)
+    weights = salience if loss_of(task) == "squared" else memorising(salience)
+    learner = learn(support, answers(support), weights, loss=loss_of(task), ridge=0.0)
     return np.asarray(learner.fitted.scores(np.asfortranarray(codes)))[:, 0]
+
+
+def memorising(salience: Salience) -> Salience:
+    """With some weight on the full combination: without any, a margin may not exist, where estimates came out at 0.
+
+    >>> memorising(Salience.by_order([0, 0.5, 0])).full, memorising(Salience.by_order([0, 0.3, 0.4])).full
+    (0.001, 0.4)
+    """
+    least = _LEAST_MEMORY * sum(salience.weights[1:])
+    return replace(salience, weights=(*salience.weights[:-1], max(salience.full, least)))
 
 
 def wide_layer(task: ConjunctionTask, kind: str = "relu") -> Salience:

@@ -147,7 +147,7 @@ def _accuracies(rows: Rows) -> Strips:
     made: tuple[Strip, ...] = strips(_named(chosen, "{network}, {task}"), "accuracy_unseen", "condition", group="task")
     return Strips(
         "Right answers to unseen combinations",
-        f"Chance is one half; {sum(below)} of {len(below)} networks are below it, which takes a shortcut.",
+        f"Chance is one half; {sum(below)} of {len(below)} networks are below it.",
         "share of right answers",
         made,
         goal=0.5,
