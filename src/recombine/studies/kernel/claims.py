@@ -194,7 +194,8 @@ CLAIMS: tuple[Claim, ...] = (
         f"(at least {RIGHT}).",
         source=f'{PAPER}, abstract: "preventing them from transitively generalizing equivalence relations"; lazy .417, '
         "rich 1.0 (document 2, Published figures)",
-        threshold="Four pairs are asked, and no sum over seen items has more than three signs right; chance is .5.",
+        threshold="Four pairs are asked, and no sum over seen items has more than three signs right; chance is .5. The "
+        "limit was .6 at first, and was changed for that reason after one trial network, before these were trained.",
         check=lambda evidence: list(_equivalence(evidence)),
     ),
     Claim(
