@@ -1,5 +1,6 @@
 """The figures of a probe or a study (`recombine/figures.py`) as places and colours, which a template draws as SVG."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -31,10 +32,17 @@ _KINDS = 6
 """Lines and points that are told apart by colour; more of them share one."""
 _NARROW = 5
 """Columns from which their names stand upright."""
+_OPENING = re.compile(r"<svg[^>]*>")
+_BESIDE = 110
+"""Room beside a file's plot for the names at the ends of its lines."""
 _MOST_POINTS = 3_000
 """Of a scatter; evenly chosen beyond that, and the sentence says so."""
-_NAMES, _ROW, _ABOVE, _BELOW = 206, 24, 10, 44
-"""Of strips: room for their names, the height of one, room above and below."""
+_ROW, _ABOVE, _BELOW, _SPAN = 24, 10, 44, 274
+"""Of strips: the height of one, room above and below, and the length of the axis."""
+_LETTER, _LONGEST = 6.3, 56
+"""The width of a letter of a name, and the letters of the longest that is not cut."""
+_COLOURS = 9
+"""Groups of points that are told apart by colour."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,9 @@ class StripPlot:
     title: str
     sentence: str
     up: str
+    width: float
     height: float
+    names: float
     lines: Sequence[StripLine]
     ticks: Sequence[Tick]
     goal: float | None
@@ -243,7 +253,7 @@ def scatter(figure: Data) -> Cloud:
     axes = Axes(both or around(across or [0.0, 1.0]), both or around(up or [0.0, 1.0]))
     every = max(1, -(-len(across) // _MOST_POINTS))
     marks = [
-        Mark(axes.across(x), axes.up(y), f"dot-{number % _KINDS}", f"{title}: {decimal(x)}, {decimal(y)}")
+        Mark(axes.across(x), axes.up(y), f"dot-{number % _COLOURS}", f"{title}: {decimal(x)}, {decimal(y)}")
         for number, group in enumerate(groups)
         for x, y, title in list(zip(group["x"], group["y"], _titles(group), strict=True))[::every]
     ]
@@ -251,7 +261,7 @@ def scatter(figure: Data) -> Cloud:
     paths = [] if equal is None else [equal]
     thinned = f" One point of {every} is drawn." if every > 1 else ""
     plot = Plot(figure["across"], figure["up"], axes.x_ticks(), axes.y_ticks(), paths, marks, [], "")
-    keys = [Key(f"dot-{number % _KINDS}", group["name"]) for number, group in enumerate(groups)]
+    keys = [Key(f"dot-{number % _COLOURS}", group["name"]) for number, group in enumerate(groups)]
     return Cloud(figure["title"], figure["sentence"] + thinned, plot, keys if len(keys) > 1 else [])
 
 
@@ -265,32 +275,41 @@ def strips(figure: Data) -> StripPlot:
     known = [value for strip in figure["strips"] for value in strip["values"] if value is not None]
     within = around([*known, *([] if goal is None else [goal])] or [0.0, 1.0])
     groups = list(dict.fromkeys(strip["group"] for strip in figure["strips"]))
+    longest = max((len(_named(strip)) for strip in figure["strips"]), default=0)
+    names = round(12 + _LETTER * min(longest, _LONGEST))
 
     def across(value: float) -> float:
-        return round(_NAMES + (value - within[0]) / (within[1] - within[0]) * (WIDTH - RIGHT - _NAMES), 2)
+        return round(names + (value - within[0]) / (within[1] - within[0]) * _SPAN, 2)
 
     lines = [
-        _strip_line(strip, _ABOVE + _ROW * (place + 0.5), f"dot-{groups.index(strip['group']) % _KINDS}", across)
+        _strip_line(strip, _ABOVE + _ROW * (place + 0.5), f"dot-{groups.index(strip['group']) % _COLOURS}", across)
         for place, strip in enumerate(figure["strips"])
     ]
     return StripPlot(
         figure["title"],
         figure["sentence"],
         figure["up"],
+        names + _SPAN + RIGHT,
         _ABOVE + _ROW * len(lines) + _BELOW,
+        names,
         lines,
         [Tick(across(number), decimal(number)) for number in round_numbers(*within)],
         None if goal is None else across(goal),
-        [Key(f"dot-{number % _KINDS}", name) for number, name in enumerate(groups)] if len(groups) > 1 else [],
+        [Key(f"dot-{number % _COLOURS}", name) for number, name in enumerate(groups)] if len(groups) > 1 else [],
     )
+
+
+def _named(strip: Data) -> str:
+    """A condition's name, and how many of its seeds have no number."""
+    lost = sum(value is None for value in strip["values"])
+    return str(strip["name"]) + (f" ({lost} not known)" if lost else "")
 
 
 def _strip_line(strip: Data, y: float, kind: str, across: Callable[[float], float]) -> StripLine:
     known = [value for value in strip["values"] if value is not None]
-    lost = len(strip["values"]) - len(known)
-    name = strip["name"] + (f" ({lost} not known)" if lost else "")
+    name = _named(strip)
     marks = [Mark(across(value), y, kind, f"{strip['name']}: {decimal(value)}") for value in known]
-    return StripLine(shorten(name, 31), name, y, marks, across(fmean(known)) if known else None)
+    return StripLine(shorten(name, _LONGEST), name, y, marks, across(fmean(known)) if known else None)
 
 
 _DRAWN: Mapping[str, Callable[[Data], Any]] = {
@@ -315,4 +334,9 @@ def image(figure: Data) -> str:
     >>> image(plain | {"curves": [line]}).startswith("<svg xmlns=")
     True
     """
-    return frame.part("image.svg.j2", figure=drawn(figure))
+    made = drawn(figure)
+    inner = frame.part("figure.svg.j2", figure=made)
+    bare = _OPENING.sub('<g class="plot">', inner, count=1).replace("</svg>", "</g>")
+    width, height = (made.width, made.height) if made.form == "strips" else (WIDTH, HEIGHT)
+    room = _BESIDE if made.form == "curves" else 0
+    return frame.part("image.svg.j2", inner=bare, width=width + room, height=height, keys=getattr(made, "keys", ()))
