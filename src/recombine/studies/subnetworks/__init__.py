@@ -103,8 +103,8 @@ DIFFERS = {
         "Networks of a few units are trained for a few steps: it shows that all parts run, and decides nothing.",
     ),
     "small": (
-        "One rule of scenes, inside and contact, of three: a network that counts (contact and number) reached .84 in"
-        " the same time, below the condition, and is left to the paper preset.",
+        "One rule of scenes, inside and contact, of three: networks that have to count take longer to reach the"
+        " condition, and are left to the paper preset.",
         "Pictures have 32 pixels and not 128, 1,500 problems and not 10,000: a convolution at 128 pixels costs sixteen"
         " times as much.",
         "The ResNet has three stages of one block (20,000 weights) and not 50 layers (28 million), and one linear layer"
