@@ -105,6 +105,12 @@ def _first_of_each_cell(evidence: Evidence) -> list[Row]:
     return [{"key": row["key"], "cell": cell} for cell, row in sorted(cells.items())]
 
 
+def _looked_into(evidence: Evidence) -> list[Row]:
+    """The runs that the probe looks into: fresh ones, and networks on symbols of the kernel's study."""
+    asked = {row["key"] for row in evidence.runs if row["grid"].startswith((FRESH, "kernel")) and row["model"] == "mlp"}
+    return [item for item in _first_of_each_cell(evidence) if item["key"] in asked]
+
+
 def _said(item: Row, bench: Bench) -> list[Row]:
     """What audit and forecast say of what a run was shown; what they cannot say is left open, with the reason."""
     run = bench.run(item["key"])
@@ -466,7 +472,7 @@ STUDY = Study(
     paper="ours, across the five papers",
     question="Which cheap number, known before training, best predicts how a network does on unseen combinations?",
     presets={
-        "smoke": {"others": "smoke", "width": 32, "steps": 60, "seeds": 1, "shares": [0.4], "draws": [0], "repeats": 2},
+        "smoke": {"others": "smoke", "width": 32, "steps": 60, "seeds": 1, "shares": [0.4], "draws": [0], "repeats": 3},
         "small": {
             "others": "small",
             "width": 512,
@@ -474,7 +480,7 @@ STUDY = Study(
             "seeds": 3,
             "shares": [0.2, 0.4, 0.6],
             "draws": [0, 1],
-            "repeats": 2,
+            "repeats": 3,
         },
         "paper": {
             "others": "paper",
@@ -491,7 +497,7 @@ STUDY = Study(
     figures=_figures,
     steps=(
         Step(name="said beforehand", items=_first_of_each_cell, measure=_said),
-        Step(name="seen inside", items=_first_of_each_cell, measure=_inside),
+        Step(name="seen inside", items=_looked_into, measure=_inside),
     ),
     differs={
         "smoke": ["It shows that everything runs, and decides nothing."],

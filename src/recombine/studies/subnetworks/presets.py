@@ -28,7 +28,7 @@ SMALL: Mapping[str, Any] = {
     "scene_recipe": {"steps": 400, "lr": 5e-3, **_SCENE_RECIPE},
     "vit_recipe": {"steps": 400, "lr": 2e-3, **_SCENE_RECIPE},
     "pairs": ["subject_verb"],
-    "numbers": ["singular", "plural"],
+    "numbers": ["singular"],
     "length": 16,
     "transformer": _TRANSFORMER,
     "sentence_width": 16,
