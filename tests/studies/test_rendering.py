@@ -196,7 +196,11 @@ def test_stripes_that_help_too_little() -> None:
 
 def holes(errors: Sequence[float]) -> Evidence:
     """Splits of which more and more lies outside, with their errors."""
-    rows = [run("coverage", 0, unseen=error, **{"split.hole": [k, k]}) for k, error in enumerate(errors)]
+    rows = [
+        run(f"{grid} coverage", 0, unseen=error, **{"split.hole": [k, k]})
+        for grid in ("mlp", "cnn")
+        for k, error in enumerate(errors)
+    ]
     return evidence(rows, outside={str([k, k]): k / 20 for k in range(len(errors))})
 
 

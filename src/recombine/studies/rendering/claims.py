@@ -187,33 +187,28 @@ def _arms(evidence: Evidence) -> dict[str, dict[float, dict[int, float]]]:
     return found
 
 
-def covered(evidence: Evidence) -> Rows:
-    """The MLP with the bump code: a row for each split, with and without stripes, its error averaged over seeds."""
+def covered(evidence: Evidence, grid: str) -> Rows:
+    """A plain decoder with the bump code: a row for each split, its errors averaged over seeds; stripes or none."""
     rows = scored(evidence).chosen(
         lambda row: (
-            row["grid"] in ("mlp", "mlp stripes", "coverage")
+            row["grid"] in (grid, f"{grid} stripes", f"{grid} coverage")
             and row["task.code"] == "bump"
             and row["stripes"] != ALONE
             and row[UNSEEN] is not None
         )
     )
-    return Rows(
-        {**some[0], UNSEEN: fmean(some.numbers(UNSEEN)), "errors": some.numbers(UNSEEN)}
-        for some in rows.by(DESIGN).values()
-    )
+    return Rows({**some[0], UNSEEN: fmean(some.numbers(UNSEEN))} for some in rows.by(DESIGN).values())
 
 
 def coverage_predicts(evidence: Evidence) -> list[Comparison]:
     """The rank correlation of what lies outside the span of the seen images with the unseen error; and a separation."""
     comparisons = []
-    rows = covered(evidence)
-    for share, name in ((PLAIN, "without stripes"), (None, "with and without stripes")):
-        some = rows if share is None else rows.where(stripes=share) if len(rows) else rows
-        rank = spearman(np.array(some.numbers("outside")), np.array(some.numbers(UNSEEN)))
-        comparisons.append(
-            within(f"rank correlation, {name}", rank.value, rank.low, rank.high, ">", 0.0, n=rank.combinations)
-        )
-    comparisons.append(exact("pairs ordered rightly", separation(rows), ">=", 0.9, n=len(rows)))
+    for grid, name in NAMES.items():
+        rows = covered(evidence, grid)
+        rank = spearman(np.array(rows.numbers("outside")), np.array(rows.numbers(UNSEEN)))
+        told = f"{name}: rank correlation"
+        comparisons.append(within(told, rank.value, rank.low, rank.high, ">", 0.0, n=rank.combinations))
+        comparisons.append(exact(f"{name}: pairs ordered rightly", separation(rows), ">=", 0.9, n=len(rows)))
     return comparisons
 
 
@@ -337,11 +332,12 @@ CLAIMS = (
     ),
     Claim(
         name="output coverage predicts who fails",
-        says="Over splits, the more of the unseen images lies outside the span of the training images, the larger is "
-        "the MLP's unseen error (rank correlation above 0); and of pairs of a split at or above .7 and one below, at "
-        "least .9 are ordered rightly.",
+        says="Over splits with and without stripes, the more of the unseen images lies outside the span of the "
+        "training images, the larger is a plain decoder's unseen error (rank correlation above 0); and of pairs of a "
+        "split at or above .7 and one below, at least .9 are ordered rightly.",
         source="ours: the reading of document 3 (output coverage), which needs no model",
-        threshold="0 for the correlation, as few splits allow no more; .9 of the pairs leaves one slip in ten.",
+        threshold="0 for the correlation, as few splits allow no more; .9 of the pairs leaves one slip in ten. The CNN "
+        "decoder was added when the MLP had been looked at, as stripes turned out to help only the one.",
         check=coverage_predicts,
         ours=True,
     ),

@@ -142,23 +142,22 @@ def _stripes(evidence: Evidence) -> Strips:
 
 
 def _coverage(evidence: Evidence) -> Scatter:
-    rows = covered(evidence)
     groups = [
         Points(
-            _SHOWN[share],
+            f"{name}, {_SHOWN[share]}",
             tuple(some.numbers("outside")),
             tuple(some.numbers(UNSEEN)),
             tuple(f"{row.get('split.base') or row['split']} {_limits(row)}" for row in some),
         )
-        for share, some in sorted(rows.by("stripes").items())
+        for grid, name in NAMES.items()
+        for share, some in sorted(covered(evidence, grid).by("stripes").items())
     ]
-    (without, every, pairs) = coverage_predicts(evidence)
+    found = [one.words() for one in coverage_predicts(evidence)]
     return Scatter(
         "Does what training images leave out predict the error?",
-        f"A point is a split, its error the mean over seeds. {without.words().capitalize()}; {every.words()}; "
-        f"{pairs.words()}.",
+        f"A point is a split, its error the mean over its seeds. {'; '.join(found)}.",
         "share of unseen images outside the span of training images",
-        f"MLP, unseen {_SHARE}",
+        f"unseen {_SHARE}",
         tuple(groups),
     )
 
@@ -233,19 +232,18 @@ def _on_geometry(evidence: Evidence) -> str:
 
 
 def _on_data(evidence: Evidence) -> str:
-    rows = covered(evidence)
-    stripes = {
-        share: _told(rows.where(stripes=share).column(UNSEEN)) if len(rows) else "not known" for share in (PLAIN, BOTH)
-    }
-    outside = {
-        share: _told(rows.where(stripes=share).column("outside")) if len(rows) else "not known"
-        for share in (PLAIN, BOTH)
-    }
+    told = []
+    for grid, name in NAMES.items():
+        rows = covered(evidence, grid).by("stripes")
+        errors = [_told(rows[share].column(UNSEEN)) if share in rows else "not known" for share in (PLAIN, BOTH)]
+        told.append(f"the unseen error of the {name} goes from {errors[0]} to {errors[1]}")
+    rows = covered(evidence, "mlp").by("stripes")
+    outside = [_told(rows[share].column("outside")) if share in rows else "not known" for share in (PLAIN, BOTH)]
     return (
-        f"Over the splits, {outside[PLAIN]} of the unseen images lies outside the span of the bumps shown and "
-        f"{outside[BOTH]} outside that of bumps and stripes, on average; the MLP's unseen error is {stripes[PLAIN]} "
-        f"and {stripes[BOTH]}. Coverage is a number of the data, so it cannot say why, on the same corner, one decoder "
-        "composes and another does not."
+        f"Over the splits, {outside[0]} of the unseen images lies outside the span of the bumps shown, and "
+        f"{outside[1]} outside that of bumps and stripes, on average; {listing(told)}. Coverage is a number of the "
+        "data alone: it says what can be drawn from training images, not who will, and cannot say why of two decoders "
+        "with the same data one composes."
     )
 
 

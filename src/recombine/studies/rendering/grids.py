@@ -49,7 +49,7 @@ _SMALL: dict[str, Any] = {
     "cnn_recipe": {"steps": 600, "lr": 4e-3, "batch": 16},
     "samples": 2000,
     "corner": {"size": 16, "sigma": 1.0, "at": 8},
-    "filters_recipe": {"steps": 3000, "lr": 3e-3},
+    "filters_recipe": {"steps": 6000, "lr": 3e-3},
     "broadcast": {"width": 32, "depth": 2},
     "broadcast_corner": {"size": 12, "sigma": 0.75, "at": 6},
     "broadcast_recipe": {"steps": 2000, "lr": 4e-3},
@@ -109,8 +109,8 @@ def grids(settings: Settings) -> dict[str, Plan]:
         "filters without penalties": _filters(settings, entropy=0.0, variance=0.0),
         "spatial broadcast": _broadcast(settings),
         "pixel transformer": _transformer(settings),
-        "coverage": _striped(settings, "mlp", settings["holes"], settings["corners"], shares=(PLAIN, BOTH))
-        | {"seeds": settings["coverage_seeds"]},
+        "mlp coverage": _covering(settings, "mlp"),
+        "cnn coverage": _covering(settings, "cnn"),
         **_scaling(settings),
     }
 
@@ -138,6 +138,12 @@ def _striped(
         "recipes": _recipe(settings, f"{model}_recipe", samples=settings["samples"]),
         "seeds": settings["seeds"],
     }
+
+
+def _covering(settings: Settings, model: str) -> Plan:
+    """More splits, with and without stripes."""
+    plan = _striped(settings, model, settings["holes"], settings["corners"], shares=(PLAIN, BOTH))
+    return plan | {"seeds": settings["coverage_seeds"]}
 
 
 def _filters(settings: Settings, *, entropy: float, variance: float) -> Plan:
