@@ -289,8 +289,8 @@ def test_nothing_is_decided_without_evidence() -> None:
     assert {judged(claim, evidence()).outcome for claim in CLAIMS} == {"not enough evidence"}
 
 
-def test_the_small_preset_asks_for_every_network_with_three_seeds() -> None:
+def test_the_small_preset_asks_for_every_network_with_three_seeds_or_more() -> None:
     plans = {name: read_plan(grid) for name, grid in grids(STUDY.presets["small"]).items()}
     for name in ("mlp", "cnn", "regularised filters", "filters without penalties"):
-        assert {run.seed for run in plans[name].runs} == set(SEEDS)
+        assert {run.seed for run in plans[name].runs} >= set(SEEDS)
     assert {run.task["code"] for run in plans["mlp"].runs} == {"onehot", "bump", "ramp"}

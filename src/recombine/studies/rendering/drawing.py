@@ -25,7 +25,7 @@ from recombine.studies.rendering.grids import ALONE, BOTH, PLAIN
 from recombine.studies.rendering.measuring import PROBED, SEEN, UNSEEN, exponents, last_hidden, needs, scored, valued
 from recombine.studies.rows import Rows
 from recombine.studies.study import Evidence
-from recombine.words import listing, measure
+from recombine.words import amount, listing, measure
 
 _SHARE = "error / error of a blank image"
 _SHOWN = {PLAIN: "bumps alone", BOTH: "bumps and stripes", ALONE: "stripes alone"}
@@ -109,16 +109,21 @@ def _by_depth(rows: Rows, who: str) -> tuple[float | None, ...]:
 
 
 def _fall_sentence(evidence: Evidence) -> str:
-    own, before = (_at_last_hidden(evidence, tuple(NAMES), who) for who in (MEASURED, UNTRAINED))
-    other = _at_last_hidden(evidence, COMPOSING, MEASURED)
+    """Who is less orthogonal at the last hidden layer than the same network untrained, and how the others compare."""
+    less, more = [], []
+    for name, rows in by_condition(evidence.of("geometry"), tuple(NAMES), "code").items():
+        own, before = (_at_last_hidden(rows, who) for who in (MEASURED, UNTRAINED))
+        told = f"{name} ({_told(own)}, untrained {_told(before)})"
+        (less if own and before and fmean(own) < fmean(before) else more).append(told)
+    composing = by_condition(evidence.of("geometry"), COMPOSING, "code")
+    others = [f"{name} {_told(_at_last_hidden(rows, MEASURED))}" for name, rows in composing.items()]
     return (
-        f"At the last hidden layer plain decoders have {_told(own)} on average, {_told(before)} before training; "
-        f"decoders that are said to compose have {_told(other)}."
+        f"At the last hidden layer training left steps less orthogonal in {listing(less)}, and not so in "
+        f"{listing(more)}; decoders that are said to compose have: {listing(others)}."
     )
 
 
-def _at_last_hidden(evidence: Evidence, grids: Sequence[str], who: str) -> list[float]:
-    rows = evidence.of("geometry").chosen(lambda row: row["grid"] in grids)
+def _at_last_hidden(rows: Rows, who: str) -> list[float]:
     found = [valued(last_hidden(run), ORTHOGONALITY, who) for run in rows.by("key").values()]
     return [value for value in found if value is not None]
 
@@ -205,18 +210,24 @@ def _told(values: Sequence[float | None]) -> str:
 
 def remarks(evidence: Evidence) -> list[str]:
     """What follows, what differs from the paper's picture, what limits it, what would refute it."""
-    return [_on_errors(evidence), _on_geometry(evidence), _on_data(evidence), _on_scaling(evidence), _LIMITS]
+    return [
+        _on_errors(evidence),
+        _on_geometry(evidence),
+        _on_data(evidence),
+        _on_scaling(evidence),
+        _on_limits(evidence),
+    ]
 
 
 def _on_errors(evidence: Evidence) -> str:
     rows = scored(evidence)
-    means = {grid: _told(rows.where(grid=grid).column(UNSEEN)) for grid in PROBED}
+    told = [f"{name} {_told(some.column(UNSEEN))}" for name, some in by_condition(rows, PROBED, "task.code").items()]
+    filters = rows.where(grid="regularised filters").numbers(UNSEEN) if len(rows) else []
+    spread = f"{measure(min(filters))} to {measure(max(filters))}" if filters else "not known"
     return (
-        "Divided by a blank image's error on the same unseen places: MLPs "
-        f"{means['mlp']}, CNN decoders {means['cnn']}, filters without penalties {means['filters without penalties']}, "
-        f"with them {means['regularised filters']}, spatial broadcast {means['spatial broadcast']}, pixel transformer "
-        f"{means['pixel transformer']} (means over codes and seeds). The paper's raw errors look small because a blank "
-        "image's are, and its filters are one seed."
+        f"Error on unseen places, divided by a blank image's on the same places, as means over seeds: {listing(told)}. "
+        "The paper's raw errors look small because a blank image's are. Its regularised filters are one seed; here "
+        f"{amount(len(filters), 'seed')} of them go from {spread}."
     )
 
 
@@ -249,15 +260,21 @@ def _on_data(evidence: Evidence) -> str:
 
 def _on_scaling(evidence: Evidence) -> str:
     without, with_stripes = (list(exponents(evidence, stripes=stripes).values()) for stripes in (False, True))
+    arms = needs(evidence).by("size", "stripes")
+    largest = max((size for size, _ in arms), default=0)
+    images = [_told(arms[largest, share].column("needed")) if arms else "not known" for share in (PLAIN, BOTH)]
     return (
-        f"Samples grow as N to the power of {_told(without)} without stripes and {_told(with_stripes)} with them. "
-        "Centres are whole numbers, of which there are N²: more than that many images cannot be needed, and an "
-        "exponent of 3 could not show here. In the scaling code of the paper centres are real numbers."
+        f"The images needed grow as N to the power of {_told(without)} without stripes and {_told(with_stripes)} with "
+        f"them; at N = {largest} they are {images[0]} and {images[1]}, stripes counted. This is an MLP; what stripes "
+        "do to it on the donut stands above. Centres are whole numbers, of which there are N²: more images cannot be "
+        "needed, so that an exponent above 2 cannot go on for long. In the paper's scaling code centres are real."
     )
 
 
-_LIMITS = (
-    "Three seeds and one size a network: what is said holds for these. It would be refuted by a plain decoder that, "
-    "trained for longer or made wider, drops below half of a blank image on the same donut without stripes; or by "
-    "regularised filters whose seeds spread beyond the published one."
-)
+def _on_limits(evidence: Evidence) -> str:
+    return (
+        f"One size of network each, and {amount(evidence.settings['seeds'], 'seed')}: what is said holds "
+        "for these. It would be refuted by an MLP or a CNN decoder that, made wider or trained for longer, drops below "
+        "half of a blank image on the same donut without stripes; and what is said of stripes, by a decoder that "
+        "composes after stripes alone."
+    )
