@@ -109,6 +109,7 @@ DIFFERS = {
         " times as much.",
         "The ResNet has three stages of one block (20,000 weights) and not 50 layers (28 million), and one linear layer"
         " as its head; its norms have learned scales.",
+        "No network on scenes is pretrained here: a search of masks in one takes minutes. The paper preset has them.",
         "Subject and verb, singular, and neither plural nor pronouns: one of four language tasks.",
         "The transformer has 2 layers of width 16 and not 4 of 512: it has to be trained twelve times here.",
         "Networks are trained for a fixed number of steps with one rate, without a search over rates and batch sizes.",

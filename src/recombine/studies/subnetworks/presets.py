@@ -33,7 +33,7 @@ SMALL: Mapping[str, Any] = {
     "transformer": _TRANSFORMER,
     "sentence_width": 16,
     "sentence_recipe": _SENTENCE_RECIPE,
-    "pretrained_rules": ["inside_contact"],
+    "pretrained_rules": [],
     "pretrainings": {SCENES: 1, SENTENCES: 3},
     "pretraining": {
         SCENES: {"steps": 150, "batch": 32, "lr": 2e-3, "temperature": 0.1, "examples": 2400},
@@ -87,6 +87,7 @@ SMOKE: Mapping[str, Any] = {
     "seeds": 1,
     "condition": 0.0,
     "rules": ["inside_contact"],
+    "pretrained_rules": ["inside_contact"],
     "numbers": ["singular"],
     "resnet": {"name": "resnet", "blocks": [1, 1], "channels": [4, 8], "norm": "instance"},
     "scene_recipe": {"steps": 2, "lr": 5e-3, **_SCENE_RECIPE, "batch": 4, "samples": 8, "test_samples": 8},
