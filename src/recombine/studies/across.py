@@ -140,18 +140,21 @@ def _audited(run: Run) -> dict[str, Any]:
 
 def _forecast(run: Run) -> dict[str, Any]:
     symbols = run.configuration.task.get("code") in (None, "symbols", "one_hot", "multi_hot")
-    told = run.predict(symbols=symbols)
     network = MODELS.build(run.configuration.model)
-    matched = run.predict(symbols=symbols, model=network)
-    blind = run.predict(truth=None)
+    prediction = run.predict(symbols=symbols)
+    told = prediction.expected
+    matched = run.predict(symbols=symbols, model=network).expected
+    blind = run.predict(truth=None).expected
+    if told is None or matched is None or blind is None:
+        return {"open": "nothing was forecast"}
     return {
-        "forecast": told.expected.value,
-        "forecast low": told.expected.low,
-        "forecast high": told.expected.high,
-        "matched": matched.expected.value,
-        "blind": blind.expected.value,
-        "simple": told.expected.baseline,
-        "grade": told.grade,
+        "forecast": told.value,
+        "forecast low": told.low,
+        "forecast high": told.high,
+        "matched": matched.value,
+        "blind": blind.value,
+        "simple": told.baseline,
+        "grade": prediction.grade,
     }
 
 

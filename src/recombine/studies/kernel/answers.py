@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
-from recombine.algebra.groups import Codes
+from recombine.algebra.groups import Codes, Ints
 from recombine.evaluation.additivity import Additivity, additivity
 from recombine.evaluation.outcomes import Outcomes, Score
 from recombine.lab.models.catalogue import MODELS
@@ -48,7 +48,7 @@ class Answered:
     """
 
     task: ConjunctionTask
-    codes: Codes
+    codes: Ints
     of: npt.NDArray[np.int64]
     score: Numbers
 
@@ -122,7 +122,7 @@ def loss_of(task: ConjunctionTask) -> Loss:
     return "squared" if task.form == "values" else "margin"
 
 
-def kernel_answers(task: ConjunctionTask, salience: Salience, codes: Codes) -> Numbers:
+def kernel_answers(task: ConjunctionTask, salience: Salience, codes: Ints) -> Numbers:
     """What a kernel with these weights answers to combinations, once it was taught those that the task shows."""
     every = task.every()
     table = task.table(every[task.is_shown(every)])
@@ -167,7 +167,7 @@ def _measured_layer(module: nn.Module) -> str:
         return _BODY
     names = list(parts)
     last = max(place for place, name in enumerate(names) if isinstance(parts[name], nn.Conv2d))
-    return next(name for name in names[last:] if isinstance(parts[name], nn.ReLU))
+    return str(next(name for name in names[last:] if isinstance(parts[name], nn.ReLU)))
 
 
 def share_of_one(salience: Salience) -> float:

@@ -82,9 +82,9 @@ def distances(evidence: Evidence, task: str = "addition") -> list[str]:
 def _leak(evidence: Evidence) -> Iterator[Comparison]:
     near, *_, far = distances(evidence)
     for task in ("addition 0", "addition -4 and 4"):
-        rows = [networks_of(evidence, network=network, task=task) for network in (far, near)]
+        apart, close = (networks_of(evidence, network=network, task=task) for network in (far, near))
         for number, words in (("salience", "salience"), ("slope", "slope")):
-            yield over_seeds(f"{task}: {words} gained by distance", paired(*rows, number), ">", 0.0)
+            yield over_seeds(f"{task}: {words} gained by distance", paired(apart, close, number), ">", 0.0)
 
 
 def _ordering(evidence: Evidence) -> Iterator[Comparison]:

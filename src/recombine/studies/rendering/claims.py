@@ -176,9 +176,8 @@ def _arms(evidence: Evidence) -> dict[str, dict[float, dict[int, float]]]:
     rows = scored(evidence)
     found = {}
     for grid, name in NAMES.items():
-        some = rows.chosen(
-            lambda row, grid=grid: row["grid"] in (grid, f"{grid} stripes") and row["task.code"] == "bump"
-        )
+        asked = (grid, f"{grid} stripes")
+        some = Rows(row for row in rows if row["grid"] in asked and row["task.code"] == "bump")
         arms: dict[float, dict[int, float]] = {PLAIN: {}, BOTH: {}, ALONE: {}}
         for row in some:
             if row[UNSEEN] is not None:

@@ -131,9 +131,8 @@ def _at_last_hidden(rows: Rows, who: str) -> list[float]:
 def _stripes(evidence: Evidence) -> Strips:
     strips = []
     for grid, name in NAMES.items():
-        rows = scored(evidence).chosen(
-            lambda row, grid=grid: row["grid"] in (grid, f"{grid} stripes") and row["task.code"] == "bump"
-        )
+        asked = (grid, f"{grid} stripes")
+        rows = Rows(row for row in scored(evidence) if row["grid"] in asked and row["task.code"] == "bump")
         of_share = rows.by("stripes")
         strips += [
             Strip(words, tuple(of_share[share].column(UNSEEN)), name)

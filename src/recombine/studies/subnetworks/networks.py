@@ -118,7 +118,7 @@ def grammatical(task: Agreement, count: int, *, seed: int) -> Tensor:
     rng = torch.Generator().manual_seed(seed)
     halves = []
     for number in ("singular", "plural"):
-        own = Agreement(pair=task.pair, number=number, length=task.length)  # type: ignore[arg-type]  # both are numbers
+        own = Agreement(pair=task.pair, number=number, length=task.length)
         further = torch.randint(len(TEMPLATES[task.pair]), (-(-count // (2 * ITEMS)), 1), generator=rng)
         kept = torch.ones(len(further), ITEMS, 2, dtype=torch.bool)
         halves.append(own.items(kept, further, seed=derived(seed, number), part="train").flatten(0, 1))

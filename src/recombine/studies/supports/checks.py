@@ -130,7 +130,7 @@ def collapses(evidence: Evidence) -> Sequence[Comparison]:
         gone = sum(map(collapsed, rows))
         found.append(share_of(f"alpha, {how}, collapsed runs", gone, len(rows), ">=", _FEW_DEAD))
     for how in _SHARING:
-        starts = evidence.of(STARTS).chosen(lambda row, how=how: row["shared"] == (how == "shared"))
+        starts = evidence.of(STARTS).where(shared=how == "shared")
         dead = sum(bool(row["dead"]) for row in starts)
         found.append(share_of(f"alpha, {how}, dead starts", dead, len(starts), ">=", _FEW_DEAD))
     return found
