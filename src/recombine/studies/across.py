@@ -139,11 +139,10 @@ def _audited(run: Run) -> dict[str, Any]:
 
 
 def _forecast(run: Run) -> dict[str, Any]:
-    symbols = run.configuration.task.get("code") in (None, "symbols", "one_hot", "multi_hot")
     network = MODELS.build(run.configuration.model)
-    prediction = run.predict(symbols=symbols)
+    prediction = run.predict()
     told = prediction.expected
-    matched = run.predict(symbols=symbols, model=network).expected
+    matched = run.predict(model=network).expected
     blind = run.predict(truth=None).expected
     if told is None or matched is None or blind is None:
         return {"open": "nothing was forecast"}
@@ -464,8 +463,9 @@ def _remarks(evidence: Evidence) -> list[str]:
         "What would refute it: a set of cells drawn as here, of rules and supports that are not among these, on which "
         "the forecast ranks no better than the share of combinations seen; or on which a number read inside the "
         "trained networks ranks better than the forecast made before they were trained.",
-        "What limits it: fresh cells are small tables of symbols and small networks; cells that share a rule or a "
-        "support are not independent, so that intervals over cells are somewhat too narrow.",
+        "What limits it: forecasts were not told that examples of one combination look alike, so that their intervals "
+        "are wider than they need be; fresh cells are small tables of symbols and small networks; cells that share a "
+        "rule or a support are not independent, so that intervals over cells are somewhat too narrow.",
     ]
 
 

@@ -108,7 +108,7 @@ def answered(run: Run) -> Answered:
     for factor in task.space.factors:
         places = {value: place for place, value in enumerate(factor.values)}
         columns.append([places[value] for value in table[factor.name].to_pylist()])
-    codes, of = np.unique(np.array(columns, dtype=np.int32).T, axis=0, return_inverse=True)
+    codes, of = np.unique(np.array(columns, dtype=np.int64).T, axis=0, return_inverse=True)
     return Answered(task, codes, of.reshape(-1), np.asarray(score, dtype=np.float64))
 
 

@@ -194,7 +194,7 @@ def _tangent(said: Answered) -> dict[str, float | None]:
 
 def _additive(said: Answered) -> dict[str, float | bool | None]:
     seen = _shown(said.task)
-    found = additive(said.task.space, seen, said.codes[~said.seen], said.mean[~said.seen])
+    found = additive(said.task.space, seen, said.codes[~said.seen].astype(np.int32), said.mean[~said.seen])
     free = found.rank
     spare = found.combinations - 1
     return {

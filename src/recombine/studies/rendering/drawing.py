@@ -110,7 +110,8 @@ def _by_depth(rows: Rows, who: str) -> tuple[float | None, ...]:
 
 def _fall_sentence(evidence: Evidence) -> str:
     """Who is less orthogonal at the last hidden layer than the same network untrained, and how the others compare."""
-    less, more = [], []
+    less: list[str] = []
+    more: list[str] = []
     for name, rows in by_condition(evidence.of("geometry"), tuple(NAMES), "code").items():
         own, before = (_at_last_hidden(rows, who) for who in (MEASURED, UNTRAINED))
         told = f"{name} ({_told(own)}, untrained {_told(before)})"
