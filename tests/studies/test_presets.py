@@ -44,6 +44,8 @@ def test_smoke(name, tmp_path_factory, data, monkeypatch):
     assert found.missing == 0
     assert {one.outcome for one in found.findings} <= set(OUTCOMES)
     assert found.figures
+    if name == "across":
+        assert any(known is not None for known in found.tables["seen_inside"]["additivity, answer"].to_pylist())
 
 
 @pytest.mark.slow

@@ -192,7 +192,7 @@ CLAIMS: tuple[Claim, ...] = (
         name="equivalence",
         says=f"Transitive equivalence fails for lazy MLPs (at most {THREE_OF_FOUR} right) and succeeds for rich ones "
         f"(at least {RIGHT}).",
-        source=f'{PAPER}, abstract: "preventing them from transitively generalizing equivalence relations"; lazy .417, '
+        source=f"{PAPER}, abstract: kernel models cannot carry equivalence over transitively; lazy .417, "
         "rich 1.0 (document 2, Published figures)",
         threshold="Four pairs are asked, and no sum over seen items has more than three signs right; chance is .5. The "
         "limit was .6 at first, and was changed for that reason after one trial network, before these were trained.",

@@ -105,7 +105,7 @@ CLAIMS = (
         name="alpha generalises",
         says="Under alpha compositing no value of a component has full rank, and yet runs that do not collapse lose at"
         " most .05 of R².",
-        source=f"{_BEYOND}: “the model still generalizes to the entire latent space”; .984 and .979",
+        source=f"{_BEYOND}: the model is still right on the whole space; .984 and .979",
         threshold="Rank: none at all, by the algebra. Loss: the same .05 as under soft occlusion.",
         check=checks.alpha_generalises,
     ),
