@@ -24,7 +24,7 @@ def study_of(name: str) -> Study:
     ...
     recombine.errors.SettingError: no study 'support'
       why      there are supports, kernel, rendering, redundancy, subnetworks, across
-      instead  write 'supports'
+      instead  did you mean 'supports'?
     """
     if name not in STUDIES:
         raise SettingError(f"no study {name!r}", why=f"there are {', '.join(STUDIES)}", instead=nearest(name, STUDIES))
