@@ -39,7 +39,7 @@ def needed(module: str, what: str, *, extra: str, instead: str = "") -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        package = module.partition(".")[0]
+        package = (error.name or module).partition(".")[0]  # a module of ours may ask for it in turn
         raise SettingError(
             what,
             why=f"it takes {_PACKAGES.get(package, package)}, which is not installed",

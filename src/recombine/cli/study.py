@@ -1,7 +1,8 @@
 """`recombine study`: the papers behind this library, re-run, with their claims as checks."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +15,6 @@ from rich.table import Table
 from recombine.cli import options, reading
 from recombine.cli.show import Watch, console_for, lead, next_commands, page_written, say, warnings_as_notes
 from recombine.cli.sweep import interrupted
-from recombine.errors import SettingError
 from recombine.grades import OF_STUDIES
 from recombine.words import amount, json_text, span
 
@@ -45,12 +45,13 @@ Out = Annotated[
 @study.command("list")
 def list_studies() -> None:
     """The studies: what each asks, of which paper, and how many claims it checks."""
-    room = _room()
+    from recombine.studies.catalogue import study_of  # noqa: PLC0415 - other commands need no study
+
     table = Table(box=None, padding=(0, 2), pad_edge=True)
     for title in ("study", "asks", "paper", "claims"):
         table.add_column(title, justify="right" if title == "claims" else "left")
-    for name in room.STUDIES:
-        found = room.study_of(name)
+    for name in _names(ALL):
+        found = study_of(name)
         table.add_row(f"[bold]{name}[/]", escape(found.question), escape(found.paper), str(len(found.claims)))
     console = console_for()
     console.print(table)
@@ -117,18 +118,15 @@ def _run_one(
 ) -> None:
     from recombine.studies.running import run_study  # noqa: PLC0415 - it loads torch
 
-    watch = Watch(f"{name}: training")
-    begun = False
+    with ExitStack() as shown:
+        watch: Watch | None = None
 
-    def progress(text: str, share: float | None) -> None:
-        """The sweep has a table of its own; the line begins where that ends."""
-        nonlocal begun
-        if not begun:
-            begun = True
-            watch.__enter__()
-        watch.step(text, share)
+        def progress(text: str, share: float | None) -> None:
+            """The sweep has a table of its own; the line begins where that ends."""
+            nonlocal watch
+            watch = watch or shown.enter_context(Watch(text))
+            watch.step(text, share)
 
-    try:
         found = run_study(
             name,
             preset=preset,
@@ -139,9 +137,6 @@ def _run_one(
             shown=not as_json,
             command=options.command_line(),
         )
-    finally:
-        if begun:
-            watch.__exit__(None, None, None)
     _tell(found, out, as_json=as_json)
 
 
@@ -160,21 +155,14 @@ def _pages(found: Any, out: Path) -> list[Path]:
     return write_pages(found.record(), out)
 
 
-def _room() -> Any:
-    try:
-        from recombine.studies import catalogue  # noqa: PLC0415 - it loads torch
-    except ImportError as error:
-        raise SettingError(
-            "this installation cannot train", why=str(error), instead="pip install 'recombine[sweep,probes]'"
-        ) from error
-    return catalogue
-
-
 def _names(name: str) -> Sequence[str]:
-    room = _room()
-    if name != ALL:
-        room.study_of(name)
-    return tuple(room.STUDIES) if name == ALL else (name,)
+    """The studies that are meant; one that there is not, or that cannot be run here, is told before anything else."""
+    from recombine.studies.catalogue import STUDIES, study_of  # noqa: PLC0415 - other commands need no study
+
+    names = tuple(STUDIES) if name == ALL else (name,)
+    for one in names:
+        study_of(one)
+    return names
 
 
 @contextmanager
@@ -217,8 +205,6 @@ def _next(console: Console, found: Any) -> None:
 
 
 def _try(name: str, preset: str, *, as_json: bool) -> None:
-    from dataclasses import asdict  # noqa: PLC0415
-
     from recombine.studies.trying import try_preset  # noqa: PLC0415 - it loads torch
 
     with Watch(f"{name}: a few updates of everything"):
@@ -242,9 +228,11 @@ def _try(name: str, preset: str, *, as_json: bool) -> None:
 
 
 def _cost(name: str, preset: str, tried: Sequence[Any]) -> str:
+    from recombine.studies.trying import LEAST, SUSTAINED  # noqa: PLC0415 - it loads torch
+
     here, there = (sum(one.total(gpu=gpu) or 0.0 for one in tried) for gpu in (False, True))
     failed = [one.name for one in tried if one.problem]
     said = f"{name}, preset {preset}: {amount(sum(one.count for one in tried), 'run')} and measurements, "
     said += f"about {span(here)} of one processor here; training on one GPU about {span(there)}, if it sustains "
-    said += "10 TFLOP/s and starts an update in 2 ms."
+    said += f"{SUSTAINED / 1e12:g} TFLOP/s and starts an update in {LEAST * 1e3:g} ms."
     return said + (f" Could not be tried: {', '.join(failed)}." if failed else " Everything was built and tried.")

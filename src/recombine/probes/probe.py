@@ -12,6 +12,7 @@ from recombine.figures import Figure
 from recombine.grades import Grade
 from recombine.records import Provenance, Record
 from recombine.results import Result
+from recombine.words import plain_setting
 
 ProbeName = Literal["support", "geometry", "influence", "subnetworks"]
 MEASURED = "measured"
@@ -98,7 +99,7 @@ class Probe(Result):
         data: dict[str, Any] = {name: getattr(self, name) for name in _PLAIN}
         data["reasons"] = list(self.reasons)
         data["numbers"] = {name: finite(number) for name, number in self.numbers.items()}
-        data["figures"] = [_listed(asdict(figure)) for figure in self.figures]
+        data["figures"] = [plain_setting(asdict(figure)) for figure in self.figures]
         return Record(self.kind, data, self.tables, self.provenance)
 
     @classmethod
@@ -108,10 +109,3 @@ class Probe(Result):
 
 
 _PLAIN = tuple(one.name for one in fields(Probe) if one.name not in ("tables", "provenance"))
-
-
-def _listed(plain: Any) -> Any:
-    """Tuples as the lists that JSON makes of them."""
-    if isinstance(plain, Mapping):
-        return {name: _listed(value) for name, value in plain.items()}
-    return [_listed(value) for value in plain] if isinstance(plain, tuple | list) else plain

@@ -35,6 +35,8 @@ _NARROW = 5
 _OPENING = re.compile(r"<svg[^>]*>")
 _BESIDE = 110
 """Room beside a file's plot for the names at the ends of its lines."""
+_MARGIN, _KEY, _SCALE = 6, 20, 1.5
+"""Of a file: the room around the plot, the height of a line of its legend, and how much larger than the plot it is."""
 _MOST_POINTS = 3_000
 """Of a scatter; evenly chosen beyond that, and the sentence says so."""
 _ROW, _ABOVE, _BELOW, _SPAN = 24, 10, 44, 274
@@ -334,9 +336,18 @@ def image(figure: Data) -> str:
     >>> image(plain | {"curves": [line]}).startswith("<svg xmlns=")
     True
     """
+    return sized_image(figure)[0]
+
+
+def sized_image(figure: Data) -> tuple[str, float, float]:
+    """The same, with its width and its height in pixels."""
     made = drawn(figure)
     inner = frame.part("figure.svg.j2", figure=made)
     bare = _OPENING.sub('<g class="plot">', inner, count=1).replace("</svg>", "</g>")
     width, height = (made.width, made.height) if made.form == "strips" else (WIDTH, HEIGHT)
-    room = _BESIDE if made.form == "curves" else 0
-    return frame.part("image.svg.j2", inner=bare, width=width + room, height=height, keys=getattr(made, "keys", ()))
+    keys = getattr(made, "keys", ())
+    across = width + (_BESIDE if made.form == "curves" else 0) + 2 * _MARGIN
+    down = height + _KEY * len(keys) + 2 * _MARGIN + 2
+    size = (_SCALE * across, _SCALE * down)
+    drawing = frame.part("image.svg.j2", inner=bare, across=across, down=down, size=size, below=height, keys=keys)
+    return drawing, *size

@@ -17,7 +17,7 @@ from recombine.grades import MEANING, OF_PROBES, OF_STUDIES, Grade
 from recombine.records import Record
 from recombine.report import collection, packing, scores
 from recombine.report.cube import VERDICTS
-from recombine.report.figures import curves, image, matrix
+from recombine.report.figures import curves, matrix, sized_image
 from recombine.report.pictures import Bars
 from recombine.report.plots import HEIGHT, WIDTH, Plot
 from recombine.report.rehearsal_page import round_bars
@@ -251,9 +251,7 @@ def _study(record: Record) -> Picture | None:
     figure = next((one for one in record.data["figures"] if one["form"] != "matrix"), None)
     if figure is None:
         return None
-    drawn = image(figure)
-    height = float(drawn.split('height="', 1)[1].split('"', 1)[0])
-    return Picture(drawn, 720, height, figure["sentence"])
+    return Picture(*sized_image(figure), figure["sentence"])
 
 
 def _bars(bars: Bars) -> Picture | None:

@@ -1,8 +1,7 @@
 """The studies by name. One line a study; listing them loads none."""
 
-from importlib import import_module
-
 from recombine.errors import SettingError, nearest
+from recombine.extras import needed
 from recombine.studies.study import PRESETS, Settings, Study
 
 STUDIES = {
@@ -28,7 +27,7 @@ def study_of(name: str) -> Study:
     """
     if name not in STUDIES:
         raise SettingError(f"no study {name!r}", why=f"there are {', '.join(STUDIES)}", instead=nearest(name, STUDIES))
-    made: Study = import_module(STUDIES[name]).STUDY
+    made: Study = needed(STUDIES[name], f"the study {name!r} cannot be run here", extra="sweep,probes").STUDY
     return made
 
 

@@ -13,7 +13,7 @@ from recombine.grades import Grade
 from recombine.records import Provenance, Record
 from recombine.results import Result
 from recombine.studies.claims import OUTCOMES, Finding
-from recombine.words import amount, listing
+from recombine.words import amount, listing, plain_setting
 
 
 @final
@@ -56,7 +56,8 @@ class StudyResult(Result):
 
     def record(self) -> Record:
         """The study as plain data, which can be saved, drawn and loaded."""
-        data: dict[str, Any] = {name: listed(_plain(getattr(self, name))) for name in _PLAIN}
+        data: dict[str, Any] = {name: plain_setting(getattr(self, name)) for name in _PLAIN}
+        data |= {name: [plain_setting(asdict(one)) for one in getattr(self, name)] for name in ("findings", "figures")}
         return Record(self.kind, data, self.tables, self.provenance)
 
     @classmethod
@@ -66,19 +67,6 @@ class StudyResult(Result):
 
 
 _PLAIN = tuple(one.name for one in fields(StudyResult) if one.name not in ("tables", "provenance"))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return asdict(value) if hasattr(value, "__dataclass_fields__") else value
-
-
-def listed(plain: Any) -> Any:
-    """Tuples as the lists that JSON makes of them."""
-    if isinstance(plain, Mapping):
-        return {name: listed(value) for name, value in plain.items()}
-    return [listed(value) for value in plain] if isinstance(plain, tuple | list) else plain
 
 
 def claims_table(findings: Sequence[Finding]) -> pa.Table:

@@ -63,7 +63,7 @@ def report_study(
     settings = settings_of(found, preset)
     place = _place(store)
     Store.open(place, create=False)
-    plans = plans_of(found, settings)
+    plans = plans_of(found, settings, tried=False)
     evidence = Evidence(Bench(place, settings), _runs(plans, place))
     missing = sum(map(len, plans.values())) - len(evidence.runs)
     for step in found.steps:
@@ -81,9 +81,9 @@ def _silent(text: str, share: float | None) -> None:
     """Nobody is told."""
 
 
-def plans_of(study: Study, settings: Settings) -> dict[str, SweepPlan]:
-    """The runs of each grid of a study; what cannot go together is told here, before anything is trained."""
-    return {name: read_plan(grid) for name, grid in study.grids(settings).items()}
+def plans_of(study: Study, settings: Settings, *, tried: bool = True) -> dict[str, SweepPlan]:
+    """The runs of each grid of a study; what cannot go together is told here, unless nothing is to be trained."""
+    return {name: read_plan(grid, tried=tried) for name, grid in study.grids(settings).items()}
 
 
 def _merged(study: Study, plans: Mapping[str, SweepPlan]) -> SweepPlan:

@@ -100,8 +100,11 @@ class SweepPlan:
         return len(self.runs)
 
 
-def read_plan(given: "str | Path | Mapping[str, Any] | SweepPlan") -> SweepPlan:
-    """A file, or what would stand in it, as the runs that it describes."""
+def read_plan(given: "str | Path | Mapping[str, Any] | SweepPlan", *, tried: bool = True) -> SweepPlan:
+    """A file, or what would stand in it, as the runs that it describes.
+
+    `tried=False` spares the trial of each model on its task, for a plan of which nothing is to be trained.
+    """
     if isinstance(given, SweepPlan):
         return given
     source = "the sweep" if isinstance(given, Mapping) else str(given)
@@ -114,6 +117,8 @@ def read_plan(given: "str | Path | Mapping[str, Any] | SweepPlan") -> SweepPlan:
     runs = list(_runs(with_specs["tasks"], with_specs["splits"], with_specs["models"], recipes, file.seeds, source))
     kept = _kept(runs, _expanded(file.skip, "skip", source) if file.skip else [], source)
     distinct = tuple(_distinct_runs(kept, source))
+    if not tried:
+        return SweepPlan(source, file.store, distinct)
     with _told(source):
         check_pairs(distinct, lambda field, part: _entry(field, part, with_specs[field]))
     return SweepPlan(source, file.store, distinct)
