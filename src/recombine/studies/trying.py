@@ -98,9 +98,15 @@ def _an_update(run: Configuration) -> tuple[float, float]:
 
 
 def _trained(run: Configuration, steps: int, store: Store | None = None) -> Run:
-    recipe = {**run.recipe, "steps": steps, "evaluations": 1, "test_samples": 2, "warmup": 0}
+    recipe = {**run.recipe, "steps": steps, "evaluations": 1, "test_samples": 2, "warmup": 0} | _few_samples(run.recipe)
     (made,) = fit(run.task, run.split, run.model, recipe, seeds=[run.seed], store=store, progress=False)
     return made
+
+
+def _few_samples(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """As many as a few updates go through: drawing 100,000 pictures takes minutes and gigabytes, an update does not."""
+    samples, batch = recipe.get("samples"), recipe.get("batch")
+    return {"samples": min(samples, _MORE * batch)} if isinstance(samples, int) and batch else {}
 
 
 def _steps(study: Study, settings: Settings, plans: Mapping[str, SweepPlan]) -> Iterator[Tried]:
