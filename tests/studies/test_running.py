@@ -124,7 +124,7 @@ def test_the_command(tmp_path, tiny, monkeypatch):
     ran = call.invoke(app, ["study", "run", "tiny", "--preset", "smoke", "--workers", "0", "--out", "pages"])
     assert ran.exit_code == 0, ran.output
     assert "holds" in ran.stdout
-    assert {path.name for path in (tmp_path / "pages").iterdir()} == {"tiny", "tiny.html", "tiny.md"}
+    assert {path.name for path in (tmp_path / "pages").iterdir()} == {"tiny", "tiny.md"}
     told = call.invoke(app, ["study", "report", "all", "--preset", "smoke"])
     assert told.exit_code == 0
     assert "Tiny" in told.stdout

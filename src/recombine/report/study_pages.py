@@ -16,11 +16,14 @@ from recombine.words import span
 
 
 def write_pages(record: Record, folder: Path) -> list[Path]:
-    """Write `NAME.html`, `NAME.md`, and beside them a folder `NAME` with the figures and the tables."""
+    """Write `NAME.md`, and beside it a folder `NAME` with `page.html`, the figures and the tables.
+
+    The two are not called alike, since a site makes a `NAME.html` of its own from the Markdown.
+    """
     name = record.data["study"]
     beside = folder / name
     beside.mkdir(parents=True, exist_ok=True)
-    page = folder / f"{name}.html"
+    page = beside / "page.html"
     check_page(page, force=False, inputs=())
     write_text(page, study_page(record))
     for place, figure in enumerate(record.data["figures"], start=1):
@@ -55,7 +58,7 @@ def markdown(record: Record) -> str:
             f"- [{table.replace('_', ' ')}]({name}/{table}.parquet), {rows.num_rows:,} rows"
             for table, rows in record.tables.items()
         ),
-        f"The whole as one page that works offline: [{name}.html]({name}.html). Make it again:",
+        f"The whole as one page that works offline: [{name}/page.html]({name}/page.html). Make it again:",
         f"```console\n$ recombine study run {name} --preset {data['preset']}\n```",
     ]
     return "\n\n".join(parts) + "\n"

@@ -1,0 +1,176 @@
+"""Make the gallery of the site: live pages into docs/gallery/, a small picture of each, and docs/gallery.md.
+
+    python examples/build_gallery.py [--only NAME]
+
+Needs the data sets (RECOMBINE_DATA, or a folder `shared/data` beside the repository), `recombine[probes]` and chromium.
+"""
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+import recombine
+from build_pages import attractive, leaning_on_the_background, shoes_to_collect
+from recombine.lab import Recipe, Run, fit
+from recombine.lab.models import MLP
+from recombine.lab.tasks import Addition
+from tables import TABLES, Table, data_folder
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+GALLERY = DOCS / "gallery"
+WIDTH, HEIGHT, SHOWN = 1200, 800, 600
+"""Of the window that a page is photographed in, and the width of the picture."""
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A page of the gallery: its file's name, what it is called, what to look at, and how it is made."""
+
+    name: str
+    title: str
+    look: str
+    make: Callable[[Path], recombine.Result]
+
+
+LOOK = {
+    "ut_zappos": "83 of 192 pairs were collected, and the rest would follow; the map shows how weakly.",
+    "mit_states": "A table with 4 % of its space seen. Zoom in: islands of attributes that go with few objects.",
+    "cgqa": "A quarter of a million pairs on one page. Search for a value, then pin a cell.",
+    "celeba": "Eight factors: choose the pair above the map.",
+    "waterbirds": "Species tells everything, and still the background is what models look at.",
+    "clevr_cogent": "A benchmark made for unseen combinations: two blocks that never meet.",
+    "scan_jump": "A language as a table: which phrases does *jump* never stand in?",
+}
+
+
+def audited(table: Table) -> Callable[[Path], recombine.Result]:
+    """How the audit of a real table is made."""
+    return lambda folder: recombine.audit(recombine.read(folder / table.file, **table.question))
+
+
+def trained(_: Path) -> Run:
+    """A network that adds two numbers it has seen only beside -4 and 4."""
+    recipe = Recipe(steps=2000, optimiser="sgd", lr=0.02, batch=None, samples="every", threads=1)
+    (run,) = fit(Addition(anchors=(-4, 4)), "own", MLP(hidden=(100,), scale=0.5), recipe, progress=False)
+    return run
+
+
+def measured(folder: Path) -> recombine.Result:
+    """How it did."""
+    return trained(folder).evaluate()
+
+
+def looked_into(folder: Path) -> recombine.Result:
+    """How the same network holds the two numbers, layer by layer."""
+    return recombine.probes.geometry(trained(folder))
+
+
+AUDITS = tuple(Exhibit(table.name, table.title, LOOK[table.name], audited(table)) for table in TABLES)
+OTHERS = (
+    Exhibit(
+        "celeba_prediction", "Predict: who is called attractive?", "Click a cell: the learner's reasoning.", attractive
+    ),
+    Exhibit("ut_zappos_plan", "Plan: twelve more pairs of shoes", "What each line buys.", shoes_to_collect),
+    Exhibit(
+        "waterbirds_evaluation",
+        "Evaluate: a model that leans on the background",
+        "Seen beside unseen, and why the errors happen. The answers are made up, the table is real.",
+        leaning_on_the_background,
+    ),
+    Exhibit(
+        "run",
+        "A run of the lab",
+        "A network that was trained here: what it does with sums that it was never shown.",
+        measured,
+    ),
+    Exhibit(
+        "probe", "A probe: geometry", "Each number beside controls in which there is nothing to find.", looked_into
+    ),
+)
+STUDY = "studies/across/page.html"
+ABOVE = """\
+Pages as recombine writes them: live, each one file that opens offline. Point at a cell, pin it, sort, search, zoom,
+save a picture. *How to read this page* stands on each of them, and [The pages](page.md) tells more."""
+SOURCES = """\
+The tables are public: UT-Zappos (Yu and Grauman 2014), MIT-States (Isola et al. 2015), C-GQA (Naeem et al. 2021),
+CelebA (Liu et al. 2015), Waterbirds (Sagawa et al. 2020), CLEVR-CoGenT (Johnson et al. 2017) and SCAN (Lake and
+Baroni 2018). A page holds counts of combinations, and no row of any of them. All were made by
+`examples/build_gallery.py`."""
+
+
+def main() -> int:
+    """Make all of it, or one page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=[one.name for one in (*AUDITS, *OTHERS)])
+    asked = parser.parse_args().only
+    folder = data_folder()
+    if folder is None:
+        print("skipped: the data sets are not here; set RECOMBINE_DATA to their folder")
+        return 0
+    GALLERY.mkdir(exist_ok=True)
+    for one in (*AUDITS, *OTHERS):
+        if asked in (None, one.name):
+            page = one.make(folder).page(GALLERY / f"{one.name}.html", force=True)
+            photograph(page, GALLERY / f"{one.name}.webp")
+            print(f"{page.name}, {page.stat().st_size / 1e3:.0f} KB")
+    if asked is None:
+        photograph(DOCS / STUDY, GALLERY / "study.webp")
+        (DOCS / "gallery.md").write_text(listed(), encoding="utf-8")
+    return 0
+
+
+def photograph(page: Path, picture: Path) -> None:
+    """The first screen of a page, small."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        sys.exit("chromium is not here to photograph the pages with")
+    with tempfile.TemporaryDirectory() as folder:
+        shot = Path(folder) / "shot.png"
+        quiet = (
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+            "--hide-scrollbars",
+            "--no-first-run",
+        )
+        window = (f"--window-size={WIDTH},{HEIGHT}", "--virtual-time-budget=5000", f"--screenshot={shot}")
+        command = [chromium, "--headless", *quiet, f"--user-data-dir={folder}/profile", *window, page.as_uri()]
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
+        with Image.open(shot) as taken:
+            taken.convert("RGB").resize((SHOWN, SHOWN * HEIGHT // WIDTH)).save(picture, quality=80, method=6)
+
+
+def listed() -> str:
+    """The page of the site that shows them all."""
+    study = ("study", STUDY, "A study: across the papers", "Which cheap number, known before training, came true?")
+    audits, others = (
+        [(one.name, f"gallery/{one.name}.html", one.title, one.look) for one in s] for s in (AUDITS, OTHERS)
+    )
+    parts = (
+        *("# Gallery", ABOVE),
+        *("## Seven real tables, audited", cards(audits)),
+        *("## The other verbs, a run, a probe, a study", cards([*others, study])),
+        SOURCES,
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def cards(shown: Sequence[tuple[str, str, str, str]]) -> str:
+    """Cards, each a link with a picture, a title and what to look at."""
+    lines = [
+        f'<a href="{page}"><img src="gallery/{name}.webp" width="600" height="400" loading="lazy" '
+        f'alt="First screen of the page: {title}"><b>{title}</b><span>{look.replace("*", "")}</span></a>'
+        for name, page, title, look in shown
+    ]
+    return "\n".join(['<div class="cards">', *lines, "</div>"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
