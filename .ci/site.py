@@ -48,6 +48,7 @@ def problems(site: Path) -> Iterator[str]:
         if path.name == "404.html":  # which is shown at any address, so its links begin at the root
             continue
         yield from (f"{here}: fetches {one}" for one in page.fetched if one.startswith(ELSEWHERE))
+        yield from (f"{here}: {one} is not there" for one in page.fetched if not leads(one, path, pages))
         yield from (f"{here}: a picture without alt: {one}" for one in page.wordless)
         yield from (f"{here}: dead link {one}" for one in page.links if not leads(one, path, pages))
 
@@ -55,7 +56,7 @@ def problems(site: Path) -> Iterator[str]:
 def leads(link: str, page: Path, pages: dict[Path, Page]) -> bool:
     """Whether a link within the site leads to a file, and to a place in it."""
     parts = urlsplit(link)
-    if parts.scheme or parts.netloc:
+    if parts.scheme or parts.netloc:  # elsewhere, or within the page itself (`data:`)
         return True
     target = (page.parent / unquote(parts.path)).resolve() if parts.path else page.resolve()
     target = target / "index.html" if target.is_dir() else target

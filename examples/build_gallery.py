@@ -25,7 +25,7 @@ from tables import TABLES, Table, data_folder
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 GALLERY = DOCS / "gallery"
-WIDTH, HEIGHT, SHOWN = 1200, 800, 600
+WIDTH, HEIGHT, SHOWN = 1200, 1440, 600
 """Of the window that a page is photographed in, and the width of the picture."""
 
 
@@ -165,7 +165,7 @@ def listed() -> str:
 def cards(shown: Sequence[tuple[str, str, str, str]]) -> str:
     """Cards, each a link with a picture, a title and what to look at."""
     lines = [
-        f'<a href="{page}"><img src="gallery/{name}.webp" width="600" height="400" loading="lazy" '
+        f'<a href="{page}"><img src="gallery/{name}.webp" width="{SHOWN}" height="{SHOWN * HEIGHT // WIDTH}" loading="lazy" '
         f'alt="First screen of the page: {title}"><b>{title}</b><span>{look.replace("*", "")}</span></a>'
         for name, page, title, look in shown
     ]

@@ -79,6 +79,7 @@ def test_every_card_of_the_gallery_has_its_page_and_its_picture():
         ('<a href="gone.html">x</a>', "page.html: dead link gone.html"),
         ('<a href="other.html#there">x</a>', "page.html: dead link other.html#there"),
         ('<img src="other.html">', "page.html: a picture without alt: other.html"),
+        ('<img src="gone.png" alt="a map">', "page.html: gone.png is not there"),
         ('<script src="https://example.org/x.js"></script>', "page.html: fetches https://example.org/x.js"),
         ('<link rel="stylesheet" href="//example.org/x.css">', "page.html: fetches //example.org/x.css"),
     ],
