@@ -1,0 +1,28 @@
+"""The example of an expectation says what a lint says."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.integrations.worlds import EXAMPLES
+
+
+def test_a_lint_is_an_expectation() -> None:
+    pytest.importorskip("great_expectations")
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "great_expectations_split.py")],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        env=os.environ,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.splitlines() == [
+        "clean: True. This split keeps its word on its 8 test rows: no test combination is in training, and every test "
+        "value is.",
+        "leaking: False. This split does not hold out combinations. 1 of 2 test combinations is in training too, with 4 "
+        "of 8 test rows.",
+    ]
