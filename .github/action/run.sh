@@ -66,8 +66,8 @@ if [[ -n ${RECOMBINE_SARIF:-} ]]; then words+=(--format "sarif=$RECOMBINE_SARIF"
 code=0
 recombine "${words[@]}" >"$folder/said" 2>"$folder/complained" || code=$?
 
-print_without_commands "$folder/said"
-print_without_commands "$folder/complained"
+cat "$folder/said" "$folder/complained" >"$folder/all"
+print_without_commands "$folder/all"
 echo "exit-code=$code" >>"$output"
 if [[ -f $folder/found.json ]]; then
   python - "$folder/found.json" >>"$output" <<'PYTHON'
