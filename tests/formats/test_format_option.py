@@ -136,6 +136,16 @@ def test_a_report_of_checks_needs_one(form, folder) -> None:
     assert "--fail-under determined=0.95" in error.instead
 
 
+def test_a_name_that_is_no_text_can_be_told_in_every_form(folder) -> None:
+    name = "\udcff.csv"  # the byte 255, which no UTF-8 has
+    write(folder, name, [*held_out(), "wool,hat,again.jpg,train"])
+    files = ("json", "markdown", "junit", "sarif", "github")
+    words = [word for form in files for word in ("--format", f"{form}=found.{form}")]
+    assert run("lint", name, "-f", "material,garment", *words).exit_code == 3
+    assert json.loads((folder / "found.json").read_text(encoding="utf-8"))["grade"] == "failing"
+    assert '"uri": "%FF.csv"' in (folder / "found.sarif").read_text(encoding="utf-8")
+
+
 def test_force_replaces_a_file(folder) -> None:
     (folder / "there.xml").write_text("mine")
     assert run(*VERBS["lint"], "--format", "junit=there.xml", "--force").exit_code == 0

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from recombine.cli.reading import Many
 from recombine.cli.show import page_written
 from recombine.errors import SettingError, nearest
 from recombine.files import place_of, write_text
@@ -19,7 +20,6 @@ from recombine.formats.told import Told
 from recombine.overwriting import check_file
 from recombine.words import json_text
 
-Many = list[str]
 Format = Annotated[
     Many,
     typer.Option(
@@ -139,13 +139,18 @@ def tell(
     written = list(written)
     found = told() if asked.names - {"text", "json"} else ()
     for name, path in asked.files.items():
-        write_text(path, _text(name, found, machines), force=force)
+        write_text(path, _encodable(_text(name, found, machines)), force=force)
         written.append(path)
     if asked.shown != "text":
         sys.stdout.write(_text(asked.shown, found, machines))
         return
     people()
     page_written(*written)
+
+
+def _encodable(text: str) -> str:
+    """A file's name need not be text: what UTF-8 lacks is written by its number, as JSON writes it."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _text(name: str, told: Sequence[Told], machines: Callable[[], Any]) -> str:
