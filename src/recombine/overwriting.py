@@ -64,21 +64,36 @@ def check_page(target: Path, *, force: bool = False, inputs: Iterable[Any] = ())
 
     A page that recombine drew is drawn again unasked; anything else is replaced with `force` alone.
     """
-    found = input_at(target, inputs)
-    if found is not None:
-        raise OutputError(
-            f"'{target}' is the same file as '{found}', which is read",
-            why="writing there would replace it",
-            instead="name another file for the page",
-        )
-    _refuse_store(target)
-    check_parent(target)
+    _refuse_file(target, inputs, called="the page")
     if os.path.lexists(target) and not force and not _is_page(target):
         raise OutputError(
             f"'{target}' already exists and is not a page that recombine drew",
             why="writing there would replace it",
             instead="name another file for the page, or say --force",
         )
+
+
+def check_file(target: Path, *, force: bool = False, inputs: Iterable[Any] = ()) -> None:
+    """Refuse a place for a file as for a page; what is there is replaced with `force` alone."""
+    _refuse_file(target, inputs, called="it")
+    if os.path.lexists(target) and (not force or target.is_dir()):
+        raise OutputError(
+            f"'{target}' already exists" + (" and is a folder" if target.is_dir() else ""),
+            why="writing there would replace it",
+            instead="name another file" + ("" if target.is_dir() else ", or say --force"),
+        )
+
+
+def _refuse_file(target: Path, inputs: Iterable[Any], *, called: str) -> None:
+    found = input_at(target, inputs)
+    if found is not None:
+        raise OutputError(
+            f"'{target}' is the same file as '{found}', which is read",
+            why="writing there would replace it",
+            instead=f"name another file for {called}",
+        )
+    _refuse_store(target)
+    check_parent(target)
 
 
 def check_place(target: Path) -> None:

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 import recombine
-from recombine.cli import gates, options, outputs, reading
-from recombine.cli.show import Watch, summary
+from recombine.cli import formats, gates, options, outputs, reading, telling
+from recombine.cli.show import Watch, following, summary
 from recombine.expected import earned
 from recombine.files import place_of, write_text
 from recombine.overwriting import check_page
@@ -37,6 +37,7 @@ def audit(
     ] = None,
     force: reading.Force = False,
     as_json: reading.AsJson = False,
+    forms: formats.Format = [],  # noqa: B006
     fail_under: Annotated[
         reading.Many,
         typer.Option(
@@ -48,9 +49,12 @@ def audit(
 ) -> None:
     """Which combinations are missing, and which of them can be worked out from the rest?"""
     asked = options.gates(fail_under)
-    outputs.check("audit", out=out, force=force, inputs=[source, impossible], report=report, domain=domain)
+    wanted = formats.parse(forms, as_json=as_json)
+    formats.check_gates(wanted, asked, example="determined=0.95")
+    read = [source, impossible]
+    outputs.check("audit", out=out, force=force, inputs=read, report=report, domain=domain, forms=wanted)
     if impossible_out is not None:
-        check_page(place_of(impossible_out), force=force, inputs=[source, impossible])
+        check_page(place_of(impossible_out), force=force, inputs=read)
     with Watch("counting combinations") as watch:
         support = reading.read(
             source,
@@ -72,11 +76,13 @@ def audit(
         outputs.write(found, watch, report=report, out=out, force=force)
         if impossible_out is not None:
             write_text(impossible_out, found.impossible_csv(), force=force)
-    outputs.tell(
-        as_json=as_json,
+    formats.tell(
+        wanted,
         machines=lambda: _for_machines(found, checked),
         people=lambda: summary(found, checked),
+        told=lambda: [telling.of_audit(found, checked, source=source, following=following(found))],
         written=(report, out, impossible_out),
+        force=force,
     )
     raise typer.Exit(gates.exit_code(checked))
 

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 import recombine
-from recombine.cli import gates, options, outputs, reading
+from recombine.cli import formats, gates, options, outputs, reading, telling
 from recombine.cli.gates import lines as gate_lines
 from recombine.cli.show import Watch, console_for, lead, next_commands, short
 from recombine.errors import SettingError
@@ -74,6 +74,7 @@ def evaluate(
     ] = None,
     force: reading.Force = False,
     as_json: reading.AsJson = False,
+    forms: formats.Format = [],  # noqa: B006
     fail_under: Annotated[
         reading.Many,
         typer.Option(
@@ -87,6 +88,8 @@ def evaluate(
 ) -> None:
     """Did the model hold on combinations that it had not seen, and if not, why?"""
     asked = options.gates(fail_under)
+    wanted = formats.parse(forms, as_json=as_json)
+    formats.check_gates(wanted, asked, example="unseen=0.8")
     outputs.check(
         "evaluation",
         out=out,
@@ -94,6 +97,7 @@ def evaluate(
         inputs=[source, train, data, against, theory, impossible],
         report=report,
         domain=domain,
+        forms=wanted,
     )
     with Watch("scoring rows") as watch:
         found = recombine.evaluate(
@@ -122,12 +126,15 @@ def evaluate(
         )
         checked = gates.check(found.share, asked, thin=found.thin)
         outputs.write(found, watch, report=report, out=out, force=force)
-    told = train is not None or split is not None
-    outputs.tell(
-        as_json=as_json,
+    known = train is not None or split is not None
+    offered = None if known or wanted.names <= {"json", "metrics"} else _split_column(data or source, table)
+    formats.tell(
+        wanted,
         machines=lambda: _for_machines(found, checked),
-        people=lambda: summary(found, checked, split=None if told else _split_column(data or source, table)),
+        people=lambda: summary(found, checked, split=offered),
+        told=lambda: [telling.of_evaluation(found, checked, source=source, following=_next(found, offered))],
         written=(report, out),
+        force=force,
     )
     raise typer.Exit(gates.exit_code(checked))
 

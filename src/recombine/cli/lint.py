@@ -1,6 +1,8 @@
 """`recombine lint`: a split that somebody already has, held to its claim."""
 
 import shlex
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,9 +11,10 @@ from rich.markup import escape
 from rich.table import Table
 
 import recombine
-from recombine.cli import options, outputs, reading
+from recombine.cli import formats, options, outputs, reading, telling
 from recombine.cli.options import pasted
 from recombine.cli.show import Watch, console_for, lead, next_commands
+from recombine.errors import RecombineError
 from recombine.grades import EXIT_CODES
 from recombine.redaction import redacted
 
@@ -19,7 +22,11 @@ from recombine.redaction import redacted
 def lint(
     factors: reading.Factors,
     source: Annotated[
-        str | None, typer.Argument(help="A table with a split column; leave it out where --train and --test are given.")
+        reading.Many | None,
+        typer.Argument(
+            help="A table with a split column, or several, each linted by itself; leave it out where --train and "
+            "--test are given."
+        ),
     ] = None,
     split: Annotated[str, typer.Option("--split", "-s", help="The column that tells the side of each row.")] = "split",
     expect: Annotated[
@@ -61,12 +68,18 @@ def lint(
     report: reading.Report = None,
     force: reading.Force = False,
     as_json: reading.AsJson = False,
+    forms: formats.Format = [],  # noqa: B006
 ) -> None:
     """Does a split hold out what it claims to? Leaks, lost values, rows on both sides, validation equal to test."""
-    outputs.check("lint", out=out, force=force, inputs=[source, train, validation, test, *against], report=report)
-    with Watch("counting the sides") as watch:
-        found = recombine.lint(
-            source,
+    tables: list[str | None] = [*dict.fromkeys(source)] if source else [None]
+    wanted = formats.parse(forms, as_json=as_json)
+    formats.check_tables(wanted, len(tables), out=out, report=report)
+    read = [*tables, train, validation, test, *against]
+    outputs.check("lint", out=out, force=force, inputs=read, report=report, forms=wanted)
+
+    def look(one: str | None, watch: Watch) -> "recombine.Lint":
+        return recombine.lint(
+            one,
             factors=options.names(factors),
             split=_split_column(split, train=train_side, validation=validation_side, test=test_side),
             train=train,
@@ -86,18 +99,51 @@ def lint(
             bins=options.bins(bins),
             missing=missing,  # type: ignore[arg-type]
             table=table,
-            command=options.command_line(),
+            command=options.command_line(without=[other for other in tables if other is not None and other != one]),
             progress=watch.tell,
         )
-        outputs.write(found, watch, report=report, out=out, force=force)
-    alone = source if source is not None and not against else None
-    outputs.tell(
-        as_json=as_json,
-        machines=lambda: found.record().to_json(),
-        people=lambda: summary(found, again=_read_again(alone, where=where, bins=bins, missing=missing, table=table)),
+
+    def again(one: str | None) -> list[str] | None:
+        return _read_again(one if not against else None, where=where, bins=bins, missing=missing, table=table)
+
+    with Watch("counting the sides") as watch:
+        found = [(one, _named(one, partial(look, one, watch), tables)) for one in tables]
+        outputs.write(found[0][1], watch, report=report, out=out, force=force)
+    formats.tell(
+        wanted,
+        machines=lambda: found[0][1].record().to_json(),
+        people=lambda: _people(found, again),
+        told=lambda: [
+            telling.of_lint(one, source=name or test or "", following=_next(one, again(name))) for name, one in found
+        ],
         written=(report, out),
+        force=force,
     )
-    raise typer.Exit(EXIT_CODES[found.grade])
+    raise typer.Exit(_worst(EXIT_CODES[one.grade] for _, one in found))
+
+
+def _named(table: str | None, look: Callable[[], Any], tables: Sequence[Any]) -> Any:
+    """What is found about a table; where there are several, a mistake says which of them it is about."""
+    try:
+        return look()
+    except RecombineError as error:
+        if table is None or len(tables) < 2:
+            raise
+        raise type(error)(f"{table}: {error.what}", why=error.why, instead=error.instead) from error
+
+
+def _worst(codes: Iterable[int]) -> int:
+    """Of several tables the worst end: one that fails, else one without enough evidence."""
+    ends = set(codes)
+    return 3 if 3 in ends else max(ends)
+
+
+def _people(found: Sequence[tuple[str | None, Any]], again: Callable[[str | None], list[str] | None]) -> None:
+    """One screen a table; its name above it where there are several."""
+    for name, one in found:
+        if name is not None and len(found) > 1:
+            console_for().print(f"\n[bold]{escape(redacted(name))}[/]", soft_wrap=True)
+        summary(one, again=again(name))
 
 
 def _split_column(name: str, **words: list[str]) -> "recombine.SplitColumn":

@@ -191,6 +191,28 @@ def pasted(words: Iterable[str]) -> str:
     return " ".join(map(quoted, words))
 
 
-def command_line() -> str:
-    """What was typed, ready to be pasted, without passwords."""
-    return pasted(["recombine", *map(redacted, sys.argv[1:])])
+def without_forms(command: str) -> str:
+    """A command to run next, for a person: without the forms that a job asked for.
+
+    >>> without_forms("recombine lint t.csv --format junit=lint.xml --json --report page.html")
+    'recombine lint t.csv --report page.html'
+    """
+    if "--format" not in command and "--json" not in command:
+        return command
+    words = iter(shlex.split(command))
+    kept = []
+    for word in words:
+        if word == "--format":
+            next(words, "")
+        elif word != "--json" and not word.startswith("--format="):
+            kept.append(word)
+    return pasted(kept)
+
+
+def command_line(*, without: Iterable[str] = ()) -> str:
+    """What was typed, ready to be pasted, without passwords; and `without` some words, each taken off once."""
+    words = sys.argv[1:]
+    for word in without:
+        if word in words:
+            del words[len(words) - 1 - words[::-1].index(word)]  # the last: files stand behind options
+    return pasted(["recombine", *map(redacted, words)])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from recombine.cli import options
+from recombine.cli import formats, options
 from recombine.cli.show import Watch, page_written, say
 from recombine.errors import SettingError
 from recombine.files import place_of, recover
@@ -25,10 +25,12 @@ def check(
     inputs: Iterable[Any],
     report: Path | None = None,
     domain: Iterable[str] = (),
+    forms: formats.Asked | None = None,
 ) -> None:
     """Refuse places that a result of this kind, or its page, must not be written to.
 
-    `inputs` is everything that the command reads; `domain` is written as an option is, and may name files.
+    `inputs` is everything that the command reads; `domain` is written as an option is, and may name files;
+    `forms` are those of `--format`.
     """
     out, report = (None if given is None else place_of(given) for given in (out, report))
     read = [*inputs, *(part for part in domain if part.endswith(".json"))]
@@ -44,6 +46,8 @@ def check(
     if out is not None:
         recover(out)
         check_result_folder(out, kind, force=force, inputs=read)
+    if forms is not None:
+        formats.check(forms, inputs=read, others=[out, report], force=force)
 
 
 def _lies_in(page: Path, folder: Path) -> bool:

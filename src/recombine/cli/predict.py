@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 import recombine
-from recombine.cli import gates, options, outputs, reading
+from recombine.cli import formats, gates, options, outputs, reading, telling
 from recombine.cli.gates import lines as gate_lines
 from recombine.cli.show import Watch, console_for, lead, next_commands, short
 from recombine.errors import SettingError
@@ -109,6 +109,7 @@ def predict(
     ] = None,
     force: reading.Force = False,
     as_json: reading.AsJson = False,
+    forms: formats.Format = [],  # noqa: B006
     fail_under: Annotated[
         reading.Many,
         typer.Option(
@@ -123,6 +124,8 @@ def predict(
 ) -> None:
     """Which unseen combinations would come out wrong, and why: a leak, a shortcut, or out of reach?"""
     asked = options.gates(fail_under)
+    wanted = formats.parse(forms, as_json=as_json)
+    formats.check_gates(wanted, asked, example="expected=0.8")
     whom = _rehearsed(rehearse, learner, inputs=inputs, kernel=kernel, model=model)
     features = salience if salience is not None and salience.endswith((".parquet", ".pq")) else None
     outputs.check(
@@ -132,6 +135,7 @@ def predict(
         inputs=[source, truth, features, impossible, inputs, unlabelled],
         report=report,
         domain=domain,
+        forms=wanted,
     )
     how = reading.asked(
         factors=factors,
@@ -184,11 +188,13 @@ def predict(
         )
         checked = gates.check(found.share, asked, thin=lambda name: name != "right" and found.grade == "untested")
         outputs.write(found, watch, report=report, out=out, force=force)
-    outputs.tell(
-        as_json=as_json,
+    formats.tell(
+        wanted,
         machines=lambda: _for_machines(found, checked),
         people=lambda: summary(found, checked),
+        told=lambda: [telling.of_prediction(found, checked, source=source, following=_next(found))],
         written=(report, out),
+        force=force,
     )
     raise typer.Exit(gates.exit_code(checked))
 

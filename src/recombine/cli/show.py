@@ -41,8 +41,8 @@ _FLAGS = ("--json", "--force", "--")
 
 
 def console_for(*, stderr: bool = False) -> Console:
-    """Where things are printed: without escape codes where it is not a terminal."""
-    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+    """Where things are printed: without escape codes where it is not a terminal, and a value `:cat:` as it is."""
+    return Console(stderr=stderr, highlight=False, soft_wrap=False, emoji=False)
 
 
 def say(text: str) -> None:
@@ -141,7 +141,7 @@ def summary(audit: Any, gates: dict[str, dict[str, Any]]) -> None:
     console.print(_facts(audit))
     for line in gate_lines(gates):
         console.print(line)
-    next_commands(console, _next(audit))
+    next_commands(console, following(audit))
 
 
 def _facts(audit: Any) -> Table:
@@ -266,7 +266,8 @@ def _left_out(audit: Any) -> tuple[str, str, str]:
     return "left out", f"{rows:,} of {audit.support.rows:,} rows" if rows else "", "they miss a factor"
 
 
-def _next(audit: Any) -> list[tuple[str, str]]:
+def following(audit: Any) -> list[tuple[str, str]]:
+    """What to do after an audit, as commands that can be pasted, each with its reason."""
     command = audit.provenance.command or "recombine audit …"
     words = shlex.split(command)
     lines = [*_zeros(audit, command, words), *_predictions(audit, words), *_plans(audit, words)]
@@ -329,7 +330,8 @@ def next_commands(console: Console, lines: list[tuple[str, str]]) -> None:
     if lines:
         console.print()
     for place, (line, why) in enumerate(lines):
-        console.print(f"  {'[bold]next[/]' if not place else '    '}   {escape(line)}", soft_wrap=True)
+        said = escape(options.without_forms(line))
+        console.print(f"  {'[bold]next[/]' if not place else '    '}   {said}", soft_wrap=True)
         console.print(f"         [dim]{why}[/]")
     console.print()
 
