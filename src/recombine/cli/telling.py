@@ -54,7 +54,7 @@ OF_LINTS: Mapping[str, str] = {
 def of_audit(found: Any, gates: Gates, *, source: str, following: Next) -> Told:
     """An audit: its gates; what cannot be worked out, else what hangs on little."""
     counts = found.counts
-    numbers = {"combinations": counts.space, "rows": found.support.rows}
+    numbers: dict[str, float | None] = {"combinations": counts.space, "rows": found.support.rows}
     numbers |= {f"{name}_combinations": getattr(counts, name) for name in _RUNGS}
     numbers |= {name: found.share(name) for name in ("seen", "determined")}
     numbers |= {name: one.share for name, one in zip(("values", "pairs", "triples"), found.coverage, strict=False)}
@@ -64,7 +64,7 @@ def of_audit(found: Any, gates: Gates, *, source: str, following: Next) -> Told:
 
 def of_prediction(found: Any, gates: Gates, *, source: str, following: Next) -> Told:
     """A prediction: its gates, and what would go wrong."""
-    numbers = {f"{_word(name)}_combinations": number for name, number in found.counts.items()}
+    numbers: dict[str, float | None] = {f"{_word(name)}_combinations": number for name, number in found.counts.items()}
     checks = _gates(gates, lambda name: _OF_PREDICTIONS.get(name, f"the share of {name} among the unseen combinations"))
     lines = [(named_shortly(one.combination), one.verdict, _answer(one.prediction), one.why) for one in found.worst]
     rows = Rows("unseen, and not fine", ("combination", "verdict", "answer", "why"), tuple(lines[:_SHOWN]))
@@ -87,7 +87,7 @@ def of_evaluation(found: Any, gates: Gates, *, source: str, following: Next) -> 
 def of_lint(found: Any, *, source: str, following: Next) -> Told:
     """A lint: its checks, and the culprits of the first that fails."""
     checks = tuple(Check(one.name, one.verdict, one.sentence, meaning=OF_LINTS[one.name]) for one in found.checks)
-    numbers = {"rows": found.rows, "combinations": found.combinations}
+    numbers: dict[str, float | None] = {"rows": found.rows, "combinations": found.combinations}
     numbers |= {
         f"{one.name}_culprits": one.culprits for one in found.checks if one.verdict not in ("told", "not asked")
     }
@@ -133,7 +133,17 @@ def _gate(name: str, gate: Mapping[str, Any], meaning: str) -> Check:
     if gate["found"] is None:
         return Check(name, outcome, f"{name} could not be tested; {asked}.", meaning)
     thin = " There is not enough evidence for it." if outcome == "not enough evidence" else ""
-    return Check(name, outcome, f"{name} is {gate['found']:.3f}; {asked}.{thin}", meaning)
+    return Check(name, outcome, f"{name} is {_told_apart(gate['found'], gate['asked'])}; {asked}.{thin}", meaning)
+
+
+def _told_apart(found: float, asked: float) -> str:
+    """A number to three decimals, or to as many as tell it from what was asked.
+
+    >>> _told_apart(0.8, 0.95), _told_apart(0.94996, 0.95)
+    ('0.800', '0.94996')
+    """
+    short_enough = round(found, 3) != asked or found == asked
+    return f"{found:.3f}" if short_enough else repr(float(found))
 
 
 def _expected(expected: Expected | None) -> dict[str, float | None]:
