@@ -4,6 +4,7 @@ Exit codes: 0 fine, 1 some runs of a sweep failed, 2 a mistake in what was asked
 evidence for a gate, 130 interrupted.
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -107,8 +108,19 @@ def _run_and_say_all() -> None:
         sys.stdout.flush()
 
 
+_SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
+
+
+def _name_the_shell(words: list[str]) -> None:
+    """`--show-completion zsh`: Typer shows that of the shell around it, and takes a name in this way alone."""
+    if words[:1] == ["--show-completion"] and words[1:] and words[1] in _SHELLS:
+        os.environ["_RECOMBINE_COMPLETE"] = f"source_{words[1]}"
+        sys.argv[:] = ["recombine"]
+
+
 def run() -> None:
     """Run what was asked; a user's mistake ends in a message, never in a traceback."""
+    _name_the_shell(sys.argv[1:])
     try:
         _run_and_say_all()
     except RecombineError as error:

@@ -13,11 +13,9 @@ from rich.padding import Padding
 from recombine.cli import options
 from recombine.cli.show import console_for, next_commands
 from recombine.overwriting import KINDS, RESULT_FILE, STORE_FILE
-from recombine.tables.locations import suffix_of
+from recombine.tables.locations import TABLES, suffix_of
 from recombine.words import amount
 
-_TABLES = {".parquet", ".pq", ".csv", ".tsv", ".jsonl", ".ndjson", ".arrow", ".feather"}
-"""Endings that say: a table. A .txt or .json may be anything."""
 _LISTED = 2_000
 _OFFERED = 6
 _OF_A_KIND = 3
@@ -97,7 +95,7 @@ def _few(entries: list[Path], offers: Callable[[Path], Line | None]) -> list[Lin
 
 
 def _tables(path: Path) -> Line | None:
-    if suffix_of(path.name) not in _TABLES or not path.is_file():
+    if suffix_of(path.name) not in TABLES or not path.is_file():
         return None
     return _command("audit", path), "a table: what its columns look like, and the command that audits it"
 

@@ -6,13 +6,14 @@ Only the heading of a local file is read; a database or a bucket is not asked wh
 import csv
 import gzip
 import json
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
 import typer
 
-from recombine.tables.locations import suffix_of
+from recombine.tables.locations import TABLES, suffix_of
 
 _LONGEST_HEADING = 65_536
 _PLAIN = re.compile(r"[\w.:@%+/-]+")
@@ -31,11 +32,29 @@ def several_columns(ctx: typer.Context, incomplete: str) -> list[str]:
     return [f"{before}{comma}{name}" for name in _columns(ctx) if name.startswith(last) and name not in named]
 
 
+def tables(incomplete: str) -> list[str]:
+    """Tables that lie where what was typed points to, and folders on the way."""
+    folder, name = os.path.split(incomplete)
+    try:
+        entries = sorted(Path(folder or ".").iterdir())
+    except OSError:
+        return []
+    found = [entry for entry in entries if entry.name.startswith(name) and entry.name[0] != "."]
+    words = [f"{os.path.join(folder, entry.name)}{'/' if entry.is_dir() else ''}" for entry in found if _offered(entry)]  # noqa: PTH118 - what was typed stays as it was
+    return [word for word in words if _PLAIN.fullmatch(word)]
+
+
+def _offered(entry: Path) -> bool:
+    return entry.is_dir() or suffix_of(entry.name) in TABLES
+
+
 def _columns(ctx: typer.Context) -> list[str]:
-    for place in ("source", "data", "train"):
-        given = ctx.params.get(place)
-        if given:
-            return [name for name in heading(str(given)) if _PLAIN.fullmatch(name)]
+    """Of the first table on the line; before an option that still lacks its value, words stand where nobody reads."""
+    named = [ctx.params.get(place) for place in ("source", "data", "train")]
+    for given in (*named, *ctx.args):
+        found = heading(str(given)) if given else []
+        if found:
+            return [name for name in found if _PLAIN.fullmatch(name)]
     return []
 
 

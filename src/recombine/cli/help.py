@@ -100,7 +100,7 @@ _STANDS_FOR = {
 
 _OF_TYPER = {
     "--install-completion": "Let the Tab key complete commands, options and columns, in the shell that this runs in.",
-    "--show-completion": "Print what --install-completion would install.",
+    "--show-completion": "Print what --install-completion would install; or of a shell that you name: bash, zsh, fish.",
     "--help": "Show this help and stop.",
 }
 """What options say that Typer adds."""

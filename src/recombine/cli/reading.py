@@ -6,18 +6,21 @@ from typing import Annotated, Any
 import typer
 
 import recombine
-from recombine.cli import options
+from recombine.cli import completing, options
 from recombine.cli.show import Watch
 from recombine.errors import SettingError
 
 Many = list[str]
 
-Source = Annotated[str, typer.Argument(help="A file, glob, folder, s3:// URL or database URI.")]
+Source = Annotated[
+    str, typer.Argument(autocompletion=completing.tables, help="A file, glob, folder, s3:// URL or database URI.")
+]
 Factors = Annotated[
     Many,
     typer.Option(
         "--factors",
         "-f",
+        autocompletion=completing.several_columns,
         help="The columns whose combinations matter: a,b,c. Without it: a proposal, and nothing else.",
     ),
 ]

@@ -26,19 +26,25 @@ def split(
     by: Annotated[
         str | None,
         typer.Option(
-            help="What is held out: combinations, conjunctions, kfold, donut, corner, diagonal, planes, divergence."
+            help="What is held out: combinations, conjunctions, kfold, donut, corner, diagonal, planes, divergence. "
+            "Without it: combinations, or conjunctions with --hold."
         ),
     ] = None,
-    share: Annotated[float | None, typer.Option(help="The share that is held out.")] = None,
+    share: Annotated[float | None, typer.Option(help="The share that is held out; 0.2 if nothing is said.")] = None,
     guarantee: Annotated[
-        str | None, typer.Option(help="What training keeps: values, determined (of combinations), or none.")
+        str | None,
+        typer.Option(
+            help="What training keeps: values, determined (of combinations), or none. Else: values; of folds none."
+        ),
     ] = None,
     strata: Annotated[str | None, typer.Option(help="The column of classes whose shares the sides keep.")] = None,
     hold: Annotated[
         reading.Many, typer.Option("--hold", help='A conjunction to hold out: "colour=red,shape=square"; or how many.')
     ] = [],  # noqa: B006
-    order: Annotated[int | None, typer.Option(help="How many values a drawn conjunction holds.")] = None,
-    folds: Annotated[int | None, typer.Option(help="How many folds, with --by kfold.")] = None,
+    order: Annotated[
+        int | None, typer.Option(help="How many values a drawn conjunction holds; 2 if nothing is said.")
+    ] = None,
+    folds: Annotated[int | None, typer.Option(help="How many folds, with --by kfold; 5 if nothing is said.")] = None,
     hole: Annotated[reading.Many, typer.Option("--hole", help="Limits of a donut's hole: 6,22 or x=6,22.")] = [],  # noqa: B006
     at: Annotated[reading.Many, typer.Option("--at", help="Where a corner begins: 12 or x=12.")] = [],  # noqa: B006
     width: Annotated[float | None, typer.Option(help="How wide a diagonal's band is, of 1.")] = None,
@@ -46,11 +52,14 @@ def split(
         reading.Many, typer.Option("--through", help='A combination whose planes training keeps: "x=0,y=0".')
     ] = [],  # noqa: B006
     atom_limit: Annotated[
-        float | None, typer.Option(help="How far the values' own shares may differ, with --by divergence.")
+        float | None,
+        typer.Option(help="How far the values' own shares may differ, with --by divergence; 0.02 if nothing is said."),
     ] = None,
     seen_share: Annotated[
         float | None,
-        typer.Option(help="Training rows kept apart as 'seen', to compare seen and unseen scores: 0.1; 0 for none."),
+        typer.Option(
+            help="Training rows kept apart as 'seen', to compare seen and unseen scores: 0.1 unless told, 0 for none."
+        ),
     ] = None,
     identity: Annotated[str | None, typer.Option("--id", help="The column that tells rows apart.")] = None,
     column: Annotated[

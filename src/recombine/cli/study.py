@@ -36,7 +36,12 @@ Preset = Annotated[
 Place = Annotated[str, typer.Option("--store", "-s", help="Where runs and measurements are kept: a folder, or s3://…")]
 Workers = Annotated[
     int | None,
-    typer.Option("--workers", "-n", min=0, help="How many at once; 0 does all in this process, without Ray."),
+    typer.Option(
+        "--workers",
+        "-n",
+        min=0,
+        help="How many at once; 0 does all in this process, without Ray. Without it: one for each processor.",
+    ),
 ]
 Out = Annotated[
     Path | None,
@@ -71,7 +76,10 @@ def run(
     name: Name,
     preset: Preset = "small",
     store: Place = "studies",
-    address: Annotated[str | None, typer.Option(help="A Ray cluster for the training: auto, or its address.")] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(help="A Ray cluster for the training: auto, or its address. Without it: Ray on this machine."),
+    ] = None,
     workers: Workers = None,
     out: Out = None,
     dry_run: Annotated[
