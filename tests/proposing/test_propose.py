@@ -3,6 +3,7 @@
 import sys
 import time
 from datetime import date, timedelta
+from datetime import time as clock
 from pathlib import Path
 
 import numpy as np
@@ -57,10 +58,11 @@ def test_a_plain_table() -> None:
         ("size", [1, 2, 3, 4, 5] * 12, "factor", "5 values"),
         ("age", [*range(30)] * 2, "left out", "a whole number with 30 values; --bins age=5"),
         ("n_images", [1, 2, 3] * 20, "left out", "named like a count"),
+        ("clock", [clock(hour % 24) for hour in range(60)], "left out", "of type time"),
         ("empty", [None] * 60, "left out", "missing in every row"),
         ("same", ["x"] * 60, "left out", "one value throughout"),
         ("rare", ["x", "y"] + [None] * 58, "left out", "missing in 97 % of the rows"),
-        ("box", [[1, 2]] * 60, "left out", "it holds array<int64>, and a factor's value is a single one"),
+        ("box", [[1, 2]] * 60, "left out", "of type array<int64>, whose items cannot be values of a factor"),
         ("group", ["train", "test_unseen"] * 30, "split", "its values speak of training and test"),
         ("split", ["A", "B"] * 30, "split", "named like a split"),
         ("vehicle", ["train", "bus", "bus", "train", "bus"] * 12, "factor", "2 values"),

@@ -130,9 +130,12 @@ def _probes(path: Path) -> Line | None:
 
 
 def _beginning(path: Path) -> bytes:
+    """Nothing of what is no plain file: opening a pipe would wait for somebody to write into it."""
     try:
+        if not path.is_file():
+            return b""
         with path.open("rb") as file:
-            return file.read(_BEGINNING) if path.is_file() else b""
+            return file.read(_BEGINNING)
     except OSError:
         return b""
 

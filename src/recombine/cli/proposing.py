@@ -128,6 +128,9 @@ def _tell(verb: str, found: Any, line: tuple[str, str] | None) -> None:
     if line is not None:
         next_commands(console, [line, *_trained_alone(found, line[0])])
     else:
+        left = "Beside the columns that you have named, fewer than two of these are left. " if found.factors else ""
+        console.print()
+        console.print(Padding(f"{left}Name at least two: --factors a,b", (0, 2)), width=width)
         console.print()
 
 

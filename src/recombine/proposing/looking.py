@@ -35,7 +35,7 @@ _BETWEEN = "\x1f"
 
 
 Kind = Literal["text", "boolean", "whole number", "number", "date", "nested"]
-"""What a column's items are; nested where an item is no single value."""
+"""What a column's items are; nested where they cannot be values: lists, structs, bytes, spans of time."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Look:
     present: int
     missing: int
     values: int | None
-    """How many; None where items are no single values."""
+    """How many; None where items cannot be values."""
     exact: bool = False
     examples: tuple[str, ...] = ()
 
@@ -94,27 +94,38 @@ def _looks(open_table: OpenTable, progress: Progress | None) -> Looks:
 
 def _counted(table: Any, names: Sequence[str], backend: Any, progress: Progress | None) -> tuple[int, tuple[Look, ...]]:
     """How many rows there are, and of each column: how many are there, about how many values, its ends."""
-    kinds = {name: _kind(table[name].type()) for name in names}
     about = backend.has_operation(operations.ApproxCountDistinct)
     asked = {"rows": table.count()}
-    for place, (name, kind) in enumerate(kinds.items()):
+    for place, name in enumerate(names):
         column = without_nan(table[name], backend)
-        asked[f"c{place}"] = column.count()
-        if kind != "nested":
-            ends = column.cast("int8") if kind == "boolean" else column
-            asked[f"v{place}"] = column.approx_nunique() if about else column.nunique()
-            asked |= {f"l{place}": ends.min(), f"h{place}": ends.max()}
+        asked |= {f"{what}{place}": number for what, number in _numbers(column, about).items()}
     told = run(backend, table.aggregate(**asked), progress).to_pylist()[0]
-    rows = int(told["rows"])
     found = []
-    for place, (name, kind) in enumerate(kinds.items()):
-        present, low, high = int(told[f"c{place}"]), told.get(f"l{place}"), told.get(f"h{place}")
-        values = None if kind == "nested" else _at_least(int(told[f"v{place}"]), present, several=low != high)
-        ends = (str(low)[:_LONGEST], str(high)[:_LONGEST]) if kind == "text" and present else ()
-        found.append(
-            Look(name, str(table[name].type()).lower(), kind, present, rows - present, values, not about, ends)
-        )
-    return rows, tuple(found)
+    for place, name in enumerate(names):
+        own = {what: told.get(f"{what}{place}") for what in ("present", "values", "several", "low", "high")}
+        found.append(_look(name, table[name].type(), own, rows=int(told["rows"]), exact=not about))
+    return int(told["rows"]), tuple(found)
+
+
+def _numbers(column: Any, about: bool) -> dict[str, Any]:
+    """What is asked of a column. Whether its ends differ is compared there: an estimate may see one of two values."""
+    kind, asked = _kind(column.type()), {"present": column.count()}
+    if kind == "nested":
+        return asked
+    asked["values"] = column.approx_nunique() if about else column.nunique()
+    if kind == "boolean":  # of which some engines know no lowest
+        column = column.ifelse(1, 0)
+    elif kind == "text":
+        column = column.cast("string")
+        asked |= {"low": column.min().substr(0, _LONGEST), "high": column.max().substr(0, _LONGEST)}
+    return asked | {"several": column.min() != column.max()}
+
+
+def _look(name: str, type_: Any, told: dict[str, Any], *, rows: int, exact: bool) -> Look:
+    kind, present = _kind(type_), int(told["present"])
+    values = None if kind == "nested" else _at_least(int(told["values"]), present, several=bool(told["several"]))
+    ends = tuple(end for end in (told["low"], told["high"]) if end is not None)
+    return Look(name, str(type_).lower(), kind, present, rows - present, values, exact, ends)
 
 
 def _at_least(estimate: int, present: int, *, several: bool) -> int:
@@ -128,7 +139,7 @@ def _kind(type_: Any) -> Kind:
     if type_.is_boolean():
         return "boolean"
     if type_.is_temporal():
-        return "date"
+        return "date" if type_.is_date() or type_.is_timestamp() else "nested"
     if is_whole(type_):
         return "whole number"
     return "number" if type_.is_numeric() else "text"

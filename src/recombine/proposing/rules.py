@@ -55,7 +55,7 @@ class Column:
     type: str
     """As its engine calls it."""
     values: int | None
-    """How many; None where its items are no single values."""
+    """How many; None where its items cannot be values."""
     exact: bool
     missing: int
     examples: tuple[str, ...]
@@ -119,7 +119,7 @@ def _empty(one: Look) -> Proposed | None:
     if not one.present:
         return "left out", "missing in every row"
     if one.kind == "nested":
-        return "left out", f"it holds {one.type}, and a factor's value is a single one"
+        return "left out", f"of type {one.type}, whose items cannot be values of a factor"
     if one.values == 1:
         return "left out", "one value throughout" + (", where it is not missing" if one.missing else "")
     return None
