@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from recombine.loading import load as load
     from recombine.planning.plan import Plan as Plan
     from recombine.planning.plan import plan as plan
+    from recombine.proposing.proposal import Proposal as Proposal
+    from recombine.proposing.proposal import propose as propose
     from recombine.rehearsing.rehearsal import Rehearsal as Rehearsal
     from recombine.rehearsing.rehearsal import rehearse as rehearse
     from recombine.results import Result as Result
@@ -76,6 +78,7 @@ _HOME = {
     "OrthogonalPlanes": "recombine.splits.geometric",
     "Plan": "recombine.planning.plan",
     "Prediction": "recombine.theory.prediction",
+    "Proposal": "recombine.proposing.proposal",
     "RecombineError": "recombine.errors",
     "Rehearsal": "recombine.rehearsing.rehearsal",
     "Result": "recombine.results",
@@ -93,6 +96,7 @@ _HOME = {
     "load": "recombine.loading",
     "plan": "recombine.planning.plan",
     "predict": "recombine.theory.predicting",
+    "propose": "recombine.proposing.proposal",
     "read": "recombine.tables.read",
     "rehearse": "recombine.rehearsing.rehearsal",
     "train_test_split": "recombine.splits.combinations",
@@ -118,6 +122,7 @@ __all__ = [
     "OrthogonalPlanes",
     "Plan",
     "Prediction",
+    "Proposal",
     "RecombineError",
     "Rehearsal",
     "Result",
@@ -140,6 +145,7 @@ __all__ = [
     "plan",
     "predict",
     "probes",
+    "propose",
     "read",
     "rehearse",
     "studies",

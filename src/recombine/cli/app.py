@@ -4,18 +4,21 @@ Exit codes: 0 fine, 1 some runs of a sweep failed, 2 a mistake in what was asked
 evidence for a gate, 130 interrupted.
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 import recombine
+from recombine.cli import at_hand
 from recombine.cli.audit import audit
 from recombine.cli.demo import demo
 from recombine.cli.evaluate import evaluate
+from recombine.cli.help import Command, Group
 from recombine.cli.lint import lint
 from recombine.cli.plan import plan
 from recombine.cli.predict import predict
@@ -45,7 +48,7 @@ def _misspelt_words_redacted() -> Iterator[None]:
         raise
 
 
-class _Commands(TyperGroup):
+class _Commands(Group):
     """The commands, whose complaints about misspelt ones say no password."""
 
     def make_context(self, *given: Any, **named: Any) -> Any:
@@ -62,23 +65,22 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     cls=_Commands,
     help="Will a model handle combinations of factors that it has never seen together?",
-    epilog="First time? Run `recombine demo`.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(audit)
-app.command()(predict)
-app.command()(rehearse)
-app.command()(plan)
-app.command()(split)
-app.command()(lint)
-app.command()(evaluate)
-app.command()(sweep)
+app.command(cls=Command)(audit)
+app.command(cls=Command)(predict)
+app.command(cls=Command)(rehearse)
+app.command(cls=Command)(plan)
+app.command(cls=Command)(split)
+app.command(cls=Command)(lint)
+app.command(cls=Command)(evaluate)
+app.command(cls=Command)(sweep)
 app.add_typer(probe, name="probe")
 app.add_typer(runs, name="runs")
 app.add_typer(study, name="study")
-app.command()(demo)
+app.command(cls=Command)(demo)
 
 
 def _version(asked: bool) -> None:
@@ -89,11 +91,14 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _options(
-    version: bool = typer.Option(
+    ctx: typer.Context,
+    version: bool = typer.Option(  # noqa: ARG001 - its callback does it all
         False, "--version", callback=_version, is_eager=True, help="Show the version and stop."
     ),
 ) -> None:
-    """Options that stand before the command."""
+    """Options that stand before the command; with no command at all, what lies at hand."""
+    if ctx.invoked_subcommand is None:
+        at_hand.tell(Path())
 
 
 def _run_and_say_all() -> None:
@@ -103,8 +108,19 @@ def _run_and_say_all() -> None:
         sys.stdout.flush()
 
 
+_SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
+
+
+def _name_the_shell(words: list[str]) -> None:
+    """`--show-completion zsh`: Typer shows that of the shell around it, and takes a name in this way alone."""
+    if words[:1] == ["--show-completion"] and words[1:] and words[1] in _SHELLS:
+        os.environ["_RECOMBINE_COMPLETE"] = f"source_{words[1]}"
+        sys.argv[:] = ["recombine"]
+
+
 def run() -> None:
     """Run what was asked; a user's mistake ends in a message, never in a traceback."""
+    _name_the_shell(sys.argv[1:])
     try:
         _run_and_say_all()
     except RecombineError as error:

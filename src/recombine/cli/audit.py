@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 import recombine
-from recombine.cli import formats, gates, options, outputs, reading, telling
+from recombine.cli import completing, formats, gates, options, outputs, proposing, reading, telling
 from recombine.cli.show import Watch, following, summary
 from recombine.expected import earned
 from recombine.files import place_of, write_text
@@ -15,8 +15,13 @@ from recombine.overwriting import check_page
 
 def audit(
     source: reading.Source,
-    factors: reading.Factors,
-    target: Annotated[str | None, typer.Option("--target", "-t", help="The column that a model would predict.")] = None,
+    factors: reading.Factors = [],  # noqa: B006
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target", "-t", autocompletion=completing.one_column, help="The column that a model would predict."
+        ),
+    ] = None,
     target_kind: reading.TargetKind = None,
     where: reading.Where = None,
     bins: reading.Bins = [],  # noqa: B006
@@ -48,6 +53,8 @@ def audit(
     seed: Annotated[int, typer.Option(min=0, help="Which examples are drawn where a space is too large to list.")] = 0,
 ) -> None:
     """Which combinations are missing, and which of them can be worked out from the rest?"""
+    if not options.names(factors):
+        proposing.refuse("audit", source, as_json=as_json, table=table, where=where, given=[weight], target=target)
     asked = options.gates(fail_under)
     wanted = formats.parse(forms, as_json=as_json)
     formats.check_gates(wanted, asked, example="determined=0.95")

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 import recombine
-from recombine.cli import formats, gates, options, outputs, reading, telling
+from recombine.cli import completing, formats, gates, options, outputs, proposing, reading, telling
 from recombine.cli.gates import lines as gate_lines
 from recombine.cli.show import Watch, console_for, lead, next_commands, short
 from recombine.errors import SettingError
@@ -19,8 +19,11 @@ from recombine.words import amount, interval_words, measure, percent, percent_ra
 
 def evaluate(
     source: Annotated[str, typer.Argument(help="The predictions: a file, glob, folder, s3:// URL or database URI.")],
-    factors: reading.Factors,
-    target: Annotated[str | None, typer.Option("--target", "-t", help="The column with the true answers.")] = None,
+    factors: reading.Factors = [],  # noqa: B006
+    target: Annotated[
+        str | None,
+        typer.Option("--target", "-t", autocompletion=completing.one_column, help="The column with the true answers."),
+    ] = None,
     prediction: Annotated[
         str | None,
         typer.Option(
@@ -87,6 +90,18 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="Which combinations are drawn for the intervals.")] = 0,
 ) -> None:
     """Did the model hold on combinations that it had not seen, and if not, why?"""
+    if not options.names(factors):
+        proposing.refuse(
+            "evaluate",
+            data or source,
+            as_json=as_json,
+            table=table,
+            where=where,
+            given=[id_column, against],
+            target=target,
+            split=split,
+            prediction=prediction or score,
+        )
     asked = options.gates(fail_under)
     wanted = formats.parse(forms, as_json=as_json)
     formats.check_gates(wanted, asked, example="unseen=0.8")

@@ -11,16 +11,15 @@ from rich.markup import escape
 from rich.table import Table
 
 import recombine
-from recombine.cli import formats, options, outputs, reading, telling
+from recombine.cli import completing, formats, options, outputs, proposing, reading, telling
 from recombine.cli.options import pasted
 from recombine.cli.show import Watch, console_for, lead, next_commands
-from recombine.errors import RecombineError
+from recombine.errors import RecombineError, SettingError
 from recombine.grades import EXIT_CODES
 from recombine.redaction import redacted
 
 
 def lint(
-    factors: reading.Factors,
     source: Annotated[
         reading.Many | None,
         typer.Argument(
@@ -28,6 +27,7 @@ def lint(
             "--test are given."
         ),
     ] = None,
+    factors: reading.Factors = [],  # noqa: B006
     split: Annotated[str, typer.Option("--split", "-s", help="The column that tells the side of each row.")] = "split",
     expect: Annotated[
         str, typer.Option("--expect", "-e", help="What must be new in test: rows, combinations, conjunctions, values.")
@@ -46,7 +46,13 @@ def lint(
         str | None, typer.Option("--id", help="The column that tells rows apart, such as an image's name.")
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--target", "-t", help="The column of the classes, whose shares are compared.")
+        str | None,
+        typer.Option(
+            "--target",
+            "-t",
+            autocompletion=completing.one_column,
+            help="The column of the classes, whose shares are compared.",
+        ),
     ] = None,
     class_tolerance: Annotated[float, typer.Option(help="How far a class's share in test may be off.")] = 0.1,
     train_side: Annotated[reading.Many, typer.Option(help="What the split column calls training: 0,1,2.")] = [],  # noqa: B006
@@ -72,6 +78,8 @@ def lint(
 ) -> None:
     """Does a split hold out what it claims to? Leaks, lost values, rows on both sides, validation equal to test."""
     tables: list[str | None] = [*dict.fromkeys(source)] if source else [None]
+    if not options.names(factors):
+        _refuse(tables[0], train, split=split, as_json=as_json, table=table, where=where, given=[identity, target])
     wanted = formats.parse(forms, as_json=as_json)
     formats.check_tables(wanted, len(tables), out=out, report=report)
     read = [*tables, train, validation, test, *against]
@@ -146,6 +154,19 @@ def _people(found: Sequence[tuple[str | None, Any]], again: Callable[[str | None
         summary(one, again=again(name))
 
 
+def _refuse(source: str | None, train: str | None, *, split: str, **asked: Any) -> None:
+    """Factors are missing: look for them where the rows are."""
+    place = source or train
+    if place is None:
+        raise SettingError(
+            "no table was named",
+            why="a lint reads a table with a split column, or the sides as tables of their own",
+            instead="recombine lint TABLE --factors a,b, or recombine lint --train A --test B --factors a,b",
+        )
+    named = split if split != "split" or source is None else None
+    proposing.refuse("lint", place, split=named, **asked)
+
+
 def _split_column(name: str, **words: list[str]) -> "recombine.SplitColumn":
     return recombine.SplitColumn(name, **{side: options.names(given) for side, given in words.items() if given})
 
@@ -206,6 +227,6 @@ def _next(lint: Any, again: list[str] | None) -> list[tuple[str, str]]:
         lines.append((f"{command} --expect rows", "if it was never meant to hold out combinations"))
     if lint.grade == "failing" and again is not None:
         column = next(name for name in ("held", "held2") if name != lint.provenance.settings["split"])
-        anew = ["recombine", "split", *again, "--factors", ",".join(lint.factors), "--column", column]
+        anew = ["recombine", "split", *again, "--factors", options.listed(lint.factors), "--column", column]
         lines.append((pasted([*anew, "--out", "anew.parquet"]), "hold out anew"))
     return lines

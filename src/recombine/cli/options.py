@@ -33,6 +33,41 @@ def _cells(written: str) -> list[str]:
         ) from error
 
 
+def listed(columns: Iterable[str]) -> str:
+    """Names as one option takes them; `names` reads them back.
+
+    >>> listed(["material", "garment, outer"])
+    'material,"garment, outer"'
+    """
+    return ",".join(map(_cell, columns))
+
+
+def _cell(name: str) -> str:
+    plain = name and name == name.strip() and not set(',"\r\n') & set(name)
+    return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+def given(option: str, value: str) -> list[str]:
+    """An option and its value as words; one that begins like an option is tied to it.
+
+    >>> given("--target", "label"), given("--target", "-log p")
+    (['--target', 'label'], ['--target=-log p'])
+    """
+    return [f"{option}={value}"] if value.startswith("-") else [option, value]
+
+
+_PLAIN_NAMES = ("split", "held")
+
+
+def in_sql(column: str) -> str:
+    """A column's name in a condition; quoted, as it may hold a space or be a word of SQL.
+
+    >>> print(in_sql("split"), in_sql("my split"))
+    split "my split"
+    """
+    return column if column in _PLAIN_NAMES else '"' + column.replace('"', '""') + '"'
+
+
 def check_page(path: Path | None) -> None:
     """A page is written to a page: a slip must not replace the table by its report."""
     if path is not None and path.suffix.lower() not in (".html", ".htm"):

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 import recombine
-from recombine.cli import gates, options, outputs, reading
+from recombine.cli import completing, gates, options, outputs, proposing, reading
 from recombine.cli.gates import lines as gate_lines
 from recombine.cli.show import Watch, console_for, lead, next_commands, short
 from recombine.planning.settings import check_settings
@@ -19,7 +19,7 @@ from recombine.words import count, measure
 
 def plan(
     source: reading.Source,
-    factors: reading.Factors,
+    factors: reading.Factors = [],  # noqa: B006
     goal: Annotated[
         str,
         typer.Option(
@@ -38,7 +38,12 @@ def plan(
             help="A CSV with factors as columns and a cost; an empty cell means any value, no cost: not to be had."
         ),
     ] = None,
-    target: Annotated[str | None, typer.Option("--target", "-t", help="The column that a model would predict.")] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target", "-t", autocompletion=completing.one_column, help="The column that a model would predict."
+        ),
+    ] = None,
     salience: Annotated[
         str | None,
         typer.Option(
@@ -84,6 +89,8 @@ def plan(
     seed: Annotated[int, typer.Option(min=0, help="What is drawn at random, in a replay or a vast space.")] = 0,
 ) -> None:
     """Which combinations should be collected next, and what would each of them buy?"""
+    if not options.names(factors):
+        proposing.refuse("plan", source, as_json=as_json, table=table, where=where, given=[weight], target=target)
     asked = options.gates(fail_under)
     outputs.check("plan", out=out, force=force, inputs=[source, cost, impossible], report=report, domain=domain)
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge, replay=replay)

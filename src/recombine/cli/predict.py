@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 import recombine
-from recombine.cli import formats, gates, options, outputs, reading, telling
+from recombine.cli import completing, formats, gates, options, outputs, proposing, reading, telling
 from recombine.cli.gates import lines as gate_lines
 from recombine.cli.show import Watch, console_for, lead, next_commands, short
 from recombine.errors import SettingError
@@ -22,8 +22,16 @@ from recombine.words import measure, percent, percent_range
 
 def predict(
     source: reading.Source,
-    factors: reading.Factors,
-    target: Annotated[str, typer.Option("--target", "-t", help="The column that a model would predict.")],
+    factors: reading.Factors = [],  # noqa: B006
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            "-t",
+            autocompletion=completing.one_column,
+            help="The column that a model would predict. Required.",
+        ),
+    ] = None,
     salience: Annotated[
         str | None,
         typer.Option(
@@ -123,6 +131,9 @@ def predict(
     ] = 0,
 ) -> None:
     """Which unseen combinations would come out wrong, and why: a leak, a shortcut, or out of reach?"""
+    if not options.names(factors):
+        proposing.refuse("predict", source, as_json=as_json, table=table, where=where, given=[weight], target=target)
+    reading.require_target(target)
     asked = options.gates(fail_under)
     wanted = formats.parse(forms, as_json=as_json)
     formats.check_gates(wanted, asked, example="expected=0.8")

@@ -11,6 +11,7 @@ from rich.table import Table
 
 import recombine
 from recombine.cli import options, outputs, reading
+from recombine.cli.help import Command, Group
 from recombine.cli.show import Watch, console_for, lead, next_commands, short
 from recombine.grades import OF_PROBES
 from recombine.words import measure
@@ -18,7 +19,9 @@ from recombine.words import measure
 _SHOWN = 12
 
 probe = typer.Typer(
-    help="Why? Look inside a model, with controls: support, geometry, influence, subnetworks.", no_args_is_help=True
+    cls=Group,
+    help="Why? Look inside a model, with controls: support, geometry, influence, subnetworks.",
+    no_args_is_help=True,
 )
 
 Spec = Annotated[
@@ -61,7 +64,7 @@ def _command(name: str) -> Callable[..., None]:
 
 
 for _name, _asks in _ASKED.items():
-    probe.command(_name, help=_asks)(_command(_name))
+    probe.command(_name, cls=Command, help=_asks)(_command(_name))
 
 
 def _run(

@@ -6,13 +6,24 @@ from typing import Annotated, Any
 import typer
 
 import recombine
-from recombine.cli import options
+from recombine.cli import completing, options
 from recombine.cli.show import Watch
+from recombine.errors import SettingError
 
 Many = list[str]
 
-Source = Annotated[str, typer.Argument(help="A file, glob, folder, s3:// URL or database URI.")]
-Factors = Annotated[Many, typer.Option("--factors", "-f", help="The columns whose combinations matter: a,b,c.")]
+Source = Annotated[
+    str, typer.Argument(autocompletion=completing.tables, help="A file, glob, folder, s3:// URL or database URI.")
+]
+Factors = Annotated[
+    Many,
+    typer.Option(
+        "--factors",
+        "-f",
+        autocompletion=completing.several_columns,
+        help="The columns whose combinations matter: a,b,c. Without it: a proposal, and nothing else.",
+    ),
+]
 TargetKind = Annotated[str | None, typer.Option(help="label or number, where it is not clear.")]
 Where = Annotated[str | None, typer.Option("--where", "-w", help="Only rows that fulfil this SQL condition.")]
 Bins = Annotated[
@@ -30,6 +41,16 @@ Force = Annotated[
     bool, typer.Option("--force", help="Replace what --out names, if it is a saved result of this kind, and any page.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def require_target(target: str | None) -> None:
+    """A forecast is one of a target."""
+    if target is None:
+        raise SettingError(
+            "--target is missing",
+            why="it is the column that a model would predict",
+            instead="name it; without --factors the command says what the columns look like",
+        )
 
 
 def asked(*, factors: Many, target: str | None, **given: Any) -> Any:

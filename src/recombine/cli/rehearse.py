@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 import recombine
-from recombine.cli import gates, options, outputs, reading
+from recombine.cli import completing, gates, options, outputs, proposing, reading
 from recombine.cli.gates import lines as gate_lines
 from recombine.cli.show import Watch, console_for, lead, next_commands, short
 from recombine.expected import because
@@ -19,8 +19,16 @@ from recombine.words import amount, measure, percent, percent_range
 
 def rehearse(
     source: reading.Source,
-    factors: reading.Factors,
-    target: Annotated[str, typer.Option("--target", "-t", help="The column that a model would predict.")],
+    factors: reading.Factors = [],  # noqa: B006
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            "-t",
+            autocompletion=completing.one_column,
+            help="The column that a model would predict. Required.",
+        ),
+    ] = None,
     learner: Annotated[
         str,
         typer.Option(
@@ -64,6 +72,9 @@ def rehearse(
     seed: Annotated[int, typer.Option(min=0, help="What is held out, and the learner's own chance.")] = 0,
 ) -> None:
     """How well will my learner do on unseen combinations? Trained anew without seen ones that are like them."""
+    if not options.names(factors):
+        proposing.refuse("rehearse", source, as_json=as_json, table=table, where=where, given=[weight], target=target)
+    reading.require_target(target)
     asked = options.gates(fail_under)
     read = [source, truth, inputs, impossible]
     outputs.check("rehearsal", out=out, force=force, inputs=read, report=report, domain=domain)

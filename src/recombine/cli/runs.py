@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recombine.cli import options, outputs, reading, show_runs
+from recombine.cli.help import Command, Group
 from recombine.cli.show import Watch, page_written, say, warnings_as_notes
 from recombine.errors import RecordError, SettingError
 from recombine.redaction import redacted
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from recombine.lab.runs.listing import Line
     from recombine.lab.runs.store import Store
 
-runs = typer.Typer(help="What was trained: list, show, compare and prune the runs of a store.", no_args_is_help=True)
+runs = typer.Typer(
+    cls=Group, help="What was trained: list, show, compare and prune the runs of a store.", no_args_is_help=True
+)
 
 Place = Annotated[
     str, typer.Argument(metavar="STORE", help="The run store: a folder, or a URL such as s3://bucket/path.")
@@ -34,7 +37,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _REMOVABLE = ("failed", "diverged", "damaged")
 
 
-@runs.command("list")
+@runs.command("list", cls=Command)
 def list_runs(
     place: Place,
     where: Where = [],  # noqa: B006
@@ -54,7 +57,7 @@ def list_runs(
         show_runs.listed(redacted(place), found, shown, everything=everything, filtered=bool(where))
 
 
-@runs.command()
+@runs.command(cls=Command)
 def show(
     place: Place,
     key: Annotated[str, typer.Argument(metavar="KEY", help="The run's key, or as much of its beginning as is unique.")],
@@ -83,7 +86,7 @@ def show(
         page_written(None, out)
 
 
-@runs.command()
+@runs.command(cls=Command)
 def compare(
     place: Place,
     keys: Annotated[
@@ -116,7 +119,7 @@ def compare(
         show_runs.compared(made, found)
 
 
-@runs.command()
+@runs.command(cls=Command)
 def prune(
     place: Place,
     older: Annotated[str, typer.Option(help="How old left-overs and unfinished work must be: 30m, 12h, 7d.")] = "1d",

@@ -9,36 +9,42 @@ from rich.padding import Padding
 from rich.table import Table
 
 import recombine
-from recombine.cli import options, reading, split_options
+from recombine.cli import options, proposing, reading, split_options
 from recombine.cli.options import quoted
 from recombine.cli.show import Watch, console_for, next_commands, say
+from recombine.errors import SettingError
 from recombine.splits.writing.destination import place_beside
 from recombine.words import json_text, percent
 
 
 def split(
     source: reading.Source,
-    factors: reading.Factors,
+    factors: reading.Factors = [],  # noqa: B006
     out: Annotated[
-        Path,
-        typer.Option("--out", "-o", help="Where to write: FILE.parquet, FILE.csv, or a folder.", show_default=False),
-    ],
+        Path | None, typer.Option("--out", "-o", help="Where to write: FILE.parquet, FILE.csv, or a folder. Required.")
+    ] = None,
     by: Annotated[
         str | None,
         typer.Option(
-            help="What is held out: combinations, conjunctions, kfold, donut, corner, diagonal, planes, divergence."
+            help="What is held out: combinations, conjunctions, kfold, donut, corner, diagonal, planes, divergence. "
+            "Without it: combinations, or conjunctions with --hold."
         ),
     ] = None,
-    share: Annotated[float | None, typer.Option(help="The share that is held out.")] = None,
+    share: Annotated[float | None, typer.Option(help="The share that is held out; 0.2 if nothing is said.")] = None,
     guarantee: Annotated[
-        str | None, typer.Option(help="What training keeps: values, determined (of combinations), or none.")
+        str | None,
+        typer.Option(
+            help="What training keeps: values, determined (of combinations), or none. Else: values; of folds none."
+        ),
     ] = None,
     strata: Annotated[str | None, typer.Option(help="The column of classes whose shares the sides keep.")] = None,
     hold: Annotated[
         reading.Many, typer.Option("--hold", help='A conjunction to hold out: "colour=red,shape=square"; or how many.')
     ] = [],  # noqa: B006
-    order: Annotated[int | None, typer.Option(help="How many values a drawn conjunction holds.")] = None,
-    folds: Annotated[int | None, typer.Option(help="How many folds, with --by kfold.")] = None,
+    order: Annotated[
+        int | None, typer.Option(help="How many values a drawn conjunction holds; 2 if nothing is said.")
+    ] = None,
+    folds: Annotated[int | None, typer.Option(help="How many folds, with --by kfold; 5 if nothing is said.")] = None,
     hole: Annotated[reading.Many, typer.Option("--hole", help="Limits of a donut's hole: 6,22 or x=6,22.")] = [],  # noqa: B006
     at: Annotated[reading.Many, typer.Option("--at", help="Where a corner begins: 12 or x=12.")] = [],  # noqa: B006
     width: Annotated[float | None, typer.Option(help="How wide a diagonal's band is, of 1.")] = None,
@@ -46,11 +52,14 @@ def split(
         reading.Many, typer.Option("--through", help='A combination whose planes training keeps: "x=0,y=0".')
     ] = [],  # noqa: B006
     atom_limit: Annotated[
-        float | None, typer.Option(help="How far the values' own shares may differ, with --by divergence.")
+        float | None,
+        typer.Option(help="How far the values' own shares may differ, with --by divergence; 0.02 if nothing is said."),
     ] = None,
     seen_share: Annotated[
         float | None,
-        typer.Option(help="Training rows kept apart as 'seen', to compare seen and unseen scores: 0.1; 0 for none."),
+        typer.Option(
+            help="Training rows kept apart as 'seen', to compare seen and unseen scores: 0.1 unless told, 0 for none."
+        ),
     ] = None,
     identity: Annotated[str | None, typer.Option("--id", help="The column that tells rows apart.")] = None,
     column: Annotated[
@@ -65,6 +74,14 @@ def split(
     as_json: reading.AsJson = False,
 ) -> None:
     """Hold out combinations honestly: write the table with a split column, and a manifest that can be checked."""
+    if not options.names(factors):
+        proposing.refuse("split", source, as_json=as_json, table=table, where=where, given=[strata, identity])
+    if out is None:
+        raise SettingError(
+            "--out is missing",
+            why="a split is written to a file of its own",
+            instead="write for example --out held.parquet",
+        )
     chosen = by or ("conjunctions" if hold else "combinations")
     only_for_seen = bool(seen_share) and "random_state" not in split_options.known(chosen)
     settings = {
@@ -104,9 +121,6 @@ def split(
         summary(made, out)
 
 
-_PLAIN_NAMES = ("split", "held")
-
-
 def summary(split: Any, out: Path) -> None:
     """The split on one screen."""
     console = console_for()
@@ -138,13 +152,13 @@ def _sides(split: Any) -> Table:
 
 
 def _next(split: Any, out: Path) -> list[tuple[str, str]]:
-    asked = f"{quoted(str(out))} --factors {quoted(','.join(split.factors))}"
+    asked = f"{quoted(str(out))} --factors {quoted(options.listed(split.factors))}"
     column = "" if split.column == "split" else f" --split {quoted(split.column)}"
     lint = f"recombine lint {asked}{column}"
     folds = [side.name for side in split.sides if side.name.isdigit()]
     if folds:
         return [_next_of_folds(split, lint, folds)]
-    where = quoted(f"{_in_sql(split.column)} = 'train'")
+    where = quoted(f"{options.in_sql(split.column)} = 'train'")
     if split.takes_away:
         lint += " --expect rows"
     return [
@@ -162,8 +176,3 @@ def _next_of_folds(split: Any, lint: str, folds: list[str]) -> tuple[str, str]:
     if test in lost:
         return f"{sides} --expect rows", "check a fold; every fold takes values out of training"
     return sides, f"check fold {test}" + ("; a fold that takes a value away would fail" if lost else ", and so on")
-
-
-def _in_sql(column: str) -> str:
-    """A column's name in a condition; quoted, as it may hold a space or be a word of SQL."""
-    return column if column in _PLAIN_NAMES else '"' + column.replace('"', '""') + '"'

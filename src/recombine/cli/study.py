@@ -13,6 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from recombine.cli import options, reading
+from recombine.cli.help import Command, Group
 from recombine.cli.show import Watch, console_for, lead, next_commands, page_written, say, warnings_as_notes
 from recombine.cli.sweep import interrupted
 from recombine.grades import OF_STUDIES
@@ -23,6 +24,7 @@ _INTERRUPTED = 130
 _COLOURS = {"holds": "green", "holds in part": "yellow", "does not hold": "red", "not enough evidence": "dim"}
 
 study = typer.Typer(
+    cls=Group,
     help="The papers behind recombine, re-run: each claim beside what was measured, every seed shown.",
     no_args_is_help=True,
 )
@@ -34,7 +36,12 @@ Preset = Annotated[
 Place = Annotated[str, typer.Option("--store", "-s", help="Where runs and measurements are kept: a folder, or s3://…")]
 Workers = Annotated[
     int | None,
-    typer.Option("--workers", "-n", min=0, help="How many at once; 0 does all in this process, without Ray."),
+    typer.Option(
+        "--workers",
+        "-n",
+        min=0,
+        help="How many at once; 0 does all in this process, without Ray. Without it: one for each processor.",
+    ),
 ]
 Out = Annotated[
     Path | None,
@@ -42,7 +49,7 @@ Out = Annotated[
 ]
 
 
-@study.command("list")
+@study.command("list", cls=Command)
 def list_studies() -> None:
     """The studies: what each asks, of which paper, and how many claims it checks."""
     from recombine.studies.catalogue import study_of  # noqa: PLC0415 - other commands need no study
@@ -64,12 +71,15 @@ def list_studies() -> None:
     )
 
 
-@study.command("run")
+@study.command("run", cls=Command)
 def run(
     name: Name,
     preset: Preset = "small",
     store: Place = "studies",
-    address: Annotated[str | None, typer.Option(help="A Ray cluster for the training: auto, or its address.")] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(help="A Ray cluster for the training: auto, or its address. Without it: Ray on this machine."),
+    ] = None,
     workers: Workers = None,
     out: Out = None,
     dry_run: Annotated[
@@ -89,7 +99,7 @@ def run(
             _run_one(one, preset, store, address, workers, out, as_json=as_json)
 
 
-@study.command("report")
+@study.command("report", cls=Command)
 def report(
     name: Name = ALL,
     preset: Preset = "small",

@@ -34,11 +34,19 @@ def sweep(
         typer.Option(help="A Ray cluster: auto, or its address. Without it: Ray on this machine."),
     ] = None,
     store: Annotated[
-        str | None, typer.Option("--store", "-s", help="Where runs are kept: a folder, or for example s3://…")
+        str | None,
+        typer.Option(
+            "--store", "-s", help="Where runs are kept: a folder, or for example s3://… Without it: what the file says."
+        ),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option("--workers", "-n", min=0, help="How many at once; 0 trains in this process, without Ray."),
+        typer.Option(
+            "--workers",
+            "-n",
+            min=0,
+            help="How many at once; 0 trains in this process, without Ray. Without it: one for each processor.",
+        ),
     ] = None,
     retries: Annotated[int, typer.Option(min=0, help="How often a run that fails is tried again.")] = 2,
     pack: Annotated[int, typer.Option(min=1, help="How many same-shaped runs are trained as one, at most.")] = 32,

@@ -29,6 +29,8 @@ _READERS = {
     ".arrow": "read_arrow",
     ".feather": "read_arrow",
 }
+TABLES = frozenset(_READERS) - {".txt", ".json"}
+"""Endings that say: a table. A .txt or .json may be anything."""
 _SHEET = (
     "an Excel sheet",
     "save it as CSV in Excel or LibreOffice (soffice --convert-to csv {path}); "

@@ -1,0 +1,211 @@
+"""How help is drawn: what a command asks, its options with their defaults, and examples that can be pasted.
+
+Typer draws help too, and names the types of Python (`<bool>`, `<list[str]>`) differently in each of its versions. Here
+an option says what stands behind it in a word, a flag says nothing, and every page ends with examples.
+"""
+
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+from typer.core import TyperCommand, TyperGroup
+
+from recombine.cli.examples import EXAMPLES
+from recombine.cli.show import console_for
+
+_WIDEST = 100
+_STANDS_FOR = {
+    "--address": "ADDRESS",
+    "--against": "TABLE",
+    "--at": "LIMIT",
+    "--atom-limit": "NUMBER",
+    "--better": "WORD",
+    "--bins": "COLUMN=BINS",
+    "--budget": "NUMBER",
+    "--by": "WORD",
+    "--class-tolerance": "SHARE",
+    "--cold": "COLUMNS",
+    "--column": "NAME",
+    "--confidence": "SHARE",
+    "--cost": "FILE",
+    "--data": "TABLE",
+    "--domain": "COLUMN=VALUES",
+    "--draws": "N",
+    "--exchangeable": "COLUMNS",
+    "--expect": "WORD",
+    "--factors": "COLUMNS",
+    "--fail-under": "NAME=SHARE",
+    "--folds": "N",
+    "--goal": "WORD",
+    "--guarantee": "WORD",
+    "--hold": "VALUES",
+    "--hole": "LIMITS",
+    "--id": "COLUMN",
+    "--impossible": "FILE",
+    "--impossible-out": "FILE",
+    "--inputs": "COLUMNS",
+    "--keep-code": "WORD",
+    "--kernel": "WORD",
+    "--learner": "LEARNER",
+    "--loss": "WORD",
+    "--metric": "NAMES",
+    "--missing": "WORD",
+    "--model": "MODEL",
+    "--num-gpus": "NUMBER",
+    "--older": "AGE",
+    "--order": "N",
+    "--out": "PLACE",
+    "--pack": "N",
+    "--prediction": "COLUMN",
+    "--preset": "WORD",
+    "--report": "FILE.html",
+    "--retries": "N",
+    "--ridge": "NUMBER",
+    "--rounds": "N",
+    "--rows": "N",
+    "--rows-per-combination": "N",
+    "--run": "KEY",
+    "--salience": "WEIGHTS",
+    "--score": "SCORE",
+    "--seed": "N",
+    "--seen-score": "SHARE",
+    "--seen-share": "SHARE",
+    "--share": "SHARE",
+    "--split": "COLUMN",
+    "--status": "WORDS",
+    "--store": "PLACE",
+    "--strata": "COLUMN",
+    "--table": "NAME",
+    "--target": "COLUMN",
+    "--target-kind": "KIND",
+    "--test": "TABLE",
+    "--test-side": "VALUES",
+    "--theory": "FOLDER",
+    "--through": "VALUES",
+    "--time-limit": "SECONDS",
+    "--train": "TABLE",
+    "--train-side": "VALUES",
+    "--truth": "TRUTH",
+    "--unlabelled": "TABLE",
+    "--validation": "TABLE",
+    "--validation-side": "VALUES",
+    "--weight": "COLUMN",
+    "--where": "CONDITION",
+    "--width": "NUMBER",
+    "--workers": "N",
+}
+"""What an option is given, in a word; a test finds one that has none."""
+
+_OF_TYPER = {
+    "--install-completion": "Let the Tab key complete commands, options and columns, in the shell that this runs in.",
+    "--show-completion": "Print what --install-completion would install; or of a shell that you name: bash, zsh, fish.",
+    "--help": "Show this help and stop.",
+}
+"""What options say that Typer adds."""
+
+
+class Command(TyperCommand):
+    """A command whose help is drawn here."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - it is Click's to call
+        """Draw the help."""
+        draw(self, ctx)
+
+
+class Group(TyperGroup):
+    """Commands under one word, whose help is drawn here."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - it is Click's to call
+        """Draw the help."""
+        draw(self, ctx)
+
+
+def draw(command: Any, ctx: Any) -> None:
+    """The help of a command or a group."""
+    console = console_for()
+    width = min(console.width, _WIDEST)
+    words = _words(ctx)
+    params = [one for one in command.get_params(ctx) if not getattr(one, "hidden", False)]
+    arguments = [one for one in params if one.param_type_name == "argument"]
+    commands = _commands(command, ctx)
+    behind = ["COMMAND"] if commands else [_argument(one) for one in arguments]
+    console.print(f"\n[bold]Usage:[/] {escape(' '.join([*words, '[OPTIONS]', *behind]))}\n", soft_wrap=True)
+    console.print(Padding(escape(" ".join((command.help or "").split())), (0, 2)), width=width)
+    _section(console, "Arguments", [(_word(one), _said(one, ctx)) for one in arguments], width)
+    _section(console, "Commands", commands, width)
+    _section(console, "Options", [_option(one, ctx) for one in params if one not in arguments], width)
+    _examples(console, words)
+
+
+def _words(ctx: Any) -> list[str]:
+    """The command as it is typed, by whatever name it was started."""
+    words: list[str] = []
+    while ctx.parent is not None:
+        words.insert(0, str(ctx.info_name))
+        ctx = ctx.parent
+    return ["recombine", *words]
+
+
+def _commands(command: Any, ctx: Any) -> list[tuple[str, str]]:
+    if not isinstance(command, TyperGroup):
+        return []
+    found = ((name, command.get_command(ctx, name)) for name in command.list_commands(ctx))
+    return [(name, escape(" ".join((one.help or "").split()))) for name, one in found if one and not one.hidden]
+
+
+def _word(argument: Any) -> str:
+    return str(argument.metavar or argument.name).upper().strip("[].")
+
+
+def _argument(argument: Any) -> str:
+    word = _word(argument) + ("..." if argument.nargs != 1 else "")
+    return word if argument.required else f"[{word}]"
+
+
+def _option(option: Any, ctx: Any) -> tuple[str, str]:
+    """`-t, --target COLUMN`; a flag that can be turned off shows both of its names."""
+    short = [name for name in option.opts if not name.startswith("--")]
+    long = [name for name in (*option.opts, *option.secondary_opts) if name.startswith("--")]
+    behind = "" if option.is_flag else f" {_STANDS_FOR.get(long[0], 'VALUE')}"
+    before = f"{short[0]}, " if short else "    "
+    return f"{before}{'/'.join(long)}{behind}", _said(option, ctx)
+
+
+def _said(param: Any, ctx: Any) -> str:
+    said = escape(_OF_TYPER.get(param.opts[0]) or _OF_TYPER.get(param.opts[-1]) or param.help or "")
+    default = _default(param, ctx)
+    return f"{said} [dim]{escape(f'[default: {default}]')}[/]" if default else said
+
+
+def _default(param: Any, ctx: Any) -> str:
+    """What holds if nothing is said; what is off, none or empty goes without saying."""
+    default = param.get_default(ctx, call=False)
+    if getattr(param, "is_flag", False):
+        return param.opts[0].lstrip("-") if default is True and param.secondary_opts else ""
+    if default is None or default is False or default in ([], (), ""):
+        return ""
+    number = isinstance(default, int | float) and not isinstance(default, bool)
+    return f"{default:g}" if number else str(default)
+
+
+def _section(console: Console, title: str, rows: list[tuple[str, str]], width: int) -> None:
+    if not rows:
+        return
+    table = Table(box=None, show_header=False, padding=(0, 1), pad_edge=False)
+    table.add_column(max_width=min(34, width // 2 - 6), no_wrap=False, overflow="fold")
+    table.add_column()
+    for name, said in rows:
+        table.add_row(f"[bold]{escape(name)}[/]", said)
+    console.print(f"\n[bold]{title}[/]")
+    console.print(Padding(table, (0, 2)), width=width)
+
+
+def _examples(console: Console, words: list[str]) -> None:
+    found = EXAMPLES.get(" ".join(words[1:]), ())
+    if found:
+        console.print("\n[bold]Examples[/]")
+    for line, why in found:
+        console.print(f"  {escape(line)}", soft_wrap=True)
+        console.print(f"      [dim]{escape(why)}[/]", soft_wrap=True)
