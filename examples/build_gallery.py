@@ -165,8 +165,8 @@ def listed() -> str:
 def cards(shown: Sequence[tuple[str, str, str, str]]) -> str:
     """Cards, each a link with a picture, a title and what to look at."""
     lines = [
-        f'<a href="{page}"><img src="gallery/{name}.webp" width="{SHOWN}" height="{SHOWN * HEIGHT // WIDTH}" loading="lazy" '
-        f'alt="First screen of the page: {title}"><b>{title}</b><span>{look.replace("*", "")}</span></a>'
+        f'<a href="{page}"><img src="gallery/{name}.webp" width="{SHOWN}" height="{SHOWN * HEIGHT // WIDTH}" '
+        f'loading="lazy" alt="First screen of the page: {title}"><b>{title}</b><span>{look.replace("*", "")}</span></a>'
         for name, page, title, look in shown
     ]
     return "\n".join(['<div class="cards">', *lines, "</div>"])
