@@ -1,0 +1,159 @@
+"""What is said of a comparison: the score first, then the combinations, then the grades; or that nothing changed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from recombine.comparing.findings import RATE, Findings, ScoreChange, ValueChange, column_names
+from recombine.comparing.grading import fell
+from recombine.grades import Grade
+from recombine.statistics.resampling import FEWEST
+from recombine.words import amount, count, listing, measure, named, percent, points, points_range
+
+_FEW = 3
+_SENTENCES: Mapping[str, Mapping[str, str]] = {
+    "audit": {
+        "lost": "no longer seen",
+        "gained": "seen for the first time",
+        "rung": "on another rung",
+        "answer": "answered otherwise",
+    },
+    "evaluation": {
+        "lost": "no longer tested",
+        "gained": "newly tested",
+        "rung": "on another rung",
+        "score": "scored otherwise by more than chance",
+    },
+    "prediction": {
+        "lost": "no longer seen",
+        "gained": "seen for the first time",
+        "verdict": "given another verdict",
+        "prediction": "predicted otherwise",
+    },
+    "split": {"lost": "no longer there", "gained": "new", "side": "on another side"},
+}
+"""What is said of the combinations that changed in one respect; other words say it themselves."""
+
+
+def verdict(kind: str, findings: Findings, old: Grade, new: Grade, *, unchanged: bool) -> str:
+    """The answer in a few sentences."""
+    if unchanged:
+        return f"Nothing changed: both {kind}s say the same of every combination that they speak of."
+    told = [score_sentence(findings.scores[0])] if findings.scores else []
+    told += [f"No score was compared: {findings.unscored}."] if findings.unscored else []
+    told += [_combinations(kind, findings)]
+    told += [_grades(kind, old, new)] if old != new else []
+    return " ".join(told)
+
+
+def reasons(kind: str, findings: Findings, settings: tuple[str, ...]) -> tuple[str, ...]:
+    """What stands behind the verdict."""
+    changed = [f"{one.name}: {one.old} before, {one.new} now." for one in findings.told if one.old != one.new]
+    return (
+        *map(score_sentence, findings.scores[1:]),
+        *changed,
+        *map(_values, findings.values),
+        *_counts(findings),
+        *_surprises(kind, findings),
+        *findings.notes,
+        *settings,
+    )
+
+
+def score_sentence(score: ScoreChange) -> str:
+    """One score before and now, and whether the difference is more than chance."""
+    where = f"On {amount(score.combinations, 'combination')} tested both times"
+    called = {"accuracy": "the share of right answers", "r2": "R²"}.get(score.score, score.score)
+    what = f"{called} ({score.name})" if score.paired else f"the {called} to expect"
+    lead = f"{where}, {what}" if score.paired else what[0].upper() + what[1:]
+    if score.difference is None or score.old is None or score.new is None:
+        return f"{lead} cannot be compared."
+    ends = f"from {_written(score, score.old)} to {_written(score, score.new)}"
+    if score.outcome == "the same":
+        return f"{lead} is the same: {_written(score, score.new)}."
+    moved = f"{lead} {'rose' if score.difference > 0 else 'fell'} {ends}"
+    if score.low is None or score.high is None:
+        return f"{moved}; {_no_interval(score)}, so that may be luck."
+    said = "more than chance explains" if score.outcome in ("better", "worse") else "no more than chance explains"
+    around = points_range(score.low, score.high) if score.share else f"{measure(score.low)} to {measure(score.high)}"
+    return f"{moved}, by {_size(score)} ({around}): {said}."
+
+
+def _no_interval(score: ScoreChange) -> str:
+    if score.combinations < FEWEST:
+        return f"an interval needs {FEWEST} combinations at least"
+    return "all differ alike, or too unlike for an interval to rule anything out"
+
+
+def _written(score: ScoreChange, value: float) -> str:
+    return percent(value) if score.share else measure(value)
+
+
+def _size(score: ScoreChange) -> str:
+    value = score.difference or 0.0
+    return points(value) if score.share else measure(value)
+
+
+def _combinations(kind: str, findings: Findings) -> str:
+    """How many changed in which respect, with one of each named."""
+    table, names = findings.table, column_names(findings.factors)
+    if not table.num_rows:
+        return "No combination changed."
+    parts = []
+    for what in dict.fromkeys(table[names["what"]].to_pylist()):
+        mine = table.filter(pa.compute.equal(table[names["what"]], what))
+        first = {name: mine[name][0].as_py() for name in findings.factors}
+        said = _SENTENCES.get(kind, {}).get(what, what)
+        verb = "is" if mine.num_rows == 1 else "are"
+        example = f"{named(first)}{_from_to(mine, names, what)}"
+        parts.append(f"{amount(mine.num_rows, 'combination')} {verb} {said} ({_such(mine.num_rows)}{example})")
+    return f"{'; '.join(parts)}."
+
+
+def _such(number: int) -> str:
+    return "" if number == 1 else "such as "
+
+
+def _from_to(table: pa.Table, names: Mapping[str, str], what: str) -> str:
+    if what not in ("rung", "answer", "score", "verdict", "prediction", "side"):
+        return ""
+    return f", from {table[names['old']][0].as_py()} to {table[names['new']][0].as_py()}"
+
+
+def _grades(kind: str, old: Grade, new: Grade) -> str:
+    verb = "fell" if fell(old, new) else "went"
+    return f"The grade of the {kind} {verb} from {old} to {new}."
+
+
+def _values(change: ValueChange) -> str:
+    parts = []
+    for number, shown, said in ((change.gained, change.new_ones, "new"), (change.lost, change.gone, "gone")):
+        if number:
+            few = listing(list(shown[:_FEW])) if number <= _FEW else f"{', '.join(shown[:_FEW])}, …"
+            parts.append(f"{amount(number, f'{said} value')} ({few})")
+    return f"{change.factor} has {listing(parts)}."
+
+
+def _counts(findings: Findings) -> tuple[str, ...]:
+    moved = [one for one in findings.counted if one.old != one.new]
+    if not moved:
+        return ()
+    return (f"Counted before and now: {', '.join(f'{one.name} {count(one.old)} → {count(one.new)}' for one in moved)}.",)
+
+
+def _surprises(kind: str, findings: Findings) -> tuple[str, ...]:
+    """How much of what came and went, or answers otherwise, is more than another draw of rows would bring."""
+    told: list[str] = []
+    table, names = findings.table, column_names(findings.factors)
+    whats: list[Any] = table[names["what"]].to_pylist()
+    chances: list[Any] = table[names["q"]].to_pylist()
+    for what in dict.fromkeys(whats):
+        known = [q for word, q in zip(whats, chances, strict=True) if word == what and q is not None]
+        if not known or what == "score":
+            continue
+        sure = sum(q <= RATE for q in known)
+        said = _SENTENCES.get(kind, {}).get(what, what)
+        rest = "none of them is more than chance explains" if not sure else f"for {count(sure)} it is more than chance"
+        told.append(f"Of {amount(len(known), 'combination')} {said}, if rows are drawn one by one, {rest}.")
+    return tuple(told)
