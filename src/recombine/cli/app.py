@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 import recombine
 from recombine.cli.audit import audit
 from recombine.cli.demo import demo
+from recombine.cli.diff import diff
 from recombine.cli.evaluate import evaluate
 from recombine.cli.lint import lint
 from recombine.cli.plan import plan
@@ -74,6 +75,7 @@ app.command()(plan)
 app.command()(split)
 app.command()(lint)
 app.command()(evaluate)
+app.command()(diff)
 app.command()(sweep)
 app.add_typer(probe, name="probe")
 app.add_typer(runs, name="runs")

@@ -45,7 +45,9 @@ def _labels(old: LabelTarget, new: LabelTarget, both: Paired, rows: tuple[Number
     ]
     keys, ids = number(np.concatenate([line[0] for line in lines]), size * width + 1)
     split = len(lines[0][0])
-    before, after = (totals(part, line[1], len(keys)) for part, line in zip((ids[:split], ids[split:]), lines, strict=True))
+    before, after = (
+        totals(part, line[1], len(keys)) for part, line in zip((ids[:split], ids[split:]), lines, strict=True)
+    )
     cell, label = keys // width, keys % width
     top_before, top_after = _commonest(cell, before, size), _commonest(cell, after, size)
     shared = totals(cell, (top_before & top_after).astype(float), size) > 0

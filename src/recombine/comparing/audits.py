@@ -13,6 +13,7 @@ from recombine.auditing.audit import Audit
 from recombine.auditing.ladder import rungs_with_thin
 from recombine.comparing.answers import answers
 from recombine.comparing.findings import (
+    HELD_OUT,
     Changes,
     Counted,
     Findings,
@@ -154,14 +155,12 @@ def _values_seen(support: Support, side: Side, k: int, size: int) -> Mask:
 
 def _too_large(both: Merged) -> str:
     return (
-        f"There are {both.space.product:,} combinations: those that were seen in either table were compared one by one, "
-        "the unseen ones by their numbers alone."
+        f"There are {both.space.product:,} combinations: those that were seen in either table were compared one by "
+        "one, the unseen ones by their numbers alone."
     )
 
 
-def _scores(
-    old: Audit, new: Audit, both: Merged, sure: IntervalSettings
-) -> tuple[tuple[ScoreChange, ...], str | None]:
+def _scores(old: Audit, new: Audit, both: Merged, sure: IntervalSettings) -> tuple[tuple[ScoreChange, ...], str | None]:
     """The additive rule on the combinations that could be held out in both tables."""
     if old.support.target is None and new.support.target is None:
         return (), None
@@ -192,7 +191,7 @@ def _additive(
     value = apart.of_all if len(own) and np.isfinite(apart.of_all) else None
     low, high = _widened(value, ends, apart, found.codes) or (None, None)
     return ScoreChange(
-        name="adding up effects, on held-out combinations",
+        name=HELD_OUT,
         score=old[0].score,
         share=share,
         better="higher",

@@ -169,7 +169,7 @@ def _check_kinds(old: str, new: str, *given: Any) -> None:
         )
 
 
-_INSTEAD = {"run": "recombine runs compare STORE KEY KEY compares runs; or evaluate each, and compare the evaluations"}
+_INSTEAD = {"run": "recombine runs compare STORE compares runs; or evaluate each, and compare the evaluations"}
 
 
 def _opened(given: Result | str | Path, kind: str) -> Result:

@@ -39,7 +39,11 @@ def compare(old: Evaluation, new: Evaluation, sure: IntervalSettings) -> Finding
     both = Merged.of(first.tested.space, second.tested.space)
     found = paired(both.space, both.old.merge(first.tested.codes), both.new.merge(second.tested.codes))
     scores = _scores(first, second, found.both, sure)
-    changes = [*_come_and_gone(first, second, found), _rungs(first, second, found.both), _moved(first, second, found.both)]
+    changes = [
+        *_come_and_gone(first, second, found),
+        _rungs(first, second, found.both),
+        _moved(first, second, found.both),
+    ]
     return Findings(
         table=table_of(both.space, changes),
         factors=both.space.names,
@@ -59,7 +63,8 @@ def _counted(old: Evaluation, new: Evaluation) -> tuple[Counted, ...]:
     ]
     total = Counted("combinations tested", len(old.outcomes), len(new.outcomes))
     rows = Counted("rows tested", round(old.outcomes.rows.sum()), round(new.outcomes.rows.sum()))
-    return (total, *named, rows)
+    trained = [0 if one.outcomes.training is None else len(one.outcomes.training) for one in (old, new)]
+    return (total, *named, rows, Counted("combinations trained on", trained[0], trained[1]))
 
 
 def _come_and_gone(old: Outcomes, new: Outcomes, found: Paired) -> list[Changes]:
@@ -133,10 +138,10 @@ def _scores(old: Outcomes, new: Outcomes, both: Paired, sure: IntervalSettings) 
     trained = old.training is not None and new.training is not None
     sides: dict[str, Mask] = {}
     if trained:
-        sides["unseen combinations"] = old.unseen[both.old] & new.unseen[both.new]
-        sides["seen combinations"] = old.seen[both.old] & new.seen[both.new]
+        sides["unseen"] = old.unseen[both.old] & new.unseen[both.new]
+        sides["seen"] = old.seen[both.old] & new.seen[both.new]
     if not any(mask.any() for mask in sides.values()):
-        sides = {"all tested combinations": np.ones(len(both.codes), dtype=bool)}
+        sides = {"tested": np.ones(len(both.codes), dtype=bool)}
     asked = max(sum(int(mask.sum()) >= FEWEST for mask in sides.values()), 1)
     settings = IntervalSettings(sure.draws, 1 - bonferroni(1 - sure.confidence, asked), sure.seed)
     return tuple(_score(name, old, new, both, mask, settings) for name, mask in sides.items() if mask.any())

@@ -22,6 +22,9 @@ RATE = 0.05
 COLUMNS = ("what", "old", "new", "way", "old_rows", "new_rows", "p", "q")
 """What is said of a change, beside its combination."""
 
+HELD_OUT = "held-out"
+"""The name of the score of adding up effects, which is of combinations that were held out."""
+
 Words = npt.NDArray[np.str_]
 
 
@@ -58,8 +61,9 @@ class ValueChange:
 class ScoreChange:
     """A score before and now, the new one less the old one, and whether that is more than chance.
 
-    `combinations` counts those that both scores are of, `paired` tells whether they were compared one by one; if not,
-    each score keeps the interval that it had, as if they were of different combinations.
+    `name` says of which combinations: held-out, unseen, seen or tested ones. `combinations` counts those that both
+    scores are of, `paired` tells whether they were compared one by one; if not, each score keeps the interval that it
+    had, as if they were of different combinations.
     """
 
     name: str

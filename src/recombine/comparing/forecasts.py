@@ -39,7 +39,7 @@ def _change(old: Expected, new: Expected) -> ScoreChange:
     high = value + math.hypot(after[2] - after[1], before[1] - before[0])
     same = before == after
     return ScoreChange(
-        name="the score to expect",
+        name="unseen",
         score=new.score,
         share=new.score == "accuracy",
         better="higher",

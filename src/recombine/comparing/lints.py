@@ -8,7 +8,6 @@ from recombine.splits.linting.linted import MOST_CULPRITS, Lint
 from recombine.statistics.resampling import IntervalSettings
 
 
-
 def compare(old: Lint, new: Lint, sure: IntervalSettings) -> Findings:  # noqa: ARG001 - of one shape with the others
     """What changed from one lint to the next."""
     names = old.factors
@@ -69,6 +68,6 @@ def _notes(old: Lint, new: Lint) -> tuple[str, ...]:
     if not cut:
         return ()
     return (
-        f"A lint lists {MOST_CULPRITS:,} culprits of a check at most, and there are more of {', '.join(cut)}: some that "
-        "are told as new or gone may only have changed their place.",
+        f"A lint lists {MOST_CULPRITS:,} culprits of a check at most, and there are more of {', '.join(cut)}: some "
+        "that are told as new or gone may only have changed their place.",
     )

@@ -37,7 +37,11 @@ def side_by_side(old: Provenance, new: Provenance) -> tuple[Setting, ...]:
     names = dict.fromkeys([*old.settings, *new.settings])
     read = Setting("table", old.source, new.source)
     version = Setting("version", old.version, new.version)
-    return (read, version, *(Setting(name, _written(old.settings, name), _written(new.settings, name)) for name in names))
+    return (
+        read,
+        version,
+        *(Setting(name, _written(old.settings, name), _written(new.settings, name)) for name in names),
+    )
 
 
 def _written(settings: Mapping[str, Any], name: str) -> str:
@@ -133,4 +137,3 @@ def _own_edges(bins: Any) -> bool:
 def _labels(result: Result, name: str) -> set[str]:
     support = support_of(result)
     return set() if support is None else set(support.space.factors[support.space.position(name)].labels)
-

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from recombine.comparing.findings import RATE, Findings, ScoreChange, ValueChange, column_names
+from recombine.comparing.findings import HELD_OUT, RATE, Findings, ScoreChange, ValueChange, column_names
 from recombine.comparing.grading import fell
 from recombine.grades import Grade
 from recombine.statistics.resampling import FEWEST
@@ -63,10 +63,7 @@ def reasons(kind: str, findings: Findings, settings: tuple[str, ...]) -> tuple[s
 
 def score_sentence(score: ScoreChange) -> str:
     """One score before and now, and whether the difference is more than chance."""
-    where = f"On {amount(score.combinations, 'combination')} tested both times"
-    called = {"accuracy": "the share of right answers", "r2": "R²"}.get(score.score, score.score)
-    what = f"{called} ({score.name})" if score.paired else f"the {called} to expect"
-    lead = f"{where}, {what}" if score.paired else what[0].upper() + what[1:]
+    lead = f"On {of_which(score)}, {called(score)}" if score.paired else f"The {called(score)} to expect"
     if score.difference is None or score.old is None or score.new is None:
         return f"{lead} cannot be compared."
     ends = f"from {_written(score, score.old)} to {_written(score, score.new)}"
@@ -78,6 +75,31 @@ def score_sentence(score: ScoreChange) -> str:
     said = "more than chance explains" if score.outcome in ("better", "worse") else "no more than chance explains"
     around = points_range(score.low, score.high) if score.share else f"{measure(score.low)} to {measure(score.high)}"
     return f"{moved}, by {_size(score)} ({around}): {said}."
+
+
+def of_which(score: ScoreChange) -> str:
+    """The combinations that a score is of."""
+    if not score.paired:
+        return "unseen combinations"
+    if score.name == "tested":
+        return f"{amount(score.combinations, 'combination')} tested both times"
+    both = (
+        "held out both times" if score.name == HELD_OUT else f"that {_was(score.combinations)} {score.name} both times"
+    )
+    return f"{amount(score.combinations, 'combination')} {both}"
+
+
+def _was(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
+def called(score: ScoreChange) -> str:
+    """A score by the name that a person would use."""
+    if score.name == HELD_OUT:
+        return "the share that adding up effects gets right" if score.share else "what adding up effects explains (R²)"
+    if score.share:
+        return "the share of right answers" if score.paired else "share of right answers"
+    return {"r2": "R²"}.get(score.score, score.score)
 
 
 def _no_interval(score: ScoreChange) -> str:
@@ -139,21 +161,24 @@ def _counts(findings: Findings) -> tuple[str, ...]:
     moved = [one for one in findings.counted if one.old != one.new]
     if not moved:
         return ()
-    return (f"Counted before and now: {', '.join(f'{one.name} {count(one.old)} → {count(one.new)}' for one in moved)}.",)
+    return (
+        f"Counted before and now: {', '.join(f'{one.name} {count(one.old)} → {count(one.new)}' for one in moved)}.",
+    )
 
 
 def _surprises(kind: str, findings: Findings) -> tuple[str, ...]:
     """How much of what came and went, or answers otherwise, is more than another draw of rows would bring."""
-    told: list[str] = []
     table, names = findings.table, column_names(findings.factors)
     whats: list[Any] = table[names["what"]].to_pylist()
     chances: list[Any] = table[names["q"]].to_pylist()
+    parts = []
     for what in dict.fromkeys(whats):
         known = [q for word, q in zip(whats, chances, strict=True) if word == what and q is not None]
-        if not known or what == "score":
-            continue
-        sure = sum(q <= RATE for q in known)
-        said = _SENTENCES.get(kind, {}).get(what, what)
-        rest = "none of them is more than chance explains" if not sure else f"for {count(sure)} it is more than chance"
-        told.append(f"Of {amount(len(known), 'combination')} {said}, if rows are drawn one by one, {rest}.")
-    return tuple(told)
+        if known and what != "score":
+            sure = sum(q <= RATE for q in known)
+            parts.append(f"{count(sure)} of {count(len(known))} {_SENTENCES.get(kind, {}).get(what, what)}")
+    if not parts:
+        return ()
+    return (
+        f"More than another draw of as many rows explains: {listing(parts)}; {percent(RATE)} of these may be luck.",
+    )

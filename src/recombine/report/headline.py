@@ -214,8 +214,41 @@ def _study(data: Data) -> Headline:
     return Headline(f"{whole(held)} of {whole(len(findings))}", f"claims hold here, of {data['paper']}", notes)
 
 
+def _diff(data: Data) -> Headline:
+    """The change of the score, where one was compared; else how many combinations changed."""
+    changed = sum(data["counts"].values())
+    parts = enumerate_words([f"{whole(number)} {value(what)}" for what, number in data["counts"].items()])
+    said = f"{_changes(changed)}: {parts}" if changed else "no combination changed"
+    score = next((one for one in data["scores"] if one["difference"] is not None), None)
+    if score is None:
+        return Headline(whole(changed), f"changes of combinations{f': {parts}' if changed else ''}")
+    apart, share = score["difference"], score["share"]
+    written = _signed(100 * apart if share else apart) + (" points" if share else "")
+    notes = [_difference_spread(score), said]
+    said_as = percent if share else decimal
+    ends = f"{said_as(score['old'])} before, {said_as(score['new'])} now"
+    where = f"on {whole(score['combinations'])} {value(score['name'])} combinations"
+    return Headline(written, f"{value(score['score'])} {where}: {ends}", notes)
+
+
+def _changes(number: int) -> str:
+    return "1 change of a combination" if number == 1 else f"{whole(number)} changes of combinations"
+
+
+def _signed(number: float) -> str:
+    return f"{'−' if number < 0 else '+' if number > 0 else '±'}{decimal(abs(number))}"
+
+
+def _difference_spread(score: Data) -> str:
+    if score["low"] is None or score["high"] is None:
+        return str(score["outcome"])
+    unit = 100 if score["share"] else 1
+    return f"{_signed(unit * score['low'])} to {_signed(unit * score['high'])}: {score['outcome']}"
+
+
 _OWN: Mapping[str, Callable[[Data], Headline | None]] = {
     "audit": _audit,
+    "diff": _diff,
     "evaluation": _evaluation,
     "lint": _lint,
     "plan": _plan,

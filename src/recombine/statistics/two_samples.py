@@ -1,4 +1,4 @@
-"""The same thing counted twice, once in an old table and once in a new one: how likely is what differs, by chance alone?
+"""The same thing counted in an old table and in a new one: how likely is what differs, by chance alone?
 
 Each number is the chance of a difference as large in either direction if the rows of both tables were drawn from one
 source, one by one. Rows that come in clusters make a difference look surer than it is; rows that both tables share make
