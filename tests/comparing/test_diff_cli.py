@@ -55,7 +55,7 @@ def test_page_folder_and_json(here, tmp_path) -> None:
     [
         (("nothing", "new"), "no saved result"),
         (("old", "new", "--fail-on", "better"), "--fail-on"),
-        (("old", "new", "--out", "old"), "holds a saved audit"),
+        (("old", "new", "--out", "old"), "lies in what is read"),
         (("old", "new", "--report", "old/record.json"), "ends in .html"),
     ],
 )

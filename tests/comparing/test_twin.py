@@ -10,9 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import recombine
-from tests.comparing.worlds import table
+from tests.comparing.worlds import counted, table
 
-NAMES = ("a", "b", "y")
 row = st.tuples(st.sampled_from("pqrs"), st.sampled_from("uvw"), st.sampled_from(["no", "yes"]))
 rows = st.lists(row, min_size=2, max_size=14).filter(
     lambda given: all(len({one[k] for one in given}) > 1 for k in (0, 1))
@@ -63,7 +62,7 @@ def told(diff: recombine.Diff) -> set[tuple[str, ...]]:
 @given(old=rows, new=rows)
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_what_changed_is_what_a_twin_finds(old, new) -> None:
-    audits = [recombine.audit(table(one, NAMES), factors=["a", "b"], target="y") for one in (old, new)]
+    audits = [recombine.audit(counted(one)) for one in (old, new)]
     found = recombine.diff(*audits)
     assert told(found) == twin(old, new, audits)
     assert recombine.diff(audits[0], audits[0]).unchanged

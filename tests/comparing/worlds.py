@@ -1,5 +1,6 @@
 """Planted worlds for comparisons, as supports: a table of a database would only be counted again."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -48,6 +49,25 @@ def outcomes(
         prediction_total=None,
         score=Score("accuracy", "higher"),
     )
+
+
+def counted(rows: Sequence[tuple[str, str, str]]) -> Support:
+    """Rows (a, b, y) as they would be counted."""
+    values = [sorted({row[k] for row in rows}) for k in (0, 1)]
+    classes = tuple(sorted({y for *_, y in rows}))
+    lines = Counter((values[0].index(a), values[1].index(b), classes.index(y)) for a, b, y in rows)
+    cells = sorted({line[:2] for line in lines})
+    target = LabelTarget(
+        "y",
+        classes,
+        np.array([cells.index(line[:2]) for line in sorted(lines)]),
+        np.array([line[2] for line in sorted(lines)]),
+        np.array([float(lines[line]) for line in sorted(lines)]),
+    )
+    rows_of = Counter((values[0].index(a), values[1].index(b)) for a, b, _ in rows)
+    space = Space.of({"a": values[0], "b": values[1]})
+    codes = np.asfortranarray(np.array(cells, dtype=np.int32))
+    return Support(space, codes, np.array([float(rows_of[cell]) for cell in cells]), target, len(rows))
 
 
 def table(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> dict[str, list[Any]]:

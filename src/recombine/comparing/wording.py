@@ -54,7 +54,6 @@ def reasons(kind: str, findings: Findings, settings: tuple[str, ...]) -> tuple[s
         *map(score_sentence, findings.scores[1:]),
         *changed,
         *map(_values, findings.values),
-        *_counts(findings),
         *_surprises(kind, findings),
         *findings.notes,
         *settings,
@@ -74,7 +73,7 @@ def score_sentence(score: ScoreChange) -> str:
         return f"{moved}; {_no_interval(score)}, so that may be luck."
     said = "more than chance explains" if score.outcome in ("better", "worse") else "no more than chance explains"
     around = points_range(score.low, score.high) if score.share else f"{measure(score.low)} to {measure(score.high)}"
-    return f"{moved}, by {_size(score)} ({around}): {said}."
+    return f"{moved} (now less before: {_size(score)}, {around}): {said}."
 
 
 def of_which(score: ScoreChange) -> str:
@@ -153,17 +152,8 @@ def _values(change: ValueChange) -> str:
     for number, shown, said in ((change.gained, change.new_ones, "new"), (change.lost, change.gone, "gone")):
         if number:
             few = listing(list(shown[:_FEW])) if number <= _FEW else f"{', '.join(shown[:_FEW])}, …"
-            parts.append(f"{amount(number, f'{said} value')} ({few})")
-    return f"{change.factor} has {listing(parts)}."
-
-
-def _counts(findings: Findings) -> tuple[str, ...]:
-    moved = [one for one in findings.counted if one.old != one.new]
-    if not moved:
-        return ()
-    return (
-        f"Counted before and now: {', '.join(f'{one.name} {count(one.old)} → {count(one.new)}' for one in moved)}.",
-    )
+            parts.append(f"{amount(number, 'value')} {'is' if number == 1 else 'are'} {said} ({few})")
+    return f"{change.factor}: {listing(parts)}."
 
 
 def _surprises(kind: str, findings: Findings) -> tuple[str, ...]:
@@ -180,5 +170,6 @@ def _surprises(kind: str, findings: Findings) -> tuple[str, ...]:
     if not parts:
         return ()
     return (
-        f"More than another draw of as many rows explains: {listing(parts)}; {percent(RATE)} of these may be luck.",
+        f"More than another draw of as many rows explains: {listing(parts)}; about {percent(RATE)} of these may be "
+        "luck.",
     )

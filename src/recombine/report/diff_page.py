@@ -12,14 +12,14 @@ from recombine.report import frame
 from recombine.report.frame import Data, shown_of
 from recombine.report.pictures import Bar, Bars
 from recombine.report.wording import decimal, percent, shorten, value, whole
-from recombine.words import free_name
+from recombine.words import free_name, points, points_range
 
 _DOWNLOADED = 5_000
 _MOST_BARS = 6
 _MOST_CELLS = 40
 _SIGNS = {"worse": "−", "better": "+", "other": "·"}
 _CELL = 22
-_LEFT, _TOP = 150, 120
+_LEFT, _TOP = 150, 96
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,14 @@ def change_bars(data: Data) -> Bars:
 
 
 def _score(one: Data) -> tuple[str, ...]:
-    written = percent if one["share"] else decimal
-    unit, name = (100, " points") if one["share"] else (1, "")
-    ends = [None if end is None else decimal(unit * end) for end in (one["difference"], one["low"], one["high"])]
-    around = "no interval" if ends[1] is None else f"{ends[1]} to {ends[2]}{name}"
-    apart = "–" if ends[0] is None else f"{ends[0]}{name}"
+    share, apart, low, high = (one[name] for name in ("share", "difference", "low", "high"))
+    written = percent if share else decimal
+    around = "no interval"
+    if low is not None and high is not None:
+        around = points_range(low, high) if share else f"{decimal(low)} to {decimal(high)}"
+    by = "–" if apart is None else points(apart) if share else decimal(apart)
     where = f"{value(one['score'])} on {whole(one['combinations'])} {value(one['name'])} combinations"
-    return where, written(one["old"]), written(one["new"]), apart, around, str(one["outcome"])
+    return where, written(one["old"]), written(one["new"]), by, around, str(one["outcome"])
 
 
 def _map(table: pa.Table | None, factors: Sequence[str]) -> Map | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recombine.report.wording import decimal, enumerate_words, percent, shorten, value, whole
-from recombine.words import percent_range
+from recombine.words import percent_range, points
 
 Data = Mapping[str, Any]
 _RIGHT = {
@@ -217,33 +217,38 @@ def _study(data: Data) -> Headline:
 def _diff(data: Data) -> Headline:
     """The change of the score, where one was compared; else how many combinations changed."""
     changed = sum(data["counts"].values())
-    parts = enumerate_words([f"{whole(number)} {value(what)}" for what, number in data["counts"].items()])
-    said = f"{_changes(changed)}: {parts}" if changed else "no combination changed"
+    parts = enumerate_words([f"{whole(number)} {_CHANGED.get(what, what)}" for what, number in data["counts"].items()])
+    noun = "change of a combination" if changed == 1 else "changes of combinations"
     score = next((one for one in data["scores"] if one["difference"] is not None), None)
     if score is None:
-        return Headline(whole(changed), f"changes of combinations{f': {parts}' if changed else ''}")
-    apart, share = score["difference"], score["share"]
-    written = _signed(100 * apart if share else apart) + (" points" if share else "")
-    notes = [_difference_spread(score), said]
-    said_as = percent if share else decimal
+        return Headline(whole(changed), f"{noun}: {parts}" if changed else noun)
+    share, said_as = score["share"], percent if score["share"] else decimal
+    where = f"{value(score['score'])} on {whole(score['combinations'])} {value(score['name'])} combinations"
     ends = f"{said_as(score['old'])} before, {said_as(score['new'])} now"
-    where = f"on {whole(score['combinations'])} {value(score['name'])} combinations"
-    return Headline(written, f"{value(score['score'])} {where}: {ends}", notes)
+    notes = [_apart(score), f"{whole(changed)} {noun}: {parts}" if changed else "no combination changed"]
+    return Headline(_signed(score["difference"], share), f"{'points of ' if share else ''}{where}: {ends}", notes)
 
 
-def _changes(number: int) -> str:
-    return "1 change of a combination" if number == 1 else f"{whole(number)} changes of combinations"
+_CHANGED = {
+    "answer": "answered otherwise",
+    "prediction": "predicted otherwise",
+    "rung": "on another rung",
+    "score": "scored otherwise",
+    "side": "on another side",
+    "verdict": "with another verdict",
+}
 
 
-def _signed(number: float) -> str:
-    return f"{'−' if number < 0 else '+' if number > 0 else '±'}{decimal(abs(number))}"
+def _signed(number: float, share: bool) -> str:
+    """A difference with its sign, of shares in points."""
+    size = points(abs(number)).split()[0] if share else decimal(abs(number))
+    return f"{'−' if number < 0 else '+' if number > 0 else '±'}{size}"
 
 
-def _difference_spread(score: Data) -> str:
+def _apart(score: Data) -> str:
     if score["low"] is None or score["high"] is None:
         return str(score["outcome"])
-    unit = 100 if score["share"] else 1
-    return f"{_signed(unit * score['low'])} to {_signed(unit * score['high'])}: {score['outcome']}"
+    return f"{' to '.join(_signed(score[end], score['share']) for end in ('low', 'high'))}: {score['outcome']}"
 
 
 _OWN: Mapping[str, Callable[[Data], Headline | None]] = {
