@@ -75,7 +75,7 @@ def test_there_are_pages_with_code():
     assert sum(len(blocks(page.read_text(encoding="utf-8"))) for page in PAGES) >= 10
 
 
-@pytest.mark.parametrize("name", ["audit", "plan", "split", "lint", "predict", "rehearse", "evaluate", "demo"])
+@pytest.mark.parametrize("name", ["audit", "plan", "split", "lint", "predict", "rehearse", "evaluate", "diff", "demo"])
 def test_every_option_of_a_command_is_described(name):
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     section = re.split(r"^## ", page.split(f"## `recombine {name}`")[1], flags=re.MULTILINE)[0]
@@ -85,7 +85,7 @@ def test_every_option_of_a_command_is_described(name):
     assert described == {word for word in words if word.startswith("-")}
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/diff.md"])
 def test_what_a_page_says_to_paste_runs_from_an_empty_folder_and_prints_what_it_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shown = list(paste((ROOT / page).read_text(encoding="utf-8")))

@@ -36,8 +36,16 @@ GRID = {
     "b": [b for a in range(5) for b in range(5) if (a + b) % 4],
     "y": [a + 1.5 * b for a in range(5) for b in range(5) if (a + b) % 4],
 }
+
+
+def a_diff() -> recombine.Diff:
+    fewer = {name: column[:6] for name, column in ROWS.items()}
+    return recombine.diff(*(recombine.audit(rows, factors=FACTORS, target="size") for rows in (ROWS, fewer)))
+
+
 VERBS = {
     "audit": lambda _: recombine.audit(ROWS, factors=FACTORS, target="size"),
+    "diff": lambda _: a_diff(),
     "prediction": lambda _: recombine.predict(ROWS, factors=FACTORS, target="size"),
     "plan": lambda _: recombine.plan(ROWS, factors=FACTORS, goal="variance", budget=2),
     "lint": lambda _: recombine.lint(ROWS, factors=FACTORS, split="side"),

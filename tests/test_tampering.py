@@ -84,6 +84,11 @@ def a_rehearsal(folder: Path) -> Any:
     return recombine.rehearse(told, "nearest", factors=["a", "b"], target="y", rounds=2)
 
 
+def a_diff(folder: Path) -> Any:
+    asked: dict[str, Any] = {"factors": FACTORS, "target": "label"}
+    return recombine.diff(*(recombine.audit(table(CELLS[:number]), **asked) for number in (13, 9)))
+
+
 def a_lint(folder: Path) -> Any:
     return recombine.lint(table(CELLS), factors=FACTORS)
 
@@ -98,6 +103,7 @@ KINDS = {
     "prediction": Kind(a_prediction, recombine.Prediction.load, draw),
     "plan": Kind(a_plan, recombine.Plan.load, draw),
     "evaluation": Kind(an_evaluation, recombine.Evaluation.load, draw),
+    "diff": Kind(a_diff, recombine.Diff.load, draw),
     "lint": Kind(a_lint, Lint.load),
     "probe": Kind(lambda folder: a_probe(), Probe.load, draw),
     "rehearsal": Kind(a_rehearsal, recombine.Rehearsal.load, draw),

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from recombine import studies as studies
     from recombine.auditing.audit import Audit as Audit
     from recombine.auditing.audit import audit as audit
+    from recombine.comparing.diff import Diff as Diff
+    from recombine.comparing.diff import diff as diff
     from recombine.errors import RecombineError as RecombineError
     from recombine.evaluation.evaluation import Evaluation as Evaluation
     from recombine.evaluation.evaluation import evaluate as evaluate
@@ -65,6 +67,7 @@ _HOME = {
     "Contract": "recombine.splits.contract",
     "Corner": "recombine.splits.geometric",
     "Diagonal": "recombine.splits.geometric",
+    "Diff": "recombine.comparing.diff",
     "Donut": "recombine.splits.geometric",
     "Evaluation": "recombine.evaluation.evaluation",
     "Factor": "recombine.tables.space",
@@ -91,6 +94,7 @@ _HOME = {
     "backtest": "recombine.theory.backtest",
     "check_split": "recombine.splits.checker",
     "compound_divergence": "recombine.splits.divergences.measure",
+    "diff": "recombine.comparing.diff",
     "evaluate": "recombine.evaluation.evaluation",
     "lint": "recombine.splits.linting.lint",
     "load": "recombine.loading",
@@ -111,6 +115,7 @@ __all__ = [
     "Contract",
     "Corner",
     "Diagonal",
+    "Diff",
     "Donut",
     "Evaluation",
     "Expectation",
@@ -138,6 +143,7 @@ __all__ = [
     "backtest",
     "check_split",
     "compound_divergence",
+    "diff",
     "evaluate",
     "lab",
     "lint",

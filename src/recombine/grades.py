@@ -38,6 +38,14 @@ OF_STUDIES: Mapping[Grade, str] = {
     "untested": "not enough evidence to say",
 }
 """The same scale for a paper's claims, each checked against a threshold of its own."""
+OF_DIFFS: Mapping[Grade, str] = {
+    "sound": "nothing got worse: nothing changed, or a drop of the score by more than 5 points is ruled out",
+    "plausible": "nothing got worse as far as can be told: the score's change is within chance, or there is no score",
+    "weak": "combinations were lost or single ones got worse, but no grade fell, nor a score by more than chance",
+    "failing": "the grade fell, or a score is worse by more than chance",
+    "untested": "nothing is known to be worse, but there is not enough evidence that the score is not",
+}
+"""The same scale where two results are compared: how far it is safe to say that nothing got worse."""
 GRADES: tuple[Grade, ...] = get_args(Grade)
 
 COLOURS: Mapping[Grade, str] = {

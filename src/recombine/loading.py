@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _CLASSES = {
     "audit": "recombine.auditing.audit:Audit",
+    "diff": "recombine.comparing.diff:Diff",
     "evaluation": "recombine.evaluation.evaluation:Evaluation",
     "lint": "recombine.splits.linting.linted:Lint",
     "plan": "recombine.planning.plan:Plan",

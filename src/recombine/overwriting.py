@@ -20,7 +20,9 @@ from recombine.errors import OutputError
 
 RESULT_FILE = "record.json"
 """What a person reads of a saved result; it names all other files."""
-KINDS = frozenset({"audit", "evaluation", "lint", "plan", "prediction", "probe", "rehearsal", "run", "split", "study"})
+KINDS = frozenset(
+    {"audit", "diff", "evaluation", "lint", "plan", "prediction", "probe", "rehearsal", "run", "split", "study"}
+)
 """The kinds of results that can be saved."""
 PAGE_MARK = '<meta name="generator" content="recombine">'
 """What stands in the head of every page that we draw (`report/assets/frame.html.j2`)."""

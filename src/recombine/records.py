@@ -255,6 +255,7 @@ def _digest(path: Path) -> str:
 def _command(kind: str) -> str:
     """The command that makes a kind of result."""
     verb = {
+        "diff": "diff OLD NEW",
         "evaluation": "evaluate",
         "prediction": "predict",
         "probe": "probe geometry SPEC",

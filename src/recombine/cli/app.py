@@ -17,6 +17,7 @@ import recombine
 from recombine.cli import at_hand
 from recombine.cli.audit import audit
 from recombine.cli.demo import demo
+from recombine.cli.diff import diff
 from recombine.cli.evaluate import evaluate
 from recombine.cli.help import Command, Group
 from recombine.cli.lint import lint
@@ -76,6 +77,7 @@ app.command(cls=Command)(plan)
 app.command(cls=Command)(split)
 app.command(cls=Command)(lint)
 app.command(cls=Command)(evaluate)
+app.command(cls=Command)(diff)
 app.command(cls=Command)(sweep)
 app.add_typer(probe, name="probe")
 app.add_typer(runs, name="runs")

@@ -48,6 +48,10 @@ EXAMPLES: dict[str, Lines] = {
             "a gate for CI on the unseen ones",
         ),
     ),
+    "diff": (
+        ("recombine diff march april", "two folders that `recombine audit … --out FOLDER` wrote"),
+        ("recombine diff march april --fail-on worse --report diff.html", "a gate for CI: exit 3 if anything got worse"),
+    ),
     "sweep": (
         ("recombine sweep sweep.yaml --dry-run", "what would be trained, and how long it would take"),
         ("recombine sweep sweep.yaml --store runs --workers 0", "train all of it in this process"),

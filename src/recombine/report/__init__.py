@@ -6,6 +6,7 @@ Both are made from a record alone, so that what was saved can be drawn again by 
 from recombine.errors import RecordError
 from recombine.records import Record
 from recombine.report.audit_page import audit_page
+from recombine.report.diff_page import diff_page
 from recombine.report.evaluation_page import evaluation_page
 from recombine.report.inline import view
 from recombine.report.plan_page import plan_page
@@ -19,6 +20,7 @@ __all__ = ["draw", "view"]
 
 _PAGES = {
     "audit": audit_page,
+    "diff": diff_page,
     "evaluation": evaluation_page,
     "lint": lint_page,
     "plan": plan_page,

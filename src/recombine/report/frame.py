@@ -29,6 +29,7 @@ LISTED = 200
 CSV_LIMIT = 32_767  # what a cell of a spreadsheet can hold
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
+_FROM_TO = " → "  # a diff speaks of two
 _CONTENTS = "<!--contents-->"
 _SECTION = re.compile(r'<section id="([a-z]+)" aria-labelledby="\1-title">\s*<h2 id="\1-title">(.*?)</h2>')
 
@@ -120,7 +121,7 @@ def table_name(source: str) -> str:
     >>> table_name("/data/2026/shoes.csv"), table_name("postgresql://host/shop orders")
     ('shoes.csv', 'postgresql://host/shop orders')
     """
-    return source if "://" in source else source.rstrip("/").rpartition("/")[2] or source
+    return source if "://" in source or _FROM_TO in source else source.rstrip("/").rpartition("/")[2] or source
 
 
 def safe_json(payload: Any) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recombine.report.wording import decimal, enumerate_words, percent, shorten, value, whole
-from recombine.words import percent_range
+from recombine.words import percent_range, points
 
 Data = Mapping[str, Any]
 _RIGHT = {
@@ -214,8 +214,46 @@ def _study(data: Data) -> Headline:
     return Headline(f"{whole(held)} of {whole(len(findings))}", f"claims hold here, of {data['paper']}", notes)
 
 
+def _diff(data: Data) -> Headline:
+    """The change of the score, where one was compared; else how many combinations changed."""
+    changed = sum(data["counts"].values())
+    parts = enumerate_words([f"{whole(number)} {_CHANGED.get(what, what)}" for what, number in data["counts"].items()])
+    noun = "change of a combination" if changed == 1 else "changes of combinations"
+    score = next((one for one in data["scores"] if one["difference"] is not None), None)
+    if score is None:
+        return Headline(whole(changed), f"{noun}: {parts}" if changed else noun)
+    share, said_as = score["share"], percent if score["share"] else decimal
+    where = f"{value(score['score'])} on {whole(score['combinations'])} {value(score['name'])} combinations"
+    ends = f"{said_as(score['old'])} before, {said_as(score['new'])} now"
+    notes = [_apart(score), f"{whole(changed)} {noun}: {parts}" if changed else "no combination changed"]
+    return Headline(_signed(score["difference"], share), f"{'points of ' if share else ''}{where}: {ends}", notes)
+
+
+_CHANGED = {
+    "answer": "answered otherwise",
+    "prediction": "predicted otherwise",
+    "rung": "on another rung",
+    "score": "scored otherwise",
+    "side": "on another side",
+    "verdict": "with another verdict",
+}
+
+
+def _signed(number: float, share: bool) -> str:
+    """A difference with its sign, of shares in points."""
+    size = points(abs(number)).split()[0] if share else decimal(abs(number))
+    return f"{'−' if number < 0 else '+' if number > 0 else '±'}{size}"
+
+
+def _apart(score: Data) -> str:
+    if score["low"] is None or score["high"] is None:
+        return str(score["outcome"])
+    return f"{' to '.join(_signed(score[end], score['share']) for end in ('low', 'high'))}: {score['outcome']}"
+
+
 _OWN: Mapping[str, Callable[[Data], Headline | None]] = {
     "audit": _audit,
+    "diff": _diff,
     "evaluation": _evaluation,
     "lint": _lint,
     "plan": _plan,

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from recombine.grades import MEANING, OF_PROBES, OF_STUDIES, Grade
+from recombine.grades import MEANING, OF_DIFFS, OF_PROBES, OF_STUDIES, Grade
 from recombine.records import Record
 from recombine.report import collection, packing, scores
 from recombine.report.cube import VERDICTS
+from recombine.report.diff_page import change_bars
 from recombine.report.figures import curves, matrix, sized_image
 from recombine.report.pictures import Bars
 from recombine.report.plots import HEIGHT, WIDTH, Plot
@@ -79,7 +80,7 @@ def view(record: Record, *, verdict: str, grade: Grade) -> str:
     draw = _PICTURES.get(record.kind)
     picture = None if draw is None else draw(record)
     drawn = f"<p>{picture.html()}</p><p><small>{escape(picture.words)}</small></p>" if picture else ""
-    means = {"probe": OF_PROBES, "study": OF_STUDIES}.get(record.kind, MEANING)
+    means = {"diff": OF_DIFFS, "probe": OF_PROBES, "study": OF_STUDIES}.get(record.kind, MEANING)
     told = f"<p><b>{escape(verdict)}</b></p><p>Graded <b>{grade}</b>: {means[grade]}.</p>"
     return f"<div>{told}{drawn}</div>"
 
@@ -221,6 +222,11 @@ def _sides(record: Record) -> Picture | None:
     return _bars(side_bars(record.data["sides"]))
 
 
+def _changes(record: Record) -> Picture | None:
+    """What a diff counted, before and now."""
+    return _bars(change_bars(record.data))
+
+
 def _rounds(record: Record) -> Picture | None:
     """The score of each round of a rehearsal as bars."""
     return _bars(round_bars(record.data))
@@ -272,6 +278,7 @@ def _text(x: float, y: float, words: str, side: str = "start") -> str:
 
 _PICTURES: Mapping[str, Callable[[Record], Picture | None]] = {
     "audit": _map,
+    "diff": _changes,
     "evaluation": _scores,
     "lint": _sides,
     "plan": _bought,

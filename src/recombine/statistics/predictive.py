@@ -132,11 +132,22 @@ class _Tested:
         taken, and of its excess over 1 half: of many noisy estimates the largest is too large.
         """
         apart = (moved - self.mean(moved)) * (1.0 if self.weights is None else self.weights)
-        total = float(np.square(apart).sum())
-        if self.codes is None or total <= 0:
-            return 1.0
-        found = [float(np.square(np.bincount(group, apart)).sum()) / total for group in _groupings(self.codes)]
-        return (1 + max([1.0, *found])) / 2
+        return 1.0 if self.codes is None else (1 + design_effect(apart, self.codes)) / 2
+
+
+def design_effect(apart: Numbers, codes: Codes) -> float:
+    """How much more a sum of these varies if those with a value in common vary together: the largest of all groupings.
+
+    `apart` is how far each combination is from the mean of all.
+
+    >>> codes = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1]], dtype=np.int32)
+    >>> design_effect(np.array([1.0, 1, -1, -1, 0, 0]), codes), design_effect(np.array([1.0, -1, 1, -1, 1, -1]), codes)
+    (2.0, 1.0)
+    """
+    total = float(np.square(apart).sum())
+    if total <= 0:
+        return 1.0
+    return max([1.0, *(float(np.square(np.bincount(group, apart)).sum()) / total for group in _groupings(codes))])
 
 
 def _groupings(codes: Codes) -> Iterator[Ints]:

@@ -125,6 +125,14 @@ def r2_difference(rows: Numbers, own: Numbers, other: Numbers, total: Numbers, s
     return Statistic(found.parts, lambda sums: _r2(sums) - 1, found.slope)
 
 
+def explained_difference(own: Numbers, usual: Numbers, other: Numbers, other_usual: Numbers) -> Statistic:
+    """What is explained now less what was: 1 - Σ other / Σ other_usual, less 1 - Σ own / Σ usual.
+
+    Each is one less a squared error over what a constant answer has, which may be another one now.
+    """
+    return Statistic(np.stack([own, usual, other, other_usual], axis=1), _explained, _explained_slope)
+
+
 def root_difference(own: Numbers, other: Numbers) -> Statistic:
     """The other model's root mean squared error less this one's, from the squared error of each combination."""
     return Statistic(np.stack([np.ones(len(own)), own, other], axis=1), _roots, _roots_slope)
@@ -202,6 +210,18 @@ def _r2_slope(sums: Numbers) -> Numbers:
         spread = squares - total**2 / rows
         pull = error / spread**2
         return np.stack([pull * (total / rows) ** 2, -1 / spread, -2 * pull * total / rows, pull], axis=-1)
+
+
+def _explained(sums: Numbers) -> Numbers:
+    own, usual, other, other_usual = np.moveaxis(sums, -1, 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(own / usual - other / other_usual)
+
+
+def _explained_slope(sums: Numbers) -> Numbers:
+    own, usual, other, other_usual = np.moveaxis(sums, -1, 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.stack([1 / usual, -own / usual**2, -1 / other_usual, other / other_usual**2], axis=-1)
 
 
 def _roots(sums: Numbers) -> Numbers:
