@@ -9,15 +9,18 @@ const kept = [], recalled = { once: false, waiting: 0, section: "" };
 /* `tell()` gives what stands in the address, "" for what is as at first; `bring(text)` brings it back; `where` is its section. */
 const keep = (name, where, tell, bring) => { kept.push({ name, where, tell, bring }); };
 
-const encoded = (text) => encodeURIComponent(text.toWellFormed?.() ?? text).replaceAll("%20", "+");
+/* Text as an address can hold it, and back; null where it is broken. */
+function encoded(text) {
+  try { return encodeURIComponent(text).replaceAll("%20", "+"); } catch { return null; }
+}
 function decoded(text) {
   try { return decodeURIComponent(text.replaceAll("+", " ")); } catch { return null; }
 }
 
-/* One of many by its name, or by its place (@3) where the name is long, or that of an earlier one too. */
+/* One of many by its name, or by its place (@3) where the name is long, broken, or that of an earlier one too. */
 function nameOf(names, place) {
   const name = names[place];
-  return name.length <= LONGEST_NAME && names.indexOf(name) === place ? encoded(name) : `@${place}`;
+  return (name.length <= LONGEST_NAME && names.indexOf(name) === place ? encoded(name) : null) ?? `@${place}`;
 }
 
 function placeOf(names, text) {
@@ -96,21 +99,21 @@ function keepChoices(where) {
 }
 
 /* Sorted lists, as weakest:leverage:descending: the list's file, the column, the direction. */
-const sortable = [...document.querySelectorAll("table.sortable")];
-const fileNames = payload.lists.map((list) => list.file.replace(/\.csv$/, ""));
-const headings = (table) => [...table.tHead.rows[0].cells].map((head) => head.textContent);
-const sorting = (table) => [...table.tHead.rows[0].cells].findIndex((head) => head.getAttribute("aria-sort") !== "none");
-
-keep("sort", "lists", () => sortable.map((table, k) => {
-  const column = sorting(table);
-  return column < 0 ? "" : `${nameOf(fileNames, k)}:${nameOf(headings(table), column)}:${table.tHead.rows[0].cells[column].getAttribute("aria-sort")}`;
-}).filter(Boolean).join(","), (text) => {
-  for (const part of text.split(",")) {
-    const [file, heading, direction] = part.split(":"), k = heading === undefined ? null : placeOf(fileNames, file);
-    const column = k === null ? null : placeOf(headings(sortable[k]), heading);
-    if (column !== null && ["ascending", "descending"].includes(direction)) sortTable(sortable[k], column, direction === "ascending");
-  }
-});
+function keepSorting() {
+  const tables = [...document.querySelectorAll("table.sortable")], files = payload.lists.map((list) => list.file.replace(/\.csv$/, ""));
+  const heads = (table) => [...table.tHead.rows[0].cells], names = (table) => heads(table).map((head) => head.textContent);
+  const one = (table, k) => {
+    const column = heads(table).findIndex((head) => head.getAttribute("aria-sort") !== "none");
+    return column < 0 ? "" : `${nameOf(files, k)}:${nameOf(names(table), column)}:${heads(table)[column].getAttribute("aria-sort")}`;
+  };
+  keep("sort", "lists", () => tables.map(one).filter(Boolean).join(","), (text) => {
+    for (const part of text.split(",")) {
+      const [file, name = "", direction] = part.split(":"), k = placeOf(files, file);
+      const column = k === null ? null : placeOf(names(tables[k]), name);
+      if (column !== null && ["ascending", "descending"].includes(direction)) sortTable(tables[k], column, direction === "ascending");
+    }
+  });
+}
 
 /* Copying: where the clipboard is not allowed, the text is shown, selected, to be copied by hand. */
 
@@ -141,5 +144,5 @@ if (location.protocol === "about:") byId("copy-link")?.remove();
 
 /* Tell the page, and whoever tests it, that everything stands, and stands as its address asks. */
 function settle(started) {
-  started.then(recall).then(() => { root.dataset.ready = "true"; }, (error) => noteError(String(error)));
+  started.then(keepSorting).then(recall).then(() => { root.dataset.ready = "true"; }, (error) => noteError(String(error)));
 }
