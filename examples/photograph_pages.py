@@ -22,8 +22,10 @@ from tables import TABLES, data_folder
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 TABLE = "ut_zappos"
 WIDTH, HEIGHT, SHARPNESS = 1200, 1060, 1.16
-QUIET = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-background-networking")
-QUIET += ("--disable-sync", "--no-first-run", "--virtual-time-budget=5000")
+QUIET = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"),
+    *("--disable-background-networking", "--disable-sync", "--virtual-time-budget=5000"),
+)
 SCHEMES = {"audit-page": 1, "audit-page-dark": 0}
 """The pictures, and the number by which chromium knows light and dark."""
 

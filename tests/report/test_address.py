@@ -101,7 +101,9 @@ def test_a_list_of_a_page_without_a_map_is_sorted_again(tmp_path: Path):
     assert (shown["first"], shown["sorted"]) == (after["first"], after["sorted"])
 
 
-CONTENTS = "document.querySelector('.contents a[href=\"#lists\"]').click(); await new Promise((r) => setTimeout(r, 50));"
+CONTENTS = (
+    "document.querySelector('.contents a[href=\"#lists\"]').click(); await new Promise((r) => setTimeout(r, 50));"
+)
 
 
 @needs_chromium
