@@ -26,10 +26,8 @@ def script(*steps, wait=1200):
     """A probe that takes steps in the page and tells what is shown before and after them."""
     done = " ".join(steps)
     later = "setTimeout(() => { out.after = told(); }, 700);"
-    return (
-        f"<script>setTimeout(async () => {{ {TOLD} const out = {{ before: told() }}; {done} {later} {WAITED} }}, {wait})"
-        "</script></body>"
-    )
+    body = f"{TOLD} const out = {{ before: told() }}; {done} {later} {WAITED}"
+    return f"<script>setTimeout(async () => {{ {body} }}, {wait})</script></body>"
 
 
 SEARCH = """
@@ -69,7 +67,8 @@ def test_a_link_shows_what_its_sender_saw(tmp_path: Path):
 def test_a_pair_of_many_is_named(tmp_path: Path):
     page = draw(CASES["binary"]())
     turn = 'byId("pair").selectedIndex = 9; byId("pair").dispatchEvent(new Event("change", { bubbles: true }));'
-    turned = "while (!byId('canvas').getAttribute('aria-label').includes('switch e')) await new Promise((done) => setTimeout(done, 50));"
+    drawn = "byId('canvas').getAttribute('aria-label').includes('switch e')"
+    turned = f"while (!{drawn}) await new Promise((done) => setTimeout(done, 50));"
     pin = "byId('canvas').focus(); key('ArrowRight'); key(' ');"
     keys = 'const key = (name) => byId("canvas").dispatchEvent(new KeyboardEvent("keydown", { key: name }));'
     after = probed(page, script(keys, turn, turned, pin), tmp_path)["after"]

@@ -1,4 +1,4 @@
-"""Colours that can be told apart, by the ratio of WCAG 2: 4.5 for letters, 3 for what is drawn; in light and in dark."""
+"""Colours that can be told apart, by the ratio of WCAG 2: 4.5 for letters, 3 for what is drawn; light and dark."""
 
 import re
 from itertools import product

@@ -1,4 +1,4 @@
-"""What every kind of page owes its readers: words that can be read, keys that reach all, a phone's width, a short copy."""
+"""What every kind of page owes its readers: words that explain it, keys that reach all, a phone's width, a copy."""
 
 import html
 import json
@@ -103,7 +103,8 @@ def test_nothing_moves_by_itself():
 LOOK = """
 const look = async (frame) => {
   const page = frame.contentWindow, doc = frame.contentDocument, out = { errors: doc.documentElement.dataset.errors };
-  const ready = doc.documentElement.dataset.ready === "true", shown = (one) => one.checkVisibility() && one.getClientRects().length;
+  const ready = doc.documentElement.dataset.ready === "true";
+  const shown = (one) => one.checkVisibility() && one.getClientRects().length;
   for (const one of doc.querySelectorAll("details")) one.open = true;
   out.ready = ready;
   out.width = doc.documentElement.scrollWidth;
@@ -113,7 +114,7 @@ const look = async (frame) => {
   for (const one of doc.querySelectorAll("a[href], button, select, input, summary, textarea, [tabindex]")) {
     if (!shown(one) || (one.type === "radio" && !one.checked)) continue;
     one.focus({ focusVisible: true });
-    const style = page.getComputedStyle(one), name = one.tagName + " " + (one.id || one.textContent.trim().slice(0, 20));
+    const style = page.getComputedStyle(one), name = `${one.tagName} ${one.id || one.textContent.trim()}`;
     if (doc.activeElement !== one) out.unreached.push(name);
     if (style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 1.5) out.unseen.push(name);
   }
@@ -123,7 +124,8 @@ const look = async (frame) => {
   doc.getElementById("markdown").click();
   await new Promise((done) => setTimeout(done, 50));
   const area = doc.querySelector("#offered textarea");
-  out.offered = area?.value === out.markdown && area.selectionEnd - area.selectionStart === area.value.length && doc.activeElement === area;
+  const all = area?.selectionEnd - area?.selectionStart === area?.value.length;
+  out.offered = area?.value === out.markdown && all && doc.activeElement === area;
   area?.dispatchEvent(new page.KeyboardEvent("keydown", { key: "Escape" }));
   out.closed = !doc.getElementById("offered") && doc.activeElement.id === "markdown";
   return out;
