@@ -414,19 +414,19 @@ needs_chromium = pytest.mark.skipif(
 )
 
 
-def opened(page, folder):
+def opened(page, folder, fragment=""):
     """The opening tag of the page as a browser has it after its script has run."""
     file = folder / "page.html"
     file.write_text(page, encoding="utf-8")
-    command = [CHROMIUM, *QUIET, f"--user-data-dir={folder / 'profile'}", file.as_uri()]
+    command = [CHROMIUM, *QUIET, f"--user-data-dir={folder / 'profile'}", f"{file.as_uri()}{fragment}"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     return re.search(r"<html[^>]*>", ran.stdout)[0]
 
 
-def probed(page, probe, folder):
+def probed(page, probe, folder, fragment=""):
     """What a script of ours finds in the page; the page's policy, which would forbid it, is taken off."""
     bare = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
-    tag = opened(bare.replace("</body>", probe), folder)
+    tag = opened(bare.replace("</body>", probe), folder, fragment)
     assert 'data-errors=""' in tag
     return json.loads(html.unescape(re.search(r'data-probe="([^"]*)"', tag)[1]))
 

@@ -32,7 +32,7 @@ def audit_page(record: Record) -> str:
         "audit.html.j2",
         record,
         styles=["page.css"],
-        scripts=["page.js", "save.js", "mapview.js", "map.js"],
+        scripts=["mapview.js", "map.js"],
         payload=packing.maps_payload(maps, cells) | {"doubtful": doubtful},
         doubtful=doubtful,
         lists=action_lists(data),

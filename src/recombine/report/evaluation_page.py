@@ -30,7 +30,7 @@ def evaluation_page(record: Record) -> str:
         "evaluation.html.j2",
         record,
         styles=["page.css", "plots.css", "evaluation.css"],
-        scripts=["page.js", "save.js", "mapview.js", "scoremap.js"],
+        scripts=["mapview.js", "scoremap.js"],
         payload=packed,
         lists=[*action_lists(data), *history_list(tables.get("history"))],
         trained=over_training(tables.get("history"), data["score"]),

@@ -25,6 +25,8 @@ from recombine.records import Record
 from recombine.report import wording
 from recombine.report.headline import headline
 
+SCRIPTS = ("page.js", "address.js", "save.js", "markdown.js")
+"""What every page can do, before what is its own."""
 LISTED = 200
 CSV_LIMIT = 32_767  # what a cell of a spreadsheet can hold
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -72,11 +74,12 @@ def render(
     **shown: Any,
 ) -> str:
     """The complete page: a template of `assets/` around a record, with its styles, its script and the script's data."""
-    script = "".join(_asset(name) for name in scripts)
+    script = "".join(_asset(name) for name in (*SCRIPTS, *scripts))
     made = record.provenance
     try:
         page = _template(template).render(
             data=record.data,
+            kind=record.kind,
             headline=headline(record.kind, record.data),
             made=made,
             table=table_name(made.source),

@@ -31,7 +31,7 @@ def plan_page(record: Record) -> str:
         "plan.html.j2",
         record,
         styles=["page.css", "plots.css", "plan.css"],
-        scripts=["page.js", "save.js", "ready.js"],
+        scripts=["ready.js"],
         payload={},
         lists=collecting(data, record.tables.get("lines")),
         curve=collection.curve(data),

@@ -33,7 +33,7 @@ def prediction_page(record: Record) -> str:
         "prediction.html.j2",
         record,
         styles=["page.css", "plots.css", "prediction.css"],
-        scripts=["page.js", "save.js", "mapview.js", "grid.js"],
+        scripts=["mapview.js", "grid.js"],
         why=frame.why_graded(data),
         payload={} if drawn is None else cube.cube_payload(drawn) | _spoken(data, drawn, places),
         lists=[*action_lists(data, places), *machines.listed(record)],

@@ -35,7 +35,7 @@ def probe_page(record: Record) -> str:
         "probe.html.j2",
         record,
         styles=["page.css", "plots.css"],
-        scripts=["page.js", "save.js", "ready.js"],
+        scripts=["ready.js"],
         why=OF_PROBES,
         payload={},
         lists=[whole_table(name, table) for name, table in record.tables.items() if len(table)],

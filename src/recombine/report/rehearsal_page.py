@@ -55,7 +55,7 @@ def rehearsal_page(record: Record) -> str:
         "rehearsal.html.j2",
         record,
         styles=["page.css", "plots.css"],
-        scripts=["page.js", "save.js", "ready.js"],
+        scripts=["ready.js"],
         why=frame.why_graded(data),
         payload={},
         lists=_trials(record.tables.get("trials")),

@@ -51,7 +51,7 @@ def _page(
         "split.html.j2",
         record,
         styles=["page.css", "plots.css"],
-        scripts=["page.js", "save.js", "ready.js"],
+        scripts=["ready.js"],
         payload={},
         lists=[one for one in lists if one],
         title=title,

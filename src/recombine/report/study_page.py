@@ -25,7 +25,7 @@ def study_page(record: Record) -> str:
         "study.html.j2",
         record,
         styles=["page.css", "plots.css"],
-        scripts=["page.js", "save.js", "ready.js"],
+        scripts=["ready.js"],
         why=OF_STUDIES,
         payload={},
         lists=[whole_table(name, _varying(record.tables[name])) for name in _LISTED if len(record.tables[name]) > 1],

@@ -308,6 +308,10 @@ class GridView extends MapView {
   }
 
   told() { tellPin(this); }
+
+  axes() { return this.cube.factors; }
+  chosen() { return [...this.at]; }
+  choose(places) { goTo(this, this.cube.index(places)); }
 }
 
 const rowsText = (count) => (count === 1 ? "one row" : `${count === Math.round(count) ? whole(count) : decimal(count)} rows`);
@@ -511,6 +515,7 @@ function listenToLists(view) {
 async function startGrid() {
   const view = new GridView(byId("canvas"), await Cube.load()), pair = byId("pair");
   const choose = () => { view.slice(...(pair ? pair.value.split(",").map(Number) : [0, 1])); showAround(view); tellPin(view); settleTouch(view); };
+  const pairs = pair ? [...pair.options].map(({ value }) => value.split(",").map((place) => view.cube.factors[place].factor).join("~")) : [];
   fillLegends(view);
   fillSlices(view);
   choose();
@@ -518,7 +523,7 @@ async function startGrid() {
   view.draw();
   listen(view);
   listenToLists(view);
-  pair?.addEventListener("change", () => { byId("search").value = ""; choose(); });
+  keepView(view, pairs, choose);
   for (const input of document.querySelectorAll("[name=mode]")) {
     input.addEventListener("change", () => { view.mode = input.value; view.image = null; showAround(view); view.redraw(); });
   }

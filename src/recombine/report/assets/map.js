@@ -145,15 +145,6 @@ function describe(map, { row, column }) {
   return [named(map, { row, column }), about, side(map.rows, row), side(map.columns, column)];
 }
 
-function showPin(view) {
-  const box = byId("pinned");
-  const cell = view.pin ?? (view.cursor && view.dataPlace(view.cursor));
-  box.replaceChildren();
-  if (!cell) return;
-  const [title, ...rest] = view.describe(cell);
-  box.append(Object.assign(document.createElement("b"), { textContent: `${view.pin ? "Pinned: " : ""}${title}. ` }), `${rest[0]} ${rest.slice(1).join("; ")}.`);
-}
-
 /* What stands around the map and changes with the pair. */
 function showPair(view, place) {
   const { map } = view;
@@ -179,7 +170,7 @@ async function startMap() {
   const show = async (place) => { view.show(await loadMap(place)); showPair(view, place); view.told(); settleTouch(view); view.draw(); };
   await show(0);
   listen(view);
-  byId("pair")?.addEventListener("change", (event) => { byId("search").value = ""; show(Number(event.target.value)); });
+  keepView(view, payload.maps.map(({ rows, columns }) => `${rows.factor}~${columns.factor}`), show);
 }
 
 async function* cellLines() {

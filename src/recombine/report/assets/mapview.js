@@ -31,8 +31,9 @@ function readPalette(more) {
   return palette;
 }
 
-/* Letters that can be read on a colour. */
-const inkOn = ([r, g, b]) => (0.299 * r + 0.587 * g + 0.114 * b > 120 ? "#0b1420" : "#ffffff");
+/* Letters that can be read on a colour: of black and white, the one that stands out more, by a ratio of 4.5 at least. */
+const light = (part) => (part <= 10 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4);
+const inkOn = ([r, g, b]) => (0.2126 * light(r) + 0.7152 * light(g) + 0.0722 * light(b) > 0.179 ? "#000000" : "#ffffff");
 
 const asCss = ([r, g, b]) => `rgb(${r},${g},${b})`;
 
@@ -222,18 +223,39 @@ class MapView {
     context.strokeRect(this.left - 0.5, this.top - 0.5, this.plot.width + 1, this.plot.height + 1);
     this.drawLabels();
     this.tellRange();
+    remember();
+  }
+
+  /* The first and the last row and column in sight, counted from 1. */
+  region() {
+    return [["rows", "y", this.cellHeight, this.plot.height], ["columns", "x", this.cellWidth, this.plot.width]].map(([side, axis, size, room]) => {
+      const first = Math.floor(this.offset[axis] / size + 1e-6) + 1, last = Math.min(this.map[side].size, Math.ceil((this.offset[axis] + room) / size - 1e-6));
+      return { side, axis, first, last };
+    });
+  }
+
+  /* Bring a region into sight, as large as the screen has room for. */
+  look(rows, columns) {
+    const at = {};
+    for (const [axis, [first, last], room] of [["y", rows, this.plot.height], ["x", columns, this.plot.width]]) {
+      const most = Math.max(1, (axis === "x" ? WIDEST_CELL : HIGHEST_CELL) / this.base[axis]);
+      this.zoom[axis] = Math.min(most, Math.max(1, room / ((last - first + 1) * this.base[axis])));
+      at[axis] = (first - 1) * this.base[axis] * this.zoom[axis];
+    }
+    this.place(at.x, at.y);
   }
 
   /* When a part of the map is out of sight, say which part is in it. */
   tellRange() {
-    const told = [["rows", "y", this.cellHeight, this.plot.height], ["columns", "x", this.cellWidth, this.plot.width]]
-      .filter(([, axis]) => this.farthest[axis] > 0.5)
-      .map(([side, axis, size, room]) => {
-        const first = Math.floor(this.offset[axis] / size) + 1, last = Math.min(this.map[side].size, Math.ceil((this.offset[axis] + room) / size));
-        return `${side} ${whole(first)} to ${whole(last)} of ${whole(this.map[side].size)}`;
-      });
+    const told = this.region().filter(({ axis }) => this.farthest[axis] > 0.5)
+      .map(({ side, first, last }) => `${side} ${whole(first)} to ${whole(last)} of ${whole(this.map[side].size)}`);
     byId("range").textContent = told.length ? `In sight: ${told.join(", ")}` : "";
   }
+
+  /* The chosen cell as a place on each axis, or null; and another one. */
+  axes() { return [this.map.rows, this.map.columns]; }
+  chosen() { return this.pin && [this.pin.row, this.pin.column]; }
+  choose(places) { this.pin = places && { row: places[0], column: places[1] }; this.told(); this.redraw(); }
 
   visible(side, offset, size, room) {
     const first = Math.floor(offset / size);
@@ -279,7 +301,7 @@ class MapView {
     context.fillStyle = this.palette.impossible;
     context.fillRect(x, y, w, h);
     if (arm < 2) return;
-    context.strokeStyle = this.palette.paper;
+    context.strokeStyle = this.palette.ink;
     context.lineWidth = 1.2;
     context.beginPath();
     for (const side of [-arm, arm]) {
@@ -481,6 +503,16 @@ function named({ rows, columns }, { row, column }) {
   return `${rows.factor}=${brief(rows.names[row])}, ${columns.factor}=${brief(columns.names[column])}`;
 }
 
+/* What is known of the pinned cell, or of the one that the keys have reached, below the map. */
+function showPin(view) {
+  const box = byId("pinned"), cell = view.pin ?? (view.cursor && view.dataPlace(view.cursor)), link = byId("copy-link");
+  box.replaceChildren();
+  if (link) link.hidden = !view.pin;
+  if (!cell) return;
+  const [title, ...rest] = view.describe(cell);
+  box.append(Object.assign(document.createElement("b"), { textContent: `${view.pin ? "Pinned: " : ""}${title}. ` }), `${rest[0]} ${rest.slice(1).join("; ")}.`);
+}
+
 function setLines(element, lines) {
   element.replaceChildren(...lines.map((line) => Object.assign(document.createElement("div"), { textContent: line })));
 }
@@ -661,17 +693,50 @@ function listen(view) {
     const now = view.canvas.parentElement.clientWidth;
     if (now === width || root.classList.contains("printing")) return;
     width = now;
+    const [rows, columns] = view.region(), zoomed = view.zoomed;
     view.layout();
     view.fit();
+    if (zoomed) view.look([rows.first, rows.last], [columns.first, columns.last]);
+    settleTouch(view);
   }).observe(view.canvas.parentElement);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
   addEventListener("beforeprint", () => { view.setResolution(Math.max(3, view.ratio)); recolour(); });
   addEventListener("afterprint", () => { view.setResolution(window.devicePixelRatio || 1); recolour(); });
 }
 
-/* Tell the page, and whoever tests it, that everything stands. */
+/* What of a view stands in the address: the pair of factors, the choices above the map, the cell, a value found, what is in sight. */
+function keepView(view, pairs, show) {
+  const pair = byId("pair"), input = byId("search");
+  const turn = (place) => { input.value = ""; return show(place); };
+  pair?.addEventListener("change", () => turn(pair.selectedIndex));
+  keep("pair", "map", () => (pair?.selectedIndex > 0 ? nameOf(pairs, pair.selectedIndex) : ""), async (text) => {
+    const place = placeOf(pairs, text) ?? 0;
+    if (!pair || pair.selectedIndex === place) return;
+    pair.selectedIndex = place;
+    await turn(place);
+  });
+  keepChoices("map");
+  const first = view.chosen(), same = (places) => String(places) === String(first);
+  keep("cell", "map", () => (view.chosen() && !same(view.chosen()) ? valuesText(view.axes(), view.chosen()) : ""), (text) => {
+    const places = valuesRead(view.axes(), text);
+    view.choose(places.includes(null) ? first : places);
+  });
+  const sides = ["rows", "columns"], axes = () => [view.map.rows, view.map.columns];
+  keep("find", "map", () => (view.found ? valuesText(axes(), sides.map((side) => (side === view.found.side ? view.found.data : null))) : ""), (text) => {
+    const places = valuesRead(axes(), text), k = places.findIndex((place) => place !== null);
+    view.found = k < 0 ? null : { side: sides[k], data: places[k] };
+    input.value = k < 0 ? "" : axes()[k].names[places[k]];
+    view.redraw();
+  });
+  keep("zoom", "map", () => (view.zoomed ? view.region().map(({ first: from, last }) => `${from}-${last}`).join(",") : ""), (text) => {
+    const read = /^(\d{1,7})-(\d{1,7}),(\d{1,7})-(\d{1,7})$/.exec(text)?.slice(1).map(Number);
+    const fits = read && [0, 2].every((k) => read[k] >= 1 && read[k] <= read[k + 1] && read[k + 1] <= axes()[k / 2].size);
+    if (fits) view.look(read.slice(0, 2), read.slice(2)); else view.fit();
+    settleTouch(view);
+  });
+}
+
 function begin(start, lines) {
-  const started = byId("canvas") ? start() : Promise.resolve();
   if (byId("canvas")) offerCells(lines);
-  started.then(() => { root.dataset.ready = "true"; }, (error) => noteError(String(error)));
+  settle(byId("canvas") ? start() : Promise.resolve());
 }

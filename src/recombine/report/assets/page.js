@@ -14,9 +14,8 @@ const decimal = (number) => (Math.abs(number) >= 1000 ? whole(number) : String(N
 
 /* Lists: sorted by a click on a heading, downloaded as they are sorted in the record. */
 
-function sortTable(table, column) {
+function sortTable(table, column, upward) {
   const heads = [...table.tHead.rows[0].cells];
-  const upward = heads[column].getAttribute("aria-sort") !== "ascending";
   heads.forEach((head, place) => head.setAttribute("aria-sort", place !== column ? "none" : upward ? "ascending" : "descending"));
   const key = (row) => row.cells[column].dataset.number ?? row.cells[column].textContent;
   const numeric = heads[column].classList.contains("number");
@@ -51,7 +50,7 @@ addEventListener("afterprint", () => root.classList.remove("printing"));
 
 for (const table of document.querySelectorAll("table.sortable")) {
   [...table.tHead.rows[0].cells].forEach((head, column) => {
-    head.querySelector("button").addEventListener("click", () => sortTable(table, column));
+    head.querySelector("button").addEventListener("click", () => { sortTable(table, column, head.getAttribute("aria-sort") !== "ascending"); remember(); });
   });
 }
 for (const button of document.querySelectorAll("[data-download]")) {
@@ -60,10 +59,3 @@ for (const button of document.querySelectorAll("[data-download]")) {
     save([csvText(list)], "text/csv", list.file);
   });
 }
-byId("copy")?.addEventListener("click", async () => {
-  const range = document.createRange();
-  range.selectNodeContents(byId("command"));
-  getSelection().removeAllRanges();
-  getSelection().addRange(range);
-  await navigator.clipboard?.writeText(byId("command").textContent).then(() => { byId("copy").textContent = "Copied"; }, () => {});
-});

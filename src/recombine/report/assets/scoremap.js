@@ -83,13 +83,7 @@ class ScoreMap extends MapView {
     return [named(this.map, { row, column }), tested + trained, side(rows, row), side(columns, column)];
   }
 
-  told() {
-    const box = byId("pinned"), cell = this.pin ?? (this.cursor && this.dataPlace(this.cursor));
-    box.replaceChildren();
-    if (!cell) return;
-    const [title, ...rest] = this.describe(cell);
-    box.append(Object.assign(document.createElement("b"), { textContent: `${this.pin ? "Pinned: " : ""}${title}. ` }), `${rest[0]} ${rest.slice(1).join("; ")}.`);
-  }
+  told() { showPin(this); }
 }
 
 function showPair(view, place) {
@@ -106,7 +100,7 @@ async function startMap() {
   byId("ramp-best").textContent = spoken(payload.best);
   await show(0);
   listen(view);
-  byId("pair")?.addEventListener("change", (event) => { byId("search").value = ""; show(Number(event.target.value)); });
+  keepView(view, payload.maps.map(({ rows, columns }) => `${rows.factor}~${columns.factor}`), show);
 }
 
 async function* cellLines() {
