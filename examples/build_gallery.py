@@ -7,7 +7,6 @@ Needs the data sets (RECOMBINE_DATA, or a folder `shared/data` beside the reposi
 
 import argparse
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from PIL import Image
 
 import recombine
 from build_pages import attractive, leaning_on_the_background, shoes_to_collect
+from photograph_pages import photographed
 from recombine.lab import Recipe, Run, fit
 from recombine.lab.models import MLP
 from recombine.lab.tasks import Addition
@@ -133,16 +133,7 @@ def photograph(page: Path, picture: Path) -> None:
         sys.exit("chromium is not here to photograph the pages with")
     with tempfile.TemporaryDirectory() as folder:
         shot = Path(folder) / "shot.png"
-        quiet = (
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-background-networking",
-            "--hide-scrollbars",
-            "--no-first-run",
-        )
-        window = (f"--window-size={WIDTH},{HEIGHT}", "--virtual-time-budget=5000", f"--screenshot={shot}")
-        command = [chromium, "--headless", *quiet, f"--user-data-dir={folder}/profile", *window, page.as_uri()]
-        subprocess.run(command, check=True, capture_output=True, timeout=120)
+        photographed(page, shot, browser=chromium, size=(WIDTH, HEIGHT))
         with Image.open(shot) as taken:
             taken.convert("RGB").resize((SHOWN, SHOWN * HEIGHT // WIDTH)).save(picture, quality=80, method=6)
 

@@ -1,9 +1,8 @@
-"""Photograph the first screen of a real audit's page, in light and in dark, as PNG, into docs/pictures/.
+"""Photograph the first screen of the page that the README's first lines write, in light and in dark, as PNG.
 
     python examples/photograph_pages.py [--out docs/pictures]
 
-Needs chromium and Pillow, and the data sets (RECOMBINE_DATA, or a folder `shared/data` beside the repository); says so
-where they are not there.
+Needs chromium and Pillow; says so where there is no chromium.
 """
 
 import argparse
@@ -17,10 +16,8 @@ from pathlib import Path
 from PIL import Image
 
 import recombine
-from tables import TABLES, data_folder
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
-TABLE = "ut_zappos"
 WIDTH, HEIGHT, SHARPNESS = 1200, 1060, 1.16
 QUIET = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"),
@@ -32,28 +29,37 @@ SCHEMES = {"audit-page": 1, "audit-page-dark": 0}
 
 def photograph(page: Path, out: Path, *, browser: str, scheme: int) -> None:
     """The first screen of a page, in one colour scheme."""
+    photographed(page, out, browser=browser, size=(WIDTH, HEIGHT), scheme=scheme, sharpness=SHARPNESS)
+    with Image.open(out) as taken:
+        taken.convert("RGB").save(out, optimize=True)
+
+
+def photographed(
+    page: Path, out: Path, *, browser: str, size: tuple[int, int], scheme: int = 1, sharpness: float = 1.0
+) -> None:
+    """A window of a page, as chromium shows it."""
     with tempfile.TemporaryDirectory() as profile:
-        size = (f"--window-size={WIDTH},{HEIGHT}", f"--force-device-scale-factor={SHARPNESS}")
+        window = (f"--window-size={size[0]},{size[1]}", f"--force-device-scale-factor={sharpness}")
         looks = (f"--blink-settings=preferredColorScheme={scheme}", f"--screenshot={out.resolve()}")
-        command = [browser, *QUIET, *size, *looks, f"--user-data-dir={profile}", page.as_uri()]
+        command = [browser, *QUIET, *window, *looks, f"--user-data-dir={profile}", page.resolve().as_uri()]
         subprocess.run(command, check=True, capture_output=True, timeout=300)
-    Image.open(out).convert("RGB").save(out, optimize=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Draw the page, photograph it twice, and say what was written."""
-    parser = argparse.ArgumentParser(description="Photograph the page of a real audit.")
+    parser = argparse.ArgumentParser(description="Photograph the page of an audit.")
     parser.add_argument("--out", type=Path, default=PICTURES, help="the folder to write to")
     out: Path = parser.parse_args(arguments).out
-    folder, browser = data_folder(), shutil.which("chromium")
-    if folder is None or browser is None:
-        missing = "the data sets are not here; set RECOMBINE_DATA to their folder" if browser else "no chromium here"
-        print(f"skipped: {missing}")
+    browser = shutil.which("chromium")
+    if browser is None:
+        print("skipped: no chromium here")
         return 0
-    table = next(one for one in TABLES if one.name == TABLE)
     out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as drawn:
-        page = recombine.audit(recombine.read(folder / table.file, **table.question)).page(Path(drawn) / "audit.html")
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "products.csv"
+        subprocess.run([sys.executable, "-m", "recombine", "demo", str(table)], check=True, capture_output=True)
+        found = recombine.audit(table, factors=["material", "garment"], target="label")
+        page = found.page(Path(folder) / "audit.html")
         for name, scheme in SCHEMES.items():
             picture = out / f"{name}.png"
             photograph(page, picture, browser=browser, scheme=scheme)

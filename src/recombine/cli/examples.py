@@ -50,7 +50,7 @@ EXAMPLES: dict[str, Lines] = {
     ),
     "diff": (
         ("recombine diff march april", "two folders that `recombine audit … --out FOLDER` wrote"),
-        ("recombine diff march april --fail-on worse --report diff.html", "a gate for CI: exit 3 if anything got worse"),
+        ("recombine diff march april --fail-on worse --report diff.html", "a gate for CI: exit 3 if it got worse"),
     ),
     "sweep": (
         ("recombine sweep sweep.yaml --dry-run", "what would be trained, and how long it would take"),
