@@ -18,7 +18,7 @@ from PIL import Image
 import recombine
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
-WIDTH, HEIGHT, SHARPNESS = 1200, 1060, 1.16
+WIDTH, HEIGHT, SHARPNESS = 1200, 1100, 1.16
 QUIET = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"),
     *("--disable-background-networking", "--disable-sync", "--virtual-time-budget=5000"),

@@ -18,7 +18,8 @@ def junit(told: Sequence[Told]) -> str:
     for one in told:
         root.append(_suite(one))
     Xml.indent(root)
-    return Xml.tostring(root, encoding="us-ascii", xml_declaration=True).decode("ascii") + "\n"
+    written: bytes = Xml.tostring(root, encoding="us-ascii", xml_declaration=True)
+    return written.decode("ascii") + "\n"
 
 
 def _suite(told: Told) -> Xml.Element:

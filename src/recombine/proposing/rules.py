@@ -208,7 +208,8 @@ def _one_target(looks: Looks, proposed: Mapping[str, Proposed]) -> dict[str, Pro
     target = targets[0]
     copies = [name for name in factors if {(name, target), (target, name)} <= looks.tells]
     if copies and len(factors) - len(copies) < 2:
-        return {target: ("left out", f"one to one with {copies[0]}, which is needed as a factor")} | found
+        found[target] = ("left out", f"one to one with {copies[0]}, which is needed as a factor")
+        return found
     for name in copies:
         found[name] = ("left out", f"one to one with {target}: it would tell the whole answer")
     return found | {target: ("target", _alone(by_name[target])[1])}
