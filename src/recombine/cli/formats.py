@@ -136,16 +136,16 @@ def tell(
     force: bool = False,
 ) -> None:
     """Write the files, then tell it on standard output in the one form that was asked for."""
-    written = list(written)
+    places = list(written)
     found = told() if asked.names - {"text", "json"} else ()
     for name, path in asked.files.items():
         write_text(path, _encodable(_text(name, found, machines)), force=force)
-        written.append(path)
+        places.append(path)
     if asked.shown != "text":
         sys.stdout.write(_text(asked.shown, found, machines))
         return
     people()
-    page_written(*written)
+    page_written(*places)
 
 
 def _encodable(text: str) -> str:
