@@ -41,7 +41,7 @@ class Exhibit:
 
 LOOK = {
     "ut_zappos": "83 of 192 pairs were collected, and the rest would follow; the map shows how weakly.",
-    "mit_states": "A table with 4 % of its space seen. Zoom in: islands of attributes that go with few objects.",
+    "mit_states": "A table with 4 % of its space seen. Zoom in: most attributes go with few objects.",
     "cgqa": "A quarter of a million pairs on one page. Search for a value, then pin a cell.",
     "celeba": "Eight factors: choose the pair above the map.",
     "waterbirds": "Species tells everything, and still the background is what models look at.",
