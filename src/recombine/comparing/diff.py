@@ -76,6 +76,7 @@ class Diff(Result):
     scores: tuple[ScoreChange, ...]
     unscored: str | None
     settings: tuple[Setting, ...]
+    unchanged: bool
     table: pa.Table
     provenance: Provenance
 
@@ -84,11 +85,6 @@ class Diff(Result):
         """How many combinations changed in which respect."""
         words = self.table[column_names(self.factors)["what"]].to_pylist()
         return {word: words.count(word) for word in dict.fromkeys(words)}
-
-    @property
-    def unchanged(self) -> bool:
-        """Whether both results say the same."""
-        return self.verdict.startswith("Nothing changed")
 
     def record(self) -> Record:
         """The comparison as plain data, which can be saved, drawn and loaded."""
@@ -138,6 +134,7 @@ def diff(
         scores=findings.scores,
         unscored=findings.unscored,
         settings=settings,
+        unchanged=unchanged,
         table=findings.table,
         provenance=Provenance(
             source=" → ".join(names),
