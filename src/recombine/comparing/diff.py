@@ -112,6 +112,8 @@ def diff(
 
     Each is a result, or the folder that one was saved to. `intervals` says how sure the intervals of the scores are.
     """
+    for one in (old, new):
+        _check_given(one)
     kinds = [one.kind if isinstance(one, Result) else kind_of(one) for one in (old, new)]
     _check_kinds(kinds[0], kinds[1], old, new)
     first, second = (_opened(one, kind) for one, kind in zip((old, new), kinds, strict=True))
@@ -142,6 +144,15 @@ def diff(
             command=command,
         ),
     )
+
+
+def _check_given(given: object) -> None:
+    if not isinstance(given, Result | str | Path):
+        raise SettingError(
+            f"a diff was given a {type(given).__name__}",
+            why="it compares results, not tables",
+            instead="give two results, or the folders that they were saved to: diff('march', 'april')",
+        )
 
 
 def _same(old: Result, new: Result, findings: Findings) -> bool:
