@@ -4,8 +4,8 @@ A grade is earned by evidence and lost by it. Words for single combinations (see
 matter: they say why, the grade says how far to trust it.
 
 To add a grade: its word, meaning, colour and exit code here; every page then explains it. Then the verbs that award it:
-`auditing/verdict.py`, `theory/wording.py`, `evaluation/wording.py`, `planning/plan.py`, `splits/linting/lint.py` (mypy
-finds those that must say a sentence for each), and the tables in `docs/results.md`.
+`auditing/verdict.py`, `theory/wording.py`, `evaluation/wording.py`, `planning/plan.py`, `splits/linting/lint.py`,
+`comparing/grading.py` (mypy finds those that must say a sentence for each), and the tables in `docs/results.md`.
 """
 
 from collections.abc import Mapping

@@ -97,3 +97,17 @@ def test_chances_are_those_of_scipy() -> None:
     assert np.isnan(means_differ(*(np.array([x]) for x in (1.0, 0.0, 5.0, 0.0, 5.0)))[0])
     assert absent_by_chance(np.array([3.0]), 1.0, 3.0)[0] == pytest.approx(2 / 64)
     assert held_to_many(np.array([np.nan, 0.01]), 3).tolist()[1] == pytest.approx(0.04)
+
+
+def test_differences_that_cancel_out_are_within_chance_and_not_the_same() -> None:
+    rng = np.random.default_rng(0)
+    kept = cells(rng, 1.0)[:12]
+    trained = Support(SPACE, np.asfortranarray(kept[:1]), np.ones(1))
+    turned = np.tile([0.0, 1.0], 6)
+    first, second = (outcomes(SPACE, kept, share, 8, rng, trained) for share in (turned, 1 - turned))
+    places = np.arange(len(kept))
+    (found, *_) = evaluations._scores(first, second, Paired(kept, places, places), SURE)
+    assert found.difference == pytest.approx(0.0, abs=0.2)
+    assert found.outcome == "within chance"
+    (again, *_) = evaluations._scores(first, first, Paired(kept, places, places), SURE)
+    assert again.outcome == "the same"

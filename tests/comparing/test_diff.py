@@ -129,6 +129,8 @@ def test_another_question_is_refused_in_words(tmp_path) -> None:
         recombine.diff(*[recombine.diff(audit(), audit())] * 2)
     with pytest.raises(RecordError, match="no saved result"):
         recombine.diff(tmp_path, tmp_path)
+    with pytest.raises(SettingError, match="given a dict"):
+        recombine.diff(rows(), rows())  # type: ignore[arg-type]
 
 
 def test_another_condition_is_told() -> None:

@@ -178,7 +178,7 @@ def _additive(
 ) -> ScoreChange:
     found = paired(both.space, both.old.merge(old[1].codes), both.new.merge(new[1].codes)).both
     own, other = old[1].of_rule[ADDITIVE][found.old], new[1].of_rule[ADDITIVE][found.new]
-    share = old[0].kind == "label"
+    share, same = old[0].kind == "label", len(own) > 0 and np.array_equal(own, other)
     if share:
         apart: Statistic = difference(np.ones(len(own)), 1 - own, 1 - other)
         ends = difference_interval(apart, sure, "additive", share=True)
@@ -188,6 +188,7 @@ def _additive(
         apart = explained_difference(own, constants[0], other, constants[1])
         ends = interval(apart, sure, "additive")
         before, after = _explained(own, constants[0]), _explained(other, constants[1])
+        same = same and np.array_equal(*constants)
     value = apart.of_all if len(own) and np.isfinite(apart.of_all) else None
     low, high = _widened(value, ends, apart, found.codes) or (None, None)
     return ScoreChange(
@@ -201,7 +202,7 @@ def _additive(
         difference=value,
         low=low,
         high=high,
-        outcome=outcome(low, high, value, "higher"),
+        outcome=outcome(low, high, "higher", same=same),
     )
 
 

@@ -76,6 +76,7 @@ class Diff(Result):
     scores: tuple[ScoreChange, ...]
     unscored: str | None
     settings: tuple[Setting, ...]
+    unchanged: bool
     table: pa.Table
     provenance: Provenance
 
@@ -84,11 +85,6 @@ class Diff(Result):
         """How many combinations changed in which respect."""
         words = self.table[column_names(self.factors)["what"]].to_pylist()
         return {word: words.count(word) for word in dict.fromkeys(words)}
-
-    @property
-    def unchanged(self) -> bool:
-        """Whether both results say the same."""
-        return self.verdict.startswith("Nothing changed")
 
     def record(self) -> Record:
         """The comparison as plain data, which can be saved, drawn and loaded."""
@@ -116,6 +112,8 @@ def diff(
 
     Each is a result, or the folder that one was saved to. `intervals` says how sure the intervals of the scores are.
     """
+    for one in (old, new):
+        _check_given(one)
     kinds = [one.kind if isinstance(one, Result) else kind_of(one) for one in (old, new)]
     _check_kinds(kinds[0], kinds[1], old, new)
     first, second = (_opened(one, kind) for one, kind in zip((old, new), kinds, strict=True))
@@ -138,6 +136,7 @@ def diff(
         scores=findings.scores,
         unscored=findings.unscored,
         settings=settings,
+        unchanged=unchanged,
         table=findings.table,
         provenance=Provenance(
             source=" → ".join(names),
@@ -145,6 +144,15 @@ def diff(
             command=command,
         ),
     )
+
+
+def _check_given(given: object) -> None:
+    if not isinstance(given, Result | str | Path):
+        raise SettingError(
+            f"a diff was given a {type(given).__name__}",
+            why="it compares results, not tables",
+            instead="give two results, or the folders that they were saved to: diff('march', 'april')",
+        )
 
 
 def _same(old: Result, new: Result, findings: Findings) -> bool:

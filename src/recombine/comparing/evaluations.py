@@ -152,6 +152,7 @@ def _score(
 ) -> ScoreChange:
     before, after, apart = _statistics(old, new, Paired(both.codes[mask], both.old[mask], both.new[mask]))
     share, value = old.score.is_share, apart.of_all
+    same = np.array_equal(old.mean[both.old[mask]], new.mean[both.new[mask]])
     ends = difference_interval(apart, settings, f"difference {name}", share=share) if np.isfinite(value) else None
     low, high = ends or (None, None)
     known = [float(one.of_all) if np.isfinite(one.of_all) else None for one in (before, after, apart)]
@@ -166,7 +167,7 @@ def _score(
         difference=known[2],
         low=low,
         high=high,
-        outcome=outcome(low, high, known[2], old.score.better),
+        outcome=outcome(low, high, old.score.better, same=same),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from recombine.algebra.groups import Codes, Numbers
 from recombine.comparing.pairing import labels
@@ -102,15 +103,15 @@ class Findings:
     notes: tuple[str, ...] = field(default=())
 
 
-def outcome(low: float | None, high: float | None, difference: float | None, better: str) -> Outcome:
-    """What an interval of a difference says of a change.
+def outcome(low: float | None, high: float | None, better: str, *, same: bool) -> Outcome:
+    """What an interval of a difference says of a change; `same` where not one combination scores otherwise.
 
-    >>> outcome(-0.2, -0.05, -0.1, "higher"), outcome(-0.2, 0.1, -0.1, "higher"), outcome(None, None, 0.0, "higher")
-    ('worse', 'within chance', 'the same')
+    >>> outcome(-0.2, -0.05, "higher", same=False), outcome(-0.2, 0.1, "higher", same=False)
+    ('worse', 'within chance')
     """
-    if difference == 0.0:
+    if same:
         return "the same"
-    if low is None or high is None or difference is None:
+    if low is None or high is None:
         return "not enough evidence"
     if low <= 0 <= high:
         return "within chance"
@@ -136,7 +137,7 @@ def table_of(space: Space, changes: Sequence[Changes]) -> pa.Table:
     """A row for each change, the worst first, then the most surprising, then those with the most rows."""
     parts = [_part(space, one) for one in changes]
     names = column_names(space.names)
-    table = pa.concat_tables(parts) if parts else _part(space, _NOTHING(len(space.names)))
+    table = pa.concat_tables(parts) if parts else _part(space, _nothing(len(space.names)))
     rank = {way: str(place) for place, way in enumerate(WAYS)}
     keys = pa.table(
         {
@@ -146,7 +147,7 @@ def table_of(space: Space, changes: Sequence[Changes]) -> pa.Table:
         }
     )
     order = [("way", "ascending"), ("q", "ascending"), ("rows", "descending")]
-    return table.take(pa.compute.sort_indices(keys, sort_keys=order)) if table.num_rows else table
+    return table.take(pc.sort_indices(keys, sort_keys=order)) if table.num_rows else table
 
 
 def column_names(factors: Sequence[str]) -> dict[str, str]:
@@ -163,7 +164,7 @@ def held_to_many(p: Numbers, others: int = 0) -> Numbers:
     return false_discovery(np.concatenate([p, np.ones(others)]))[: len(p)]
 
 
-def _NOTHING(factors: int) -> Changes:  # noqa: N802 - a constant but for its width
+def _nothing(factors: int) -> Changes:
     return Changes(np.zeros((0, factors), dtype=np.int32), "", [], [], [])
 
 

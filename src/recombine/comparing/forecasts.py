@@ -49,7 +49,7 @@ def _change(old: Expected, new: Expected) -> ScoreChange:
         difference=value,
         low=0.0 if same else low,
         high=0.0 if same else high,
-        outcome=outcome(low, high, value, "higher"),
+        outcome=outcome(low, high, "higher", same=same),
         paired=False,
     )
 

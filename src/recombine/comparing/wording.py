@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from recombine.comparing.findings import HELD_OUT, RATE, Findings, ScoreChange, ValueChange, column_names
 from recombine.comparing.grading import fell
@@ -31,6 +32,7 @@ _SENTENCES: Mapping[str, Mapping[str, str]] = {
         "verdict": "given another verdict",
         "prediction": "predicted otherwise",
     },
+    "lint": {"new leak": "newly leaked", "leak gone": "no longer leaked"},
     "split": {"lost": "no longer there", "gained": "new", "side": "on another side"},
 }
 """What is said of the combinations that changed in one respect; other words say it themselves."""
@@ -65,15 +67,18 @@ def score_sentence(score: ScoreChange) -> str:
     lead = f"On {of_which(score)}, {called(score)}" if score.paired else f"The {called(score)} to expect"
     if score.difference is None or score.old is None or score.new is None:
         return f"{lead} cannot be compared."
-    ends = f"from {_written(score, score.old)} to {_written(score, score.new)}"
     if score.outcome == "the same":
         return f"{lead} is the same: {_written(score, score.new)}."
-    moved = f"{lead} {'rose' if score.difference > 0 else 'fell'} {ends}"
+    moved = f"{lead} {_moved(score.difference)} from {_written(score, score.old)} to {_written(score, score.new)}"
     if score.low is None or score.high is None:
         return f"{moved}; {_no_interval(score)}, so that may be luck."
     said = "more than chance explains" if score.outcome in ("better", "worse") else "no more than chance explains"
     around = points_range(score.low, score.high) if score.share else f"{measure(score.low)} to {measure(score.high)}"
     return f"{moved} (now less before: {_size(score)}, {around}): {said}."
+
+
+def _moved(difference: float) -> str:
+    return "rose" if difference > 0 else "fell" if difference < 0 else "went"
 
 
 def of_which(score: ScoreChange) -> str:
@@ -123,7 +128,7 @@ def _combinations(kind: str, findings: Findings) -> str:
         return "No combination changed."
     parts = []
     for what in dict.fromkeys(table[names["what"]].to_pylist()):
-        mine = table.filter(pa.compute.equal(table[names["what"]], what))
+        mine = table.filter(pc.equal(table[names["what"]], what))
         first = {name: mine[name][0].as_py() for name in findings.factors}
         said = _SENTENCES.get(kind, {}).get(what, what)
         verb = "is" if mine.num_rows == 1 else "are"
