@@ -16,9 +16,11 @@ TABLE = {
     "price": [10.0 * VALUES[0].index(a) + 3.0 * VALUES[1].index(b) + k % 3 for k, (a, b) in enumerate(ROWS)],
     "part": ["test" if k % 20 % 7 == 0 else "train" for k in range(len(ROWS))],
 }
+KEPT = [k for k, row in enumerate(ROWS) if row != ROWS[0]]
+FEWER = {name: [values[k] for k in KEPT] for name, values in TABLE.items()}
 QUESTION = {"factors": ["material", "garment"]}
 PRICES = {"target": "price", "target_kind": "number"}
-KINDS = ("audit", "evaluation", "lint", "plan", "prediction", "probe", "rehearsal", "split", "study")
+KINDS = ("audit", "diff", "evaluation", "lint", "plan", "prediction", "probe", "rehearsal", "split", "study")
 
 
 @cache
@@ -27,6 +29,7 @@ def every_page() -> dict[str, str]:
     answers = TABLE | {"said": [price + 1 for price in TABLE["price"]]}
     results = {
         "audit": recombine.audit(TABLE, **QUESTION, **PRICES),
+        "diff": recombine.diff(*(recombine.audit(one, **QUESTION, **PRICES) for one in (TABLE, FEWER))),
         "evaluation": recombine.evaluate(answers, **QUESTION, **PRICES, prediction="said", split="part"),
         "lint": recombine.lint(TABLE, **QUESTION, split="part"),
         "plan": recombine.plan(TABLE, **QUESTION, goal="leverage", budget=2),

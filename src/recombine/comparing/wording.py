@@ -69,7 +69,9 @@ def score_sentence(score: ScoreChange) -> str:
         return f"{lead} cannot be compared."
     if score.outcome == "the same":
         return f"{lead} is the same: {_written(score, score.new)}."
-    moved = f"{lead} {_moved(score.difference)} from {_written(score, score.old)} to {_written(score, score.new)}"
+    old, new = _written(score, score.old), _written(score, score.new)
+    # a difference below the digits that are shown is not told as a way from one number to the same one
+    moved = f"{lead} stayed at {new}" if old == new else f"{lead} {_moved(score.difference)} from {old} to {new}"
     if score.low is None or score.high is None:
         return f"{moved}; {_no_interval(score)}, so that may be luck."
     said = "more than chance explains" if score.outcome in ("better", "worse") else "no more than chance explains"

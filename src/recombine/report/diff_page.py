@@ -61,7 +61,7 @@ def diff_page(record: Record) -> str:
         "diff.html.j2",
         record,
         styles=["page.css", "plots.css", "diff.css"],
-        scripts=["page.js", "save.js", "ready.js"],
+        scripts=["ready.js"],
         why=OF_DIFFS,
         payload={},
         lists=_lists(table),
