@@ -192,6 +192,9 @@ def test_saved_and_drawn(tmp_path) -> None:
     found = recombine.diff(old, new)
     assert found.provenance.source == "march → april"
     assert recombine.load(found.save(tmp_path / "diff")) == found
+    nothing = recombine.diff(old, old)
+    assert "Nothing changed" in nothing.page(tmp_path / "nothing.html").read_text()
+    assert "Nothing changed" in nothing._repr_html_()
     page = found.page(tmp_path / "diff.html").read_text()
     assert "march → april" in page
     assert page.count('class="cell-worse"') == 2

@@ -5,6 +5,7 @@ means hardly ever stay the same, only those that moved by more than chance.
 """
 
 import numpy as np
+import numpy.typing as npt
 
 from recombine.algebra.groups import Ints, Numbers, number, totals
 from recombine.comparing.findings import RATE, Changes, held_to_many
@@ -15,6 +16,8 @@ from recombine.tables.support import LabelTarget, NumberTarget, Support
 from recombine.words import amount, measure
 
 WHAT = "answer"
+
+Mask = npt.NDArray[np.bool_]
 
 
 def answers(old: Support, new: Support, both: Paired) -> tuple[list[Changes], tuple[str, ...]]:
@@ -75,7 +78,7 @@ def _keys(target: LabelTarget, places: Ints, labels: Ints, size: int, width: int
     return cell[keep] * width + labels[target.label[keep]], target.count[keep]
 
 
-def _commonest(cell: Ints, count: Numbers, size: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _commonest(cell: Ints, count: Numbers, size: int) -> Mask:
     """Which lines hold the most of their combination; several where they tie."""
     most = np.zeros(size)
     np.maximum.at(most, cell, count)
@@ -95,9 +98,7 @@ def _fisher(cell: Ints, before: Numbers, after: Numbers, size: int) -> Numbers:
     return p
 
 
-def _named(
-    cell: Ints, label: Ints, top: np.ndarray[tuple[int], np.dtype[np.bool_]], size: int, names: tuple[str, ...]
-) -> list[str | None]:
+def _named(cell: Ints, label: Ints, top: Mask, size: int, names: tuple[str, ...]) -> list[str | None]:
     """The commonest label of each combination; of several the first in order."""
     found: list[str | None] = [None] * size
     for place, which in zip(cell[top][::-1].tolist(), label[top][::-1].tolist(), strict=True):

@@ -20,8 +20,8 @@ def compare(old: Lint, new: Lint, sure: IntervalSettings) -> Findings:  # noqa: 
     chosen: tuple[tuple[str, Way, bool], ...] = (("new leak", "worse", True), ("leak gone", "better", False))
     for what, way, fresh in chosen:
         codes = found.codes[(found.old if fresh else found.new) < 0]
-        told = [checks[code] for code in codes[:, -1]]
-        nothing = [None] * len(told)
+        told: list[str | None] = [checks[code] for code in codes[:, -1]]
+        nothing: list[str | None] = [None] * len(told)
         changes.append(
             Changes(codes[:, :-1], what, *((nothing, told) if fresh else (told, nothing)), [way] * len(told))
         )

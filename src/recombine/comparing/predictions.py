@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from recombine.algebra.groups import Ints
-from recombine.comparing.audits import value_changes
+from recombine.comparing.audits import Mask, value_changes
 from recombine.comparing.findings import Changes, Counted, Findings, Way, table_of
 from recombine.comparing.forecasts import forecast_change
 from recombine.comparing.pairing import Merged, Paired, coded, paired
@@ -68,7 +68,7 @@ def _seen(old: Prediction, new: Prediction, found: Paired) -> list[Changes]:
         flags.append((places >= 0) & seen[places] if len(seen) else np.zeros(len(places), dtype=bool))
         rows.append(np.where(places >= 0, count[places], 0.0) if len(count) else np.zeros(len(places)))
     parts = []
-    chosen: tuple[tuple[str, Way, np.ndarray[tuple[int], np.dtype[np.bool_]]], ...] = (
+    chosen: tuple[tuple[str, Way, Mask], ...] = (
         ("lost", "worse", flags[0] & ~flags[1]),
         ("gained", "better", ~flags[0] & flags[1]),
     )

@@ -217,8 +217,8 @@ def _study(data: Data) -> Headline:
 def _diff(data: Data) -> Headline:
     """The change of the score, where one was compared; else how many combinations changed."""
     changed = sum(data["counts"].values())
-    counted = [f"{whole(number)} {_CHANGED.get(what, what)}" for what, number in data["counts"].items()]
-    parts = enumerate_words(counted) if counted else ""
+    each = [f"{whole(number)} {_CHANGED.get(what, what)}" for what, number in data["counts"].items()]
+    parts = enumerate_words(each) if each else ""
     noun = "change of a combination" if changed == 1 else "changes of combinations"
     score = next((one for one in data["scores"] if one["difference"] is not None), None)
     if score is None:
