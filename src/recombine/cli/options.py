@@ -251,4 +251,4 @@ def command_line(*, without: Iterable[str] = ()) -> str:
         if word in words:
             del words[len(words) - 1 - words[::-1].index(word)]  # the last: files stand behind options
     # a name that is no text in any encoding can be given to a command, but not be written into a page
-    return pasted(["recombine", *map(redacted, words)]).encode("utf-8", "replace").decode("utf-8")
+    return pasted(["recombine", *map(redacted, words)]).encode("utf-8", "backslashreplace").decode("utf-8")

@@ -47,7 +47,7 @@ def console_for(*, stderr: bool = False) -> Console:
 
 def say(text: str) -> None:
     """Print a line for people or machines, without markup."""
-    console_for().print(text, markup=False, soft_wrap=True)
+    console_for().print(text.encode("utf-8", "backslashreplace").decode("utf-8"), markup=False, soft_wrap=True)
 
 
 def complain(error: RecombineError) -> None:
