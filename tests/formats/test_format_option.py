@@ -137,12 +137,13 @@ def test_a_report_of_checks_needs_one(form, folder) -> None:
 
 
 def test_a_word_that_is_no_text_can_be_written_into_every_file(folder) -> None:
-    """Such as the name of a page, which stands in the commands that are to be run next."""
+    """Such as the name of a page, which stands in the command that made it."""
     page = "\udcff.html"  # the byte 255, which no UTF-8 has
     files = [word for form in ("json", "markdown") for word in ("--format", f"{form}=found.{form}")]
     assert run(*VERBS["audit"], "--report", page, *files).exit_code == 0
-    assert r"\udcff.html" in (folder / "found.markdown").read_text(encoding="utf-8")
-    assert json.loads((folder / "found.json").read_text(encoding="utf-8"))["grade"]
+    assert (folder / "found.markdown").read_text(encoding="utf-8")
+    found = json.loads((folder / "found.json").read_text(encoding="utf-8"))
+    assert r"\udcff.html" in found["provenance"]["command"]
 
 
 def test_force_replaces_a_file(folder) -> None:

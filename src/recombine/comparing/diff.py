@@ -158,8 +158,9 @@ def _check_given(given: object) -> None:
 def _same(old: Result, new: Result, findings: Findings) -> bool:
     """Whether nothing at all is said otherwise; where a table was read from, or when, says nothing."""
     quiet = not findings.table.num_rows and all(score.outcome == "the same" for score in findings.scores)
-    told_alike = all(one.old == one.new for one in (*findings.counted, *findings.told))
-    return quiet and told_alike and (old.verdict, old.grade) == (new.verdict, new.grade)
+    counted_alike = all(one.old == one.new for one in findings.counted)
+    told_alike = all(one.old == one.new for one in findings.told)
+    return quiet and counted_alike and told_alike and (old.verdict, old.grade) == (new.verdict, new.grade)
 
 
 def _check_kinds(old: str, new: str, *given: Any) -> None:

@@ -73,10 +73,10 @@ def _come_and_gone(old: Outcomes, new: Outcomes, found: Paired) -> list[Changes]
         where = np.flatnonzero(there < 0)
         rung, rows = source.rung[here[where]].tolist(), source.rows[here[where]]
         none, nothing = ["not tested"] * len(where), np.zeros(len(where))
-        told = (rung, none) if what == "lost" else (none, rung)
-        counts = (rows, nothing) if what == "lost" else (nothing, rows)
-        way = "worse" if what == "lost" else "better"
-        parts.append(Changes(found.codes[where], what, *told, [way] * len(where), *counts))
+        was, now = (rung, none) if what == "lost" else (none, rung)
+        before, after = (rows, nothing) if what == "lost" else (nothing, rows)
+        way = ["worse" if what == "lost" else "better"] * len(where)
+        parts.append(Changes(found.codes[where], what, was, now, way, old_rows=before, new_rows=after))
     return parts
 
 
