@@ -102,9 +102,8 @@ def test_chances_are_those_of_scipy() -> None:
 def test_differences_that_cancel_out_are_within_chance_and_not_the_same() -> None:
     rng = np.random.default_rng(0)
     kept = cells(rng, 1.0)[:12]
-    trained = Support(SPACE, np.asfortranarray(kept[:1]), np.ones(1))
     turned = np.tile([0.0, 1.0], 6)
-    first, second = (outcomes(SPACE, kept, share, 8, rng, trained) for share in (turned, 1 - turned))
+    first, second = (outcomes(SPACE, kept, share, 8, rng, None) for share in (turned, 1 - turned))
     places = np.arange(len(kept))
     (found, *_) = evaluations._scores(first, second, Paired(kept, places, places), SURE)
     assert found.difference == pytest.approx(0.0, abs=0.2)

@@ -30,7 +30,7 @@ def labelled(space: Space, cells: Codes, yes: Numbers, rows: int, rng: np.random
 
 
 def outcomes(
-    space: Space, cells: Codes, right: Numbers, rows: int, rng: np.random.Generator, trained: Support
+    space: Space, cells: Codes, right: Numbers, rows: int, rng: np.random.Generator, trained: Support | None
 ) -> Outcomes:
     """So many answers for each cell, each of them right with the cell's own chance."""
     hits = rng.binomial(rows, right).astype(float)
