@@ -139,6 +139,7 @@ def _scores(old: Outcomes, new: Outcomes, both: Paired, sure: IntervalSettings) 
     sides: dict[str, Mask] = {}
     if trained:
         sides["unseen"] = old.unseen[both.old] & new.unseen[both.new]
+        sides["novel"] = old.novel[both.old] & new.novel[both.new]
         sides["seen"] = old.seen[both.old] & new.seen[both.new]
     if not any(mask.any() for mask in sides.values()):
         sides = {"tested": np.ones(len(both.codes), dtype=bool)}
