@@ -22,8 +22,10 @@ _WORSE = "worse"
 
 
 def diff(
-    old: Annotated[Path, typer.Argument(help="The folder of the older result, written by --out or .save().")],
-    new: Annotated[Path, typer.Argument(help="The folder of the newer one, of the same verb.")],
+    old: Annotated[
+        Path, typer.Argument(metavar="OLD", help="The folder of the older result, written by --out or .save().")
+    ],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="The folder of the newer one, of the same verb.")],
     report: reading.Report = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Save the diff as a folder of JSON and Parquet.")
