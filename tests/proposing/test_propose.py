@@ -70,6 +70,8 @@ def test_a_plain_table() -> None:
         ("prediction", ["warm", "light"] * 30, "prediction", "named like a model's answer"),
         ("p_prob", np.linspace(0, 1, 60), "left out", "named like a model's probability"),
         ("note", [f"a note on {k}" for k in range(60)], "left out", "every row has its own"),
+        ("field_note", [f"a note on {k}" for k in range(30)] * 2, "left out", "named like free text"),
+        ("weight", np.linspace(0, 1, 60), "left out", "--target weight what is predicted"),
         ("customer_id", [*range(30)] * 2, "left out", "named like an identifier"),
         ("nan", [float("nan")] * 60, "left out", "missing in every row"),
     ],

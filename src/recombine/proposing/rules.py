@@ -10,6 +10,7 @@ They know names and counts, not what a table is about: an expert does better, an
 | called label, target, class, y, outcome … | the target |
 | missing in more than half of the rows | nothing |
 | called id, index, file …, or with a value of its own in nearly every row | nothing |
+| text of more than 20 values that is called a note, comment, description … | nothing |
 | a date; a number with a fraction, of more than 20 values, or called a count | nothing, but bins make a factor of it |
 | anything else of at most 2,000 values, two rows for each or more | a factor |
 
@@ -43,6 +44,7 @@ _PREDICTIONS = {"pred", "preds", "predicted", "prediction", "predictions", "yhat
 _SCORES = {"logit", "logits", "prob", "probs", "proba", "probability"}
 _TARGETS = {"label", "labels", "target", "class", "y", "outcome", "answer"}
 _IDS = {"id", "ids", "uuid", "guid", "index", "idx", "file", "filename", "path", "url", "hash", "checksum"}
+_NOTES = {"note", "notes", "comment", "comments", "remark", "remarks", "description", "text", "caption", "message"}
 _COUNTS = {"n", "num", "count", "counts", "total"}
 
 
@@ -172,6 +174,8 @@ def _own(one: Look) -> Proposed | None:
         return "left out", ("every row has its own" if one.exact else "nearly every row has its own")
     if named and _values(one) > _SMALL_NUMBER:
         return "left out", f"{how_many(one)}; named like an identifier"
+    if _NOTES & set(words(one.name)) and one.kind == "text" and _values(one) > _SMALL_NUMBER:
+        return "left out", f"{how_many(one)}; named like free text"
     return None
 
 
@@ -184,12 +188,13 @@ def _number(one: Look) -> Proposed | None:
     bins = f"--bins {shlex.quote(f'{one.name}={_BINS[one.kind]}')} makes a factor of it"
     if one.kind == "date":
         return "left out", f"dates, {how_many(one)}; {bins}"
+    predicted = f"{bins}, --target {shlex.quote(one.name)} what is predicted"
     if one.kind == "number":
-        return "left out", f"a number with {how_many(one)}; {bins}"
+        return "left out", f"a number with {how_many(one)}; {predicted}"
     if _COUNTS & set(words(one.name)):
         return "left out", f"{how_many(one)}; named like a count; {bins}"
     if _values(one) > _SMALL_NUMBER:
-        return "left out", f"a whole number with {how_many(one)}; {bins}"
+        return "left out", f"a whole number with {how_many(one)}; {predicted}"
     return None
 
 
