@@ -108,8 +108,11 @@ def apart(name: str, one: Sequence[float], other: Sequence[float], rule: Rule, t
         return Comparison(name=name, value=value, low=None, high=None, n=n, rule=rule, threshold=threshold)
     spread = [stdev(side) ** 2 / len(side) for side in sides]
     total = sum(spread)
-    parts = sum(part**2 / (len(side) - 1) for part, side in zip(spread, sides, strict=True))
-    reach = float(student_quantile((1 + _CONFIDENCE) / 2, total**2 / parts)) * math.sqrt(total) if total else 0.0
+    reach = 0.0
+    if total:
+        # shares of the total, since squares of very small variances would vanish
+        shares = sum((part / total) ** 2 / (len(side) - 1) for part, side in zip(spread, sides, strict=True))
+        reach = float(student_quantile((1 + _CONFIDENCE) / 2, 1 / shares)) * math.sqrt(total)
     return Comparison(
         name=name, value=value, low=value - reach, high=value + reach, n=n, rule=rule, threshold=threshold
     )
