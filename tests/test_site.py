@@ -25,7 +25,7 @@ def _script(path: str):
     return module
 
 
-site, version = _script(".ci/site.py"), _script(".ci/version.py")
+site, version = _script(".ci/check_site.py"), _script(".ci/version.py")
 
 
 def _public() -> set[str]:

@@ -1,7 +1,10 @@
 """The command line: one short file a command."""
 
+import atexit
+import os
 import signal
 import sys
+from contextlib import suppress
 from typing import Any
 
 _INTERRUPTED = 130
@@ -12,13 +15,28 @@ class _Interrupt:
 
     def __init__(self) -> None:
         self.came = False
+        self.said = False
         # A command that was started with the signal ignored (`nohup`, a background job) goes on ignoring it.
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, self._stop)
+        # Registered before anything is imported, so it is the last to be called.
+        atexit.register(self._end)
 
     def _stop(self, *_: Any) -> None:
         self.came = True
         raise KeyboardInterrupt
+
+    def _end(self) -> None:
+        """End here after an interrupt, when everything else has been tidied up.
+
+        A thread of DuckDB that was stopped in a query and asks for Python once more, while the interpreter takes itself
+        apart, aborts the process (duckdb/duckdb#13904): the command would end with a signal instead of its word.
+        """
+        if self.said:
+            with suppress(OSError):
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(_INTERRUPTED)
 
     def ignore(self) -> None:
         """From here on all is said and written, and the interpreter may end in peace."""
@@ -42,6 +60,7 @@ def main() -> None:
         stopped = interrupt.came or isinstance(error, KeyboardInterrupt)
         if not stopped or (isinstance(error, SystemExit) and not error.code):
             raise
+        interrupt.said = True
         sys.stderr.write("Stopped. Nothing was left half-written.\n")
         sys.exit(_INTERRUPTED)
     finally:

@@ -1,6 +1,6 @@
 """Is a built site whole? Links within it lead somewhere, pictures say what they show, nothing comes from elsewhere.
 
-mkdocs build --site-dir site && python3 .ci/site.py site
+mkdocs build --site-dir site && python3 .ci/check_site.py site
 """
 
 import sys
