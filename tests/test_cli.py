@@ -117,7 +117,7 @@ def test_the_next_verb_is_asked_about_the_same_rows(folder) -> None:
     )
     plan, _, split, _ = next_lines(folder, "audit", *words)
     told = ["--where=garment <> 'hat'", "-fmaterial,garment"]
-    held = ["--column", "held_out", "--out", "held.parquet"]
+    held = ["--column", "held_out", "--out", "held_out.parquet"]
     domain = ["--domain", "material=wool,silk,denim,felt,tweed"]
     assert shlex.split(plan)[1:] == ["plan", *told, "--weight", "n", *domain, "--missing", "value", "products.csv"]
     assert shlex.split(split)[1:] == ["split", *told, "--missing", "value", "products.csv", *held]
@@ -274,6 +274,58 @@ def test_ctrl_c_leaves_nothing_half_written(tmp_path) -> None:
     assert "Stopped. Nothing was left half-written." in told
     assert "Traceback" not in told
     assert [path.name for path in tmp_path.iterdir()] == ["long.csv"]
+
+
+_INTERRUPTED_WHILE_AN_OBJECT_GOES = """
+import signal, time
+import recombine.cli.app as app
+from recombine.cli import main
+
+class Goes:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+        "here the interrupt is raised, and dropped"
+
+def run():
+    Goes()
+    time.sleep(30)
+
+app.run = run
+main()
+"""
+_TIDIED_UP = """
+import atexit
+import recombine.cli.app as app
+from recombine.cli import main
+
+class Last:
+    def __del__(self):
+        print("the interpreter took itself apart", flush=True)
+
+last = Last()
+
+def run():
+    atexit.register(print, "tidied up")
+    raise KeyboardInterrupt
+
+app.run = run
+main()
+"""
+
+
+def _end_of(script: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=25, check=False)
+
+
+def test_an_interrupt_that_python_drops_comes_again() -> None:
+    done = _end_of(_INTERRUPTED_WHILE_AN_OBJECT_GOES)
+    assert (done.returncode, done.stderr) == (130, "Stopped. Nothing was left half-written.\n")
+
+
+def test_an_interrupted_command_tidies_up_and_does_not_take_the_interpreter_apart() -> None:
+    """A thread of an engine may abort the process there."""
+    done = _end_of(_TIDIED_UP)
+    assert (done.returncode, done.stdout) == (130, "tidied up\n")
 
 
 def test_a_slip_does_not_replace_the_table_by_its_page(folder) -> None:

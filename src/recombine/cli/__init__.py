@@ -1,9 +1,11 @@
 """The command line: one short file a command."""
 
+import _thread
 import atexit
 import os
 import signal
 import sys
+import threading
 from contextlib import suppress
 from typing import Any
 
@@ -19,6 +21,7 @@ class _Interrupt:
         # A command that was started with the signal ignored (`nohup`, a background job) goes on ignoring it.
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, self._stop)
+            sys.unraisablehook = _send_again
         # Registered before anything is imported, so it is the last to be called.
         atexit.register(self._end)
 
@@ -41,6 +44,24 @@ class _Interrupt:
     def ignore(self) -> None:
         """From here on all is said and written, and the interpreter may end in peace."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _send_again(swallowed: "sys.UnraisableHookArgs") -> None:
+    """An interrupt that came while Python was tidying up after an object is dropped there, so it has to come again.
+
+    A moment later, and from elsewhere: raised here, it would be dropped once more.
+    """
+    if issubclass(swallowed.exc_type, KeyboardInterrupt):
+        threading.Timer(0.05, _interrupt).start()
+    else:
+        sys.__unraisablehook__(swallowed)
+
+
+def _interrupt() -> None:
+    if os.name == "nt":  # where a signal to oneself ends the process
+        _thread.interrupt_main()
+    else:
+        os.kill(os.getpid(), signal.SIGINT)  # which also wakes what waits
 
 
 def main() -> None:

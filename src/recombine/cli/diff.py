@@ -19,6 +19,7 @@ from recombine.words import count
 _SHOWN = 8
 _LISTED = 1_000
 _WORSE = "worse"
+_Q = "q: of the changes with a q as low as this one or lower, the share that is expected to be luck"
 
 
 def diff(
@@ -68,6 +69,9 @@ def summary(found: Any) -> None:
     if found.table.num_rows:
         console.print()
         console.print(_changes(found), width=width)
+        chances = found.table.slice(0, _SHOWN)[_ours(found)[-1]]
+        if chances.null_count < len(chances):
+            console.print(Padding(_Q, (0, 2)), width=width, style="dim")
     if found.reasons:
         console.print()
     for reason in found.reasons:
@@ -95,9 +99,9 @@ def _said(value: Any) -> str:
 def _changes(found: Any) -> Table:
     """The first few changes, for the worse first."""
     table = Table(box=None, padding=(0, 2), pad_edge=True)
-    for title in ("change", "combination", "before", "now", "chance"):
+    for title in ("change", "combination", "before", "now", "q"):
         table.add_column(title)
-    names = [name for name in found.table.column_names if name not in found.factors]
+    names = _ours(found)
     for line in found.table.slice(0, _SHOWN).to_pylist():
         what, old, new, _, _, _, _, q = (line[name] for name in names)
         combination = named_shortly({name: line[name] for name in found.factors})
@@ -107,6 +111,11 @@ def _changes(found: Any) -> Table:
     if more > 0:
         table.add_row("…", f"{count(more)} more", "", "", "")
     return table
+
+
+def _ours(found: Any) -> list[str]:
+    """The columns beside the factors: what, old, new, way, old rows, new rows, p and q, by names that were free."""
+    return [name for name in found.table.column_names if name not in found.factors]
 
 
 def _next(found: Any) -> list[tuple[str, str]]:

@@ -277,7 +277,7 @@ def following(audit: Any) -> list[tuple[str, str]]:
         split = _asked_of("split", words, but=_UNKNOWN_TO_SPLIT)
         # a column name of its own: many tables have a `split` already
         lines.append(
-            (f"{split} --column held_out --out held.parquet", "hold out whole combinations for an honest test")
+            (f"{split} --column held_out --out held_out.parquet", "hold out whole combinations for an honest test")
         )
     if "--fail-under" not in words:
         lines.append((f"{command} --fail-under determined=0.95", "use as a CI gate"))

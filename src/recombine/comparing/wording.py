@@ -71,16 +71,19 @@ def score_sentence(score: ScoreChange) -> str:
         return f"{lead} is the same: {_written(score, score.new)}."
     old, new = _written(score, score.old), _written(score, score.new)
     # a difference below the digits that are shown is not told as a way from one number to the same one
-    moved = f"{lead} stayed at {new}" if old == new else f"{lead} {_moved(score.difference)} from {old} to {new}"
+    moved = f"{lead} stayed at {new}" if old == new else f"{lead} {_moved(score)} from {old} to {new}"
     if score.low is None or score.high is None:
         return f"{moved}; {_no_interval(score)}, so that may be luck."
     said = "more than chance explains" if score.outcome in ("better", "worse") else "no more than chance explains"
     around = points_range(score.low, score.high) if score.share else f"{measure(score.low)} to {measure(score.high)}"
-    return f"{moved} (now less before: {_size(score)}, {around}): {said}."
+    return f"{moved} (a difference of {_size(score)}, {around}): {said}."
 
 
-def _moved(difference: float) -> str:
-    return "rose" if difference > 0 else "fell" if difference < 0 else "went"
+def _moved(score: ScoreChange) -> str:
+    """It rises or falls where that is more than chance, and goes from one number to another elsewhere."""
+    if score.outcome not in ("better", "worse") or score.difference is None:
+        return "went"
+    return "rose" if score.difference > 0 else "fell"
 
 
 def of_which(score: ScoreChange) -> str:

@@ -74,7 +74,7 @@ def test_the_page_lists_and_maps_them(tmp_path) -> None:
     page = found.page(tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text(encoding="utf-8") if page is None else page.read_text(encoding="utf-8")
     assert "The unseen combinations, from the examples" in text
-    assert text.count("<td style=\"--share:") == 8
+    assert text.count('<td style="--share:') == 8
     assert "over combinations alone, not the one on top" in text
     assert recombine.predict(table, **HOW, truth=whole).by_combination is None
 
