@@ -163,6 +163,23 @@ def test_what_lies_at_hand(folder, monkeypatch) -> None:
     assert Path("saved.html").exists()
 
 
+def test_a_split_is_linted_and_two_results_are_compared(folder, monkeypatch) -> None:
+    ask = ("products.csv", "--factors", "material,garment")
+    for name in ("old", "new"):
+        assert asked(monkeypatch, "audit", *ask, "--out", name).exit_code == 0
+    os.utime("old", (1, 1))
+    assert asked(monkeypatch, "split", *ask, "--column", "side", "--out", "held.csv").exit_code == 0
+    Path("empty.csv").write_text("")
+    Path("other.split.json").write_text('  "factors": [],\n  "column": "a" "b",\n  "file": "held.csv",\n')
+    lines = offered(asked(monkeypatch).stdout)
+    assert not any("empty.csv" in line for line in lines)
+    lint, diff = "recombine lint held.csv --factors material,garment --split side", "recombine diff old new"
+    assert {lint, diff} <= set(lines)
+    assert not any("other" in line for line in lines)
+    for line in (lint, diff):
+        assert asked(monkeypatch, *line.split()[1:]).exit_code == 0
+
+
 def test_many_tables_are_few_lines(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     for place in range(20):

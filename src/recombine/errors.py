@@ -13,7 +13,7 @@ Each error says three things: what was given, why it is wrong, and what to write
 whoever's words they are.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
 from recombine.redaction import redacted_words
@@ -64,8 +64,10 @@ class OutputError(RecombineError):
     """A result cannot be written."""
 
 
-def nearest(wrong: str, known: Iterable[str], *, most: int = 8) -> str:
+def nearest(wrong: str, known: Iterable[str], *, most: int = 8, by: Callable[[str], str] = str.lower) -> str:
     """What to write instead of a name that is not known: the nearest ones, else the first few.
+
+    `by` is what is compared of a name, so that files are not alike for their endings.
 
     >>> nearest("materail", ["material", "garment"])
     "did you mean 'material'?"
@@ -73,10 +75,10 @@ def nearest(wrong: str, known: Iterable[str], *, most: int = 8) -> str:
     "write one of 'material', 'garment'"
     """
     names = list(known)
-    lowered = {name.lower(): name for name in names}
-    close = get_close_matches(wrong.lower(), lowered, n=1, cutoff=0.6)
+    compared = {by(name): name for name in names}
+    close = get_close_matches(by(wrong), compared, n=1, cutoff=0.6)
     if close:
-        return f"did you mean {lowered[close[0]]!r}?"
+        return f"did you mean {compared[close[0]]!r}?"
     shown = ", ".join(repr(name) for name in names[:most])
     more = f" … ({len(names):,} in all)" if len(names) > most else ""
-    return f"write one of {shown}{more}"
+    return f"write {'one of ' if len(names) > 1 else ''}{shown}{more}"

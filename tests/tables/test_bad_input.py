@@ -71,9 +71,10 @@ CSV = "material,garment,label\nwool,coat,warm\nwool,hat,warm\nsilk,coat,light\ns
 
 def test_no_such_file(tmp_path: Path) -> None:
     write(tmp_path / "shoes.csv", CSV)
-    refused(SourceError, "no file", "shoe.csv", "did you mean 'shoes.csv'?", source=tmp_path / "shoe.csv")
+    refused(SourceError, "no file", "shoe.csv", f"did you mean '{tmp_path}/shoes.csv'?", source=tmp_path / "shoe.csv")
+    refused(SourceError, "no file", "lamp.csv", f"write '{tmp_path}/shoes.csv'", source=tmp_path / "lamp.csv")
     refused(SourceError, "does not exist either", source=tmp_path / "nowhere" / "shoe.csv")
-    refused(SourceError, "nothing matches the pattern", "'shoes.csv'", source=str(tmp_path / "shoe*.parquet"))
+    refused(SourceError, "nothing matches the pattern", "/shoes.csv'", source=str(tmp_path / "shoe*.parquet"))
     empty = tmp_path / "empty"
     empty.mkdir()
     refused(SourceError, "no table lies in", source=empty / "shoes.csv")

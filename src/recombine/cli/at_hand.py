@@ -3,6 +3,7 @@
 Nothing is computed and no table is opened: a folder is listed, and of small text files the beginning is read.
 """
 
+import json
 import os
 import re
 from collections.abc import Callable
@@ -22,6 +23,9 @@ _OF_A_KIND = 3
 _BEGINNING = 16_384
 _PROBES = ("support", "influence", "subnetworks", "geometry")
 _SWEEP = re.compile(rb"^(tasks|models|recipes|splits)\s*:", re.MULTILINE)
+_MANIFEST = ".split.json"
+_WRITTEN = re.compile(r'^  "factors": (\[[^\]]*\]),\s*"column": (".*"),\s*"file": (".*"),?$', re.MULTILINE)
+_COMPARED = ("audit", "prediction", "evaluation", "lint", "plan", "rehearsal")
 _SAID = re.compile(r'^  "(kind|grade)": "([a-z ]+)"', re.MULTILINE)
 
 _NOTHING = "Will a model handle combinations of factors that it has never seen together? Four lines to begin with:"
@@ -54,7 +58,10 @@ def lines(folder: Path) -> list[Line]:
     """Commands with their reasons: tables first, the newest before the others, then results, stores and sweeps."""
     entries = _entries(folder)
     found: list[Line] = []
-    for offers in (_tables, _results, _stores, _sweeps, _probes):
+    for offers in (_tables, _splits, _results):
+        found += _few(entries, offers)
+    found += _two_of_a_kind(entries)
+    for offers in (_stores, _sweeps, _probes):
         found += _few(entries, offers)
     return found[:_OFFERED]
 
@@ -95,13 +102,53 @@ def _few(entries: list[Path], offers: Callable[[Path], Line | None]) -> list[Lin
 
 
 def _tables(path: Path) -> Line | None:
-    if suffix_of(path.name) not in TABLES or not path.is_file():
+    if suffix_of(path.name) not in TABLES or not _holds_something(path):
         return None
     return _command("audit", path), "a table: what its columns look like, and the command that audits it"
 
 
+def _splits(path: Path) -> Line | None:
+    """A split's manifest names its table and its factors."""
+    said = path.name.endswith(_MANIFEST) and _WRITTEN.search(_beginning(path).decode("utf-8", "replace"))
+    if not said:
+        return None
+    try:
+        factors, column, name = (json.loads(part) for part in said.groups())
+        table = path.with_name(name)
+    except ValueError:  # somebody else's file of that name
+        return None
+    if not _holds_something(table):
+        return None
+    words = options.given("--factors", options.listed(factors))
+    words += [] if column == "split" else options.given("--split", column)
+    return _command("lint", table, *words), "a split: does it hold out combinations?"
+
+
+def _holds_something(path: Path) -> bool:
+    try:
+        return path.is_file() and path.stat().st_size > 0
+    except OSError:
+        return False
+
+
+def _two_of_a_kind(entries: list[Path]) -> list[Line]:
+    """The two newest results of one verb, the older first."""
+    newest: dict[str, Path] = {}
+    for path in entries:
+        kind = _said(path).get("kind")
+        if kind in _COMPARED and kind in newest:
+            return [(_command("diff", path, newest[kind]), f"two {kind}s: what changed, and is it more than chance?")]
+        if kind is not None:
+            newest.setdefault(kind, path)
+    return []
+
+
+def _said(path: Path) -> dict[str, str]:
+    return dict(_SAID.findall(_beginning(path / RESULT_FILE).decode("utf-8", "replace")))
+
+
 def _results(path: Path) -> Line | None:
-    said = dict(_SAID.findall(_beginning(path / RESULT_FILE).decode("utf-8", "replace")))
+    said = _said(path)
     if said.get("kind") not in KINDS:
         return None
     grade = f", graded {said['grade']}" if "grade" in said else ""

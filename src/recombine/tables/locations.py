@@ -203,10 +203,13 @@ def _finished(pattern: str) -> str:
     return pattern
 
 
-def suggest_file(path: Path, suffixes: Iterable[str] = _READERS) -> str:
+def suggest_file(path: Path, suffixes: Iterable[str] = TABLES) -> str:
     """Which file may be meant by a path where there is none."""
     folder = path.parent
     if not folder.is_dir():
         return f"the folder '{folder}' does not exist either: check the path"
-    tables = sorted(entry.name for entry in folder.iterdir() if suffix_of(entry.name) in suffixes)
-    return nearest(path.name, tables) if tables else f"no table lies in '{folder}'; `recombine demo` writes one to try"
+    wanted = {*suffixes, suffix_of(path.name)} - {""}
+    tables = sorted(str(entry) for entry in folder.iterdir() if suffix_of(entry.name) in wanted)
+    if not tables:
+        return f"no table lies in '{folder}'; `recombine demo` writes one to try"
+    return nearest(str(path), tables, by=lambda name: Path(name).stem.lower())
