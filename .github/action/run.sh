@@ -66,7 +66,8 @@ if [[ -n ${RECOMBINE_SARIF:-} ]]; then words+=(--format "sarif=$RECOMBINE_SARIF"
 code=0
 recombine "${words[@]}" >"$folder/said" 2>"$folder/complained" || code=$?
 
-cat "$folder/said" "$folder/complained" >"$folder/all"
+# our own files are gone at the end, so nobody is told of them
+cat "$folder/said" "$folder/complained" | grep -vF "  wrote  $folder/" >"$folder/all" || true
 print_without_commands "$folder/all"
 echo "exit-code=$code" >>"$output"
 if [[ -f $folder/found.json ]]; then
@@ -81,7 +82,7 @@ PYTHON
   cat "$folder/annotations"
   cat "$folder/summary.md" >>"$summary"
 else
-  annotate error "$(cat "$folder/complained")"
+  annotate error "$(sed '1s/^error *//' "$folder/complained")"
   # four blanks make it a block of code, whatever stands in it
   { printf '### recombine %s could not run\n\n' "$RECOMBINE_VERB"; sed 's/^/    /' "$folder/complained"; } >>"$summary"
 fi

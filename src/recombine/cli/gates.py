@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 Gates = dict[str, dict[str, Any]]
+_COUNTED = {"determined": " (seen or determined, of all)"}
+"""What a share is of, where its name does not say so."""
 
 
 def check(share: Callable[[str], float], gates: Mapping[str, float], *, thin: Callable[[str], bool]) -> Gates:
@@ -21,11 +23,12 @@ def _gate(found: float, least: float, thin: bool) -> dict[str, Any]:
 
 def lines(checked: Gates) -> list[str]:
     """Each gate as a line of the summary."""
-    return [
-        f"  gate   {name} {'unknown' if gate['found'] is None else format(gate['found'], '.3f')}, "
-        f"asked {gate['asked']:g}: [bold]{gate['verdict']}[/]"
-        for name, gate in checked.items()
-    ]
+    return [_line(name, gate) for name, gate in checked.items()]
+
+
+def _line(name: str, gate: Mapping[str, Any]) -> str:
+    found = "unknown" if gate["found"] is None else f"{gate['found']:.3f}"
+    return f"  gate   {name} {found}{_COUNTED.get(name, '')}, asked {gate['asked']:g}: [bold]{gate['verdict']}[/]"
 
 
 def exit_code(checked: Gates) -> int:
