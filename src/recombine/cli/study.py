@@ -217,8 +217,8 @@ def _next(console: Console, found: Any) -> None:
 def _try(name: str, preset: str, *, as_json: bool) -> None:
     from recombine.studies.trying import try_preset  # noqa: PLC0415 - it loads torch
 
-    with Watch(f"{name}: a few updates of everything"):
-        tried = try_preset(name, preset=preset)
+    with Watch(f"{name}: a few updates of everything") as watch:
+        tried = try_preset(name, preset=preset, tell=watch.tell)
     if as_json:
         say(json_text([asdict(one) for one in tried]))
         return
@@ -245,4 +245,6 @@ def _cost(name: str, preset: str, tried: Sequence[Any]) -> str:
     said = f"{name}, preset {preset}: {amount(sum(one.count for one in tried), 'run')} and measurements, "
     said += f"about {span(here)} of one processor here; training on one GPU about {span(there)}, if it sustains "
     said += f"{SUSTAINED / 1e12:g} TFLOP/s and starts an update in {LEAST * 1e3:g} ms."
-    return said + (f" Could not be tried: {', '.join(failed)}." if failed else " Everything was built and tried.")
+    return said + (
+        f" Could not be tried: {', '.join(failed)}." if failed else " A few runs of every kind were built and tried."
+    )

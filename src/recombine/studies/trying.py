@@ -1,17 +1,19 @@
 """What a preset would cost, from a few updates of everything in it: each kind of run, and each step of the study.
 
-An update of a run is timed as the difference between three updates and one, so that loading and testing do not count.
+Runs of one task, splitter, model and recipe cost alike, whatever they hold out and which number stands for which
+picture: a few of them, spread over all there are, are built, trained and timed, and their mean stands for the rest. An
+update is timed as the difference between three updates and one, so that loading and testing do not count.
 A GPU's time is estimated from the arithmetic that PyTorch counts, at what a card sustains on such small batches; where
 there is little of it, the time that a card needs to start an update's operations decides. Both are assumptions.
 """
 
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from torch.utils.flop_counter import FlopCounterMode
 
 from recombine.errors import RecombineError
@@ -30,6 +32,9 @@ SUSTAINED = 10e12
 LEAST = 2e-3
 """Seconds in which a card starts the operations of one update, however small they are."""
 _FEW, _MORE = 1, 3
+_OF_A_KIND = 3
+"""How many of the runs that cost alike are timed."""
+Tell = Callable[[float], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,32 +62,60 @@ class Tried:
         return None if each is None or self.updates is None else self.count * self.updates * each
 
 
-def try_preset(study: str | Study, *, preset: str) -> tuple[Tried, ...]:
-    """Every kind of run of a preset, built and trained for a few updates, and every step tried on its first item."""
+@dataclass(frozen=True)
+class _Alike:
+    """Runs that cost alike: how many there are, and the few of them that are tried, each with the name of its grid."""
+
+    count: int
+    tried: tuple[tuple[str, Configuration], ...]
+
+    @property
+    def name(self) -> str:
+        """What they have in common, and the grid where there is but one."""
+        grids = {grid for grid, _ in self.tried}
+        of = f"{next(iter(grids))}: " if len(grids) == 1 else ""
+        _, run = self.tried[0]
+        return f"{of}{run.task['name']}, {run.split['name']}, {run.model['name']}"
+
+
+def try_preset(study: str | Study, *, preset: str, tell: Tell = lambda _: None) -> tuple[Tried, ...]:
+    """What a preset's runs and steps cost, from a few updates of every kind; `tell` hears how far the trials are."""
     found = study_of(study) if isinstance(study, str) else study
     settings = settings_of(found, preset)
     plans = plans_of(found, settings)
-    return (*_runs(plans), *_steps(found, settings, plans))
+    kinds = _kinds(plans)
+    return (*_runs(kinds, tell), *_steps(found, settings, plans, kinds))
 
 
-def _kinds(plans: Mapping[str, SweepPlan]) -> list[tuple[str, Configuration, int]]:
-    """One run of each shape, its grid, and how many there are."""
-    runs = [(name, run) for name, plan in plans.items() for run in plan.runs]
-    counts = Counter(signature(run) for run in {run.key: run for _, run in runs}.values())
-    first = {signature(run): (name, run) for name, run in reversed(runs)}
-    return [(name, run, counts[kind]) for kind, (name, run) in first.items()]
+def _kinds(plans: Mapping[str, SweepPlan]) -> list[_Alike]:
+    """The runs of all grids, those together that cost alike; a run that stands in several grids is counted once."""
+    runs: dict[str, tuple[str, Configuration]] = {}
+    groups: dict[str, list[tuple[str, Configuration]]] = {}
+    for name, plan in plans.items():
+        for run in plan.runs:
+            runs.setdefault(run.key, (name, run))
+    for name, run in runs.values():
+        bare = replace(run, task={"name": run.task["name"]}, split={"name": run.split["name"]})
+        groups.setdefault(signature(bare), []).append((name, run))
+    return [_Alike(len(group), tuple(_spread(group))) for group in groups.values()]
 
 
-def _runs(plans: Mapping[str, SweepPlan]) -> Iterator[Tried]:
-    for grid, run, count in _kinds(plans):
-        name = f"{grid}: {run.task['name']}, {run.split['name']}, {run.model['name']}"
-        updates = int(run.recipe["steps"])
+def _spread(group: Sequence[tuple[str, Configuration]]) -> list[tuple[str, Configuration]]:
+    """The first, the last and what lies evenly between."""
+    places = np.linspace(0, len(group) - 1, min(_OF_A_KIND, len(group))).round().astype(int)
+    return [group[place] for place in places]
+
+
+def _runs(kinds: Sequence[_Alike], tell: Tell) -> Iterator[Tried]:
+    for place, alike in enumerate(kinds):
+        tell(place / len(kinds))
+        updates = int(alike.tried[0][1].recipe["steps"])
         try:
-            seconds, gpu = _an_update(run)
+            seconds, gpu = np.mean([_an_update(run) for _, run in alike.tried], axis=0).tolist()
         except RecombineError as error:
-            yield Tried(name=name, count=count, updates=updates, problem=error.what)
+            yield Tried(name=alike.name, count=alike.count, updates=updates, problem=error.what)
         else:
-            yield Tried(name=name, count=count, updates=updates, seconds=seconds, gpu=gpu)
+            yield Tried(name=alike.name, count=alike.count, updates=updates, seconds=seconds, gpu=gpu)
 
 
 def _an_update(run: Configuration) -> tuple[float, float]:
@@ -109,7 +142,9 @@ def _few_samples(recipe: Mapping[str, Any]) -> dict[str, Any]:
     return {"samples": min(samples, _MORE * batch)} if isinstance(samples, int) and batch else {}
 
 
-def _steps(study: Study, settings: Settings, plans: Mapping[str, SweepPlan]) -> Iterator[Tried]:
+def _steps(
+    study: Study, settings: Settings, plans: Mapping[str, SweepPlan], kinds: Sequence[_Alike]
+) -> Iterator[Tried]:
     """Steps on runs of two updates, with the settings that make them short."""
     if not study.steps:
         return
@@ -117,7 +152,7 @@ def _steps(study: Study, settings: Settings, plans: Mapping[str, SweepPlan]) -> 
     small = {**settings, **study.trial}
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(folder)
-        rows = [_row(_trained(run, 2, store), name) for name, run, _ in _kinds(plans)]
+        rows = [_row(_trained(run, 2, store), name) for alike in kinds for name, run in alike.tried]
         evidence = Evidence(Bench(folder, small), Rows(rows))
         for step in study.steps:
             tried, measured = _step(step, evidence, asked)
