@@ -2,7 +2,8 @@
 
 Runs of one task, splitter, model and recipe cost alike, whatever they hold out and which number stands for which
 picture: a few of them, spread over all there are, are built, trained and timed, and their mean stands for the rest. An
-update is timed as the difference between three updates and one, so that loading and testing do not count.
+update is timed as the difference between three updates and one, so that loading and testing do not count; it is the
+processor's time, not the clock's, so that what else runs here does not count either.
 A GPU's time is estimated from the arithmetic that PyTorch counts, at what a card sustains on such small batches; where
 there is little of it, the time that a card needs to start an update's operations decides. Both are assumptions.
 """
@@ -123,9 +124,9 @@ def _an_update(run: Configuration) -> tuple[float, float]:
         _trained(run, _MORE)  # which also loads and allocates what the first call needs once
     taken = []
     for steps in (_FEW, _MORE):
-        began = time.perf_counter()
+        began = time.process_time()
         _trained(run, steps)
-        taken.append(time.perf_counter() - began)
+        taken.append(time.process_time() - began)
     seconds = max(0.0, taken[1] - taken[0]) / (_MORE - _FEW)
     return seconds, max(LEAST, counter.get_total_flops() / _MORE / SUSTAINED)
 
@@ -166,24 +167,24 @@ def _row(run: Run, grid: str) -> dict[str, Any]:
 
 def _step(step: Step, evidence: Evidence, asked: Evidence) -> tuple[Tried, Sequence[dict[str, Any]]]:
     items = list(step.items(evidence))
-    count = _counted(step, asked, items)
+    count = _counted(step, evidence, asked)
     updates = None if step.updates is None else step.updates(asked.settings)
     if not items:
         return Tried(name=step.name, count=count, updates=updates, problem="it found nothing to measure"), []
-    began = time.perf_counter()
+    began = time.process_time()
     try:
         rows = step.measure(items[0], evidence.bench)
     except RecombineError as error:
         return Tried(name=step.name, count=count, updates=updates, problem=error.what), []
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     each = seconds / max(1, step.updates(evidence.settings)) if step.updates is not None else seconds
     made = [{**items[0], **row} for row in rows]
     return Tried(name=step.name, count=count, updates=1 if updates is None else updates, seconds=each), made
 
 
-def _counted(step: Step, asked: Evidence, items: Sequence[Any]) -> int:
-    """How many items the preset has; of runs that are not trained yet, as far as can be told without their scores."""
+def _counted(step: Step, tried: Evidence, asked: Evidence) -> int:
+    """How many items the preset has: where that hangs on scores that are not there yet, as many a run as were tried."""
     try:
         return len(step.items(asked))
     except (KeyError, TypeError, ValueError, RecombineError):
-        return len(items)
+        return round(len(step.items(tried)) * len(asked.runs) / max(1, len(tried.runs)))
