@@ -69,6 +69,16 @@ def write(path: Path, text: str | bytes) -> Path:
 CSV = "material,garment,label\nwool,coat,warm\nwool,hat,warm\nsilk,coat,light\nsilk,hat,light\n"
 
 
+def test_a_name_that_is_no_utf8(tmp_path: Path) -> None:
+    named = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.csv")
+    try:
+        write(Path(named), CSV)
+    except OSError:
+        pytest.skip("this file system takes names in UTF-8 alone")
+    refused(SourceError, r"caf\udce9.csv", "no UTF-8", "another name", source=named)
+    refused(SourceError, r"caf\udce9.csv", "no UTF-8", source=Path(named))
+
+
 def test_no_such_file(tmp_path: Path) -> None:
     write(tmp_path / "shoes.csv", CSV)
     refused(SourceError, "no file", "shoe.csv", f"did you mean '{tmp_path}/shoes.csv'?", source=tmp_path / "shoe.csv")

@@ -72,13 +72,18 @@ def _entries(folder: Path) -> list[Path]:
     try:
         with os.scandir(folder) as listed:
             for entry in listed:
-                if not entry.name.startswith("."):
+                if not entry.name.startswith(".") and _can_be_typed(entry.name):
                     found.append((-_changed(entry), entry.name))
                 if len(found) == _LISTED:
                     break
     except OSError:  # a folder that may not be listed holds nothing for us
         return []
     return [Path(name) if folder == Path() else folder / name for _, name in sorted(found)]
+
+
+def _can_be_typed(name: str) -> bool:
+    """Bytes that are no UTF-8 cannot be pasted, nor read by the engine."""
+    return name == name.encode("utf-8", "ignore").decode("utf-8")
 
 
 def _changed(entry: "os.DirEntry[str]") -> float:

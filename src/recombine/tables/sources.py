@@ -267,6 +267,7 @@ def _whole_with_gaps(column: pa.ChunkedArray) -> bool:
 
 
 def _from_text(text: str, table: str | None, columns: Sequence[str] | None, sniff_all: bool) -> Iterator[OpenTable]:
+    _check_name(text)
     scheme = scheme_of(text)
     if is_database(text):
         yield from _from_duckdb_file(text, table) if scheme in ("", "duckdb") else _from_database(text, table)
@@ -274,6 +275,17 @@ def _from_text(text: str, table: str | None, columns: Sequence[str] | None, snif
         yield from _from_files(unquote(text.removeprefix("file://")), columns, remote=False, sniff_all=sniff_all)
     else:
         yield from _from_files(text, columns, remote=bool(scheme), sniff_all=sniff_all)
+
+
+def _check_name(text: str) -> None:
+    """DuckDB fails without a word on a name that is not in UTF-8."""
+    shown = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    if shown != text:
+        raise SourceError(
+            f"cannot read '{shown}'",
+            why="the name holds bytes that are no UTF-8, and the engine knows files by names in UTF-8",
+            instead="give the file another name",
+        )
 
 
 def _from_files(pattern: str, columns: Sequence[str] | None, *, remote: bool, sniff_all: bool) -> Iterator[OpenTable]:
