@@ -40,7 +40,8 @@ Workers = Annotated[
         "--workers",
         "-n",
         min=0,
-        help="How many at once; 0 does all in this process, without Ray. Without it: one for each processor.",
+        help="How many at once; 0 does all in this process, without Ray. Without it: one for each processor, and 0 for "
+        "the preset smoke.",
     ),
 ]
 Out = Annotated[

@@ -35,9 +35,12 @@ def run_study(
 ) -> StudyResult:
     """Train and measure what the store does not hold yet, check every claim, and hand back all of it.
 
-    `workers=0` does everything in this process; `address` names a Ray cluster for the training. Stop it at any time:
-    the same call goes on from where it was.
+    `workers=0` does everything in this process, and so does the preset smoke unless told otherwise: to start workers
+    takes longer than its work. `address` names a Ray cluster for the training. Stop it at any time: the same call goes
+    on from where it was.
     """
+    if preset == "smoke" and workers is None and address is None:
+        workers = 0
     found = study_of(study) if isinstance(study, str) else study
     settings = settings_of(found, preset)
     place = _place(store)
