@@ -228,7 +228,7 @@ def _try(name: str, preset: str, *, as_json: bool) -> None:
     for title in ("what", "how many", "updates", "an update", "in all, here", "on a GPU"):
         table.add_column(title, justify="left" if title == "what" else "right")
     for one in tried:
-        each = "–" if one.seconds is None else f"{one.seconds * 1e3:.3g} ms"
+        each = "–" if one.seconds is None else _each(one.seconds)
         here, there = (None if (total := one.total(gpu=gpu)) is None else span(total) for gpu in (False, True))
         updates = "–" if one.updates is None else f"{one.updates:,}"
         table.add_row(escape(one.name), f"{one.count:,}", updates, each, here or one.problem or "–", there or "–")
@@ -236,6 +236,10 @@ def _try(name: str, preset: str, *, as_json: bool) -> None:
     console.print(Padding(f"[bold]{escape(_cost(name, preset, tried))}[/]", (0, 2)), width=min(console.width, 100))
     console.print()
     console.print(table)
+
+
+def _each(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
 
 
 def _cost(name: str, preset: str, tried: Sequence[Any]) -> str:
