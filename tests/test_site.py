@@ -5,6 +5,7 @@ import re
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 
 import recombine
@@ -18,7 +19,8 @@ GUIDES = sorted((DOCS / "guides").glob("*.md"))
 
 
 def _script(path: str):
-    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
+    name = f"script_{Path(path).stem}"  # by its stem it would stand in for Python's own `site`
+    spec = importlib.util.spec_from_file_location(name, ROOT / path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
@@ -26,6 +28,7 @@ def _script(path: str):
 
 
 site, version = _script(".ci/check_site.py"), _script(".ci/version.py")
+notebook = _script("theme/notebook.py")
 
 
 def _public() -> set[str]:
@@ -105,3 +108,13 @@ def test_examples_in_docstrings_are_fenced():
     assert fenced.count("```") == 4
     assert "```pycon\n>>> 1 + 1\n2\n```\n" in fenced
     assert ">>> x\n1\n```" in fenced
+
+
+def test_what_a_cell_shows_is_on_the_page():
+    shown = [{"data": {"text/html": "<p>one</p>\n\n<p>two</p>", "text/plain": "one"}}, {"data": {"text/plain": "True"}}]
+    outputs = [nbformat.from_dict({"output_type": "display_data", "metadata": {}, **one}) for one in shown]
+    cell = nbformat.v4.new_code_cell("look()", outputs=outputs)
+    code, html, text = notebook._parts(cell)
+    assert (code, text) == ("```python\nlook()\n```", "```text\nTrue\n```")
+    assert html == "<div class='shown'><p>one</p>\n<p>two</p></div>"
+    assert list(notebook._parts(nbformat.v4.new_markdown_cell("# Words"))) == ["# Words"]
