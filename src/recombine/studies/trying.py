@@ -35,6 +35,8 @@ LEAST = 2e-3
 _FEW, _MORE = 1, 3
 _OF_A_KIND = 3
 """How many of the runs that cost alike are timed."""
+_LONG = 5.0
+"""Seconds of an update after which one run has to stand for all that cost alike: loading is little beside it."""
 Tell = Callable[[float], None]
 
 
@@ -85,7 +87,13 @@ def try_preset(study: str | Study, *, preset: str, tell: Tell = lambda _: None) 
     settings = settings_of(found, preset)
     plans = plans_of(found, settings)
     kinds = _kinds(plans)
-    return (*_runs(kinds, tell), *_steps(found, settings, plans, kinds))
+    runs = tuple(_runs(kinds, tell))
+    few = [run for alike, one in zip(kinds, runs, strict=True) for run in alike.tried[: 1 if _is_long(one) else None]]
+    return (*runs, *_steps(found, settings, plans, few))
+
+
+def _is_long(tried: Tried) -> bool:
+    return tried.seconds is not None and tried.seconds > _LONG
 
 
 def _kinds(plans: Mapping[str, SweepPlan]) -> list[_Alike]:
@@ -112,16 +120,29 @@ def _runs(kinds: Sequence[_Alike], tell: Tell) -> Iterator[Tried]:
         tell(place / len(kinds))
         updates = int(alike.tried[0][1].recipe["steps"])
         try:
-            seconds, gpu = np.mean([_an_update(run) for _, run in alike.tried], axis=0).tolist()
+            seconds, gpu = np.mean(_updates(alike), axis=0).tolist()
         except RecombineError as error:
             yield Tried(name=alike.name, count=alike.count, updates=updates, problem=error.what)
         else:
             yield Tried(name=alike.name, count=alike.count, updates=updates, seconds=seconds, gpu=gpu)
 
 
+def _updates(alike: _Alike) -> list[tuple[float, float]]:
+    timed: list[tuple[float, float]] = []
+    for _, run in alike.tried:
+        timed.append(_an_update(run))
+        if timed[-1][0] > _LONG:
+            break
+    return timed
+
+
 def _an_update(run: Configuration) -> tuple[float, float]:
+    began = time.process_time()
     with FlopCounterMode(display=False) as counter:
         _trained(run, _MORE)  # which also loads and allocates what the first call needs once
+    first = (time.process_time() - began) / _MORE
+    if first > _LONG:
+        return first, max(LEAST, counter.get_total_flops() / _MORE / SUSTAINED)
     taken = []
     for steps in (_FEW, _MORE):
         began = time.process_time()
@@ -144,7 +165,10 @@ def _few_samples(recipe: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _steps(
-    study: Study, settings: Settings, plans: Mapping[str, SweepPlan], kinds: Sequence[_Alike]
+    study: Study,
+    settings: Settings,
+    plans: Mapping[str, SweepPlan],
+    few: Sequence[tuple[str, Configuration]],
 ) -> Iterator[Tried]:
     """Steps on runs of two updates, with the settings that make them short."""
     if not study.steps:
@@ -153,7 +177,7 @@ def _steps(
     small = {**settings, **study.trial}
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(folder)
-        rows = [_row(_trained(run, 2, store), name) for alike in kinds for name, run in alike.tried]
+        rows = [_row(_trained(run, 2, store), name) for name, run in few]
         evidence = Evidence(Bench(folder, small), Rows(rows))
         for step in study.steps:
             tried, measured = _step(step, evidence, asked)
