@@ -1,22 +1,21 @@
 """What every test may ask for: the shared data, a real PostgreSQL, Spark, S3 server and MLflow server."""
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from tests import servers
+from tests.properties import load_profile
 
-# One set of examples for everybody: a failure in CI is a failure at home, whatever the machine's speed.
-settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("explore", deadline=None, max_examples=1000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+load_profile()
+pytest_plugins = ["tests.tiers"]
 
 _IN_CI = os.environ.get("CI") == "true"
 os.environ.setdefault("KERAS_BACKEND", "torch")  # the one that is installed; Keras reads it when it is first imported
@@ -32,13 +31,21 @@ def _data_folder() -> Path:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A test marked `data` is skipped with a word where they are absent, and fails where CI promised them."""
+    """What a marker asks for and is absent is said in a skipped test, and in a failed one where CI promised it."""
     folder = _data_folder()
-    if item.get_closest_marker("data") is None or folder.is_dir():
-        return
-    if _IN_CI and "RECOMBINE_DATA" in os.environ:
-        pytest.fail(f"RECOMBINE_DATA={folder} was promised, but there is no such folder", pytrace=False)
-    pytest.skip(f"the shared data sets are not in {folder}: set RECOMBINE_DATA to where they are")
+    if item.get_closest_marker("data") is not None and not folder.is_dir():
+        _absent(
+            f"the shared data sets are not in {folder}: set RECOMBINE_DATA to where they are",
+            promised="RECOMBINE_DATA" in os.environ,
+        )
+    if item.get_closest_marker("browser") is not None and shutil.which("chromium") is None:
+        _absent("chromium is not on PATH, so the page cannot be opened in a browser")
+
+
+def _absent(what: str, *, promised: bool = True) -> NoReturn:
+    if _IN_CI and promised:
+        pytest.fail(what, pytrace=False)
+    pytest.skip(what)
 
 
 @pytest.fixture(autouse=True)
@@ -84,9 +91,7 @@ def _started(server: Callable[[], AbstractContextManager[Any]]) -> Iterator[Any]
         manager = server()
         running = manager.__enter__()
     except servers.AbsentError as absent:
-        if _IN_CI:
-            pytest.fail(str(absent), pytrace=False)
-        pytest.skip(str(absent))
+        _absent(str(absent))
     try:
         yield running
     finally:

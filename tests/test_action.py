@@ -115,6 +115,7 @@ def commands(folder: Path) -> Path:
     return place
 
 
+@pytest.mark.process
 def test_a_clean_split_passes(repository) -> None:
     job = Job(repository, source="held.csv", factors="material,garment", args="--id image")
     assert job.code == 0, job.log + job.errors
@@ -128,6 +129,7 @@ def test_a_clean_split_passes(repository) -> None:
     assert job.left == ["output", "summary"]
 
 
+@pytest.mark.process
 def test_a_planted_leak_fails_with_3_and_is_told_everywhere(repository) -> None:
     write(repository, "held.csv", [*held_out(), "wool,hat,again.jpg,train"])
     job = Job(repository, source="held.csv", factors="material,garment", args="--id image", sarif="found.sarif")
@@ -144,6 +146,7 @@ def test_a_planted_leak_fails_with_3_and_is_told_everywhere(repository) -> None:
     assert (repository / "recombine.html").is_file()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("allowed", ["false", "true"])
 def test_too_little_evidence_is_4_unless_it_is_allowed(repository, allowed) -> None:
     write(repository, "held.csv", [line for line in held_out() if not line.endswith("test")])
@@ -154,6 +157,7 @@ def test_too_little_evidence_is_4_unless_it_is_allowed(repository, allowed) -> N
     assert "**untested.**" in job.summary
 
 
+@pytest.mark.process
 def test_names_with_spaces_quotes_and_commands_in_them_are_names(repository) -> None:
     column = "mat $(touch hacked) `touch hacked`; touch hacked"
     value = '::error::wool | <b> "it\'s"'
@@ -178,6 +182,7 @@ def test_names_with_spaces_quotes_and_commands_in_them_are_names(repository) -> 
     assert "<b>" not in re.sub(r"\\<b\\>", "", job.summary.partition("\nNext:")[0])
 
 
+@pytest.mark.process
 def test_a_mistake_is_told_in_words(repository) -> None:
     job = Job(repository, source="hold.csv", factors="material,garment")
     assert job.code == 2
@@ -187,6 +192,7 @@ def test_a_mistake_is_told_in_words(repository) -> None:
     assert "no file 'hold.csv'" in job.commands[0]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("inputs", "said"),
     [
@@ -201,6 +207,7 @@ def test_what_is_no_verb_no_words_or_no_table_is_refused(repository, inputs, sai
     assert said in job.commands[-1]
 
 
+@pytest.mark.process
 def test_gates_of_an_audit_one_a_line(repository) -> None:
     job = Job(
         repository, verb="audit", source="held.csv", factors="material,garment", **{"fail-under": "seen=0.9\npairs=1\n"}

@@ -20,6 +20,7 @@ def test_noise_and_constants_are_never_graded_well(family: str, verb: str) -> No
     assert "sound" not in {one.grade for one in told if one.hopeless}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_what_is_promised_happens(verb: str) -> None:
     """Of some 35 promises 95 % are kept: fewer than four in five would be a lie."""

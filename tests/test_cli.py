@@ -1,4 +1,4 @@
-"""The command as a person runs it: in a process of its own, in a folder of its own."""
+"""The command as a person runs it, in a folder of its own."""
 
 import json
 import os
@@ -16,6 +16,7 @@ import recombine
 from recombine.cli import options
 from recombine.errors import SettingError
 from recombine.report import draw
+from tests.commands import run_command
 
 TEN_LINES = """material,garment,label
 wool,coat,warm
@@ -30,18 +31,8 @@ wool,scarf,warm
 """
 
 
-def run(folder, *words: str, **options) -> subprocess.CompletedProcess[str]:
-    """Run `recombine` as it is installed."""
-    return subprocess.run(
-        [sys.executable, "-c", "from recombine.cli import main; main()", *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        env=os.environ | {"COLUMNS": "100"},
-        **options,
-    )
+def run(folder, *words: str) -> subprocess.CompletedProcess[str]:
+    return run_command(folder, *words, COLUMNS="100")
 
 
 @pytest.fixture
@@ -129,6 +120,7 @@ def test_what_is_piped_has_no_escape_codes(folder) -> None:
     assert "\x1b" not in done.stdout + done.stderr
 
 
+@pytest.mark.process
 def test_a_terminal_gets_colour(folder) -> None:
     assert "\x1b[" in on_a_terminal(folder, *ASK)
 
@@ -244,6 +236,7 @@ def test_version_and_completion() -> None:
     assert "--install-completion" in run(".", "--help").stdout
 
 
+@pytest.mark.process
 def test_ctrl_c_leaves_nothing_half_written(tmp_path) -> None:
     (tmp_path / "long.csv").write_text("a,b,c\n" + "".join(f"{i % 3},{i % 5},{i}\n" for i in range(1000)))
     hours = "(SELECT count(*) FROM range(100000000000)) > c"
@@ -317,11 +310,13 @@ def _end_of(script: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=25, check=False)
 
 
+@pytest.mark.process
 def test_an_interrupt_that_python_drops_comes_again() -> None:
     done = _end_of(_INTERRUPTED_WHILE_AN_OBJECT_GOES)
     assert (done.returncode, done.stderr) == (130, "Stopped. Nothing was left half-written.\n")
 
 
+@pytest.mark.process
 def test_an_interrupted_command_tidies_up_and_does_not_take_the_interpreter_apart() -> None:
     """A thread of an engine may abort the process there."""
     done = _end_of(_TIDIED_UP)
@@ -335,6 +330,7 @@ def test_a_slip_does_not_replace_the_table_by_its_page(folder) -> None:
     assert (folder / "products.csv").read_text() == TEN_LINES
 
 
+@pytest.mark.process
 def test_the_exit_code_stays_when_nobody_reads_on(folder) -> None:
     command = f"{sys.executable} -c 'from recombine.cli import main; main()' {' '.join(ASK)} --fail-under seen=0.9"
     done = subprocess.run(
@@ -348,6 +344,7 @@ def test_the_exit_code_stays_when_nobody_reads_on(folder) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("moment", [0.05, 0.15, 0.3, 0.6, 0.9, 1.2])
 def test_an_interrupt_while_starting_ends_in_a_word(folder, moment: float) -> None:
     process = subprocess.Popen(
@@ -401,8 +398,10 @@ def test_a_number_to_hold_out_that_is_none(folder, hold) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.process
 def test_what_comes_through_a_pipe_is_not_taken_for_a_misspelt_file(folder) -> None:
-    done = run(folder, "audit", "/dev/stdin", *ASK[2:], input=TEN_LINES)
+    command = [sys.executable, "-c", "from recombine.cli import main; main()", "audit", "/dev/stdin", *ASK[2:]]
+    done = subprocess.run(command, cwd=folder, input=TEN_LINES, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "is a pipe, not a file" in done.stderr
     assert "did you mean" not in done.stderr

@@ -15,14 +15,13 @@ from typer.testing import CliRunner
 from recombine.cli import at_hand, completing, options
 from recombine.cli.app import app
 from recombine.cli.examples import EXAMPLES
+from tests.commands import run_command
 
-COMMAND = [sys.executable, "-c", "import sys; sys.argv[0] = 'recombine'; from recombine.cli import main; main()"]
 VERBS = ("audit", "plan", "predict", "rehearse", "split", "lint", "evaluate")
 
 
 def run(*words: str, **more) -> subprocess.CompletedProcess[str]:
-    env = os.environ | {"COLUMNS": "80"} | more
-    return subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False, timeout=240, env=env)
+    return run_command(Path(), *words, **{"COLUMNS": "80"} | more)
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, *words: str):
@@ -136,6 +135,7 @@ def test_an_empty_folder(tmp_path, monkeypatch) -> None:
     assert Path("audit.html").exists()
 
 
+@pytest.mark.process
 def test_what_lies_at_hand(folder, monkeypatch) -> None:
     ask = ("audit", "products.csv", "--factors", "material,garment", "--target", "label", "--out", "saved")
     assert asked(monkeypatch, *ask).exit_code == 0
@@ -199,6 +199,7 @@ def test_no_table_is_opened(tmp_path, monkeypatch) -> None:
     assert at_hand.lines(Path()) == []
 
 
+@pytest.mark.process
 def test_it_starts_light(tmp_path) -> None:
     code = (
         "import sys; sys.argv = ['recombine']\nfrom recombine.cli import main\n"

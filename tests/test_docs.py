@@ -58,10 +58,14 @@ def run_page(page: str, name: str) -> None:
             assert printed.getvalue().strip() == block.printed, f"{name}, line {block.line}"
 
 
+SLOW_PAGES = {"README", "divergence", "fit", "predict", "probe_geometry", "probe_support", "runs", "walk"}
+
+
 def _with_marks(page: Path) -> object:
     """A page whose code asks for the shared data sets is skipped with a word where they are absent."""
-    asks = "RECOMBINE_DATA" in page.read_text(encoding="utf-8")
-    return pytest.param(page, marks=[pytest.mark.data] if asks else [], id=str(page.relative_to(ROOT)))
+    marks = [pytest.mark.data] if "RECOMBINE_DATA" in page.read_text(encoding="utf-8") else []
+    marks += [pytest.mark.slow] if page.stem in SLOW_PAGES else []
+    return pytest.param(page, marks=marks, id=str(page.relative_to(ROOT)))
 
 
 @pytest.mark.parametrize("page", [_with_marks(page) for page in PAGES])
@@ -85,6 +89,7 @@ def test_every_option_of_a_command_is_described(name):
     assert described == {word for word in words if word.startswith("-")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/diff.md"])
 def test_what_a_page_says_to_paste_runs_from_an_empty_folder_and_prints_what_it_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -141,6 +146,7 @@ def test_a_picture_that_has_drifted_is_noticed(pictures):
     assert drawn_alike(leak, leak.replace(">0.60<", ">0.61<", 1))
 
 
+@pytest.mark.slow
 def test_the_numbers_of_the_pictures_are_those_of_the_theory():
     leak, shortcut = drawing.leak(), drawing.shortcut()
     assert leak.slope == pytest.approx(0.6)

@@ -54,6 +54,7 @@ def run(folder: Path, words: str, to: str = "", **environment: str) -> "subproce
     )
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("verb", VERBS)
 def test_warnings_that_are_errors_and_ascii_alone(folder, verb: str) -> None:
     done = run(folder, VERBS[verb], PYTHONWARNINGS="error", **ASCII)
@@ -63,6 +64,7 @@ def test_warnings_that_are_errors_and_ascii_alone(folder, verb: str) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("verb", "to", "why"),
     [
@@ -79,6 +81,7 @@ def test_an_output_that_cannot_be_written_ends_in_a_word(folder, verb: str, to: 
     assert third.startswith("  instead  ")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("verb", ["audit", "json", "help"])
 def test_a_reader_who_leaves_is_no_mistake(folder, verb: str) -> None:
     done = run(folder, VERBS[verb], "| true")
@@ -86,12 +89,14 @@ def test_a_reader_who_leaves_is_no_mistake(folder, verb: str) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("to", ["2>/dev/full", "2>&-", ">/dev/full 2>/dev/full", ">&- 2>&-"])
 def test_an_error_that_cannot_be_written_keeps_its_exit_code(folder, to: str) -> None:
     done = run(folder, f"audit nowhere.csv {ASK}", to)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
 
 
+@pytest.mark.process
 def test_a_closed_output_is_not_taken_for_a_file_that_is_opened_later(folder) -> None:
     done = run(folder, f"audit products.csv {ASK} --out saved --report page.html", ">&- 2>&-")
     assert done.returncode == 2
@@ -99,6 +104,7 @@ def test_a_closed_output_is_not_taken_for_a_file_that_is_opened_later(folder) ->
     assert json.loads((folder / "saved" / "record.json").read_text(encoding="utf-8"))["kind"] == "audit"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_values_are_told_apart_in_every_encoding(tmp_path, encoding: str) -> None:
     """A letter that an encoding lacks is written by its number: an e without its accent is another value."""
@@ -114,6 +120,7 @@ def test_values_are_told_apart_in_every_encoding(tmp_path, encoding: str) -> Non
     assert {one["value"] for one in rarest} == {"café – 日", "cafe - 日", "🎈…"}
 
 
+@pytest.mark.process
 def test_what_the_user_asked_for_instead_of_missing_letters_stays(folder) -> None:
     done = run(folder, VERBS["audit"].replace("products.csv", "…-nowhere.csv"), PYTHONIOENCODING="ascii:replace")
     assert done.returncode == 2
@@ -121,6 +128,7 @@ def test_what_the_user_asked_for_instead_of_missing_letters_stays(folder) -> Non
     assert done.stdout.startswith("?-products.csv now holds")
 
 
+@pytest.mark.process
 def test_the_fixture_where_warnings_are_errors(tmp_path) -> None:
     """Twice: what a test has set up for warnings, pytest takes down after it."""
     (tmp_path / "test_split.py").write_text(
@@ -136,6 +144,7 @@ def test_the_fixture_where_warnings_are_errors(tmp_path) -> None:
     assert "2 passed" in done.stdout, done.stdout
 
 
+@pytest.mark.process
 def test_other_warnings_are_still_the_users_own(tmp_path) -> None:
     code = (
         "import warnings, recombine\n"

@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import recombine
 from recombine.errors import RecombineError
 from recombine.report import draw
+from tests.properties import examples
 
 CELLS = [(a, b) for a in range(6) for b in range(5)]
 ANSWERS = np.array([1.0 + 0.7 * a - 0.3 * b + 0.05 * ((7 * a + 3 * b) % 5) for a, b in CELLS])
@@ -44,15 +45,17 @@ def evaluated(unit: float) -> recombine.Evaluation:
     return recombine.evaluate(table(unit), factors=["a", "b"], target="y", prediction="said", split="split")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("salience", ["relu:3", "fit", "order:0,1,0"])
-@settings(max_examples=6, deadline=None)
+@examples(6)
 @given(exponent=st.integers(-73, 73))
 def test_a_prediction_in_another_unit_is_the_same_one(salience: str, exponent: int) -> None:
     unit = 10.0**exponent
     np.testing.assert_allclose(predicted(unit, salience) / unit, predicted(1.0, salience), rtol=1e-5)
 
 
-@settings(max_examples=6, deadline=None)
+@pytest.mark.slow
+@examples(6)
 @given(exponent=st.integers(-34, 35))
 def test_a_score_in_another_unit_is_the_same_one_with_its_interval(exponent: int) -> None:
     """Targets of a few millionths had scores without an interval: it was held against 1."""

@@ -36,6 +36,7 @@ def a_record(word: str, numbers: int = 3) -> Record:
 # --- killed
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("what", ["page", "pair", "save", "split", "parts"])
 def test_a_killed_writer_leaves_the_old_or_the_new(what, tmp_path) -> None:
     """Killed before every single step; the next writer finds everything in order, and leaves nothing hidden."""
@@ -232,6 +233,7 @@ def test_tables_and_manifests_of_many_who_replace_each_other_stay_together(tmp_p
     assert listed(tmp_path) == ["t.csv", "t.split.json"]
 
 
+@pytest.mark.process
 def test_four_splits_at_once(tmp_path) -> None:
     """Four processes, one name, nobody may replace anything: one of them succeeds."""
     (tmp_path / "t.csv").write_text("a,b,n\n" + "".join(f"{k % 3},{k % 4},{k}\n" for k in range(60)))
@@ -286,6 +288,7 @@ def test_a_result_that_does_not_fit(tmp_path, small_files) -> None:
     assert listed(tmp_path) == ["out"]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("out", ["held.csv", "held.parquet", "held"])
 def test_a_split_that_does_not_fit(tmp_path, out) -> None:
     """In a process of its own, whose engine takes the limit for a full disk."""

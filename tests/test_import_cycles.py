@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 import recombine
 
 ROOT = Path(recombine.__file__).parent
@@ -56,6 +58,8 @@ def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
     return found
 
 
+@pytest.mark.slow
+@pytest.mark.canary
 def test_there_are_no_cycles():
     trees = modules()
     known = set(trees) - SURFACES

@@ -38,6 +38,7 @@ def test_nothing_heavy_is_loaded(code: str) -> None:
     assert loaded_by(code) == set()
 
 
+@pytest.mark.process
 def test_an_audit_loads_nothing_heavy() -> None:
     """But for pandas: DuckDB and Arrow look for it by themselves, and load it where it happens to be installed."""
     assert loaded_by(AUDIT) <= {"pandas"}
@@ -56,6 +57,7 @@ print("compilers", *sorted(n.rpartition(".")[2] for n in sys.modules if n.starts
 """
 
 
+@pytest.mark.process
 def test_the_command_loads_no_pandas_and_one_compiler(tmp_path) -> None:
     """Ibis would load those of twenty engines, and pandas: together a third of the time that a small audit takes."""
     (tmp_path / "four.csv").write_text("a,b\nx,p\nx,q\ny,p\ny,p\n")
@@ -65,6 +67,7 @@ def test_the_command_loads_no_pandas_and_one_compiler(tmp_path) -> None:
     assert set(done.stdout.splitlines()[-1].split()[1:]) <= {"_compat", "base", "duckdb"}
 
 
+@pytest.mark.process
 def test_who_imports_pandas_gets_it_after_a_command_put_it_off(tmp_path) -> None:
     (tmp_path / "four.csv").write_text("a,b\nx,p\nx,q\ny,p\ny,p\n")
     code = (
@@ -74,6 +77,7 @@ def test_who_imports_pandas_gets_it_after_a_command_put_it_off(tmp_path) -> None
     assert done.stdout.splitlines()[-1] == "1"
 
 
+@pytest.mark.process
 def test_the_guard_can_fail() -> None:
     assert loaded_by("import pandas") == {"pandas"}
 
@@ -84,6 +88,7 @@ def test_help_loads_neither_engine_nor_arrays() -> None:
     assert done.stdout.splitlines()[-1] == "loaded"
 
 
+@pytest.mark.process
 def test_a_saved_result_loads_where_nothing_else_was_done(tmp_path) -> None:
     """What a reader needs is imported by the reader, not by chance by whoever made the result."""
     recombine.audit(recombine.read({"a": ["x", "x", "y"], "b": ["p", "q", "p"]}, factors=["a", "b"])).save(
@@ -111,6 +116,7 @@ assert recombine.audit
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("package", "room", "name", "needs"),
     [
@@ -135,6 +141,7 @@ def seconds(code: str) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+@pytest.mark.process
 def test_help_starts_within_half_a_second_of_bare_python() -> None:
     seconds(HELP)  # compiled files and the disk's cache
     # The quickest of several: what other work on the machine adds is not ours.

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import nbformat
-import pytest
 from nbclient import NotebookClient
 
 NOTEBOOK = Path(__file__).parents[1] / "examples" / "notebooks" / "first_look.ipynb"
@@ -14,7 +13,6 @@ def test_no_output_is_committed() -> None:
     assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)
 
 
-@pytest.mark.engine
 def test_every_cell_runs_and_every_result_shows_a_picture(postgres, monkeypatch) -> None:
     monkeypatch.setenv("POSTGRES_URI", postgres.uri)
     notebook = nbformat.read(NOTEBOOK, 4)

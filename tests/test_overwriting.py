@@ -84,6 +84,7 @@ def test_the_current_folder_and_those_above_it_are_never_replaced(folder, monkey
     assert "is not a saved result" in refused("audit", folder / "t.csv", *AB, "--out", "..", "--force")
 
 
+@pytest.mark.slow
 def test_a_result_is_replaced_only_when_asked(folder) -> None:
     for verb in (("audit",), ("plan",), ("predict", "--target", "y"), ("lint", "--split", "trained"), EVALUATE):
         words = [verb[0], "t.csv", *AB, *verb[1:], "--out", f"saved-{verb[0]}"]
@@ -235,6 +236,7 @@ def sources(folder: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_a_source_is_never_written_over(folder) -> None:
     """Every name of the source, every name of the output: none of the pairs gets through, whatever is forced."""
     named = sources(folder)
@@ -421,7 +423,10 @@ def test_the_manifest_of_another_table_stays(folder) -> None:
     assert "not the manifest of a split" in refused("split", "t.csv", *AB, "--out", "mine.csv", "--force")
 
 
-@pytest.mark.parametrize("name", ["x" * 300 + ".csv", "a/" * 3000 + "b.csv", "x" * 300, "x" * 252 + ".pq"])
+@pytest.mark.parametrize(
+    "name",
+    ["x" * 300 + ".csv", pytest.param("a/" * 3000 + "b.csv", marks=pytest.mark.slow), "x" * 300, "x" * 252 + ".pq"],
+)
 def test_a_place_that_cannot_be_is_told(folder, name) -> None:
     """The last one is short enough for the table, and too long for its manifest."""
     assert "cannot write" in refused("split", "t.csv", *AB, "--out", name)

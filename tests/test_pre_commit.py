@@ -59,6 +59,7 @@ def theirs(**more: object) -> dict[str, object]:
     return {"args": ["--factors", "material,garment", "--id", "image"], "files": "^data/"} | more
 
 
+@pytest.mark.process
 def test_the_hook_with_the_environment_at_hand(repository) -> None:
     """The hook as it is published, but for its environment: nothing is built."""
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())

@@ -1,6 +1,5 @@
 """Real tables: the counts that their publications state, and a page for each that opens without a word of complaint."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ from tables import TABLES
 pytestmark = pytest.mark.data
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_counts_and_page(table, data, tmp_path) -> None:
     support = recombine.read(data / table.file, **table.question)
@@ -29,13 +29,10 @@ def test_counts_and_page(table, data, tmp_path) -> None:
 
 
 def opened_without_errors(page: Path, profile: Path) -> bool:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("no chromium here to open the page with")
     quiet = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
     done = subprocess.run(
         [
-            *(chromium, "--headless", *quiet, "--disable-sync", "--no-first-run", f"--user-data-dir={profile}"),
+            *("chromium", "--headless", *quiet, "--disable-sync", "--no-first-run", f"--user-data-dir={profile}"),
             *("--virtual-time-budget=5000", "--dump-dom", page.as_uri()),
         ],
         capture_output=True,
@@ -63,6 +60,7 @@ def test_waterbirds_groups(data) -> None:
     assert sorted(support.counts.tolist()) == [56, 184, 1057, 3498]
 
 
+@pytest.mark.slow
 def test_scan_jump_is_unseen_or_novel_exactly_where_the_published_test_is(data) -> None:
     table = next(table for table in TABLES if table.name == "scan_jump")
     counts = recombine.audit(recombine.read(data / table.file, **table.question)).counts

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import HealthCheck, assume, example, given
 from hypothesis import strategies as st
 
 import recombine
@@ -21,6 +21,7 @@ from recombine.errors import RecombineError, SourceError
 from recombine.records import Provenance
 from recombine.redaction import HIDDEN, guarded, redacted, redacted_words, secrets_in
 from tests import servers
+from tests.properties import examples
 
 SECRET = "hunter2-Zq"
 
@@ -225,7 +226,6 @@ def set_password(server: servers.Postgres, secret: str) -> None:
         connection.execute(sql.SQL("ALTER ROLE locked PASSWORD {}").format(sql.Literal(secret)))
 
 
-@pytest.mark.engine
 @pytest.mark.parametrize(
     "form", ["postgresql://locked:{}@{}/postgres", "postgresql://locked@{1}/postgres?password={0}"]
 )
@@ -243,7 +243,6 @@ def test_a_real_database_with_a_password(locked, tmp_path, monkeypatch, capsys, 
     assert_unsaid(SECRET, written(tmp_path))
 
 
-@pytest.mark.engine
 def test_a_database_that_refuses_the_password(locked, tmp_path, monkeypatch, capsys) -> None:
     set_password(locked, "another")
     for address in (f"postgresql://locked@127.0.0.1:{locked.port}/postgres?password={SECRET}",
@@ -291,7 +290,7 @@ def _ambiguous(place: str, secret: str) -> bool:
     return any(mark in secret for mark in marks) or (bare and "://" in secret)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(SECRETS, st.sampled_from(SERVERS + FILES), st.booleans())
 def test_whatever_is_secret_is_hidden(secret: str, place: str, escaped: bool) -> None:
     assume(escaped or not _ambiguous(place, secret))
@@ -304,7 +303,8 @@ def test_whatever_is_secret_is_hidden(secret: str, place: str, escaped: bool) ->
     assert_unsaid(secret, str(quoting))
 
 
-@settings(max_examples=20)
+@pytest.mark.slow
+@examples(20)
 @example("pa/ss:wo@rd", SERVERS[0], False)
 @example("Zq9%41%42%43", SERVERS[1], False)
 @given(SECRETS, st.sampled_from(SERVERS), st.booleans())
@@ -333,9 +333,8 @@ def _errors(address: str) -> list[RecombineError]:
     return found
 
 
-@settings(max_examples=4, suppress_health_check=list(HealthCheck))
+@examples(4, suppress_health_check=list(HealthCheck))
 @given(secret=SECRETS, in_login=st.booleans())
-@pytest.mark.engine
 def test_whatever_the_password_it_is_in_nothing_that_is_written(
     locked, tmp_path_factory, monkeypatch, capsys, secret: str, in_login: bool
 ) -> None:
@@ -352,6 +351,7 @@ def test_whatever_the_password_it_is_in_nothing_that_is_written(
     assert_unsaid(secret, said + written(folder))
 
 
+@pytest.mark.slow
 def test_a_run_store_says_no_key(monkeypatch, capsys) -> None:
     pytest.importorskip("s3fs")
     from recombine.lab.runs.storage import ObjectStorage  # noqa: PLC0415 - fsspec is optional
@@ -405,6 +405,7 @@ def test_an_address_of_ray_says_no_token() -> None:
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
+@pytest.mark.process
 def test_the_command_as_a_process_says_no_password(tmp_path) -> None:
     for address in (f"https://me:{SECRET}@{CLOSED}/t.csv", f"postgresql://me@{CLOSED}/db?password={SECRET}"):
         done = subprocess.run(

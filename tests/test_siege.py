@@ -70,6 +70,7 @@ def test_a_shown_password_is_found(monkeypatch):
     assert any("password is shown" in fault for fault in faults(names.attack, (7,)))
 
 
+@pytest.mark.slow
 def test_a_bystander_that_is_deleted_is_found(monkeypatch):
     def save(record, folder, **given):
         folder = planted_faults.careless_save(record, folder, **given)
@@ -113,6 +114,7 @@ class TestInProcessesOfTheirOwn:
         assert any("MemoryError: planted" in fault for fault in faults(limits.attack, (bins,)))
 
 
+@pytest.mark.process
 def test_the_suite_tells_how_to_repeat_a_failure_and_repeats_it(tmp_path):
     command = [sys.executable, str(ROOT / "benchmarks" / "siege.py"), "--only", "tables"]
     command += ["--plant", "tests.planted_faults:wrong_dependence", "--out", str(tmp_path / "found.json")]

@@ -46,6 +46,7 @@ def test_there_are_four_guides():
     assert len(GUIDES) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
 def test_a_guide_runs_from_an_empty_folder_and_prints_what_it_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import recombine
@@ -29,6 +29,7 @@ from recombine.studies.result import StudyResult
 from tests import mutations
 from tests.lab.runs.samples import run
 from tests.probes.test_probe import a_probe
+from tests.properties import examples
 from tests.studies.made import a_study
 
 T = TypeVar("T")
@@ -170,7 +171,7 @@ def saved(request, tmp_path_factory) -> Saved:
     return Saved(kind, request.param, result, folder, json.loads((folder / records.FILE).read_text()))
 
 
-PROPERTY = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+PROPERTY = examples(120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 WHERE, HOW = st.integers(0, 10**6), st.integers(0, mutations.CHANGES - 1)
 
 
@@ -194,7 +195,8 @@ def test_an_edited_record_is_noticed(saved: Saved, where: int, how: int) -> None
     assert found is None or content == saved.content
 
 
-@settings(PROPERTY, max_examples=70)
+@pytest.mark.slow
+@examples(70, parent=PROPERTY)
 @given(where=WHERE, how=HOW)
 def test_a_change_behind_a_fresh_checksum_ends_in_words_or_in_another_result(
     saved: Saved, where: int, how: int
@@ -249,7 +251,7 @@ def test_an_edited_manifest_is_noticed(copied: Path, where: int, how: int) -> No
     assert found is None or edited == content
 
 
-@settings(PROPERTY, max_examples=60)
+@examples(60, parent=PROPERTY)
 @given(where=WHERE, how=HOW)
 def test_a_manifest_changed_behind_a_fresh_checksum_ends_in_words(copied: Path, where: int, how: int) -> None:
     before = copied.read_bytes()

@@ -99,6 +99,7 @@ def wrong_words(said: str) -> list[str]:
     return [instead for pattern, instead in FORBIDDEN.items() if re.search(pattern, said)]
 
 
+@pytest.mark.slow
 def test_no_sentence_has_words_that_nobody_says() -> None:
     found = [f"{place}: {said!r}: {wrong_words(said)}" for place, said in sentences() if wrong_words(said)]
     assert not found, "\n".join(found)

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.algebra.additive import AdditiveDesign, AdditiveFit, DenseLeverage, Elimination, inverse_on_range
 from recombine.auditing.determinacy import determinacy
+from tests.properties import examples
 from tests.twins import brute_leverage, every, one_hot, support_of, supports
 
 
@@ -38,7 +39,7 @@ def test_elimination_is_the_schur_complement(support, ridged: bool) -> None:
     )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(supports())
 def test_leverages_need_no_support(support) -> None:
     found, codes = determinacy(support), every(support.space.sizes)
@@ -48,7 +49,7 @@ def test_leverages_need_no_support(support) -> None:
     np.testing.assert_allclose(dense.at(codes), wanted, atol=1e-7)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(supports())
 def test_an_inverse_gives_back_what_lies_in_the_range(support) -> None:
     """On the whole design, with values never seen and with open directions that are not shifts."""

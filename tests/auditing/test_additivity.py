@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import recombine
@@ -10,6 +10,7 @@ from recombine.algebra import held_out as module
 from recombine.algebra.held_out import held_out
 from recombine.auditing.additivity import ADDITIVE, MAJORITY, NEAREST, additive_test
 from recombine.expected import earned
+from tests.properties import examples
 from tests.twins import brute_determined, labels, numbers, one_hot, support_of, supports
 
 
@@ -28,7 +29,7 @@ def brute_held_out(codes: np.ndarray, sizes: tuple[int, ...], answers: np.ndarra
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(support=supports(), seed=st.integers(0, 9))
 def test_one_fit_holds_out_every_combination(support, seed: int, sparse: bool) -> None:
     answers = np.random.default_rng(seed).normal(size=(len(support), 2))
@@ -121,6 +122,7 @@ def test_an_interaction_is_not_sound(kind: str) -> None:
     assert audit.grade in ("weak", "failing")
 
 
+@pytest.mark.slow
 def test_sixty_random_columns_are_not_enough_evidence() -> None:
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 2, (300, 60))

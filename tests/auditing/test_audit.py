@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import recombine
@@ -14,6 +14,7 @@ from recombine.auditing.ladder import rungs
 from recombine.tables.space import Factor, Space
 from recombine.tables.support import Support
 from tests.auditing.test_determinacy import DIGIT_PAIRS
+from tests.properties import examples
 from tests.twins import brute_determined, brute_leverage, digits, every, support_of, supports
 
 
@@ -52,7 +53,7 @@ def supports_with_impossible(draw) -> Support:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(supports_with_impossible())
 def test_counts_equal_brute_force(support) -> None:
     audit = recombine.audit(support)
@@ -61,7 +62,7 @@ def test_counts_equal_brute_force(support) -> None:
     assert counts.seen + counts.determined + counts.undetermined + counts.novel == counts.space
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(supports(), st.randoms(use_true_random=False))
 def test_relabelled_values_and_reordered_factors_permute_the_audit(support, random) -> None:
     order = random.sample(range(len(support.space.factors)), len(support.space.factors))
@@ -83,7 +84,7 @@ def test_relabelled_values_and_reordered_factors_permute_the_audit(support, rand
         assert named[frozenset(pair.factors)] == pytest.approx((pair.cramers_v, pair.nmi), abs=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     st.lists(
         st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"), st.sampled_from("pq")),
@@ -106,7 +107,7 @@ def test_row_order_does_not_matter(rows, random) -> None:
     assert first.record().data == second.record().data
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(supports())
 def test_the_ladder_equals_brute_force(support) -> None:
     cells = every(support.space.sizes)
@@ -178,7 +179,7 @@ def test_novel_combinations_are_told_apart_from_undetermined_ones() -> None:
     assert "2 combinations hold a value never seen" in audit.verdict
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(supports_with_impossible())
 def test_save_and_load_give_the_same_audit(tmp_path_factory, support) -> None:
     audit = recombine.audit(support)

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import recombine
 from recombine.auditing.dependence import dependence, redundancy
 from tests.auditing.test_determinacy import DIGIT_PAIRS
+from tests.properties import examples
 from tests.twins import support_of
 
 
@@ -84,7 +85,7 @@ def test_an_identifier_scores_perfectly_by_memory_but_not_with_the_row_left_out(
     assert part.score_left_out < 0.65
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(
     st.lists(
         st.tuples(st.sampled_from("abc"), st.sampled_from("xy"), st.sampled_from("ABC")),
@@ -108,7 +109,7 @@ def test_left_out_accuracy_equals_brute_force(rows) -> None:
     assert part.score_left_out == pytest.approx(won / len(rows))
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xy"), st.floats(-5, 5)), min_size=5, max_size=40))
 def test_r_squared_equals_brute_force(rows) -> None:
     columns = dict(zip(("f", "g", "y"), map(list, zip(*rows, strict=True)), strict=True))

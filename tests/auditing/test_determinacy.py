@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import recombine
 from recombine.auditing.determinacy import _halves, determinacy
+from tests.properties import examples
 from tests.twins import brute_determined, digits, every, one_hot, support_of, supports
 
 DIGIT_PAIRS = [(y, (y + step) % 10) for y in range(10) for step in (0, 1)]
@@ -40,7 +41,7 @@ def test_digit_pairs_are_one_cycle_that_determines_everything() -> None:
     assert (found.rank, found.island_count, found.count()) == (19, 1, 100)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(supports())
 def test_equals_brute_force(support) -> None:
     found = determinacy(support)
@@ -51,7 +52,7 @@ def test_equals_brute_force(support) -> None:
     assert found.rank == np.linalg.matrix_rank(one_hot(support.codes, support.space.sizes))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(supports())
 def test_blocks_are_the_values_whose_difference_is_fixed(support) -> None:
     design = one_hot(support.codes, support.space.sizes)
@@ -64,7 +65,7 @@ def test_blocks_are_the_values_whose_difference_is_fixed(support) -> None:
                 assert (block[a] == block[b]) == (np.abs(difference).max() < 1e-8)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(supports())
 def test_another_seed_gives_the_same_answer(support) -> None:
     first, second = (determinacy(support, seed=seed) for seed in (0, 12345))
@@ -90,7 +91,7 @@ def test_a_loose_table_with_many_values_equals_brute_force(factors: int) -> None
             assert found.count() == brute_determined(support).sum()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(support=supports(most_factors=4))
 def test_counting_in_small_parts_gives_the_same_number(support) -> None:
     found = determinacy(support)

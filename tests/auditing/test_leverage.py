@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import recombine
 from recombine.algebra import sparse_solver
@@ -14,6 +14,7 @@ from recombine.auditing.determinacy import determinacy
 from recombine.auditing.leverage import Leverage
 from recombine.report import draw
 from tests.auditing.test_determinacy import DIGIT_PAIRS
+from tests.properties import examples
 from tests.twins import brute_leverage, digits, doubling, every, one_hot, support_of, supports
 
 
@@ -47,7 +48,7 @@ def test_digit_pairs_follow_the_cycle_formula() -> None:
             assert found[f"{y}{(y + d) % 10}"] == pytest.approx((2 * d - 1) * (21 - 2 * d) / 20, abs=1e-9)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(supports())
 def test_equals_the_dense_formula(support) -> None:
     found = Leverage(support, determinacy(support)).of(every(support.space.sizes))
@@ -77,7 +78,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(support=supports())
 def test_each_sparse_way_equals_the_dense_formula(way: str, support) -> None:
     with only(**WAYS[way]):

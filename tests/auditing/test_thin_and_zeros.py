@@ -99,6 +99,7 @@ def test_what_is_ruled_out_jointly_is_not_suspected_again() -> None:
     assert audit.zeros is None
 
 
+@pytest.mark.slow
 def test_scan_is_seen_whole_once_its_zeros_are_declared(data) -> None:
     factors = ["conj", *(f"{part}{half}" for half in "12" for part in ("verb", "mode", "dir", "rep"))]
     audit = recombine.audit(data / "scan/scan_factors.parquet", factors=factors, missing="value")

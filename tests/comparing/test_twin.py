@@ -6,11 +6,12 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import recombine
 from tests.comparing.worlds import counted, table
+from tests.properties import examples
 
 row = st.tuples(st.sampled_from("pqrs"), st.sampled_from("uvw"), st.sampled_from(["no", "yes"]))
 rows = st.lists(row, min_size=2, max_size=14).filter(
@@ -60,7 +61,7 @@ def told(diff: recombine.Diff) -> set[tuple[str, ...]]:
 
 
 @given(old=rows, new=rows)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(40)
 def test_what_changed_is_what_a_twin_finds(old, new) -> None:
     audits = [recombine.audit(counted(one)) for one in (old, new)]
     found = recombine.diff(*audits)

@@ -6,7 +6,7 @@ from itertools import chain, combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.decoding import revive
@@ -16,6 +16,7 @@ from recombine.evaluation.outcomes import Outcomes, Score
 from recombine.tables.support import NumberTarget, Support
 from recombine.theory.diagnosis import SeenParts
 from tests.evaluation.test_anatomy import label_outcomes
+from tests.properties import examples
 from tests.twins import every, support_of
 
 NONE = np.zeros(0, dtype=np.int64)
@@ -207,7 +208,7 @@ def splits(draw):
     return support_of(cells[kept], sizes=sizes), cells[~kept]
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(splits(), st.integers(0, 10**6))
 def test_equals_the_design_written_out(drawn, seed):
     training, asked = drawn
@@ -223,7 +224,7 @@ def test_equals_the_design_written_out(drawn, seed):
         assert found.left_out == pytest.approx(left_out, rel=1e-6)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(splits(), st.integers(0, 10**6))
 def test_every_way_gives_the_same(drawn, seed):
     training, asked = drawn

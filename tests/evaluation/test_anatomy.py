@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.decoding import revive
@@ -14,6 +14,7 @@ from recombine.evaluation.anatomy import Anatomy, anatomy
 from recombine.evaluation.explanations import Memory, explanations, unseen_lines
 from recombine.evaluation.outcomes import Outcomes, Score
 from recombine.tables.support import LabelTarget, Support
+from tests.properties import examples
 from tests.twins import every, labels, numbers, support_of
 
 
@@ -338,7 +339,7 @@ def label_tables(draw):
     return training, cells[~np.array(kept)], classes
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(label_tables())
 def test_habits_equal_their_twins(drawn):
     training, asked, classes = drawn

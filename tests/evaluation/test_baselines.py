@@ -53,6 +53,7 @@ def additive_by_hand(train: pd.DataFrame, test: pd.DataFrame, factors: list[str]
     return float(np.mean(np.array(classes)[said.argmax(axis=1)] == test.label))
 
 
+@pytest.mark.slow
 def test_rules_are_what_a_loop_over_rows_says():
     train, sides = FRAME[FRAME.split == "train"], twins.test_sides(FRAME, FACTORS)
     ours = found()
@@ -96,6 +97,7 @@ def noise(seed: int, *, skew: float = 0.5, answers: str = "constant") -> pd.Data
     return pd.DataFrame(columns | {"split": np.where(held | (rng.random(900) < 0.2), "test", "train")})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("skew", "answers"), [(0.5, "coin"), (0.5, "constant"), (0.95, "constant"), (0.85, "coin")])
 def test_noise_is_never_praised(skew, answers):
     for seed in range(15):
@@ -139,6 +141,7 @@ def test_without_training_answers_it_says_which_rules_are_missing(train):
     assert any("No simple rule can be set beside this" in reason for reason in ours.reasons)
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_unseen_score_covers():
     """Combinations that differ: the interval must hold the score of all combinations that could have been unseen."""
     inside = []

@@ -1,7 +1,6 @@
 """`recombine evaluate` as a person runs it: in a folder of its own, with every way to end."""
 
 import json
-import os
 import shlex
 import signal
 import subprocess
@@ -14,6 +13,7 @@ from typer.testing import CliRunner
 import recombine
 from recombine.cli.app import app
 from recombine.errors import TableError
+from tests.commands import run_command
 from tests.evaluation.twins import predictions
 
 ASK = ("evaluate", "p.csv", "--factors", "colour,shape", "--target", "label", "--prediction", "said", "--draws", "200")
@@ -32,11 +32,7 @@ def run(*words: str):
 
 
 def process(folder, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from recombine.cli import main; main()", *words]
-    environment = os.environ | {"COLUMNS": "100"}
-    return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, timeout=120, env=environment
-    )
+    return run_command(folder, *words, COLUMNS="100")
 
 
 def test_the_answer_comes_first_and_the_next_commands_can_be_pasted(folder):
@@ -169,6 +165,7 @@ def test_an_empty_file_is_explained(folder):
     assert "is empty" in done.stderr
 
 
+@pytest.mark.process
 def test_an_interrupt_ends_in_130(folder):
     predictions(0, 60_000).to_csv(folder / "p.csv", index=False)
     start = "from recombine.cli import main; print('up', flush=True); main()"

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.algebra.additive import AdditiveFit
@@ -10,12 +10,13 @@ from recombine.evaluation.deviations import deviations
 from recombine.evaluation.outcomes import Score
 from recombine.statistics.multiplicity import false_discovery
 from tests.evaluation import twins
+from tests.properties import examples
 from tests.twins import every
 
 ACCURACY, MSE, OWN = Score("accuracy", "higher"), Score("mse", "lower"), Score("mine", "higher")
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(0, 10**6))
 def test_leaving_one_out_is_a_formula(seed):
     rng = np.random.default_rng(seed)

@@ -41,6 +41,7 @@ def world(seed: int, *, gap: float, spread: float = 0.03, rows: int = 12) -> pd.
     return pd.DataFrame(columns).astype(str).assign(split=side)
 
 
+@pytest.mark.slow
 def test_no_gap_is_found_where_there_is_none():
     inside, raw = [], []
     for seed in range(25):
@@ -52,6 +53,7 @@ def test_no_gap_is_found_where_there_is_none():
     assert ours.matched.on == "label with bird and place"
 
 
+@pytest.mark.slow
 def test_a_true_gap_is_found():
     values, inside = [], []
     for seed in range(25):

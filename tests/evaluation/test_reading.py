@@ -33,6 +33,7 @@ def complaint(kind: type[RecombineError], source=FRAME, **given) -> str:
 BASE = found()
 
 
+@pytest.mark.slow
 def test_every_kind_of_table_gives_the_same(tmp_path):
     FRAME.to_parquet(tmp_path / "p.parquet")
     FRAME.to_csv(tmp_path / "p.csv", index=False)
@@ -91,6 +92,7 @@ def test_sides_can_be_named():
     assert found(folds, split=SplitColumn("split", train=["0"], test=["7"])).sides == BASE.sides
 
 
+@pytest.mark.slow
 def test_labels_may_be_typed_in_another_way():
     numbered = FRAME.assign(label=FRAME.label.map({"x": 0, "y": 1, "z": 2}))
     numbered["said"] = FRAME.said.map({"x": 0, "y": 1, "z": 2})
@@ -256,6 +258,7 @@ def test_an_own_score_needs_neither_target_nor_prediction():
     assert lower.gap.value == pytest.approx(-some.gap.value)
 
 
+@pytest.mark.slow
 def test_against_other_rows():
     said = complaint(TableError, TEST, split=None, train=TRAIN, against=TEST.head(50))
     assert "does not hold the same rows" in said
@@ -268,7 +271,6 @@ def test_against_other_rows():
     assert part.against.rows_without == 9
 
 
-@pytest.mark.engine
 def test_a_database_gives_the_same(postgres):
     columns = ["id", "colour", "shape", "split", "label", "said", "value", "guess"]
     with psycopg.connect(postgres.uri) as connection:

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from fairlearn.metrics import MetricFrame
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, log_loss, mean_squared_error, r2_score
 
@@ -18,6 +18,7 @@ from recombine.evaluation.scores import shrunk
 from recombine.records import Record
 from recombine.statistics.resampling import IntervalSettings
 from tests.evaluation import twins
+from tests.properties import examples
 
 FEW = IntervalSettings(draws=200)
 FACTORS = ["colour", "shape"]
@@ -105,7 +106,8 @@ def test_the_gap_is_positive_where_unseen_is_worse_whatever_the_score():
     assert BASE.gap.low < BASE.gap.value < BASE.gap.high
 
 
-@settings(max_examples=12)
+@pytest.mark.slow
+@examples(12)
 @given(st.integers(0, 10**6), st.integers(5, 80))
 def test_sides_of_random_tables(seed, rows):
     frame = twins.predictions(seed, rows)

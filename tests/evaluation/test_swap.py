@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.decoding import revive
@@ -15,6 +15,7 @@ from recombine.evaluation.swap import SwapTest, swap_test
 from recombine.statistics.resampling import times_drawn
 from tests.evaluation.test_additivity import number_outcomes
 from tests.evaluation.test_anatomy import label_outcomes
+from tests.properties import examples
 from tests.twins import every, support_of
 
 CELLS = every((6, 6))
@@ -108,7 +109,7 @@ def test_it_is_plain_data_and_the_seed_decides():
     assert swap_test(outcomes, seed=1) != swap_test(outcomes, seed=2)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.data())
 def test_equals_the_twin_that_lists_pairs(data):
     width = data.draw(st.integers(1, 3))
@@ -177,6 +178,7 @@ def test_noise_seldom_passes_for_reliance(knows):
     assert alarms <= 4
 
 
+@pytest.mark.slow
 def test_intervals_keep_their_promise():
     """Most combinations are right, a few follow the wrong factor. Quantiles of draws cover too little near 0."""
     cells = every((3, 5))

@@ -17,6 +17,7 @@ PACKAGES = {
 }
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", PACKAGES)
 def test_an_example_runs_and_adds_three_lines(name):
     pytest.importorskip(PACKAGES[name])

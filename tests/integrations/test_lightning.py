@@ -116,6 +116,7 @@ def test_a_loss_is_no_answer():
         trainer(ScoreboardCallback(worlds.board())).validate(Classifier("loss"), loader(), verbose=False)
 
 
+@pytest.mark.process
 def test_two_processes_tell_what_one_tells(tmp_path):
     """91 rows on two processes: the sampler repeats one, which counts once."""
     script = Path(__file__).with_name("ddp_validation.py")

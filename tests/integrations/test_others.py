@@ -163,6 +163,7 @@ except ImportError as error:
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("package", ["transformers", "lightning", "keras", "torchmetrics", "wandb"])
 def test_a_missing_package_is_named_with_its_extra(package):
     done = subprocess.run([sys.executable, "-c", BLOCKED, package], capture_output=True, text=True, check=True)

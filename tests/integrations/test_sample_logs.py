@@ -15,6 +15,7 @@ TOPICS, TONGUES = ["art", "sport", "law"], ["en", "de", "fr"]
 ASKED = [(topic, tongue, copy) for topic in TOPICS for tongue in TONGUES for copy in range(4)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["eval", "json"])
 def test_a_log_of_inspect_ai(tmp_path, ending):
     inspect_ai = pytest.importorskip("inspect_ai")
@@ -67,6 +68,7 @@ metric_list:
 """
 
 
+@pytest.mark.process
 def test_samples_of_the_harness(tmp_path):
     pytest.importorskip("lm_eval", reason="lm-evaluation-harness is not installed, so its samples were not written")
     rows = [{"question": f"{a} {b} {c}?", "topic": a, "tongue": b, "truth": c % 2} for a, b, c in ASKED]

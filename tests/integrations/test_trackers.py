@@ -29,6 +29,7 @@ def mlflow(tmp_path, monkeypatch):
     found.set_tracking_uri(None)
 
 
+@pytest.mark.process
 def test_mlflow_in_a_loop(mlflow, tmp_path):
     from recombine.integrations.mlflow import log, log_summary  # noqa: PLC0415
 
@@ -52,6 +53,7 @@ class Model:
         return ["warm" if colour in ("red", "green") else "cold" for colour in frame["colour"]]
 
 
+@pytest.mark.slow
 def test_mlflow_evaluates_by_the_entry_point(mlflow):
     from mlflow.models.evaluation.evaluator_registry import _model_evaluation_registry as registry  # noqa: PLC0415
 
@@ -76,6 +78,7 @@ def test_mlflow_evaluates_by_the_entry_point(mlflow):
         ScoreboardEvaluator().evaluate(dataset=None, run_id="", evaluator_config={"factors": ["a"]})
 
 
+@pytest.mark.process
 def test_weights_and_biases_offline(tmp_path, monkeypatch):
     wandb = pytest.importorskip("wandb")
     from recombine.integrations.wandb import log, log_summary  # noqa: PLC0415

@@ -76,6 +76,7 @@ def test_what_a_plan_for_leverage_promises_is_what_brute_force_finds(block) -> N
             assert plan.share("firm") == pytest.approx(worth.mean() if len(worth) else 1.0, abs=1e-6), seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goal", ["determined", "pairs", "leverage", "variance", "balance"])
 def test_nothing_is_sold_that_buys_nothing(goal) -> None:
     for seed in range(60):

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from covertable import make
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import recombine
@@ -15,6 +15,7 @@ from recombine.planning.costs import Costs
 from recombine.planning.goal_covering import Conjunctions, RowBuilder, without_redundant
 from tests.planning.test_goal_determined import chosen
 from tests.planning.twins import brute_price, conjunctions, possible, priced, tables
+from tests.properties import examples
 from tests.twins import every, support_of
 
 ORDER = {"pairs": 2, "triples": 3}
@@ -22,7 +23,13 @@ ORDER = {"pairs": 2, "triples": 3}
 
 @pytest.mark.parametrize(
     ("sizes", "goal"),
-    [((2,) * 4, "pairs"), ((2,) * 4, "triples"), ((4,) * 6, "pairs"), ((4,) * 6, "triples"), ((5,) * 10, "pairs")],
+    [
+        ((2,) * 4, "pairs"),
+        ((2,) * 4, "triples"),
+        ((4,) * 6, "pairs"),
+        pytest.param((4,) * 6, "triples", marks=pytest.mark.slow),
+        pytest.param((5,) * 10, "pairs", marks=pytest.mark.slow),
+    ],
 )
 def test_every_conjunction_is_covered_with_no_more_rows_than_a_library(sizes, goal) -> None:
     support = support_of([[0] * len(sizes)], sizes=sizes)
@@ -36,6 +43,7 @@ def test_every_conjunction_is_covered_with_no_more_rows_than_a_library(sizes, go
     assert plan.table.num_rows <= len(theirs)
 
 
+@pytest.mark.slow
 def test_twenty_factors() -> None:
     support = support_of([[0] * 20], sizes=(4,) * 20)
     plan = recombine.plan(support, goal="pairs")
@@ -43,7 +51,8 @@ def test_twenty_factors() -> None:
     assert plan.table.num_rows <= 40
 
 
-@settings(max_examples=30)
+@pytest.mark.slow
+@examples(30)
 @given(st.data())
 def test_what_stays_open_is_what_cannot_be_covered(data) -> None:
     support = data.draw(tables(most_factors=4, most_values=4))
@@ -65,7 +74,7 @@ def test_what_stays_open_is_what_cannot_be_covered(data) -> None:
             assert plan.blocked.count == len(wanted - reachable)
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(tables(most_factors=4, most_values=3))
 def test_no_row_is_idle(support) -> None:
     order = 2

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import recombine
@@ -26,6 +26,7 @@ from tests.planning.twins import (
     rank,
     tables,
 )
+from tests.properties import examples
 from tests.twins import digits, every, one_hot, support_of, supports
 
 
@@ -61,7 +62,7 @@ def test_with_costs_no_plan_is_cheaper(data) -> None:
     assert left == (plan.blocked.count if plan.blocked else 0)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data())
 def test_trying_all_sets_finds_nothing_better(data) -> None:
     support = data.draw(tables(most_values=2))
@@ -75,7 +76,7 @@ def test_trying_all_sets_finds_nothing_better(data) -> None:
         assert plan.needed.cost == pytest.approx(best[1])
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.data())
 def test_what_each_line_buys_is_counted_exactly(data) -> None:
     support = data.draw(tables())
@@ -189,6 +190,7 @@ def test_a_small_budget_says_how_far_it_gets() -> None:
     assert part.verdict.endswith("The goal takes 4 combinations.")
 
 
+@pytest.mark.slow
 def test_forty_binary_factors() -> None:
     codes = np.random.default_rng(0).integers(0, 2, size=(12, 40))
     support = support_of(codes, sizes=(2,) * 40)
@@ -218,6 +220,7 @@ def large(combinations: int, values: int) -> Support:
     return Support(space, np.asfortranarray(codes), np.ones(len(codes)), rows=len(codes))
 
 
+@pytest.mark.slow
 def test_a_large_loose_table_is_planned_and_proved() -> None:
     support = large(3_000, 1_000)
     plan = recombine.plan(support)
@@ -235,6 +238,7 @@ def test_an_order_buys_most_first() -> None:
     assert [line.gain for line in plan.lines] == sorted((line.gain for line in plan.lines), reverse=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("islands", "factors"), [(60_000, 2), (1_500, 3)])
 def test_very_many_islands_are_planned_for_in_seconds(islands: int, factors: int) -> None:
     """Each line joins one loose value; what lines buy was counted island by island, minutes of it."""

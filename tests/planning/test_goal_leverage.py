@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import recombine
 from recombine.auditing.determinacy import determinacy
@@ -11,6 +11,7 @@ from recombine.planning.collectable import merged
 from recombine.planning.goal_leverage import leverage_updates
 from tests.planning.test_goal_determined import chosen
 from tests.planning.twins import possible, tables
+from tests.properties import examples
 from tests.twins import brute_leverage, digits, doubling, every, support_of
 
 
@@ -22,7 +23,7 @@ def worst_unseen(support, more) -> float:
     return float(np.nanmax(np.append(brute_leverage(held)[unseen], -1.0)))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(tables())
 def test_the_worst_leverage_after_each_line_is_the_true_one(support) -> None:
     plan = recombine.plan(support, goal="leverage", budget=6)
@@ -34,7 +35,7 @@ def test_the_worst_leverage_after_each_line_is_the_true_one(support) -> None:
         assert plan.measure.today == pytest.approx(worst_unseen(support, codes[:0]), abs=1e-6)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(tables())
 def test_rank_one_updates_equal_a_new_inverse(support) -> None:
     found = determinacy(support)
@@ -52,7 +53,7 @@ def test_rank_one_updates_equal_a_new_inverse(support) -> None:
         )
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(tables(most_factors=2, most_values=4))
 def test_the_first_line_is_the_best_single_one(support) -> None:
     found = determinacy(support)

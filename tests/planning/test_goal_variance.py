@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import recombine
@@ -15,6 +15,7 @@ from recombine.planning.goal_variance import Posterior
 from recombine.theory.salience import Salience
 from tests.planning.test_goal_determined import chosen
 from tests.planning.twins import conditioned
+from tests.properties import examples
 from tests.twins import digits, every, numbers, support_of, supports
 
 WEIGHTS = {2: (0.1, 0.3, 0.3, 0.2), 3: (0.1, 0.2, 0.2, 0.1, 0.2, 0.1, 0.1, 0.15)}
@@ -35,7 +36,7 @@ def told(codes, seen, counts, picked, weights, noise) -> float:
     return 0.5 * float(np.linalg.slogdet(np.eye(len(picked)) + block / noise)[1])
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(supports(most_factors=3, most_values=4), st.sampled_from([0.0, 0.3]))
 def test_gains_equal_dense_conditioning(support, noise) -> None:
     factors = len(support.space.sizes)
@@ -58,7 +59,7 @@ def test_gains_equal_dense_conditioning(support, noise) -> None:
             assert after == pytest.approx(variance[rest].mean(), abs=1e-7)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(supports(most_factors=2, most_values=3), st.sampled_from([0.0, 0.5]))
 def test_the_guarantee_holds_against_all_sets(support, noise) -> None:
     size = 3
@@ -74,7 +75,7 @@ def test_the_guarantee_holds_against_all_sets(support, noise) -> None:
     assert sum(plan.table["information"].to_pylist()) >= (1 - 1 / math.e) * max(value, default=0.0) - 1e-9
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.data())
 def test_the_guarantee_holds_with_prices(data) -> None:
     support = data.draw(supports(most_factors=2, most_values=3))

@@ -113,6 +113,7 @@ def test_a_mistake_has_its_own_exit_code(folder) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.process
 def test_an_interrupt_leaves_nothing(tmp_path) -> None:
     rows = "\n".join(f"a{i},b{i},c{i}" for i in range(3000))
     (tmp_path / "large.csv").write_text("a,b,c\n" + rows + "\n")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import recombine
 from recombine.planning.collectable import Collectable
@@ -14,6 +14,7 @@ from recombine.planning.goal_determined import plan_determined
 from recombine.planning.plausibility import Plausibility
 from recombine.tables.engine import silent
 from tests.planning.twins import brute_cheapest, brute_price, tables
+from tests.properties import examples
 from tests.twins import every, support_of
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -56,7 +57,7 @@ def test_the_default_plan_of_an_empty_grid_is_a_stair() -> None:
     assert "spreads over the values" in recombine.plan(first).reasons[0]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(tables())
 def test_a_spread_plan_is_as_small_and_as_cheap_as_any(support) -> None:
     for spread in (False, True):

@@ -11,6 +11,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples" / "probes"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("name", "outcome"), [("plain_module", "modular"), ("hugging_face", "not sufficient")])
 def test_a_spec_file_is_run_by_the_command(tmp_path, name, outcome):
     command = [sys.executable, "-m", "recombine", "probe", "subnetworks", str(EXAMPLES / f"{name}.py")]

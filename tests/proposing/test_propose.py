@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import recombine
 from recombine.errors import RecombineError
 from recombine.proposing.rules import MOST_FACTORS
+from tests.properties import examples
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 from tables import TABLES
@@ -124,6 +125,7 @@ def test_a_told_column_is_held_against_all_rows() -> None:
     assert found.factors == ("a", "b", "c")
 
 
+@pytest.mark.slow
 def test_where_and_a_number_of_columns() -> None:
     wide = {f"f{k}": [k % 3, 1, 2, 0] * 5 for k in range(300)}
     found = recombine.propose(wide | {"kept": ["yes", "yes", "no", "yes"] * 5}, where="kept = 'yes'")
@@ -195,7 +197,7 @@ def test_a_late_surprise_in_a_csv(tmp_path) -> None:
         max_size=5,
     ).filter(lambda table: len({name.lower() for name in table}) == len(table))
 )
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_whatever_the_table_the_factors_can_be_read(table) -> None:
     found = recombine.propose({name: pa.array(values, pa.string()) for name, values in table.items()})
     assert len(found.columns) == len(table)

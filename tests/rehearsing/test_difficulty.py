@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import recombine
 from recombine.rehearsing import matching
 from recombine.rehearsing.difficulty import difficulty
 from recombine.theory.answers import answers
+from tests.properties import examples
 from tests.rehearsing import twins
 
 points = st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), min_size=1, max_size=6)
@@ -45,7 +46,7 @@ def test_every_number_is_the_twins(sizes, labels, seed) -> None:
 
 
 @given(points, points)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_weights_and_distance_are_the_twins(held, asked) -> None:
     one, other = np.array(held), np.array(asked)
     assert matching.weights_of(one, other) == pytest.approx(twins.weights(held, asked), abs=1e-9)

@@ -50,6 +50,7 @@ def forecasts(families, seeds, learners):
     return tried, inside
 
 
+@pytest.mark.slow
 def test_intervals_hold_what_happens() -> None:
     tried, inside = forecasts(QUICK, range(3), ["nearest"])
     assert len(inside) >= 0.5 * tried

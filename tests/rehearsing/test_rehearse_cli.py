@@ -67,6 +67,7 @@ def test_a_mistake_in_words(here) -> None:
     assert "cannot run" in str(done.exception)
 
 
+@pytest.mark.process
 def test_an_interrupt_stops_the_command_too(folder) -> None:
     (folder / "train.py").write_text(SLEEPS)
     start = "from recombine.cli import main; main()"

@@ -4,9 +4,11 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from recombine.report import draw
 from tests.report.kinds import every_page
-from tests.report.test_audit_page import CASES, NASTY, needs_chromium, probed
+from tests.report.test_audit_page import CASES, NASTY, probed
 from tests.report.test_prediction_page import CASES as PREDICTIONS
 
 TOLD = """
@@ -42,7 +44,7 @@ CHOICES = """
 """
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_a_link_shows_what_its_sender_saw(tmp_path: Path):
     page = draw(CASES["large"]())
     sent = probed(page, script(SEARCH, CHOICES), tmp_path)
@@ -63,7 +65,7 @@ def test_a_link_shows_what_its_sender_saw(tmp_path: Path):
         assert shown["after"][name] == after[name], name
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_a_pair_of_many_is_named(tmp_path: Path):
     page = draw(CASES["binary"]())
     turn = 'byId("pair").selectedIndex = 9; byId("pair").dispatchEvent(new Event("change", { bubbles: true }));'
@@ -77,7 +79,7 @@ def test_a_pair_of_many_is_named(tmp_path: Path):
     assert (shown["pair"], shown["pinned"]) == (9, after["pinned"])
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_a_prediction_is_named_by_all_its_factors(tmp_path: Path):
     page = draw(PREDICTIONS["three_factors"]())
     steps = 'document.querySelector("[name=mode][value=verdict]").click();'
@@ -90,7 +92,7 @@ def test_a_prediction_is_named_by_all_its_factors(tmp_path: Path):
     assert shown["chosen"] == after["chosen"]
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_a_list_of_a_page_without_a_map_is_sorted_again(tmp_path: Path):
     page = every_page()["plan"]
     sort = 'document.querySelectorAll(".sortable th button")[1].click();'
@@ -105,7 +107,7 @@ CONTENTS = (
 )
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_a_link_of_the_contents_keeps_what_is_shown(tmp_path: Path):
     page = draw(CASES["shoes"]())
     order = "#order=name&cell=material:Wool,type:Sandals"
@@ -125,7 +127,7 @@ NONSENSE = [
 ]
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_nonsense_in_an_address_is_passed_over(tmp_path: Path):
     """The first as the page is opened, the others while it is open: nothing moves, and nothing becomes markup."""
     page = draw(CASES["shoes"]())
@@ -145,7 +147,7 @@ def test_nonsense_in_an_address_is_passed_over(tmp_path: Path):
         assert not one.get("images")
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_every_value_can_be_named_in_an_address(tmp_path: Path):
     """Markup, signs that separate, no letters at all, five thousand of them: each comes back as the value it was."""
     page = draw(CASES["nasty"]())
@@ -168,7 +170,7 @@ COPIED = """
 """
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_a_link_is_copied_with_the_cell_in_it(tmp_path: Path):
     page = draw(CASES["shoes"]())
     steps = COPIED + 'byId("copy-link").click(); await null;'
@@ -177,7 +179,7 @@ def test_a_link_is_copied_with_the_cell_in_it(tmp_path: Path):
     assert [text.rpartition("/")[2] for text in found["texts"]] == [f"page.html{fragment}"]
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_what_came_from_a_table_is_no_markup_in_markdown(tmp_path: Path):
     page = draw(CASES["nasty"]())
     steps = """

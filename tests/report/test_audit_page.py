@@ -4,7 +4,6 @@ import base64
 import html
 import json
 import re
-import shutil
 import subprocess
 import zlib
 from itertools import combinations
@@ -404,14 +403,9 @@ def test_a_scale_keeps_its_ends_and_marks_what_is_unknown():
     ]
 
 
-CHROMIUM = shutil.which("chromium")
+CHROMIUM = "chromium"  # tests marked `browser` have it
 QUIET = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
 QUIET += ["--disable-component-update", "--no-first-run", "--virtual-time-budget=5000", "--dump-dom"]
-
-
-needs_chromium = pytest.mark.skipif(
-    CHROMIUM is None, reason="chromium is not on PATH, so the page was not opened in a browser"
-)
 
 
 def opened(page, folder, fragment=""):
@@ -431,7 +425,7 @@ def probed(page, probe, folder, fragment=""):
     return json.loads(html.unescape(re.search(r'data-probe="([^"]*)"', tag)[1]))
 
 
-@needs_chromium
+@pytest.mark.browser
 @pytest.mark.parametrize("name", CASES)
 def test_the_page_comes_alive_in_a_browser(pages, name, tmp_path: Path):
     tag = opened(pages[name], tmp_path)
@@ -439,7 +433,7 @@ def test_the_page_comes_alive_in_a_browser(pages, name, tmp_path: Path):
     assert 'data-errors=""' in tag
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_the_policy_stops_a_script_that_is_not_the_page_s_own(pages, tmp_path: Path):
     foreign = "<script>document.documentElement.dataset.foreign = 'ran'</script></body>"
     tag = opened(pages["shoes"].replace("</body>", foreign), tmp_path)
@@ -464,7 +458,8 @@ PROBE = """<script>setTimeout(() => {
 }, 1000)</script></body>"""
 
 
-@needs_chromium
+@pytest.mark.browser
+@pytest.mark.canary
 def test_searching_pinning_sorting_and_downloading_work(pages, tmp_path: Path):
     found = probed(pages["large"], PROBE, tmp_path)
     assert re.match(r"Pinned: \w+=attribute 0200, \w+=thing 0001\. ", found["pinned"])

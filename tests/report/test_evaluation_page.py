@@ -20,7 +20,6 @@ from tests.report.test_audit_page import (
     MATERIALS,
     NASTY,
     TYPES,
-    needs_chromium,
     opened,
     payload_of,
     probed,
@@ -549,7 +548,7 @@ def test_a_real_evaluation_can_be_drawn():
     assert all(one.combination["x"] in page for one in found.worst)
 
 
-@needs_chromium
+@pytest.mark.browser
 @pytest.mark.parametrize("name", CASES)
 def test_the_page_comes_alive_in_a_browser(pages, name, tmp_path: Path):
     tag = opened(pages[name], tmp_path)
@@ -577,7 +576,7 @@ PROBE = """<script>setTimeout(() => {
 }, 1000)</script></body>"""
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_searching_pinning_ordering_and_sorting_work(pages, tmp_path: Path):
     found = probed(pages["shoes"], PROBE, tmp_path)
     assert re.match(

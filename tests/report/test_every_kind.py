@@ -11,7 +11,7 @@ import pytest
 
 from recombine.report import _PAGES
 from tests.report.kinds import KINDS, every_page
-from tests.report.test_audit_page import CHROMIUM, QUIET, needs_chromium
+from tests.report.test_audit_page import CHROMIUM, QUIET
 
 PHONE = 380
 ASSETS = Path(__file__).parents[2] / "src" / "recombine" / "report" / "assets"
@@ -154,7 +154,7 @@ def looked(tmp_path_factory):
     return json.loads(html.unescape(re.search(r'data-probe="([^"]*)"', ran.stdout)[1]))
 
 
-@needs_chromium
+@pytest.mark.browser
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_page_is_as_wide_as_a_phone(looked, kind: str):
     """Wide tables scroll within their box, the page never does."""
@@ -164,14 +164,14 @@ def test_a_page_is_as_wide_as_a_phone(looked, kind: str):
     assert looked[kind]["far"] == []
 
 
-@needs_chromium
+@pytest.mark.browser
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_keys_reach_everything_and_it_can_be_seen_where_they_are(looked, kind: str):
     assert looked[kind]["unreached"] == []
     assert looked[kind]["unseen"] == []
 
 
-@needs_chromium
+@pytest.mark.browser
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_page_is_copied_as_markdown(looked, kind: str):
     """Without a clipboard the text is offered, selected, and Escape goes back to the button."""

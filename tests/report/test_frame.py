@@ -12,7 +12,7 @@ from recombine.grades import GRADES
 from recombine.records import Provenance, Record
 from recombine.report import draw
 from recombine.report.headline import headline
-from tests.report.test_audit_page import needs_chromium, opened, probed
+from tests.report.test_audit_page import opened, probed
 
 VALUES = ("wool", "silk", "suede", "linen"), ("coat", "hat", "shoe", "sock")
 ROWS = [(a, b) for i, a in enumerate(VALUES[0]) for j, b in enumerate(VALUES[1]) if (i + 2 * j) % 5]
@@ -162,7 +162,7 @@ SAVES = """<script>setTimeout(async () => {
 }, 800)</script></body>"""
 
 
-@needs_chromium
+@pytest.mark.browser
 @pytest.mark.parametrize("kind", KINDS)
 def test_pictures_and_cells_can_be_saved_from_the_page_itself(pages, kind, tmp_path: Path):
     found = probed(pages[kind], SAVES, tmp_path)
@@ -187,7 +187,7 @@ def test_pictures_and_cells_can_be_saved_from_the_page_itself(pages, kind, tmp_p
         assert states.count("seen") == len(ROWS)
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_a_page_without_a_map_comes_alive_too(pages, tmp_path: Path):
     tag = opened(pages["lint"], tmp_path)
     assert 'data-ready="true"' in tag
@@ -210,7 +210,7 @@ GUESSES = """<script>setTimeout(async () => {
 }, 800)</script></body>"""
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_what_is_not_determined_is_painted_as_a_guess_in_every_colouring(tmp_path: Path):
     rows = [(a, b) for a in range(8) for b in range(8) if (a < 4) == (b < 4) and (a * 3 + b) % 4]
     table = {"a": [f"a{a}" for a, _ in rows], "b": [f"b{b}" for _, b in rows], "y": [10.0 * a + 3 * b for a, b in rows]}

@@ -12,7 +12,7 @@ import recombine
 from recombine.errors import RecordError
 from recombine.records import Provenance, Record
 from recombine.report import collection, draw, plan_page
-from tests.report.test_audit_page import CREATED, MATERIALS, NASTY, TYPES, needs_chromium, opened, payload_of, probed
+from tests.report.test_audit_page import CREATED, MATERIALS, NASTY, TYPES, opened, payload_of, probed
 
 COMMAND = "recombine plan shoes.csv --factors material,type --goal pairs"
 
@@ -306,7 +306,7 @@ def test_a_real_plan_can_be_drawn():
     assert all(line["buys"] in page for line in found.record().data["lines"])
 
 
-@needs_chromium
+@pytest.mark.browser
 @pytest.mark.parametrize("name", ["shoes", "complete", "without_bound", "nasty", "vast"])
 def test_the_page_comes_alive_in_a_browser(pages, name, tmp_path: Path):
     tag = opened(pages[name], tmp_path)
@@ -327,7 +327,7 @@ PROBE = """<script>setTimeout(() => {
 }, 500)</script></body>"""
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_sorting_and_downloading_work(pages, tmp_path: Path):
     found = probed(pages["costly"], PROBE, tmp_path)
     assert (found["first"], found["last"]) == ("1", "9")

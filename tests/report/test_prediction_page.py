@@ -22,7 +22,6 @@ from tests.report.test_audit_page import (
     MATERIALS,
     NASTY,
     TYPES,
-    needs_chromium,
     opened,
     payload_of,
     probed,
@@ -397,6 +396,7 @@ def test_the_packed_parts_are_the_parts_of_the_record(pages, records, name):
     np.testing.assert_allclose(found, wanted, rtol=2e-5 if wanted.size > MANY_PARTS else 0)
 
 
+@pytest.mark.slow
 def test_a_page_of_278_000_cells_is_below_3_megabytes(pages):
     assert len(pages["large"].encode()) < 3_000_000
     factors = {"attribute": words("attribute", 413), "thing": words("thing", 674)}
@@ -519,7 +519,7 @@ def test_axes_hold_what_they_are_given():
     assert Axes((0.0, 1.0), (5.0, 6.0)).line(1.0, 0.0, "diagonal") is None
 
 
-@needs_chromium
+@pytest.mark.browser
 @pytest.mark.parametrize("name", CASES)
 def test_the_page_comes_alive_in_a_browser(pages, name, tmp_path: Path):
     tag = opened(pages[name], tmp_path)
@@ -572,7 +572,7 @@ PROBE = """<script>setTimeout(() => {
 }, 800)</script></body>"""
 
 
-@needs_chromium
+@pytest.mark.browser
 @pytest.mark.parametrize("name", ["clothes", "two_classes", "five_classes", "three_factors", "five_factors", "large"])
 def test_a_click_takes_a_prediction_apart(pages, records, name, tmp_path: Path):
     found, record = probed(pages[name], PROBE, tmp_path), records[name]

@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 import recombine
 from recombine import IntervalSettings, Scoreboard
+from tests.properties import examples
 
 FEW = IntervalSettings(draws=100)
 
@@ -83,7 +84,8 @@ drawn = {
 }
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.slow
+@examples(15, suppress_health_check=list(HealthCheck))
 @given(**drawn)
 @example(seed=0, factors=2, values=3, classes=2, rows=200, kind="text", holes=True, group=True)
 @example(seed=1, factors=3, values=3, classes=3, rows=250, kind="number", holes=True, group=False)

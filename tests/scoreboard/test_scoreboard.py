@@ -313,6 +313,7 @@ def test_settings_that_mean_nothing():
     wrong(lambda: ours.run(model=3), "model=3")
 
 
+@pytest.mark.process
 def test_nothing_heavy_is_loaded():
     code = "import sys; from recombine import Scoreboard; print([m for m in ('torch','sklearn') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

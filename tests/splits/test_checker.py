@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import recombine
@@ -14,6 +14,7 @@ from recombine.errors import SettingError
 from recombine.splits.checker import Promise, check_split
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.tables.support import Support
+from tests.properties import examples
 from tests.splits import twins
 
 GRID = {
@@ -198,7 +199,7 @@ def splits(draw: Any) -> tuple[list[Any], list[int], list[int], list[int]]:
 
 
 @given(splits(), st.integers(1, 3), st.sampled_from([0.05, 0.2, 0.5]))
-@settings(max_examples=200)
+@examples(200)
 def test_the_checker_agrees_with_a_plain_twin(split: Any, least: int, tolerance: float) -> None:
     rows, train, test, labels = split
     factors = [f"f{k}" for k in range(len(rows[0]))]

@@ -3,12 +3,13 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine import Contract
 from recombine.errors import SettingError
 from recombine.splits.program import _run
+from tests.properties import examples
 from tests.splits import twins
 
 AB = ["a", "b"]
@@ -38,8 +39,9 @@ def contracts(draw: Any) -> tuple[list[tuple[int, ...]], list[int], dict[str, An
     return rows, labels if 0 < sum(labels) < len(labels) else [i % 2 for i in range(len(rows))], asked
 
 
+@pytest.mark.slow
 @given(contracts())
-@settings(max_examples=300)
+@examples(300)
 def test_a_contract_is_kept_iff_brute_force_finds_a_way(case: Any) -> None:
     rows, labels, asked = case
     support = twins.with_labels(rows, labels)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import recombine
@@ -18,6 +18,7 @@ from recombine.errors import ColumnError, SettingError, TableError
 from recombine.splits.checker import Promise, check_split
 from recombine.splits.divergences.measure import divergence, parts
 from recombine.splits.divergences.search import LEFT_OUT, TEST, TRAIN, Wanted, _batch, _random_sides, _State
+from tests.properties import examples
 from tests.twins import every, support_of
 
 SCAN = ["conj", "verb1", "mode1", "dir1", "rep1", "verb2", "mode2", "dir2", "rep2"]
@@ -74,7 +75,7 @@ def columns(rows: Sequence[Row]) -> dict[str, list[int]]:
 
 
 @given(splits(), st.booleans(), st.sampled_from([(2,), (2, 3)]))
-@settings(max_examples=60)
+@examples(60)
 def test_the_measure_is_its_twin(split, weighted, orders):
     rows, train, test = split
     orders = tuple(order for order in orders if order <= len(rows[0]))
@@ -207,6 +208,7 @@ def small_tables(count: int) -> list[tuple[list[Row], int, int, float]]:
     return drawn
 
 
+@pytest.mark.slow
 def test_the_search_finds_the_best_split_of_small_tables():
     found, possible = [], 0
     for rows, train, test, limit in small_tables(40):
@@ -338,6 +340,7 @@ def test_it_works_where_scikit_learn_calls_it():
     assert len(scores["test_score"]) == 2
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_split_and_a_fold_does_not_depend_on_others():
     def tests(**changed: Any) -> list[list[int]]:
         chosen = {"n_splits": 2, "tries": 1, "rounds": 30, "atom_limit": 0.5} | changed
@@ -440,6 +443,7 @@ def test_wrong_tables():
         list(CompoundDivergence(factors=["f0", "f1"]).split({"f0": [], "f1": []}))
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_scan_is_split_further_than_by_the_published_splits(data: Path) -> None:
     """At the published sizes, and at an atom divergence no greater than theirs, each measured with the same code."""

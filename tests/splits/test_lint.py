@@ -3,7 +3,6 @@
 import json
 import shlex
 import subprocess
-import sys
 import time
 from itertools import combinations, product
 from pathlib import Path
@@ -15,7 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -26,6 +25,8 @@ from recombine.splits.linting import balance
 from recombine.splits.linting.linted import CLAIMS
 from recombine.splits.linting.sides import Sided, SplitQuestion, count_sides, gathered, parts_of
 from recombine.tables.support import LabelTarget
+from tests.commands import run_command
+from tests.properties import examples
 
 CD = ["colour", "shape"]
 
@@ -228,7 +229,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(ROWS, st.sampled_from(CLAIMS[1:]), st.sampled_from([2, 3]))
 def test_claims_agree_with_brute_force(rows, claim, order) -> None:
     rows = [*rows, ("a", "a", "a", "train"), ("b", "b", "b", "train"), ("c", "a", "b", "test")]
@@ -237,7 +238,7 @@ def test_claims_agree_with_brute_force(rows, claim, order) -> None:
     assert (found.grade == "sound") == twin(rows, claim, order)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(ROWS, st.lists(st.integers(0, 6), min_size=20, max_size=20))
 def test_rows_on_both_sides_agree_with_brute_force(rows, ids) -> None:
     rows = [*rows, ("a", "a", "a", "train"), ("b", "b", "b", "train"), ("c", "a", "b", "test")]
@@ -470,8 +471,7 @@ def test_an_unknown_check() -> None:
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-c", "from recombine.cli import main; main()", "lint", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return run_command(folder, "lint", *words)
 
 
 @pytest.mark.parametrize(
@@ -542,7 +542,6 @@ def test_one_file_for_both_sides_is_told(tmp_path) -> None:
 # --- engines and size
 
 
-@pytest.mark.engine
 def test_postgresql(postgres) -> None:
     import psycopg  # noqa: PLC0415
 

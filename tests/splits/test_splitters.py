@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
@@ -33,6 +33,7 @@ from recombine import (
 from recombine.errors import ColumnError, SettingError, TableError
 from recombine.splits.checker import check_split
 from recombine.splits.keeping import kept_to_determine
+from tests.properties import examples
 from tests.splits import twins
 from tests.twins import every, support_of
 
@@ -96,6 +97,7 @@ def splitters(factors: list[str], rows: list[tuple[int, ...]], seed: int) -> lis
     ]
 
 
+@pytest.mark.slow
 def test_every_split_keeps_its_promise_or_is_refused() -> None:
     """200 random tables; a test that only ever saw refusals would prove nothing, so they are counted too."""
     rng = np.random.default_rng(0)
@@ -142,7 +144,7 @@ def test_folds_with_every_value_are_found_iff_brute_force_finds_them() -> None:
 
 
 @given(tables())
-@settings(max_examples=60)
+@examples(60)
 def test_the_largest_share_is_the_largest(rows: list[tuple[int, ...]]) -> None:
     combinations = sorted(set(rows))[:10]
     if any(len(set(column)) < 2 for column in zip(*combinations, strict=True)):
@@ -160,7 +162,7 @@ def test_the_largest_share_is_the_largest(rows: list[tuple[int, ...]]) -> None:
 
 
 @given(st.integers(0, 50), st.integers(3, 4))
-@settings(max_examples=30)
+@examples(30)
 def test_a_basis_has_the_rank_of_the_whole_and_is_independent(seed: int, width: int) -> None:
     rng = np.random.default_rng(seed)
     support = support_of(rng.integers(0, 5, size=(30, width)))
@@ -329,6 +331,7 @@ def test_permuted_rows_permute_the_split(splitter: Any) -> None:
         assert sorted(order[permuted].tolist()) == plain.tolist()
 
 
+@pytest.mark.slow
 def test_seconds_for_a_million_rows_and_a_hundred_thousand_combinations() -> None:
     rng = np.random.default_rng(0)
     cells = np.unique(rng.integers(0, 60, size=(200_000, 3)), axis=0)

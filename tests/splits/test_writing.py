@@ -18,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -28,6 +28,8 @@ from recombine.errors import ColumnError, OutputError, RecordError, SettingError
 from recombine.splits.invariants import Promise
 from recombine.splits.splitter import Assignment, Splitter
 from recombine.splits.writing import manifest
+from tests.commands import run_command
+from tests.properties import examples
 
 CD = ["colour", "shape"]
 
@@ -63,7 +65,7 @@ def expected(frame: pd.DataFrame, splitter: Splitter) -> list[str]:
 # --- what is written
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(st.integers(0, 10**6), st.integers(0, 5), st.sampled_from([".csv", ".parquet"]))
 def test_written_sides_are_those_in_memory(tmp_path_factory, table_seed, seed, ending) -> None:
     frame = products(200, table_seed)
@@ -299,7 +301,6 @@ def test_frames_and_files_are_written_alike(tmp_path) -> None:
         assert pd.read_parquet(tmp_path / f"{name}.parquet").sort_values("number").split.tolist() == sides, name
 
 
-@pytest.mark.engine
 def test_postgresql(postgres, tmp_path) -> None:
     import psycopg  # noqa: PLC0415
 
@@ -392,6 +393,7 @@ def test_no_room_is_told(tmp_path, monkeypatch) -> None:
     assert listed(tmp_path) == []
 
 
+@pytest.mark.process
 def test_ctrl_c_leaves_nothing(tmp_path) -> None:
     file = tmp_path / "large.parquet"
     duckdb.sql(
@@ -461,8 +463,7 @@ def test_what_is_not_a_manifest_is_refused(tmp_path, content) -> None:
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-c", "from recombine.cli import main; main()", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return run_command(folder, *words)
 
 
 @pytest.fixture

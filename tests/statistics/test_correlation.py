@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata, spearmanr
 
 from recombine.statistics.correlation import influence, spearman
 from recombine.statistics.multiplicity import bonferroni
+from tests.properties import examples
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=40))
 def test_ranks_equal_scipys(pairs):
     x, y = np.array(pairs, dtype=float).T

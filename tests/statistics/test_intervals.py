@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -27,6 +27,7 @@ from recombine.statistics.resampling import (
     root_difference,
 )
 from tests.evaluation import twins
+from tests.properties import examples
 
 SETTINGS = IntervalSettings(draws=1_000)
 
@@ -153,7 +154,7 @@ def test_the_promise_is_kept_where_a_row_bootstrap_breaks_it(level):
     st.lists(st.tuples(st.integers(1, 20), st.floats(0, 1)), min_size=5, max_size=12),
     st.lists(st.tuples(st.integers(1, 20), st.floats(0, 1)), min_size=5, max_size=12),
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_a_difference_of_shares_stays_within_what_is_possible(seen, unseen):
     few = IntervalSettings(draws=200)
     one, other = (mean(rows, np.round(rows * share)) for rows, share in (np.array(side).T for side in (seen, unseen)))

@@ -39,6 +39,7 @@ def error_of(size: float):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tested", "unseen"), [(20, 20), (50, 10), (200, 400)])
 @pytest.mark.parametrize("world", [right_with(0.5), right_with(0.85), error_of(0.3), error_of(1.0)])
 def test_the_promised_interval_holds_the_score_of_the_unseen(world, tested: int, unseen: int) -> None:

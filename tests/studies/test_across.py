@@ -37,6 +37,7 @@ def outcome(name, found):
     return judged(CLAIMS[name], found).outcome
 
 
+@pytest.mark.slow
 def test_a_forecast_that_comes_true(drawn):
     truth, noise, _ = drawn
     found = evidence(truth, forecast=truth + 0.01 * noise, rival=noise, inside=noise)
@@ -44,6 +45,7 @@ def test_a_forecast_that_comes_true(drawn):
         assert outcome(name, found) == "holds", name
 
 
+@pytest.mark.slow
 def test_a_forecast_of_noise(drawn):
     truth, noise, _ = drawn
     found = evidence(truth, forecast=noise, rival=truth, seen=0.5, inside=truth)

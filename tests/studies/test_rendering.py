@@ -289,6 +289,7 @@ def test_nothing_is_decided_without_evidence() -> None:
     assert {judged(claim, evidence()).outcome for claim in CLAIMS} == {"not enough evidence"}
 
 
+@pytest.mark.slow
 def test_the_small_preset_asks_for_every_network_with_three_seeds_or_more() -> None:
     plans = {name: read_plan(grid) for name, grid in grids(STUDY.presets["small"]).items()}
     for name in ("mlp", "cnn", "regularised filters", "filters without penalties"):

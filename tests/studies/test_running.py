@@ -97,6 +97,7 @@ def test_a_report_trains_nothing_and_counts_what_is_missing(tmp_path, tiny):
     assert len(Store.open(place).keys()) == 4
 
 
+@pytest.mark.slow
 def test_several_processes_measure_the_same(tmp_path, tiny):
     place = tmp_path / "store"
     alone = run_study("tiny", preset="smoke", store=place, workers=0)

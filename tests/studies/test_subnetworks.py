@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.lab.tasks import Agreement, Relations, TwoQuestions
@@ -16,6 +16,7 @@ from recombine.studies.study import Bench, Evidence
 from recombine.studies.subnetworks import STUDY, checks
 from recombine.studies.subnetworks.networks import PRETRAINED, SCENES, SCRATCH, SENTENCES, VIT, grammatical, problems
 from recombine.studies.subnetworks.searches import questions
+from tests.properties import examples
 
 SEEDS = range(4)
 Numbers = Callable[[str, str, str, int], Mapping[str, Any]]
@@ -177,7 +178,7 @@ def test_a_mask_that_does_not_suffice_counts_nothing() -> None:
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=7))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_deviations_are_from_the_median_of_the_other_seeds(values: list[float]) -> None:
     found = checks.deviations({("k", "t", seed, SCRATCH): value for seed, value in enumerate(values)})
     ordered = sorted(values)

@@ -22,13 +22,14 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from recombine import audit, predict, read
 from recombine.errors import ColumnError, RecombineError, SettingError, SourceError, SpaceError, TableError
 from recombine.tables.support import LabelTarget
 from tests import servers
+from tests.properties import examples
 
 GOOD: dict[str, list[Any]] = {
     "material": ["wool", "wool", "silk", "silk"],
@@ -753,7 +754,7 @@ def test_bins() -> None:
     refused(SettingError, "bins=5", source=with_column(price=[2.0] * 4), bins={"price": 5}, **sized)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     numbers=st.lists(st.floats(-1e9, 1e9) | st.integers(-50, 50).map(float), min_size=2, max_size=30),
     bins=st.integers(2, 60),
@@ -864,7 +865,6 @@ def test_a_database_without_a_table_or_with_another(tmp_path: Path) -> None:
     refused(SourceError, "cannot read", source=write(tmp_path / "text.duckdb", CSV * 100), table="products")
 
 
-@pytest.mark.engine
 def test_postgres_without_a_table_or_with_another(postgres: servers.Postgres) -> None:
     with psycopg.connect(postgres.uri) as connection:
         connection.execute("CREATE TABLE clothes AS SELECT 'a' AS material, 'b' AS garment, 1 AS n")

@@ -132,7 +132,6 @@ def test_a_spill_goes_to_a_temporary_folder_that_goes_away() -> None:
     assert not Path(folder).exists()
 
 
-@pytest.mark.engine
 def test_postgres_stops_too(postgres: servers.Postgres) -> None:
     def stop(_: float | None) -> None:
         raise KeyboardInterrupt

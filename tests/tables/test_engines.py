@@ -179,7 +179,10 @@ MEMORY: dict[str, Callable[[pa.Table], Any]] = {
 }
 
 
-@pytest.mark.parametrize("library", MEMORY)
+SHUFFLED = pytest.param("Hugging Face, chosen and shuffled", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("library", [*(name for name in MEMORY if name not in SHUFFLED.values), SHUFFLED])
 def test_memory(library: str, arrow: pa.Table, expected: dict[str, Support]) -> None:
     check(expected, MEMORY[library](arrow), QUESTIONS if library == "pandas" else CORE)
 
@@ -261,7 +264,12 @@ FILES: dict[str, Callable[[pa.Table, Path], str | Path]] = {
 }
 
 
-@pytest.mark.parametrize("kind", FILES)
+TEXT = {"CSV.gz", "TSV", "JSON lines", "JSONL.gz"}
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.slow] if kind in TEXT else []) for kind in FILES]
+)
 def test_files(kind: str, arrow: pa.Table, expected: dict[str, Support], tmp_path: Path) -> None:
     check(expected, FILES[kind](arrow, tmp_path), QUESTIONS if kind == "Parquet" else CORE)
 
@@ -306,17 +314,15 @@ def postgres_table(postgres: servers.Postgres, arrow: pa.Table) -> servers.Postg
     return postgres
 
 
-@pytest.mark.engine
+@pytest.mark.canary
 def test_postgres(postgres_table: servers.Postgres, expected: dict[str, Support]) -> None:
     check(expected, postgres_table.uri, QUESTIONS, table="products")
 
 
-@pytest.mark.engine
 def test_postgres_view_in_another_schema(postgres_table: servers.Postgres, expected: dict[str, Support]) -> None:
     assert ask(postgres_table.uri, "label", table="shop.goods") == expected["label"]
 
 
-@pytest.mark.engine
 def test_postgres_through_ibis(postgres_table: servers.Postgres, expected: dict[str, Support]) -> None:
     connection = ibis.connect(postgres_table.uri)
     try:
@@ -337,7 +343,7 @@ def spark_table(spark: servers.Spark, arrow: pa.Table, tmp_path_factory: pytest.
     return ibis.pyspark.connect(spark.session).table("products")
 
 
-@pytest.mark.engine
+@pytest.mark.canary
 def test_spark(spark_table: Any, expected: dict[str, Support]) -> None:
     check(expected, spark_table, [*CORE[:4], "truth", "full", "month", "weekday", "hour"])
 
@@ -370,7 +376,6 @@ def _told_apart(queries: list[str], question: dict[str, Any]) -> tuple[str, list
     return counting, pilots
 
 
-@pytest.mark.engine
 def test_postgres_testifies(postgres_table: servers.Postgres, asked: tuple[dict[str, Any], int]) -> None:
     """Its log and statistics: one aggregate over the table, and as many rows fetched as there are groups."""
     question, groups = asked
@@ -400,7 +405,6 @@ def test_postgres_testifies(postgres_table: servers.Postgres, asked: tuple[dict[
     assert max(others) < 100  # names of tables and columns
 
 
-@pytest.mark.engine
 def test_spark_testifies(spark: servers.Spark, spark_table: Any, asked: tuple[dict[str, Any], int]) -> None:
     """Its event log: one plan scans the table, once, and its last stage puts out a row for each group."""
     question, groups = asked

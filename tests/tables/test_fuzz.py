@@ -57,6 +57,7 @@ def possible(values: dict[str, list[str]], impossible: list[Row]) -> list[Row]:
     return [one for one in every if not any(holds(one, conjunction) for conjunction in impossible)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [range(start, start + 50) for start in range(0, TABLES, 50)], ids=str)
 def test_counts_are_those_of_a_loop(seeds: range) -> None:
     for seed in seeds:

@@ -50,6 +50,7 @@ except RecombineError as error:
     assert "declare fewer" in said
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("sizes", "rows"), [((10**6, 3), 10**6), ((10,) * 12, 10**5), ((10**4, 10**4, 10**4), 10**5)], ids=str
 )

@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import recombine
 from recombine import Factor, Space, Support
 from recombine.errors import SettingError, SpaceError
 from recombine.tables.support import LabelTarget, NumberTarget
+from tests.properties import examples
 from tests.twins import every, support_of, supports
 
 
@@ -164,7 +165,8 @@ def table_of(rows: list[tuple[Any, ...]]) -> dict[str, list[Any]]:
     return dict(zip(NAMES, map(list, zip(*edges, *rows, strict=True)), strict=True))
 
 
-@settings(max_examples=8)
+@pytest.mark.slow
+@examples(8)
 @given(rows_of_a_table, st.randoms(use_true_random=False))
 def test_the_order_of_the_rows_does_not_matter(rows: list[tuple[Any, ...]], random: Any) -> None:
     shuffled = random.sample(rows, len(rows))
@@ -173,7 +175,7 @@ def test_the_order_of_the_rows_does_not_matter(rows: list[tuple[Any, ...]], rand
         assert recombine.read(table_of(rows), **asked) == recombine.read(table_of(shuffled), **asked)
 
 
-@settings(max_examples=8)
+@examples(8)
 @given(rows_of_a_table)
 def test_the_order_of_the_factors_only_renames(rows: list[tuple[Any, ...]]) -> None:
     one = recombine.read(table_of(rows), factors=["text", "whole", "truth"], target="price")
@@ -193,7 +195,7 @@ def _cells(support: Support, numbers: np.ndarray) -> dict[Any, float]:
     }
 
 
-@settings(max_examples=8)
+@examples(8)
 @given(rows_of_a_table)
 def test_targets_are_what_counting_by_hand_gives(rows: list[tuple[Any, ...]]) -> None:
     table = table_of(rows)

@@ -82,6 +82,7 @@ def test_what_is_no_number_of_examples_is_refused(weights: list[Any], said: str)
     assert caught.value.what == f"the weight 'w' {said}"
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([0.0, 1e-300, 1e-5, 0.5, 1.0, 1e90]), min_size=6, max_size=6))
 def test_no_weight_ends_in_a_number_that_is_none(weights: list[float]) -> None:
     table = {"a": [0, 0, 0, 1, 1, 1], "b": [0, 1, 2, 0, 1, 2], "w": weights, "y": [1.0, 2, 3, 4, 5, 7]}

@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.errors import SettingError
 from recombine.expected import earned
 from recombine.theory import ensembles, track_record
 from recombine.theory.ensembles import Ensemble, expected_of
+from tests.properties import examples
 
 
 def made(scores, base, score="accuracy"):
@@ -126,7 +127,7 @@ def test_log_normal_is_what_drawing_gives():
         assert np.allclose([1 - high, 1 - low], np.quantile(drawn, [0.025, 0.975]), rtol=0.02)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(1, 4), st.integers(5, 30), st.integers(0, 10**6), st.sampled_from(["accuracy", "R²"]), st.booleans())
 def test_an_interval_holds_its_value_and_stays_possible(members, combinations, seed, score, blind):
     rng = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
@@ -15,6 +15,7 @@ from recombine.tables.space import Factor, Space
 from recombine.tables.support import NumberTarget, Support
 from recombine.theory.estimate import Component, by_set, components_of, estimate, groups_of, masks_of, pieces_of
 from recombine.theory.likelihood import Climb, Data, Dual, Primal, _log, fit, inverse
+from tests.properties import examples
 from tests.twins import every, supports
 
 TWO = (0.0, 1.0, 0.5, 0.3)
@@ -111,7 +112,7 @@ def kernels_of(data, components) -> list[np.ndarray]:
     return [*sums, np.eye(len(data.codes))]
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(problems())
 def test_the_likelihood_is_the_textbook_s_and_its_slope_the_finite_difference(problem) -> None:
     data, components, weights, noise = problem
@@ -128,7 +129,7 @@ def test_the_likelihood_is_the_textbook_s_and_its_slope_the_finite_difference(pr
         np.testing.assert_allclose(found.slope, slope, rtol=1e-4, atol=1e-4)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(problems())
 def test_information_overlaps_and_moments_are_what_they_are_called(problem) -> None:
     data, components, weights, noise = problem
@@ -161,7 +162,7 @@ def test_the_inverse_by_halves() -> None:
     assert logarithm == pytest.approx(np.linalg.slogdet(matrix)[1])
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(0, 10**6), st.sampled_from([((6, 5), TWO, 20), ((4, 3, 4), THREE, 34)]), st.sampled_from([0.0, 0.4]))
 def test_the_top_is_where_scipy_finds_it(seed: int, model, noise: float) -> None:
     sizes, weights, seen = model
@@ -207,6 +208,7 @@ def coverage(cells: np.ndarray, truth: np.ndarray, rows: np.ndarray, support: Su
     return float((np.abs(truth[unseen] - mean) <= 1.96 * np.sqrt(spread)).mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sizes", "seen", "weights", "noise"), [((30, 30), 360, TWO, 0.5), ((12, 12, 12), 518, THREE, 0.0)]
 )
@@ -428,7 +430,7 @@ def test_too_little_to_learn_from(means: list[float], said: str) -> None:
         estimate(support_with(every((2, 2))[: len(means)], np.array(means)))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(supports(), st.integers(0, 10**6), st.sampled_from(["normal", "sign", "additive", "huge"]))
 def test_any_table_gives_weights_that_can_be_worked_with(support: Support, seed: int, kind: str) -> None:
     rng = np.random.default_rng(seed)

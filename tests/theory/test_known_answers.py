@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import recombine
@@ -20,6 +20,7 @@ from recombine.theory.answers import answers
 from recombine.theory.diagnosis import SeenParts
 from recombine.theory.learner import learn
 from recombine.theory.slope import _needed, combinations_needed, expected_slope, needed
+from tests.properties import examples
 from tests.twins import brute_scores, every, labels, numbers
 
 EXACT = 1e-8
@@ -103,7 +104,7 @@ def test_the_leak_as_printed(chosen: list[int], slope: float) -> None:
     assert found.counts["leak"] > 0
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(saliences, st.integers(1, 4), st.integers(5, 12), st.floats(0, 2), st.integers(0, 999))
 def test_the_leak_depends_on_nothing_else(s: float, seen: int, size: int, constant: float, seed: int) -> None:
     """Neither on the number of values, nor on what they are, nor on the constant, as long as the means are zero."""
@@ -137,7 +138,7 @@ def closed_offset(values: np.ndarray, chosen: np.ndarray, w0: float, w1: float, 
     return w0 * root + 2 * w1 * (part - p * w0 * root - w1 * inner(root)) / b
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(saliences, st.integers(1, 4), st.integers(5, 9), st.floats(0, 2), st.integers(0, 999))
 def test_the_offset_without_zero_means(s: float, seen: int, size: int, constant: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -191,7 +192,7 @@ def test_the_combinations_needed_undo_the_slope(s: float, slope: float) -> None:
     assert expected_slope(salience=s, seen=seen) == pytest.approx(slope, abs=1e-12)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(saliences)
 def test_what_a_table_needs_is_the_least_whole_number(s: float) -> None:
     support, _ = addition(NINE, [0, 8])
@@ -234,7 +235,7 @@ def test_memorising_is_a_ridge_on_the_lower_orders() -> None:
     assert np.abs(unseen(leaky, "prediction") - unseen(other, "prediction")).max() > 0.01
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(0, 9999))
 def test_a_combination_seen_often_keeps_less_for_itself(seed: int) -> None:
     """Seen q times, its penalty is w_full + ridge / q: the same as to write it out q times, each with the ridge."""
@@ -323,7 +324,7 @@ def three_saliences(draw) -> tuple[float, float, float]:
     return parts[0] / 3, parts[1] / 3, parts[2]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(three_saliences(), st.integers(1, 4), st.sampled_from([0.0, 0.3, 2.0, np.inf]))
 def test_the_squared_margin_follows_the_closed_form(s: tuple[float, float, float], half: int, constant: float) -> None:
     """Whatever the constant weighs; above chance iff 2 S2 (N S1 + S2) > S1 S3."""
@@ -400,7 +401,7 @@ def test_both_verdicts_for_every_depth(depth: int) -> None:
     assert works == (depth >= 8)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(three_saliences(), st.integers(1, 3))
 def test_the_hard_margin_follows_its_condition(s: tuple[float, float, float], half: int) -> None:
     support, truth = context(half)

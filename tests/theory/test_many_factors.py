@@ -88,6 +88,7 @@ def test_twenty_factors_keep_the_kernel_of_the_network(family: str) -> None:
     np.testing.assert_allclose(found.table, wanted, atol=1e-12 * wanted[-1])
 
 
+@pytest.mark.slow
 def test_sixteen_factors_take_seconds_and_little_memory() -> None:
     support = planted(16, 1_000)
     start, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -103,6 +104,7 @@ def test_sixteen_factors_take_seconds_and_little_memory() -> None:
     assert len(json.dumps(record.data)) < 3_000_000
 
 
+@pytest.mark.slow
 def test_what_no_rule_can_reach_is_not_known_and_nobody_is_told_so() -> None:
     found = recombine.predict(planted(13, 60), truth=planted(13, 200, seed=5))
     assert found.known is not None
@@ -110,6 +112,7 @@ def test_what_no_rule_can_reach_is_not_known_and_nobody_is_told_so() -> None:
     assert found.counts["can't"] == 0
 
 
+@pytest.mark.slow
 def test_sixteen_factors_of_noise_are_not_graded_well() -> None:
     rng = np.random.default_rng(1)
     names = [f"f{k}" for k in range(16)]
@@ -152,6 +155,7 @@ def test_nobody_goes_through_all_of_them() -> None:
         Salience.network("relu", depth=3, factors=21)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("factors", "offered"), [(12, True), (13, False)])
 def test_what_to_do_next_is_not_what_is_refused(factors: int, offered: bool) -> None:
     told = " ".join(command for command, _ in _next(recombine.predict(planted(factors, 40))))

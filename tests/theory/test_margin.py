@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -15,6 +15,7 @@ from recombine.theory import margin as margins
 from recombine.theory.diagnosis import SeenParts, best_margin, shortfall
 from recombine.theory.margin import margin
 from recombine.theory.solver import Penalty, kernel
+from tests.properties import examples
 from tests.twins import labels, one_hot, support_of
 
 
@@ -44,7 +45,8 @@ def additive(factors: int) -> tuple[float, ...]:
     return tuple(float(mask.bit_count() == 1) for mask in range(2**factors))
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.slow
+@examples(150)
 @given(signed_tables())
 def test_a_margin_is_found_exactly_where_a_linear_program_separates(table) -> None:
     codes, signs, sizes = table
@@ -93,7 +95,7 @@ def test_a_sum_over_a_long_chain_is_within_reach() -> None:
     assert best_margin(parts, np.sign(truth)).min() > 0
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(signed_tables())
 def test_the_best_margin_by_programs_and_by_iterations_agree_on_what_can_be_reached(table) -> None:
     codes, signs, sizes = table

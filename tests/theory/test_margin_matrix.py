@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import recombine
@@ -12,6 +12,7 @@ from recombine.theory.learner import learn
 from recombine.theory.margin_matrix import MarginMatrix
 from recombine.theory.salience import Salience
 from recombine.theory.solver import Penalty
+from tests.properties import examples
 
 
 def drawn(seed, sizes=(5, 6), classes=2, share=0.7):
@@ -27,7 +28,7 @@ def made(support, salience):
     return MarginMatrix.of(support, salience.weights, Penalty.of(salience.full, 0.0, own.counts)), own
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(0, 10**6), st.sampled_from([2, 3]), st.sampled_from(["relu:1", "relu:3", "free"]))
 def test_each_is_told_what_the_others_say_when_solved_anew(seed, classes, name):
     support = drawn(seed, classes=classes)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from typer.testing import CliRunner
@@ -27,6 +27,7 @@ from recombine.theory.answers import answers
 from recombine.theory.diagnosis import VERDICTS, SeenParts, best_margin
 from recombine.theory.held_out import HeldOut
 from recombine.theory.rules import additive_rule, mean_answer, nearest_seen
+from tests.properties import examples
 from tests.test_cli import run
 from tests.twins import brute_determined, brute_scores, every, labels, numbers, one_hot, supports
 
@@ -284,7 +285,7 @@ def test_five_classes_tell_the_winner() -> None:
 
 
 @given(supports(most_factors=3, most_values=4), st.integers(0, 2**32 - 1))
-@settings(max_examples=20)
+@examples(20)
 def test_every_row_against_the_dense_solve(support: Support, seed: int) -> None:
     rng = np.random.default_rng(seed)
     values = rng.normal(size=len(support))
@@ -428,7 +429,7 @@ def test_accuracy_agrees_with_what_is_wrong() -> None:
     assert {row["error"] for row in found.table.to_pylist() if not row["seen"]} == {1.0}
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(supports(most_factors=3, most_values=4), st.integers(0, 2**32 - 1))
 def test_signs_are_within_reach_where_a_linear_programme_finds_them(support: Support, seed: int) -> None:
     """Some sum over seen lower conjunctions gives all that is asked its sign with a margin of one, or none does."""
@@ -723,7 +724,7 @@ def test_the_nearest_seen_by_brute_force(support: Support, seed: int, questions:
     np.testing.assert_allclose(mean_answer(own, cells), np.tile(values.mean(axis=0), (len(cells), 1)))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(supports(most_factors=3), st.integers(0, 2**32 - 1))
 def test_the_additive_rule_by_brute_force(support: Support, seed: int) -> None:
     """Least squares, wherever the seen ones determine the answer."""
@@ -916,6 +917,7 @@ def test_the_command_answers_first(folder: Path) -> None:
     assert "Nothing was tested: no back-test was run." in said
 
 
+@pytest.mark.process
 def test_the_command_explains_a_mistake(folder: Path) -> None:
     done = run(folder, *ASK, "--salience", "relu")
     assert done.returncode == 2

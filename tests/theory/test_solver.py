@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 from sklearn.kernel_ridge import KernelRidge
@@ -24,6 +24,7 @@ from recombine.theory.learner import learn
 from recombine.theory.margin import margin
 from recombine.theory.solver import Design, Penalty, kernel
 from recombine.theory.squared import Duals, Fitted, squared
+from tests.properties import examples
 from tests.twins import brute_kernel, brute_scores, every, labels, numbers, support_of, supports
 
 
@@ -86,7 +87,7 @@ def agree(found: np.ndarray, expected: np.ndarray, *, to: float = 1e-8) -> None:
 # The squared loss, every way
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problems())
 def test_the_kernel_is_the_sum_over_sets(problem: Problem) -> None:
     weights = (0.7, *problem.weights[1:])
@@ -102,13 +103,13 @@ def test_a_value_that_is_not_one_agrees_with_nothing() -> None:
         assert kernel(codes, codes, weights).tolist() == [[1.0, 1.0], [1.0, sum(weights)]]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(problems())
 def test_the_matrix(problem: Problem) -> None:
     agree(problem.scores(squared(problem.support, problem.weights, problem.penalty, problem.values)), problem.expected)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problems(constants=(0.0, 0.7), factors=4, questions=1))
 def test_the_iteration(problem: Problem) -> None:
     """Small tables are solved by a matrix, so the iteration is called by its name."""
@@ -119,7 +120,7 @@ def test_the_iteration(problem: Problem) -> None:
     agree(problem.scores(duals), problem.expected, to=1e-7)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(problems(constants=(0.0, 0.7)))
 def test_sums_over_groups_and_back(problem: Problem) -> None:
     """Phi' and Phi, which take short ways through larger groups, against the indicators written out."""
@@ -157,7 +158,7 @@ def as_if_large(*, eliminate: bool = False) -> Iterator[None]:
         yield
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(problems(factors=3))
 def test_large_tables_with_every_constant(problem: Problem) -> None:
     with as_if_large():
@@ -165,7 +166,7 @@ def test_large_tables_with_every_constant(problem: Problem) -> None:
     agree(problem.scores(found), problem.expected, to=1e-7)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(problems(factors=2))
 def test_two_factors_by_elimination(problem: Problem) -> None:
     with as_if_large(eliminate=True):
@@ -203,7 +204,7 @@ def test_the_ways_are_taken_as_they_are_meant(monkeypatch: pytest.MonkeyPatch) -
         taken.clear()
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(problems(fulls=(0.0,), factors=3, questions=1))
 def test_without_any_penalty_the_limit_is_meant(problem: Problem) -> None:
     """The answers of an ever smaller penalty: least squares of least norm, where not all answers can be expressed."""
@@ -325,7 +326,7 @@ def test_skewed_tables_reach_their_tolerance(constant: float) -> None:
     assert np.linalg.norm(image - values) <= 2e-8 * np.linalg.norm(values)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(problems(constants=(0.0, 0.7)))
 def test_it_is_kernel_ridge_regression(problem: Problem) -> None:
     """scikit-learn's, with the same kernel; a combination's examples are its sample weight."""
@@ -348,7 +349,7 @@ def classifications(draw, *, constants=(0.0, 0.5)) -> Problem:
     return Problem(problem.support, problem.weights, 0.0, signs)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(classifications())
 def test_the_hard_margin_is_that_of_non_negative_least_squares(problem: Problem) -> None:
     """No intercept: min a'Qa/2 - sum a over a >= 0, with Q = L L' that is |L'a - L^-1 1|^2 / 2."""
@@ -361,7 +362,7 @@ def test_the_hard_margin_is_that_of_non_negative_least_squares(problem: Problem)
     agree(found[:, 0], expected, to=1e-6)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(classifications(constants=(math.inf,)))
 def test_the_hard_margin_with_a_free_intercept_is_a_support_vector_machine(problem: Problem) -> None:
     sign = problem.values[:, 0]
@@ -374,7 +375,7 @@ def test_the_hard_margin_with_a_free_intercept_is_a_support_vector_machine(probl
     agree(found[:, 0], expected, to=1e-4)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(classifications())
 def test_every_seen_combination_keeps_its_margin(problem: Problem) -> None:
     duals = margin(problem.support, problem.weights, problem.penalty, problem.values)
@@ -411,7 +412,7 @@ def learnt(problem: Problem, loss: str):
     return learn(own, answers(own), Salience(len(own.space.sizes), problem.weights), loss=loss, ridge=problem.ridge)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(problems(), st.sampled_from(LOSSES))
 def test_an_answer_is_a_sum_over_seen_conjunctions(problem: Problem, loss: str) -> None:
     """f(z) = sum over U of w_U A_U(z_U), A_U(u) the sum of the dual weights of the seen combinations with z_U = u.
@@ -433,7 +434,7 @@ def test_an_answer_is_a_sum_over_seen_conjunctions(problem: Problem, loss: str) 
     agree(total, fitted.scores(cells), to=1e-10)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(problems(fulls=(0.5,), factors=4), st.sampled_from(LOSSES), st.floats(0.05, 0.95), st.data())
 def test_a_set_on_which_no_two_agree_is_memory(problem: Problem, loss: str, share: float, data: st.DataObject) -> None:
     """If no two seen combinations agree on U, then [agree on U] is the identity among them, as for the full set.
@@ -466,7 +467,7 @@ def test_a_set_on_which_no_two_agree_is_memory(problem: Problem, loss: str, shar
     agree(after.fitted.scores(cells[touched]) - before.fitted.scores(cells[touched]), gained, to=1e-7)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(problems(factors=2), st.sampled_from(LOSSES))
 def test_unseen_rectangles_are_additive(problem: Problem, loss: str) -> None:
     """Two factors: f(a,c) + f(b,d) = f(a,d) + f(b,c) wherever all four are unseen; why equivalence is out of reach."""
@@ -482,7 +483,7 @@ def test_unseen_rectangles_are_additive(problem: Problem, loss: str) -> None:
 # What must not matter
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problems(factors=3, constants=(0.0, 0.7)), st.integers(0, 999))
 def test_the_order_of_the_rows_does_not_matter_to_the_iteration(problem: Problem, seed: int) -> None:
     """Groups that stand together are summed in another way than those that do not."""
@@ -495,7 +496,7 @@ def test_the_order_of_the_rows_does_not_matter_to_the_iteration(problem: Problem
     agree(found[1], found[0][order], to=1e-7)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problems(), st.sampled_from(LOSSES), st.integers(0, 999))
 def test_names_of_values_and_the_order_of_factors_do_not_matter(problem: Problem, loss: str, seed: int) -> None:
     """Values renamed within each factor, and the factors in another order, with their weights."""
@@ -555,6 +556,7 @@ def chained(length: int) -> tuple[Support, np.ndarray]:
     return numbers(codes, effects[0, codes[:, 0]] + effects[1, codes[:, 1]]), effects
 
 
+@pytest.mark.slow
 def test_the_limit_along_a_chain() -> None:
     support, effects = chained(400)
     asked = np.array([(0, 399), (399, 0), (5, 200)], dtype=np.int32)
@@ -564,6 +566,7 @@ def test_the_limit_along_a_chain() -> None:
     np.testing.assert_allclose(scores, effects[0, asked[:, 0]] + effects[1, asked[:, 1]], rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_limit_that_is_not_reached_is_no_answer() -> None:
     """It was fitted 15 away from the answers that it was fitted to, silently."""
     support, _ = chained(2_000)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import recombine
@@ -14,6 +14,7 @@ from recombine.tables.support import Support
 from recombine.theory import variance as module
 from recombine.theory.solver import Penalty
 from recombine.theory.variance import Uncertainty, _ByDraws, _ByInverse, _ByKernel
+from tests.properties import examples
 from tests.twins import brute_kernel, every, numbers, support_of, supports
 
 WAYS = {"inverse": (10**9, 10**9), "kernel": (-1, 10**9), "draws": (-1, -1)}
@@ -61,7 +62,7 @@ def cases(draw: Any, *, factors: int = 3) -> tuple[Support, tuple[float, ...], f
     return support, tuple(weights.tolist()), draw(st.sampled_from([0.0, 0.4]))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(cases(), st.sampled_from(["inverse", "kernel"]))
 def test_the_exact_ways_are_the_dense_formula(case: Any, way: str) -> None:
     """Seen and unseen, counts and ridge, sets without weight, values never seen, and a free intercept."""
@@ -73,7 +74,7 @@ def test_the_exact_ways_are_the_dense_formula(case: Any, way: str) -> None:
     assert not error.any()
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(cases())
 def test_draws_lie_within_their_error_bars(case: Any) -> None:
     """Four of them, for 95 % of the combinations: sd sqrt(2 / draws) is that of a mean of squares."""
@@ -150,6 +151,7 @@ def test_more_examples_make_surer() -> None:
     assert (by("inverse", often, cells)[0] < by("inverse", seldom, cells)[0]).all()
 
 
+@pytest.mark.slow
 def test_without_memory_and_noise_variances_of_large_tables_are_numbers() -> None:
     rng = np.random.default_rng(0)
     cells = every((60, 60))

@@ -102,6 +102,7 @@ def test_a_token_does_not_depend_on_those_after_it(model: Model, commands) -> No
     assert not torch.allclose(before[:, 9:12], after[:, 9:12])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "lr", "steps"), [(LSTMSeq2Seq(), 0.02, 120), (_SMALL, 0.01, 120)], ids=["lstm", "transformer"]
 )

@@ -97,6 +97,7 @@ def test_callbacks_see_the_networks_and_do_not_disturb_them(together):
         assert seen[-1][1] == pytest.approx(float(watched[1].module()(torch.ones(1, 10))), rel=1e-4)
 
 
+@pytest.mark.process
 def test_scores_of_two_kinds_are_never_ranked_against_each_other(tmp_path):
     store = Store.open(tmp_path / "runs")
     for classes in (True, False):
@@ -140,6 +141,7 @@ WAITING = """
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_sigterm_is_ctrl_c(number, tmp_path):
     """Slurm and Kubernetes send it before they kill: the step is ended, the state kept, and the next call goes on.

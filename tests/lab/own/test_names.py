@@ -202,6 +202,7 @@ def test_source_that_changed_under_a_running_process_is_refused(folder):
         fit(Difference(), "everything", "mynet:Net", RECIPE, progress=False)
 
 
+@pytest.mark.process
 def test_a_stored_run_of_another_source_is_trained_anew(folder):
     store = folder / "runs"
     code = f"""
@@ -233,6 +234,7 @@ def test_weights_are_not_loaded_into_another_source(folder):
         assert "train it again" in refused.value.instead
 
 
+@pytest.mark.process
 def test_a_store_from_elsewhere_imports_and_calls_nothing(folder, tmp_path):
     (run,) = fit(Difference(), "everything", "mynet:Net", RECIPE, store=folder / "runs", progress=False)
     (made,) = fit(Difference(), "everything", make_net, RECIPE, store=folder / "runs", progress=False)
@@ -270,6 +272,7 @@ def test_a_store_from_elsewhere_imports_and_calls_nothing(folder, tmp_path):
     assert said[4] == "Net"
 
 
+@pytest.mark.process
 def test_what_the_running_script_defines_is_fitted_and_refused_for_workers(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(

@@ -26,6 +26,7 @@ except Exception as error:
 )
 
 
+@pytest.mark.process
 @pytest.mark.timeout(300)
 def test_a_notebook_shows_progress_and_runs_and_fits_what_it_defines(tmp_path):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])

@@ -65,6 +65,7 @@ def stored(here):
     return Store.open(here / "runs").keys() if there else set()
 
 
+@pytest.mark.cluster
 @pytest.mark.timeout(600)  # Ray starts three times
 def test_own_things_are_swept_over_ray_and_nothing_is_lost_when_a_process_is_killed(here):
     with machines(2) as cluster:
@@ -87,6 +88,7 @@ def test_own_things_are_swept_over_ray_and_nothing_is_lost_when_a_process_is_kil
     assert len(stored(here)) == 2 * RUNS  # another source, another key: nothing of the old one is taken for the new
 
 
+@pytest.mark.cluster
 @pytest.mark.timeout(300)
 def test_packs_are_given_the_gpus_that_they_ask_for(here):
     path = os.pathsep.join([str(here), str(Path.cwd()), os.environ.get("PYTHONPATH", "")])

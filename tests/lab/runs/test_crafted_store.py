@@ -7,7 +7,7 @@ from pathlib import Path
 
 import fsspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -20,6 +20,7 @@ from recombine.lab.runs.run import Run
 from recombine.lab.runs.store import Store
 from tests import mutations
 from tests.lab.runs.samples import run
+from tests.properties import examples
 
 PAYLOAD = b"ssh-ed25519 AAAA attacker"
 
@@ -159,7 +160,7 @@ def test_a_run_of_a_later_version_is_not_offered_for_removal(tmp_path: Path) -> 
         store.get(made.key)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(where=st.integers(0, 10**6), how=st.integers(0, mutations.CHANGES - 1), fresh=st.booleans())
 def test_a_tampered_mark_ends_in_words_or_in_another_run(tmp_path_factory, where: int, how: int, fresh: bool) -> None:
     store, made = Store.open(tmp_path_factory.mktemp("marks")), run(0)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine import records
@@ -19,6 +19,7 @@ from recombine.lab.runs.layout import folder_of
 from recombine.lab.runs.run import Configuration, Run
 from recombine.lab.runs.store import Store
 from tests.lab.runs.samples import configuration, run
+from tests.properties import examples
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
@@ -75,7 +76,7 @@ def test_the_first_one_stays(store):
 
 
 @given(spec=SPEC, metrics=st.dictionaries(st.text(max_size=6), st.none() | st.floats(), max_size=3))
-@settings(max_examples=25)
+@examples(25)
 def test_any_run_comes_back(tmp_path_factory, spec, metrics):
     store = Store.open(tmp_path_factory.mktemp("any"))
     made = Run(**(vars(run(0)) | {"configuration": configuration(0, task=spec), "metrics": metrics}))
@@ -142,7 +143,7 @@ def test_a_removed_run_can_be_put_again(store):
 # Damage
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(at=st.integers(0, 10**6), bit=st.integers(0, 7), which=st.integers(0, 10**6))
 def test_no_flipped_bit_goes_unnoticed(tmp_path_factory, at, bit, which):
     store = Store.open(tmp_path_factory.mktemp("flipped"))
@@ -255,7 +256,7 @@ def test_a_place_that_nothing_reaches():
 
 
 @given(name=st.text(min_size=1, max_size=20), state=st.binary(max_size=50), meta=SPEC)
-@settings(max_examples=40)
+@examples(40)
 def test_a_state_comes_back(tmp_path_factory, name, state, meta):
     store = Store.open(tmp_path_factory.mktemp("state"))
     assert store.load_state(name) is None
@@ -320,6 +321,7 @@ print(store.keys())
     return done.stdout
 
 
+@pytest.mark.process
 def test_a_file_that_finds_no_room(store):
     said = _with_small_files(store.place)
     assert "cannot write to the run store" in said

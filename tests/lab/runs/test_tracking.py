@@ -32,7 +32,7 @@ def told(client, name: str) -> list:
     return client.search_runs([client.get_experiment_by_name(name).experiment_id])
 
 
-@pytest.mark.engine
+@pytest.mark.canary
 def test_a_run_that_is_put_is_told(client, tmp_path, request):
     store = Store.open(tmp_path / "store")
     assert store.put(run(3))
@@ -50,7 +50,6 @@ def test_a_run_that_is_put_is_told(client, tmp_path, request):
     assert artifacts >= {"record.json", "curve.parquet", "support.parquet"}
 
 
-@pytest.mark.engine
 def test_a_run_is_told_once_and_a_torn_one_anew(client, request):
     assert track(run(0))
     assert track(run(0))
@@ -61,7 +60,6 @@ def test_a_run_is_told_once_and_a_torn_one_anew(client, request):
     assert second.info.run_id != first.info.run_id
 
 
-@pytest.mark.engine
 def test_a_diverged_run_with_many_settings(client, request):
     model = {"width": "x" * 2000, "odd (name)": 1} | {f"s{number}": number for number in range(120)}
     made = run(1, unseen=float("nan"), status="diverged", model=model)

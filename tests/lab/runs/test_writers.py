@@ -26,7 +26,7 @@ from tests.lab.runs.writers import write_all
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.fixture(params=["folder", "s3"])
+@pytest.fixture(params=["folder", pytest.param("s3", marks=pytest.mark.engine)])
 def place(request, tmp_path) -> tuple[str, dict[str, Any]]:
     """A place for a store, and what it takes to reach it."""
     if request.param == "folder":
@@ -59,6 +59,7 @@ def test_everything_a_store_does(place):
     assert lines(store) == []
 
 
+@pytest.mark.slow
 def test_many_writers_at_once(place):
     count, threads = (150, 8) if not place[1] else (10, 4)
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
@@ -95,6 +96,7 @@ def test_two_writers_of_one_run_leave_a_sound_one(place, monkeypatch):
     assert store.faults(first.key) == []
 
 
+@pytest.mark.process
 def test_a_writer_that_is_killed_before_the_mark(place):
     command = [sys.executable, "-m", "tests.lab.runs.writers", place[0], json.dumps(place[1])]
     opened(place)
@@ -123,6 +125,7 @@ def test_a_table_that_was_tampered_with(place):
     assert {line.seed: line.status for line in lines(store, check=True)} == {0: "damaged", 1: "finished"}
 
 
+@pytest.mark.canary
 def test_a_store_of_objects_can_be_copied_to_a_folder(s3, tmp_path):
     place = f"s3://{s3.bucket}/{tmp_path.name}"
     Store.open(place, **s3.options).put(run(0), files={"model.safetensors": b"weights"})

@@ -112,6 +112,7 @@ main()
 """
 
 
+@pytest.mark.process
 def test_a_second_interrupt_ends_with_130_too(here):
     root = Path(__file__).parents[3]
     done = subprocess.run(
@@ -161,6 +162,7 @@ def test_mistakes_end_in_words(here, change, words, said):
     assert said in str(done.exception)
 
 
+@pytest.mark.process
 def test_a_mistake_ends_with_2_and_no_traceback(here):
     (here / "sweep.yaml").write_text(FILE.replace("addition", "adition"))
     command = [sys.executable, "-c", "from recombine.cli import main; main()", "sweep", "sweep.yaml"]

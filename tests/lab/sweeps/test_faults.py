@@ -71,6 +71,7 @@ def check(here, alone):
     assert all(same(store.get(key), run) for key, run in alone.items())
 
 
+@pytest.mark.cluster
 @pytest.mark.timeout(900)  # Ray starts six times; on a busy machine that alone takes minutes
 def test_a_killed_process_an_interrupt_and_a_killed_node_lose_nothing(here, alone):
     with machines(3) as cluster:
@@ -95,6 +96,7 @@ def test_a_killed_process_an_interrupt_and_a_killed_node_lose_nothing(here, alon
     check(here, alone)
 
 
+@pytest.mark.process
 def test_two_sweeps_may_write_one_store_at_once(here, alone):
     both = [begun(here, "--workers", "0", "--pack", str(pack)) for pack in (1, 40)]
     assert [sweep.wait() for sweep in both] == [0, 0]

@@ -360,6 +360,7 @@ def small_disk(folder, pages):
         subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.process
 def test_a_full_disk_loses_nothing_and_the_sweep_goes_on_when_there_is_room(tmp_path):
     disk, eight = tmp_path / "disk", SMALL | {"seeds": 8}
     with small_disk(disk, pages=40):

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.errors import SettingError
@@ -17,6 +17,7 @@ from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.exposure import HeldOut
 from recombine.splits.combinations import HoldOutCombinations
 from tests.lab.tasks.test_relations import WANTED
+from tests.properties import examples
 
 # --- the twin: reads a sentence word by word -------------------------------------------------------------------------
 
@@ -128,7 +129,7 @@ def test_no_sentence_is_in_both_pools(pair: Pair) -> None:
 @pytest.mark.parametrize("number", ["singular", "plural"])
 @pytest.mark.parametrize("pair", TEMPLATES)
 @given(seed=st.integers(0, 2**40), name=st.sampled_from(sorted(WANTED)), part=st.sampled_from(["train", "test"]))
-@settings(max_examples=20)
+@examples(20)
 def test_every_set_holds_what_it_says(pair: Pair, number: str, seed: int, name: str, part: str) -> None:
     task = Agreement(pair=pair, number=number, set=name)  # type: ignore[arg-type]
     codes = task.every()

@@ -10,7 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 from safetensors.numpy import save_file
@@ -23,6 +23,7 @@ from recombine.lab.tasks.from_data import From
 from recombine.lab.tasks.table_rows import read_table
 from recombine.splits.combinations import HoldOutCombinations
 from recombine.words import plain_setting
+from tests.properties import examples
 
 COLOURS, SHAPES = ["red", "red", "blue", "red", "green"], ["disc", "bar", "disc", "disc", "bar"]
 TABLE = {
@@ -96,7 +97,7 @@ def test_the_split_column_gives_each_row_once() -> None:
     np.testing.assert_array_equal(made.combinations(parts.train.every()), [[2, 1], [2, 0], [0, 1]])
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=4, max_size=40), st.integers(0, 99))
 def test_any_table_against_a_search_by_hand(pairs: list[tuple[int, int]], seed: int) -> None:
     """Every drawn row holds the combination that was asked for; means and lists are those found by hand."""

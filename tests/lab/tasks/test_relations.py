@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
@@ -19,6 +19,7 @@ from recombine.lab.tasks.odd_one_out import BROKEN
 from recombine.lab.tasks.outlines import lines
 from recombine.lab.tasks.relations import MOST, Proportions, Relations, Rule, Scenes
 from recombine.splits.combinations import HoldOutCombinations
+from tests.properties import examples
 
 RULES: tuple[Rule, ...] = ("inside_contact", "inside_number", "contact_number")
 Polygon = npt.NDArray[np.float64]
@@ -156,7 +157,7 @@ def drawn(task: Relations, n: int, seed: int) -> tuple[torch.Tensor, torch.Tenso
 @pytest.mark.parametrize("size", [32, 64, 128])
 @pytest.mark.parametrize("rule", RULES)
 @given(seed=st.integers(0, 2**40))
-@settings(max_examples=8)
+@examples(8)
 def test_each_scene_shows_what_was_wanted(rule: Rule, size: int, seed: int) -> None:
     task = Relations(rule=rule, size=size)
     kept, number, scenes = drawn(task, 4, seed)

@@ -69,6 +69,7 @@ def test_every_command_means_what_its_words_say() -> None:
     assert len({command.text for command in commands()}) == 20_910
 
 
+@pytest.mark.slow
 def test_words_factors_and_codes_are_each_found_from_the_other() -> None:
     assert all(parse(command.text) == command == Command.of(command.factors) for command in commands())
     codes = space().encode([command.factors for command in commands()])
@@ -212,6 +213,7 @@ def test_any_splitter_works(splitter) -> None:
     assert min(sides) > 0
 
 
+@pytest.mark.slow
 def test_an_audit_of_the_jump_split_finds_the_published_test_unseen() -> None:
     task = Scan()
     parts = task.own_parts(seed=0)

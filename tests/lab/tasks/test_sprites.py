@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -18,6 +18,7 @@ from recombine.lab.tasks.compositions import COMPOSITIONS, compose
 from recombine.lab.tasks.exposure import HeldOut
 from recombine.lab.tasks.sprites import SHAPES, Outlines, Renderer, Sprites, colours
 from recombine.lab.tasks.task import Batch
+from tests.properties import examples
 
 NAMES = sorted(COMPOSITIONS)
 
@@ -204,7 +205,7 @@ def test_the_audit_sees_the_shape_that_is_drawn() -> None:
     assert task.space.factors[2].values == SHAPES
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.integers(0, 10**6), st.integers(1, 7))
 def test_points_lie_in_the_bins_of_their_combination(seed: int, bins: int) -> None:
     task = Sprites(bins=bins)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -17,6 +17,7 @@ from recombine.lab.tasks.sprites import Sprites
 from recombine.lab.tasks.supports import GAP, Band, DiagonalBand, Orthogonal, Random, Uniform
 from recombine.lab.tasks.task import Batch, ContinuousTask, Range, Shapes
 from recombine.lab.tasks.toy import Toy
+from tests.properties import examples
 
 MANY = 30_000
 EVERY = [
@@ -242,7 +243,7 @@ def test_the_diagonal_itself() -> None:
     assert points[:, 0].std(0) == pytest.approx(np.full(5, 12**-0.5), abs=0.02), "every value is seen"
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.floats(0.001, 0.5), st.integers(2, 4), st.integers(0, 1000))
 def test_no_point_is_further_away_than_it_may_be(delta: float, slots: int, seed: int) -> None:
     points = drawn(DiagonalBand(delta=delta), 200, slots=slots, seed=seed)

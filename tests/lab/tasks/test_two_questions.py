@@ -3,16 +3,17 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.errors import SettingError
 from recombine.lab.tasks import TwoQuestions
 from recombine.lab.tasks.splits import split_of
+from tests.properties import examples
 
 
 @given(st.integers(2, 9), st.integers(0, 100))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_without_noise_the_inputs_say_everything(values: int, seed: int) -> None:
     task = TwoQuestions(values=values, noise=0.0)
     codes = task.every()

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.errors import SettingError
@@ -10,13 +10,14 @@ from recombine.lab.tasks.exposure import BinnedSource, FiniteSource
 from recombine.lab.training.examples import Fixed, Fresh, examples_of, feed_of
 from recombine.lab.training.recipe import Recipe
 from tests.lab.training.toys import Sum
+from tests.properties import examples
 
 TASK = Sum()
 EVERY = FiniteSource(torch.from_numpy(TASK.every()))
 
 
 @given(st.integers(1, 30), st.integers(1, 40), st.integers(0, 99))
-@settings(max_examples=40)
+@examples(40)
 def test_each_example_comes_once_in_each_round(n: int, batch: int, seed: int) -> None:
     examples = Fixed(TASK, EVERY.draw(n, seed=0), seed, batch)
     feed = feed_of([examples], stacked=False)
@@ -31,7 +32,7 @@ def test_each_example_comes_once_in_each_round(n: int, batch: int, seed: int) ->
 
 
 @given(st.integers(2, 4), st.integers(3, 12), st.integers(1, 12), st.booleans())
-@settings(max_examples=30)
+@examples(30)
 def test_runs_together_are_shown_what_each_would_be_shown_alone(runs: int, n: int, batch: int, fixed: bool) -> None:
     recipe = Recipe(steps=500, batch=batch, samples=n if fixed else None)
     examples = [examples_of(TASK, EVERY, recipe, seed=seed) for seed in range(runs)]

@@ -191,6 +191,7 @@ def test_what_no_other_process_can_import_works_without_a_store_alone() -> None:
     assert "without a store" in refused.value.instead
 
 
+@pytest.mark.slow
 def test_a_run_that_diverges_is_recorded_and_the_others_go_on() -> None:
     rates = [0.01, 1e25, 0.02]
     recipes = [RECIPE | {"optimiser": "sgd", "lr": lr, "evaluations": 3} for lr in rates]
@@ -212,6 +213,7 @@ def test_a_model_that_raises_is_told_before_anything_is_trained() -> None:
         fit(Sum(), SPLIT, Broken(), RECIPE, seeds=(0, 1))
 
 
+@pytest.mark.slow
 def test_training_stops_when_what_is_seen_gets_no_better() -> None:
     common = {"steps": 400, "lr": 0.05, "samples": "every", "batch": None, "evaluations": 20, "patience": 3}
     for together in ("never", "always"):

@@ -30,7 +30,11 @@ def fault(part: Part) -> str | None:
 @pytest.mark.parametrize(
     "part",
     [
-        pytest.param(part, marks=[pytest.mark.data] if part.needs_files else [], id=f"{part.kind}, {part.name}")
+        pytest.param(
+            part,
+            marks=[pytest.mark.data, pytest.mark.slow] if part.needs_files else [],
+            id=f"{part.kind}, {part.name}",
+        )
         for part in golden.parts()
     ],
 )

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -14,10 +14,11 @@ from recombine.lab.models import MLP, Transformer
 from recombine.lab.tasks import Addition
 from recombine.lab.tasks.task import Shapes
 from recombine.lab.training.pretraining import contrastive, covered_words, masked_tokens, pairs_apart, views
+from tests.properties import examples
 
 
 @given(st.integers(2, 6), st.integers(0, 1000), st.floats(0.1, 2.0))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_the_loss_of_pairs_is_what_its_words_say(n: int, seed: int, heat: float) -> None:
     rng = torch.Generator().manual_seed(seed)
     one, other = torch.randn(2, n, 4, generator=rng).double()
@@ -50,7 +51,7 @@ def test_contrastive_pretraining_lowers_its_loss() -> None:
 
 
 @given(st.integers(0, 1000), st.floats(0.01, 0.9))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_some_word_is_covered_and_never_padding(seed: int, share: float) -> None:
     rows = torch.tensor([[3, 4, 5, 0, 0], [6, 7, 0, 0, 0]])
     covered = covered_words(rows, share, torch.Generator().manual_seed(seed))

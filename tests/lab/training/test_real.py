@@ -23,6 +23,7 @@ def test_addition_is_learnt_and_carries_over() -> None:
     assert all(run.metrics["unseen.score"] > 0.8 for run in runs)
 
 
+@pytest.mark.slow
 def test_a_recurrent_model_of_commands_goes_alone_and_learns() -> None:
     recipe = {"steps": 12, "lr": 0.01, "batch": 16, "samples": 64, "test_samples": 20, "evaluations": 2}
     runs = fit("scan", "everything", "lstm_seq2seq", recipe, seeds=(0, 1))
@@ -59,6 +60,7 @@ class Bars(DiscreteTask):
         return np.abs(combinations[:, 0] - combinations[:, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["cross_entropy", "hinge"])
 def test_convolutions_as_one_and_in_other_company(loss: str) -> None:
     recipe = {"steps": 8, "batch": 10, "lr": 0.01, "loss": loss, "evaluations": 2}

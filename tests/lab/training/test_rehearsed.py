@@ -45,6 +45,8 @@ def test_no_seeds() -> None:
         lab.learner("mlp", RECIPE, seeds=0)
 
 
+@pytest.mark.cluster
+@pytest.mark.canary
 @pytest.mark.timeout(240)
 def test_rounds_over_ray_come_to_the_same_answers() -> None:
     """A real Ray of two workers, real training; what a worker is refused for is said as it is here."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from recombine.lab.runs.run import Configuration
@@ -21,6 +21,7 @@ from recombine.lab.training.learner import Optimiser
 from recombine.lab.training.loop import StepEvent, TrainingContext, deferred_interrupt
 from recombine.lab.training.pack import train, train_jobs
 from tests.lab.training.toys import SPLIT, Memory, Net, Sum, same
+from tests.properties import examples
 
 ROOT = Path(__file__).parents[3]
 STEPS = 14
@@ -41,8 +42,9 @@ def plans(draw: Any) -> dict[str, Any]:
     return {"runs": [run.plain() for run in runs], "kills": kills, "every": draw(st.integers(1, 6))}
 
 
+@pytest.mark.process
 @given(st.lists(plans(), min_size=5, max_size=5, unique_by=lambda plan: json.dumps(plan["runs"])))
-@settings(max_examples=1, suppress_health_check=list(HealthCheck))
+@examples(1, suppress_health_check=list(HealthCheck))
 def test_killed_and_resumed_to_the_same_bits(tmp_path_factory: pytest.TempPathFactory, plans: Any) -> None:
     place = tmp_path_factory.mktemp("store") / "runs"
     done = subprocess.run(
@@ -189,6 +191,7 @@ def test_runs_that_ended_early_are_in_the_store_before_the_others_end() -> None:
     assert len(store.runs) == 2
 
 
+@pytest.mark.process
 def test_a_second_process_gives_the_same_numbers() -> None:
     recipe = {"steps": 10, "evaluations": 3}
     asked = configurations("addition", SPLIT, {"name": "mlp", "hidden": [6]}, recipe, seeds=(0,))

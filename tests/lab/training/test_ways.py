@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.errors import SettingError
@@ -18,6 +18,7 @@ from recombine.lab.training.configurations import described
 from recombine.lab.training.fit import fit
 from recombine.lab.training.pack import notes
 from tests.lab.training.toys import SPLIT, Net, Sum, errors, same
+from tests.properties import examples
 
 STEPS = 25
 RECIPES: dict[str, dict[str, Any]] = {
@@ -56,6 +57,7 @@ def test_together_equals_one_by_one(name: str) -> None:
         assert one.tables["support"].equals(other.tables["support"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "model"),
     [(Sum(classes=True), Net()), (Sum(), Net(penalty=0.1)), (Sum(classes=True), Net(activation="Sigmoid"))],
@@ -84,13 +86,14 @@ def test_rates_of_its_own_for_each_run() -> None:
         np.testing.assert_allclose(errors(one), errors(other), rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.slow
 @given(
     st.permutations(range(6)).flatmap(lambda order: st.integers(1, 6).map(lambda size: order[:size])),
     st.sampled_from(["ReLU", "Tanh", "GELU", "Sigmoid", "SiLU", "Softplus", "ELU"]),
     st.integers(1, 9),
     st.booleans(),
 )
-@settings(max_examples=10)
+@examples(10)
 def test_a_runs_bits_do_not_depend_on_its_company(seeds: Any, activation: str, hidden: int, classes: bool) -> None:
     task, model = Sum(values=3, classes=classes), Net(hidden=hidden, activation=activation)
     recipe = {"steps": 6, "lr": 0.05, "batch": 5, "clip": 0.5, "evaluations": 2, "together": "always"}
@@ -100,6 +103,7 @@ def test_a_runs_bits_do_not_depend_on_its_company(seeds: Any, activation: str, h
         assert same(run, whole[run.configuration.seed])
 
 
+@pytest.mark.slow
 def test_functions_that_round_by_place_are_given_full_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     """The guard of the property above: without it, the same comparison finds a difference."""
     recipe = {"steps": 6, "lr": 0.05, "batch": 7, "evaluations": 2, "together": "always"}
@@ -135,6 +139,7 @@ def test_dropout_draws_from_the_runs_seed_and_leaves_torchs_generator_alone() ->
     assert not same(first[0], _fit({"steps": 9}, model=Net(dropout=0.4))[0])
 
 
+@pytest.mark.slow
 def test_the_faster_way_is_measured_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("RECOMBINE_CACHE", str(tmp_path))
     counted = []

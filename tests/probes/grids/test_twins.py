@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.probes.grids.cells import Cells, complete_part, gram_of, thinned
@@ -16,6 +16,7 @@ from recombine.probes.grids.stripes import stripe_shares
 from recombine.probes.grids.tangents import log_volumes, orthogonality, steps
 from recombine.theory.salience import Salience
 from tests.probes.grids.worlds import cells_of, codes_of
+from tests.properties import examples
 
 grids = st.tuples(
     st.lists(st.integers(2, 5), min_size=2, max_size=3).map(tuple), st.integers(1, 7), st.integers(0, 10**6)
@@ -29,7 +30,7 @@ def drawn(case):
 
 
 @given(grids)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_metric_tensor_is_that_of_numpys_gradient(case):
     sizes, features = drawn(case)
     slopes = np.stack(np.gradient(features, axis=tuple(range(len(sizes)))))
@@ -45,7 +46,7 @@ def test_metric_tensor_is_that_of_numpys_gradient(case):
 
 
 @given(grids)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_rescaled_orthogonality_by_loops(case):
     sizes, features = drawn(case)
     found = steps(cells_of(features, sizes)).metric
@@ -57,7 +58,7 @@ def test_rescaled_orthogonality_by_loops(case):
 
 
 @given(grids)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_variance_by_order_is_that_of_averaged_effects(case):
     sizes, features = drawn(case)
     count = len(sizes)
@@ -79,7 +80,7 @@ def test_variance_by_order_is_that_of_averaged_effects(case):
 
 
 @given(grids)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_separability_is_that_of_a_full_singular_value_decomposition(case):
     sizes, features = drawn(case)
     flat = features.reshape(-1, features.shape[-1])
@@ -101,7 +102,7 @@ def test_separability_of_a_large_grid_by_a_full_decomposition():
 
 
 @given(grids)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_salience_is_that_of_theory(case):
     sizes, features = drawn(case)
     expected = Salience.measured(features.reshape(-1, features.shape[-1]), codes_of(*sizes))
@@ -110,7 +111,7 @@ def test_salience_is_that_of_theory(case):
 
 
 @given(grids)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_effective_rank_by_singular_values(case):
     sizes, features = drawn(case)
     flat = features.reshape(-1, features.shape[-1])
@@ -152,7 +153,7 @@ def test_probes_are_ridge_regressions_fitted_without_what_they_are_asked(ordered
 
 
 @given(grids)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_superposition_by_least_squares(case):
     sizes, features = drawn(case)
     flat, codes = features.reshape(-1, features.shape[-1]), codes_of(*sizes)
@@ -208,7 +209,7 @@ def test_a_matched_memory_is_as_additive_as_the_layer():
 
 
 @given(st.integers(3, 30), st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_leaving_out_covers_every_value_once(size, seed):
     codes = codes_of(size, 2)
     values, none = left_out(codes)
@@ -238,7 +239,7 @@ def test_the_jackknife_of_a_mean_is_students_interval():
 
 
 @given(st.integers(2, 7), st.integers(2, 7), st.integers(0, 10**6))
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_what_is_left_of_a_grid_with_holes_has_none(rows, columns, seed):
     there = np.random.default_rng(seed).random((rows, columns)) < 0.8
     kept = complete_part(np.where(there, 0, -1))

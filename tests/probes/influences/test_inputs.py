@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -18,6 +18,7 @@ from recombine.probes.influences.reinitialising import reinitialised
 from recombine.probes.influences.slopes import slopes
 from recombine.probes.influences.swaps import donors
 from tests.probes.influences.rules import BOTH, CONSTANT, LARGER, OTHER, OWN, TRAINING, Rule, toy
+from tests.properties import examples
 
 REGIONS = {"y1": 0, "y2": 1}
 EVEN = [(0, 0), (0, 1), (1, 0), (1, 1)]
@@ -108,7 +109,7 @@ def test_permutation_importance_overlooks_what_swaps_see():
     assert found.value("swap", where="y2") > 0.45
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=60))
 def test_information_equals_its_definition(pairs):
     x, y = np.array(pairs).T
@@ -124,7 +125,7 @@ def test_information_equals_its_definition(pairs):
     assert counted_bits(x, y) == pytest.approx((max(total, 0), total - bias), abs=1e-9)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=3, max_size=50))
 def test_information_given_a_factor_is_the_mean_over_its_groups(triples):
     x, y, group = (np.unique(column, return_inverse=True)[1] for column in np.array(triples).T)
@@ -151,7 +152,7 @@ def test_information_of_nothing_lies_within_its_null():
     assert abs(np.mean([one.value for one in beyond])) < 0.004  # without the correction .02
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.booleans(), st.integers(0, 99))
 def test_donors_have_another_value_or_the_same_and_are_never_the_row_itself(values, same, seed):
     codes = np.array(values)

@@ -27,6 +27,7 @@ TOY = {"steps": 1024, "lr": 0.1, "optimiser": "sgd", "batch": 10, "evaluations":
 HE = MLP(hidden=(8, 8, 8), initialisation="he")
 
 
+@pytest.mark.slow
 def test_the_paper_s_two_orderings_with_twenty_seeds():
     found = paired(Toy(), model=HE, recipe=TOY, seeds=20)
     assert found.value("unseen at the end", where="A") < 0.88

@@ -154,6 +154,7 @@ def test_logistic_regression_is_near_what_training_again_gives():
     assert {"unseen a", "seen b", "shared", "rows", "first_order"} <= set(table.columns)
 
 
+@pytest.mark.slow
 def test_a_small_network_against_training_again_without_each_combination():
     """All networks as one batched `fit`, from one start. Where rows are fitted the usual influence function is lost."""
     task, model = Addition(values=5, anchors=(-2, 0)), MLP(hidden=(48,), initialisation="he")
@@ -334,6 +335,7 @@ def test_what_is_unclear_begins_by_saying_so(found, start):
     assert "As worked out, what it says of a=1 hangs most on a=2" in said.verdict
 
 
+@pytest.mark.slow
 def test_beside_dattri_on_the_same_linear_model():
     pytest.importorskip("dattri", reason="dattri is not installed: pip install --group peers")
     grid = Grid()

@@ -30,6 +30,7 @@ def two_blocks(tmp_path_factory):
     return found, folder
 
 
+@pytest.mark.slow
 def test_separate_blocks_are_modular(two_blocks):
     found, _ = two_blocks
     assert (found.outcome, found.grade) == ("modular", "sound")
@@ -99,12 +100,14 @@ def test_the_choice_is_the_sparsest_that_is_sufficient_whatever_it_does_to_other
                 assert chosen["held out"] == max(row["held out"] for row in mine)
 
 
+@pytest.mark.slow
 def test_a_shared_network_collapses():
     found = subnetworks(toys.one_shared_block(), components=toys.components(shared=True), **QUICK)
     assert (found.outcome, found.grade) == ("collapse", "failing")
     assert found.numbers["kept Target"] >= 0.9
 
 
+@pytest.mark.slow
 def test_a_duplicated_network_is_redundant():
     found = subnetworks(toys.two_blocks(2), components=toys.components(), **QUICK)
     assert (found.outcome, found.grade) == ("redundant", "weak")
@@ -118,6 +121,7 @@ def test_an_untrained_network_is_refused_before_anything_is_learned():
     assert set(found.tables) == {"measures"}
 
 
+@pytest.mark.slow
 def test_untrained_networks_are_never_called_modular_even_unrefused():
     """Masks do suffice in most of them, and look modular alone; 200 are in benchmarks/probe_subnetworks.py."""
     outcomes = []
@@ -145,6 +149,7 @@ def test_one_seed_is_no_evidence():
     assert found.grade == "untested"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ["hard concrete", "straight through"])
 def test_the_other_estimators_find_the_blocks_too(estimator):
     controls = ("re-initialised", "random")
@@ -154,6 +159,7 @@ def test_the_other_estimators_find_the_blocks_too(estimator):
     assert found.outcome == "modular"
 
 
+@pytest.mark.slow
 def test_the_published_settings_find_the_blocks_too():
     found = subnetworks(
         toys.two_blocks(), components=toys.components(), published=True, rates=(1e-2,), starts=(0.05,), steps=200,
@@ -214,6 +220,7 @@ def test_masks_that_cannot_be_read_are_told(two_blocks, tmp_path):
         subnetworks(toys.two_blocks(), resume=folder, **asked)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_answer():
     asked = {"components": toys.components(100, 50), "steps": 6, "seeds": 2}
     one, other, third = (subnetworks(toys.trained(8, steps=200), seed=seed, **asked) for seed in (0, 0, 1))

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.lab.tasks.compositions import COMPOSITIONS, jacobian
 from recombine.probes.supports.operators import products, spectrum
 from recombine.probes.supports.outputs import composed_of
 from recombine.probes.supports.ranks import changed, ranks
+from tests.properties import examples
 
 
 def blocks_at(name, own, partners, slot):
@@ -81,7 +82,7 @@ def test_a_sum_can_lose_what_each_and_the_stack_have():
     assert three(found) == (2, 1, 2)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 4), st.integers(0, 2**31))
 def test_ranks_beside_numpys(n, outputs, inputs, seed):
     drawn = np.random.default_rng(seed).integers(-1, 2, (1, n, 2, outputs, inputs)).astype(float)

@@ -125,6 +125,7 @@ def test_a_function_of_ones_own_and_its_twin_in_the_registry():
     assert "own_sum" in mine.verdict
 
 
+@pytest.mark.slow
 def test_large_components_are_only_ever_multiplied():
     mixing = torch.linalg.qr(torch.randn(12_288 // 64, 12_288 // 64, generator=torch.Generator().manual_seed(0)))[0]
 
@@ -323,6 +324,7 @@ def trained(model, task=TASK, split="random"):
     return fit(task, split, model, RECIPE, progress=False)[0]
 
 
+@pytest.mark.slow
 def test_a_run_says_everything_by_itself():
     found = support(model=trained({"name": "compositional", "hidden": 8, "channels": 4}))
     assert found.rows == 300
@@ -331,6 +333,7 @@ def test_a_run_says_everything_by_itself():
     assert found.provenance.source.startswith("run ")
 
 
+@pytest.mark.slow
 def test_a_run_whose_network_has_no_components():
     found = support(model=trained({"name": "monolithic", "hidden": 8, "channels": 4}))
     assert "has no components of its own" in " ".join(found.reasons)

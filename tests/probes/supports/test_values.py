@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.lab.tasks import DiagonalBand, Orthogonal, Random, Sprites
 from recombine.probes.supports import neighbours as near
 from recombine.probes.supports.points import points_of, product_of_marginals
+from tests.properties import examples
 
 TASK = Sprites(size=8)
 
@@ -25,7 +26,7 @@ def slices(rows):
     return near.slice_variation(own, rest, around.rows, np.cov(values, rowvar=False))
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(1, 12), st.integers(1, 3), st.booleans(), st.integers(0, 2**31))
 def test_distance_to_the_nearest_seen_value(n, width, own, seed):
     rng = np.random.default_rng(seed)
@@ -40,7 +41,7 @@ def test_distance_to_the_nearest_seen_value(n, width, own, seed):
         assert distance == pytest.approx(others.min())
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(2, 25), st.integers(1, 2), st.floats(0.01, 0.3), st.integers(0, 2**31))
 def test_pieces_by_joining_one_after_the_other(n, width, bandwidth, seed):
     values = np.unique(np.random.default_rng(seed).random((n, width)), axis=0)

@@ -152,6 +152,7 @@ class TestLearners:
             recombine.rehearse(COLUMNS, Ridge(), factors=["a", "b"], target="y")
 
 
+@pytest.mark.slow
 def test_a_million_rows_through_the_command() -> None:
     """The engine sends back some rows of each combination, and the sentence says of how many."""
     rng = np.random.default_rng(0)

@@ -249,6 +249,7 @@ class TestRefused:
             forecast_from(recombine.read(table, **HOW), known_of(table), ExampleOptions(inputs="embedding"), HOW)
 
 
+@pytest.mark.slow
 def test_a_million_rows_are_sampled_by_the_engine():
     """10^6 rows: the window sends back some thousands, and it is told."""
     rng = np.random.default_rng(0)

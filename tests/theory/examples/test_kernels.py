@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.errors import SettingError
 from recombine.theory import networks
 from recombine.theory.examples.kernels import Scaling, kernels_of, last_layer, linear, matrices, tangent
+from tests.properties import examples
 
 
 def twin(x, z, depth, bias=0.0):
@@ -27,7 +28,7 @@ def twin(x, z, depth, bias=0.0):
     return s, t
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from([0.0, 0.1, 1.0]))
 def test_kernels_are_their_twins(seed, depth, bias):
     rng = np.random.default_rng(seed)

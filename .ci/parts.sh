@@ -1,0 +1,90 @@
+# What is checked before a change lands, and the parts of the night. Sourced by .ci/run.
+
+checks() {
+  "$venv/bin/ruff" format --check .
+  "$venv/bin/ruff" check .
+  "$venv/bin/mypy"
+  "$venv/bin/lint-imports" --no-logo
+}
+
+documentation() {
+  NO_MKDOCS_2_WARNING=1 "$venv/bin/mkdocs" build --strict --quiet --site-dir "$scratch/site"
+  "$python" .ci/check_site.py "$scratch/site"
+}
+
+light_canaries() {
+  bash .ci/core_alone.sh newest
+  documentation
+  with_data study_smoke redundancy
+  "$python" benchmarks/siege.py --smoke --only outputs --workers 1
+}
+
+# From the root, so that `tests.twins` can be imported; `recombine` itself is the installed one.
+run_tests() {
+  "$python" -m pytest tests --pyargs recombine --doctest-modules -n auto --durations=10 "$@"
+}
+
+heavy="cluster or browser or engine or process or slow"
+outside="cluster or browser or engine or process"
+
+landing_tests() { run_tests -m "canary or not ($heavy)" --dist worksteal; }
+
+night_tests() {
+  export HYPOTHESIS_PROFILE=nightly
+  step "tests that need nothing but this process" run_tests -m "not ($outside)" --dist worksteal
+}
+
+# A file of tests stays with one worker: its server, cluster or browser is started once.
+night_engines() { step "servers, clusters, browsers, processes" run_tests -m "$outside" --dist loadfile; }
+
+night_siege() { step "the whole siege" "$python" benchmarks/siege.py; }
+
+night_benchmarks() { step "benchmarks, briefly" benchmark_smokes; }
+
+night_pages() {
+  step "documentation" documentation
+  step "examples and gallery" examples
+}
+
+night_studies() { step "studies, smoke" with_data study_smoke all; }
+
+night_lowest() {
+  step "the core alone, at its oldest" bash .ci/core_alone.sh lowest
+  step "tests" run_tests -m "not slow" --dist loadfile
+}
+
+benchmark_smokes() {
+  local file
+  for file in benchmarks/*.py; do
+    # a cluster and its faults are in tests/lab/sweeps/test_faults.py already; the siege is a part of its own
+    case "$file" in benchmarks/sweep_faults.py | benchmarks/siege.py) continue ;; esac
+    if grep -q 'smoke' "$file" && grep -q '__main__' "$file"; then
+      step "$file --smoke" "$python" "$file" --smoke
+    fi
+  done
+}
+
+# Something that needs MNIST or SCAN: left out with a word where they are not.
+with_data() {
+  if [ -z "${RECOMBINE_DATA:-}" ]; then
+    echo "left out, the data sets are not here (RECOMBINE_DATA): $*"
+    return
+  fi
+  "$@"
+}
+
+study_smoke() {
+  "$venv/bin/recombine" study run "$1" --preset smoke --store "$scratch/studies" --out "$scratch/study-pages"
+}
+
+examples() {
+  "$python" examples/build_pages.py
+  "$python" examples/contact_sheets.py --out "$scratch/sheets"
+  "$python" examples/feature_learning.py --smoke
+  with_data "$python" examples/forecast_then_train.py --smoke
+  local name
+  for name in addition sprites; do
+    "$python" "examples/workshop/$name.py" --smoke --workers 0 --out "$scratch/workshop"
+  done
+  with_data "$python" examples/workshop/digit_pairs.py --smoke --workers 0 --out "$scratch/workshop"
+}

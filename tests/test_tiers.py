@@ -1,0 +1,68 @@
+"""A test that takes longer than its marker allows is found, and is told which marker it wants."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests import tiers
+
+pytest_plugins = ["pytester"]
+
+TESTS = """
+import subprocess, sys, time
+import pytest
+
+def busy(seconds):
+    began = time.process_time()
+    while time.process_time() - began < seconds:
+        pass
+
+def test_light():
+    pass
+
+def test_long():
+    busy(0.3)
+
+@pytest.fixture
+def prepared():
+    busy(0.3)
+
+def test_long_to_prepare(prepared):
+    pass
+
+def test_in_another_process():
+    subprocess.run([sys.executable, "-c", "for _ in range(10**7): pass"], check=True)
+
+@pytest.mark.slow
+def test_that_says_so():
+    busy(0.3)
+"""
+
+
+def test_what_takes_too_long_fails(pytester, monkeypatch) -> None:
+    pytester.makepyfile(TESTS)
+    pytester.makeini("[pytest]\nmarkers = slow: so it is\n")
+    with monkeypatch.context() as for_those_alone:
+        for_those_alone.setattr(tiers, "SECONDS", 0.2)
+        done = pytester.runpytest_inprocess("-p", "tests.tiers", "-p", "no:cacheprovider", "-v")
+    done.assert_outcomes(passed=2, failed=3)
+    done.stdout.fnmatch_lines(["*test_that_says_so PASSED*", "*test_light PASSED*"])  # the heavy one first
+    said = done.stdout.str()
+    assert said.count("make it lighter, or mark it @pytest.mark.slow") == 2
+    assert said.count("make it lighter, or mark it @pytest.mark.process") == 1
+
+
+@pytest.mark.parametrize(
+    ("programs", "marker"),
+    [([], "slow"), (["python3"], "process"), (["bash", "chromium"], "browser"), (["chromium", "raylet"], "cluster")],
+)
+def test_the_marker_that_is_wanted(programs: list[str], marker: str) -> None:
+    assert tiers.wanted(programs) == marker
+
+
+def test_programs_are_noticed() -> None:
+    started = tiers.Started()
+    subprocess.run([sys.executable, "-c", ""], check=True)
+    assert any(program.startswith("python") for program in started.forget())
+    assert started.forget() == []

@@ -1,0 +1,114 @@
+"""Which tests decide whether a change lands, and which are run each night: told by markers, and those by measurement.
+
+A test without a marker may take three seconds of processor time, its processes counted. One that takes more fails, and
+is told which marker it wants. `.ci/run` runs the unmarked ones and of each marker a few canaries, by which one sees
+that the real thing still works; `.ci/run nightly` runs all.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Any
+
+import pytest
+
+SECONDS = 3.0
+HEAVY = ("cluster", "browser", "engine", "process", "slow")
+"""In this order: a browser is a process too."""
+
+ENGINES = {"postgres", "spark", "s3", "mlflow_server"}
+"""Fixtures that start a server: who asks for one is marked by it."""
+
+_PROGRAMS = {
+    "raylet": "cluster",
+    "gcs_server": "cluster",
+    "chromium": "browser",
+    "java": "engine",
+    "postgres": "engine",
+}
+
+
+class Started:
+    """The programs that this process has started since it was asked last."""
+
+    def __init__(self) -> None:
+        self._programs: list[str] = []
+        sys.addaudithook(self._notice)
+
+    def _notice(self, event: str, given: tuple[Any, ...]) -> None:
+        if event == "subprocess.Popen":
+            self._programs.append(PurePath(os.fsdecode(given[0] or given[1][0])).name)
+        elif event in ("os.fork", "os.posix_spawn"):
+            self._programs.append(event)
+
+    def forget(self) -> list[str]:
+        """What was started, of which nothing is kept."""
+        programs, self._programs = self._programs, []
+        return programs
+
+
+def wanted(programs: list[str]) -> str:
+    """The marker of a test that took too long, by what it started."""
+    kinds = {_PROGRAMS.get(program, "process") for program in programs}
+    return next((kind for kind in HEAVY if kind in kinds), "slow")
+
+
+def processor_seconds() -> float:
+    """Of this process and of those it started, once they have ended."""
+    return sum(os.times()[:4])
+
+
+class Tiers:
+    """Marks what asks for a server, lets the heavy begin first, and fails what takes longer than it says."""
+
+    def __init__(self) -> None:
+        self._started = Started()
+        self._begun = 0.0
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        """Before tests are chosen by their markers."""
+        if ENGINES & _fixtures(item):
+            item.add_marker("engine")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Who starts last should be light: a long test at the end leaves the other workers idle."""
+        items.sort(key=lambda item: not is_heavy(item))  # as they were otherwise, file by file
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
+        """From here on, the time is the test's."""
+        self._started.forget()
+        self._begun = processor_seconds()
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        """A test that passed in too much time has not."""
+        done = yield
+        taken = processor_seconds() - self._begun
+        if taken > SECONDS and not is_heavy(item):
+            marker = wanted(self._started.forget())
+            pytest.fail(
+                f"it took {taken:.1f} s of processor time, and without a marker a test may take {SECONDS:g}: "
+                f"make it lighter, or mark it @pytest.mark.{marker}",
+                pytrace=False,
+            )
+        return done
+
+
+def _fixtures(item: pytest.Item) -> set[str]:
+    """Those that a test asks for, less what is only a parameter's name."""
+    given = item.callspec.params if hasattr(item, "callspec") else {}
+    return set(getattr(item, "fixturenames", ())) - set(given)
+
+
+def is_heavy(item: pytest.Item) -> bool:
+    """Whether a test is marked as one that takes long."""
+    return any(item.get_closest_marker(name) for name in HEAVY)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """One of its own for each process that runs tests."""
+    config.pluginmanager.register(Tiers(), "tiers")
