@@ -39,6 +39,8 @@ night_engines() { step "servers, clusters, browsers, processes" run_tests -m "$o
 
 night_siege() { step "the whole siege" "$python" benchmarks/siege.py; }
 
+night_canaries() { step "each canary, with what it guards broken" "$python" .ci/breakings.py; }
+
 night_benchmarks() { step "benchmarks, briefly" benchmark_smokes; }
 
 night_pages() {

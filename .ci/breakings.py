@@ -1,0 +1,124 @@
+"""Is each canary still alive? Break what it guards in a copy of the sources, and see that it fails.
+
+    python .ci/breakings.py [CANARY ...]
+
+A canary that passes over its broken piece, or a piece that is no longer there to be broken, ends this with 1.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def _test(name: str) -> tuple[str, ...]:
+    return ("-m", "pytest", "-p", "no:cacheprovider", "--tb=line", f"tests/{name}")
+
+
+@dataclass(frozen=True)
+class Breaking:
+    """A piece of the sources, what it is replaced by, and what must fail then."""
+
+    file: str
+    piece: str
+    broken: str
+    canary: tuple[str, ...]
+
+
+BREAKINGS = {
+    "PostgreSQL": Breaking(
+        "tables/sources.py", ' | {"postgresql"}', "", _test("tables/test_engines.py::test_postgres")
+    ),
+    "Spark": Breaking(
+        "tables/engine.py",
+        "return backend.to_pyarrow_batches(expression, chunk_size=_BATCH)",
+        "return backend.to_pyarrow_batches(expression.limit(1), chunk_size=_BATCH)",
+        _test("tables/test_engines.py::test_spark"),
+    ),
+    "Ray": Breaking(
+        "lab/sweeps/rounds.py",
+        "ray.shutdown()",
+        "pass",
+        _test("lab/training/test_rehearsed.py::test_rounds_over_ray_come_to_the_same_answers"),
+    ),
+    "Chromium": Breaking(
+        "report/assets/page.js",
+        "function csvCell(text)",
+        "function csvCellOf(text)",
+        _test("report/test_audit_page.py::test_searching_pinning_sorting_and_downloading_work"),
+    ),
+    "S3": Breaking(
+        "lab/runs/storage.py",
+        "self._translated(lambda: self.files.pipe(others))",
+        "pass",
+        _test("lab/runs/test_writers.py::test_a_store_of_objects_can_be_copied_to_a_folder"),
+    ),
+    "MLflow": Breaking(
+        "lab/runs/tracking.py",
+        "client.log_artifacts(",
+        "len(",
+        _test("lab/runs/test_tracking.py::test_a_run_that_is_put_is_told"),
+    ),
+    "processes": Breaking(
+        "cli/__init__.py",
+        "put_off_what_is_not_used(sys.argv[1:])",
+        "put_off_what_is_not_used()",
+        _test("test_commands.py::test_a_command_in_a_process_of_its_own[demo]"),
+    ),
+    "study": Breaking(
+        "studies/running.py",
+        "def _runs(plans: Mapping[str, SweepPlan], place: str) -> Rows:",
+        "def _runs(plans: Mapping[str, SweepPlan]) -> Rows:",
+        ("-m", "recombine", "study", "run", "redundancy", "--preset", "smoke", "--store", "{scratch}/store"),
+    ),
+    "siege": Breaking(
+        "overwriting.py",
+        "if os.path.lexists(target) and (not force or target.is_dir()):",
+        "if os.path.lexists(target) and target.is_dir():",
+        ("benchmarks/siege.py", "--smoke", "--only", "outputs", "--workers", "1"),
+    ),
+}
+
+
+def notices(name: str, scratch: Path) -> bool:
+    """Whether a canary fails over its broken piece; what it says is printed."""
+    breaking = BREAKINGS[name]
+    shutil.copytree(ROOT / "src", scratch / "src")
+    file = scratch / "src" / "recombine" / breaking.file
+    text = file.read_text(encoding="utf-8")
+    if breaking.piece not in text:
+        print(f"{name}: there is no '{breaking.piece}' in {breaking.file} to break")
+        return False
+    file.write_text(text.replace(breaking.piece, breaking.broken, 1), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, *(word.format(scratch=scratch) for word in breaking.canary)],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(scratch / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    print(f"{name}: {'fails' if done.returncode else 'PASSES'} with {breaking.file} broken")
+    print("".join(f"    {line[:150]}\n" for line in said[-3:]), flush=True)
+    return done.returncode != 0
+
+
+def main() -> int:
+    """Break one piece after the other."""
+    asleep = []
+    for name in sys.argv[1:] or BREAKINGS:
+        with tempfile.TemporaryDirectory() as scratch:
+            if not notices(name, Path(scratch)):
+                asleep.append(name)
+    print(f"canaries that notice nothing: {', '.join(asleep)}" if asleep else "every canary noticed")
+    return int(bool(asleep))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
