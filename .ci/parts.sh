@@ -16,7 +16,7 @@ light_canaries() {
   bash .ci/core_alone.sh newest
   documentation
   with_data study_smoke redundancy
-  "$python" benchmarks/siege.py --smoke --only outputs --workers 1
+  "$python" benchmarks/siege.py --smoke --only tables --workers 1
 }
 
 # From the root, so that `tests.twins` can be imported; `recombine` itself is the installed one.

@@ -18,6 +18,7 @@ load_profile()
 pytest_plugins = ["tests.tiers"]
 
 _IN_CI = os.environ.get("CI") == "true"
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # NumPy reads it when it is first imported; tests run side by side
 os.environ.setdefault("KERAS_BACKEND", "torch")  # the one that is installed; Keras reads it when it is first imported
 
 # A shell's background job ignores Ctrl-C, and so would every command that the tests start and interrupt.

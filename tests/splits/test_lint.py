@@ -341,6 +341,7 @@ def test_the_error_of_a_difference_is_that_of_the_definition() -> None:
         assert found.error[k] == pytest.approx(np.sqrt((terms**2).sum() * len(terms) / (len(terms) - 1)), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_class_shares_raise_few_false_alarms_and_catch_what_is_off() -> None:
     alarms = dict.fromkeys((0.0, 0.4), 0)
     for seed, shift in product(range(40), alarms):
@@ -564,6 +565,7 @@ def test_postgresql(postgres) -> None:
     assert (local.digest, local["rows"].table) == (named.digest, named["rows"].table)
 
 
+@pytest.mark.slow
 def test_ten_million_rows_in_seconds(tmp_path) -> None:
     file = tmp_path / "large.parquet"
     duckdb.sql(

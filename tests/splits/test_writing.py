@@ -485,7 +485,7 @@ def folder(tmp_path) -> Path:
         (("--by", "diagonal", "--width", "0.2"), 20),
         (("--by", "planes", "--through", "x=0,y=0"), 25),
         (("--guarantee", "determined"), 7),
-        (("--by", "divergence", "--share", "0.5", "--atom-limit", "0.5"), 18),
+        pytest.param(("--by", "divergence", "--share", "0.5", "--atom-limit", "0.5"), 18, marks=pytest.mark.slow),
     ],
 )
 def test_by(folder, words, held) -> None:
@@ -509,7 +509,7 @@ def test_by(folder, words, held) -> None:
         (("--missing", "perhaps"), "write 'leave out' or 'value'"),
         (("--share", "7"), "such as --share 0.2"),
         (("--share", "0.9"), "write --share 0.8333, or ask for a weaker guarantee"),
-        (("--by", "divergence", "--share", "0.05"), "write --atom-limit 0."),
+        pytest.param(("--by", "divergence", "--share", "0.05"), "write --atom-limit 0.", marks=pytest.mark.slow),
         (("--by", "kfold", "--folds", "1"), "write --folds 5"),
         (("--out", "grid.csv"), "is the table that is to be split"),
     ],

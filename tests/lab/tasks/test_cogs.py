@@ -24,6 +24,7 @@ def _lines(data, name: str) -> list[tuple[str, str, str]]:
     return [tuple(line.split("\t")) for line in text.splitlines()]
 
 
+@pytest.mark.slow
 def test_the_sets_have_the_published_counts() -> None:
     parts = Own().parts(Cogs(by_type=True), seed=0)
     sizes = {name: len(source.every()) for name, source in parts.tests.items()}
@@ -83,6 +84,7 @@ def test_a_combination_is_rendered_as_one_of_its_sentences() -> None:
     assert set(drawn) <= sentences
 
 
+@pytest.mark.slow
 def test_long_ones_can_be_left_out() -> None:
     task = Cogs(longest=154)
     assert task.shapes.outputs == (154,)

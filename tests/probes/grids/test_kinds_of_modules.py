@@ -82,6 +82,7 @@ def test_a_function_of_ones_own():
     assert asked(Own()).value("additivity", where="layer") == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_a_compiled_module():
     compiled = torch.compile(nn.Sequential(nn.Linear(2 * N, 4), nn.ReLU(), nn.Linear(4, 2)), backend="eager")
     found = asked(compiled)

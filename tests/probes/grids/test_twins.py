@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recombine.probes.grids.cells import Cells, complete_part, gram_of, thinned
@@ -30,6 +30,7 @@ def drawn(case):
 
 
 @given(grids)
+@example(case=((3, 3), 1, 748))  # a short step beside long ones: its area is the rounding of the long ones
 @examples(40)
 def test_metric_tensor_is_that_of_numpys_gradient(case):
     sizes, features = drawn(case)

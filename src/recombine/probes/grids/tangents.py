@@ -16,6 +16,9 @@ from recombine.probes.grids.design import Flags, Ints
 _FLAT = 1e-6
 """Below this share of its largest possible value an area is rounding."""
 
+_ROUNDINGS = 64
+"""How many roundings a metric's entry may hold: a few dot products, each a sum over features."""
+
 
 @dataclass(frozen=True, eq=False)
 class Steps:
@@ -83,10 +86,15 @@ def published_factorization(metric: Numbers) -> float | None:
 
 def log_volumes(metric: Numbers) -> Numbers:
     """(s,) log10(sqrt|det g| + 1e-12); NaN where the steps are along one line, or there are none."""
-    volume = np.sqrt(np.abs(np.linalg.det(metric)))
-    possible = np.sqrt(np.prod(np.diagonal(metric, axis1=1, axis2=2).clip(min=0), axis=1))
-    with np.errstate(divide="ignore"):
-        return np.where(volume > _FLAT * possible, np.log10(volume + 1e-12), np.nan)
+    square = np.abs(np.linalg.det(metric))
+    lengths = np.diagonal(metric, axis1=1, axis2=2).clip(min=0)  # squared, of the steps
+    possible = np.prod(lengths, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # The metric comes from dot products, each rounded as the largest of them is: off by eps · largest along the
+        # shortest step, the square of an area is off by that times the other lengths.
+        rounding = _ROUNDINGS * np.finfo(float).eps * np.nanmax(lengths, initial=0.0) * possible / lengths.min(axis=1)
+        real = (square > _FLAT**2 * possible) & (square > rounding)
+        return np.where(real, np.log10(np.sqrt(square) + 1e-12), np.nan)
 
 
 def warp(volumes: Numbers, seen: Flags) -> float | None:
