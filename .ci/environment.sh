@@ -1,6 +1,9 @@
 # What every check stands on: Debian's packages, a fresh environment, the package as it is installed, the data sets.
 # Sourced by .ci/run, which names the folder ($venv) and the versions ($versions: newest or lowest).
 
+# Some machines forbid it; then each of the hundreds of processes here would compile all that it imports anew.
+unset PYTHONDONTWRITEBYTECODE
+
 have() { command -v "$1" >/dev/null 2>&1; }
 
 as_root() {
