@@ -11,7 +11,7 @@ from recombine.errors import SettingError
 from recombine.lab.tasks.cogs import Cogs
 from recombine.lab.tasks.exposure import Own
 
-pytestmark = pytest.mark.data
+pytestmark = [pytest.mark.data, pytest.mark.slow]  # reading the sets takes seconds, whoever is first
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +24,6 @@ def _lines(data, name: str) -> list[tuple[str, str, str]]:
     return [tuple(line.split("\t")) for line in text.splitlines()]
 
 
-@pytest.mark.slow
 def test_the_sets_have_the_published_counts() -> None:
     parts = Own().parts(Cogs(by_type=True), seed=0)
     sizes = {name: len(source.every()) for name, source in parts.tests.items()}
@@ -84,7 +83,6 @@ def test_a_combination_is_rendered_as_one_of_its_sentences() -> None:
     assert set(drawn) <= sentences
 
 
-@pytest.mark.slow
 def test_long_ones_can_be_left_out() -> None:
     task = Cogs(longest=154)
     assert task.shapes.outputs == (154,)
