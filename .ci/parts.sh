@@ -81,6 +81,7 @@ study_smoke() {
 
 examples() {
   "$python" examples/build_pages.py
+  with_data "$python" examples/build_gallery.py --out "$scratch/gallery"
   "$python" examples/contact_sheets.py --out "$scratch/sheets"
   "$python" examples/feature_learning.py --smoke
   with_data "$python" examples/forecast_then_train.py --smoke

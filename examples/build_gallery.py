@@ -1,6 +1,6 @@
 """Make the gallery of the site: live pages into docs/gallery/, a small picture of each, and docs/gallery.md.
 
-    python examples/build_gallery.py [--only NAME]
+    python examples/build_gallery.py [--only NAME] [--out FOLDER instead of docs]
 
 Needs the data sets (RECOMBINE_DATA, or a folder `shared/data` beside the repository), `recombine[probes]` and chromium.
 """
@@ -24,7 +24,6 @@ from recombine.lab.tasks import Addition
 from tables import TABLES, Table, data_folder
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-GALLERY = DOCS / "gallery"
 WIDTH, HEIGHT, SHOWN = 1200, 1440, 600
 """Of the window that a page is photographed in, and the width of the picture."""
 
@@ -109,20 +108,22 @@ def main() -> int:
     """Make all of it, or one page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=[one.name for one in (*AUDITS, *OTHERS)])
-    asked = parser.parse_args().only
+    parser.add_argument("--out", type=Path, default=DOCS)
+    given = parser.parse_args()
+    asked, gallery = given.only, given.out / "gallery"
     folder = data_folder()
     if folder is None:
         print("skipped: the data sets are not here; set RECOMBINE_DATA to their folder")
         return 0
-    GALLERY.mkdir(exist_ok=True)
+    gallery.mkdir(parents=True, exist_ok=True)
     for one in (*AUDITS, *OTHERS):
         if asked in (None, one.name):
-            page = one.make(folder).page(GALLERY / f"{one.name}.html", force=True)
-            photograph(page, GALLERY / f"{one.name}.webp")
+            page = one.make(folder).page(gallery / f"{one.name}.html", force=True)
+            photograph(page, gallery / f"{one.name}.webp")
             print(f"{page.name}, {page.stat().st_size / 1e3:.0f} KB")
     if asked is None:
-        photograph(DOCS / STUDY, GALLERY / "study.webp")
-        (DOCS / "gallery.md").write_text(listed(), encoding="utf-8")
+        photograph(DOCS / STUDY, gallery / "study.webp")
+        (given.out / "gallery.md").write_text(listed(), encoding="utf-8")
     return 0
 
 
