@@ -31,7 +31,7 @@ landing_tests() { run_tests -m "canary or not ($heavy)" --dist worksteal; }
 
 night_tests() {
   export HYPOTHESIS_PROFILE=nightly
-  step "tests that need nothing but this process" run_tests -m "not ($outside)" --dist worksteal
+  step "tests that need nothing but this process" run_tests -m "not ($outside)" --dist worksteal --seconds 0
 }
 
 # A file of tests stays with one worker: its server, cluster or browser is started once.
@@ -52,7 +52,7 @@ night_studies() { step "studies, smoke" with_data study_smoke all; }
 
 night_lowest() {
   step "the core alone, at its oldest" bash .ci/core_alone.sh lowest
-  step "tests" run_tests -m "not slow" --dist loadfile
+  step "tests" run_tests -m "not slow" --dist loadfile --seconds 0
 }
 
 benchmark_smokes() {

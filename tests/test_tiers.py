@@ -40,12 +40,10 @@ def test_that_says_so():
 """
 
 
-def test_what_takes_too_long_fails(pytester, monkeypatch) -> None:
+def test_what_takes_too_long_fails(pytester) -> None:
     pytester.makepyfile(TESTS)
     pytester.makeini("[pytest]\nmarkers = slow: so it is\n")
-    with monkeypatch.context() as for_those_alone:
-        for_those_alone.setattr(tiers, "SECONDS", 0.2)
-        done = pytester.runpytest_inprocess("-p", "tests.tiers", "-p", "no:cacheprovider", "-v", "-rN")
+    done = pytester.runpytest_inprocess("-p", "tests.tiers", "-p", "no:cacheprovider", "-v", "-rN", "--seconds", "0.05")
     done.assert_outcomes(passed=2, failed=3)
     done.stdout.fnmatch_lines(["*test_that_says_so PASSED*", "*test_light PASSED*"])  # the heavy one first
     said = done.stdout.str()

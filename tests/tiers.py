@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-SECONDS = 3.0
 HEAVY = ("cluster", "browser", "engine", "process", "slow")
 """In this order: a browser is a process too."""
 
@@ -75,7 +74,8 @@ def processor_seconds() -> float:
 class Tiers:
     """Marks what asks for a server, lets the heavy begin first, and fails what takes longer than it says."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float) -> None:
+        self._allowed = seconds or float("inf")
         self._started = Started()
         self._begun = 0.0
 
@@ -101,10 +101,10 @@ class Tiers:
         """A test that passed in too much time has not."""
         done = yield
         taken = processor_seconds() - self._begun
-        if taken > SECONDS and not is_heavy(item) and (taken := taken / slowness()) > SECONDS:
+        if taken > self._allowed and not is_heavy(item) and (taken := taken / slowness()) > self._allowed:
             marker = wanted(self._started.forget())
             pytest.fail(
-                f"it took {taken:.1f} s of processor time, and without a marker a test may take {SECONDS:g}: "
+                f"it took {taken:.1f} s of processor time, and without a marker a test may take {self._allowed:g}: "
                 f"make it lighter, or mark it @pytest.mark.{marker}",
                 pytrace=False,
             )
@@ -122,6 +122,12 @@ def is_heavy(item: pytest.Item) -> bool:
     return any(item.get_closest_marker(name) for name in HEAVY)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """More examples take longer, and so do old libraries: those runs set no limit."""
+    told = "the processor time that a test without a marker may take; 0 sets no limit (default: 3)"
+    parser.addoption("--seconds", type=float, default=3.0, help=told)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """One of its own for each process that runs tests."""
-    config.pluginmanager.register(Tiers(), "tiers")
+    config.pluginmanager.register(Tiers(config.getoption("--seconds")), "tiers")
