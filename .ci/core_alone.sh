@@ -3,11 +3,12 @@
 # The development groups bring pandas and much more, and would hide that the core needs it.
 #
 #   bash .ci/core_alone.sh newest    with the newest dependencies; measures the install too
+#   bash .ci/core_alone.sh held      the same with those of .ci/versions.txt
 #   bash .ci/core_alone.sh lowest    with the oldest that pyproject.toml allows
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-mode="${1:?usage: bash .ci/core_alone.sh newest|lowest}"
+mode="${1:?usage: bash .ci/core_alone.sh newest|held|lowest}"
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 python="$scratch/venv/bin/python"
@@ -20,10 +21,13 @@ fi
 
 python3 -m venv "$scratch/venv"
 constraints=()
-if [ "$mode" = lowest ]; then
-  "$python" .ci/lowest.py --core >"$scratch/lowest.txt"
-  constraints=(--constraint "$scratch/lowest.txt")
-fi
+case "$mode" in
+  lowest)
+    "$python" .ci/lowest.py --core >"$scratch/lowest.txt"
+    constraints=(--constraint "$scratch/lowest.txt")
+    ;;
+  held) constraints=(--constraint .ci/versions.txt) ;;
+esac
 "$python" -m pip install -q --disable-pip-version-check "${constraints[@]}" .
 "$python" -m pip check
 "$python" -m pip list --disable-pip-version-check

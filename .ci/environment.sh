@@ -1,5 +1,10 @@
 # What every check stands on: Debian's packages, a fresh environment, the package as it is installed, the data sets.
-# Sourced by .ci/run, which names the folder ($venv) and the versions ($versions: newest or lowest).
+# Sourced by .ci/run, which names the folder ($venv) and the versions ($versions): `held` those of .ci/versions.txt, so
+# that a change lands or not by what it changes, and not by what others released that morning; `newest` what a user gets
+# today; `lowest` the oldest that pyproject.toml allows.
+
+extras=postgres,spark,sweep,s3,mlflow
+groups=(--group dev --group docs --group peers)
 
 # Some machines forbid it; then each of the hundreds of processes here would compile all that it imports anew.
 unset PYTHONDONTWRITEBYTECODE
@@ -51,18 +56,26 @@ fresh_environment() {
 
 install() {
   local constraints=()
-  if [ "$versions" = lowest ]; then
-    "$python" .ci/lowest.py >"$scratch/lowest.txt"
-    cat "$scratch/lowest.txt"
-    constraints=(--constraint "$scratch/lowest.txt")
-  else
-    # By itself and first: a build for the CPU where there is one, and nothing later asks for another.
-    "$python" -m pip install -q --disable-pip-version-check --no-compile torch==2.13.0
-  fi
-  "$venv/bin/uv" pip install -q --python "$python" "${constraints[@]}" ".[postgres,spark,sweep,s3,mlflow]" \
-    --group dev --group docs --group peers
+  case "$versions" in
+    lowest)
+      "$python" .ci/lowest.py | cat - .ci/contemporaries.txt | tee "$scratch/lowest.txt"
+      constraints=(--constraint "$scratch/lowest.txt")
+      ;;
+    held) constraints=(--constraint .ci/versions.txt) ;;
+  esac
+  # By itself and first: a build for the CPU where there is one, and nothing later asks for another.
+  [ "$versions" = lowest ] || "$python" -m pip install -q --disable-pip-version-check --no-compile torch==2.13.0
+  "$venv/bin/uv" pip install -q --python "$python" "${constraints[@]}" ".[$extras]" "${groups[@]}"
   "$venv/bin/uv" pip check --python "$python"
   (cd "$scratch" && "$root/$python" -c 'import recombine; print("recombine", recombine.__version__)')
+}
+
+# For every Python and platform that the package is for. A red night says when newer ones break something.
+hold_versions() {
+  echo torch==2.13.0 >"$scratch/torch.txt"
+  "$venv/bin/uv" pip compile -q pyproject.toml --all-extras "${groups[@]}" --constraint "$scratch/torch.txt" \
+    --universal --python-version 3.11 --no-annotate --no-header --upgrade --output-file .ci/versions.txt
+  wc -l .ci/versions.txt
 }
 
 data_sets() {

@@ -13,7 +13,7 @@ documentation() {
 }
 
 light_canaries() {
-  bash .ci/core_alone.sh newest
+  bash .ci/core_alone.sh held
   documentation
   with_data study_smoke redundancy
   "$python" benchmarks/siege.py --smoke --only tables --workers 1
@@ -30,6 +30,7 @@ outside="cluster or browser or engine or process"
 landing_tests() { run_tests -m "canary or not ($heavy)" --dist worksteal; }
 
 night_tests() {
+  step "format, lint, types, imports go one way" checks
   export HYPOTHESIS_PROFILE=nightly
   step "tests that need nothing but this process" run_tests -m "not ($outside)" --dist worksteal --seconds 0
 }
@@ -44,6 +45,7 @@ night_canaries() { step "each canary, with what it guards broken" "$python" .ci/
 night_benchmarks() { step "benchmarks, briefly" benchmark_smokes; }
 
 night_pages() {
+  step "the core alone" bash .ci/core_alone.sh newest
   step "documentation" documentation
   step "examples and gallery" examples
 }

@@ -12,7 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -257,7 +257,8 @@ def _served(command: Sequence[str], answers: str, **settings: str) -> Iterator[N
             _wait_for_answer(answers, process, log)
             yield
         finally:
-            os.killpg(process.pid, signal.SIGKILL)  # its workers too; it holds nothing that must be kept
+            with suppress(ProcessLookupError):  # it never started, and what it said of that is raised already
+                os.killpg(process.pid, signal.SIGKILL)  # its workers too; it holds nothing that must be kept
             process.wait(timeout=20)
 
 

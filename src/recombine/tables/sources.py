@@ -164,7 +164,7 @@ def as_arrow(frame: Any, *, columns: Sequence[str] | None = None) -> pa.Table:
 def _arrow(frame: Any, columns: Sequence[str] | None) -> pa.Table:
     """A frame of any library as Arrow, through the interface that they share."""
     try:
-        return _upcast_half(_converted(frame, columns))
+        return _known_types(_converted(frame, columns))
     except (pa.ArrowException, TypeError, ValueError, KeyError) as error:
         raise ColumnError(
             f"cannot read this {type(frame).__name__} as a table",
@@ -173,11 +173,14 @@ def _arrow(frame: Any, columns: Sequence[str] | None) -> pa.Table:
         ) from error
 
 
-def _upcast_half(table: pa.Table) -> pa.Table:
-    """Half-precision numbers in single precision, as DuckDB knows no others."""
+_KNOWN = {pa.float16(): pa.float32(), pa.string_view(): pa.large_string()}
+"""What DuckDB does not know, or (text as Polars hands it over) cannot filter before 2.0, and what it gets instead."""
+
+
+def _known_types(table: pa.Table) -> pa.Table:
     for place, field in enumerate(table.schema):
-        if field.type == pa.float16():
-            table = table.set_column(place, field.name, table.column(place).cast(pa.float32()))
+        if field.type in _KNOWN:
+            table = table.set_column(place, field.name, table.column(place).cast(_KNOWN[field.type]))
     return table
 
 

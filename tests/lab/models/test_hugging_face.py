@@ -86,12 +86,6 @@ def test_runs_of_earlier_versions_are_found_by_the_settings_that_they_had() -> N
     assert MODELS.spec(ViT(head=5))["head"] == 5
 
 
-def test_a_transformers_that_knows_no_such_heads_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recombine.lab.models.vision._has_heads", lambda *_: False)
-    with pytest.raises(SettingError, match="this version of transformers"):
-        ViT(width=8, heads=3, head=5, depth=1, inner=8).build(CIFAR)
-
-
 def test_dropout_only_while_training() -> None:
     network = ViT(width=16, heads=2, depth=1, inner=16, dropout=0.5).start(CIFAR, seed=0)
     images = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))

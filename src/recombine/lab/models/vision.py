@@ -176,7 +176,9 @@ class _Residual(nn.Module):
             depths=list(settings.blocks),
             layer_type="basic",
         )
-        self.body = ResNetModel(config)  # type: ignore[no-untyped-call]  # its constructor has no types
+        # its constructor has no types before 5.23
+        make: Callable[[ResNetConfig], nn.Module] = ResNetModel
+        self.body = make(config)
         width = settings.channels[0]
         stem = nn.Conv2d(channels, width, 3, padding=1, bias=False)
         self.body.set_submodule("embedder", nn.Sequential(stem, nn.BatchNorm2d(width), nn.ReLU()))
@@ -262,12 +264,6 @@ def _largest_patch(image: Image, most: int) -> int:
     return max(patch for patch in range(1, most + 1) if not (image[1] % patch or image[2] % patch))
 
 
-def _has_heads(body: nn.Module, settings: ViT) -> bool:
-    """Whether there is a map from the width to all heads, of the size that was asked for."""
-    wanted = ((settings.head or 0) * settings.heads, settings.width)
-    return any(tuple(parameter.shape) == wanted for parameter in body.parameters())
-
-
 class _VisionTransformer(nn.Module):
     def __init__(self, settings: ViT, image: Image, answer: tuple[int, ...], patch: int) -> None:
         super().__init__()
@@ -287,12 +283,6 @@ class _VisionTransformer(nn.Module):
         if settings.head is not None:
             config.head_dim = settings.head
         self.body = ViTModel(config, add_pooling_layer=False)
-        if settings.head is not None and not _has_heads(self.body, settings):
-            raise SettingError(
-                f"ViT(head={settings.head})",
-                why="this version of transformers makes heads of equal parts of the width only",
-                instead="install a later one (5.22 has it), or leave head out",
-            )
         self.head = head(settings.width, answer)
 
     def forward(self, images: Tensor) -> Tensor:
