@@ -8,6 +8,7 @@ import os
 from typing import Any
 
 from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 
 _SHARE = {"landing": 0.25, "nightly": 1.0, "explore": 10.0}
 _PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "landing")
@@ -35,3 +36,4 @@ def load_profile() -> None:
             suppress_health_check=[HealthCheck.too_slow],
         )
     settings.load_profile(_PROFILE)
+    st.text().validate()  # writes down which characters there are: three seconds, once, and not those of a test

@@ -18,6 +18,10 @@ def busy(seconds):
     while time.process_time() - began < seconds:
         pass
 
+def test_that_is_first_to_import():
+    busy(0.3)
+    sys.modules |= {f"imported_{number}": sys for number in range(150)}
+
 def test_light():
     pass
 
@@ -32,7 +36,7 @@ def test_long_to_prepare(prepared):
     pass
 
 def test_in_another_process():
-    subprocess.run([sys.executable, "-c", "for _ in range(10**7): pass"], check=True)
+    subprocess.run([sys.executable, "-c", "for _ in range(10**6): pass"], check=True)
 
 @pytest.mark.slow
 def test_that_says_so():
@@ -44,7 +48,7 @@ def test_what_takes_too_long_fails(pytester) -> None:
     pytester.makepyfile(TESTS)
     pytester.makeini("[pytest]\nmarkers = slow: so it is\n")
     done = pytester.runpytest_inprocess("-p", "tests.tiers", "-p", "no:cacheprovider", "-v", "-rN", "--seconds", "0.05")
-    done.assert_outcomes(passed=2, failed=3)
+    done.assert_outcomes(passed=3, failed=3)
     done.stdout.fnmatch_lines(["*test_that_says_so PASSED*", "*test_light PASSED*"])  # the heavy one first
     said = done.stdout.str()
     assert said.count("make it lighter, or mark it @pytest.mark.slow") == 2
