@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import pytest
 
 from tests import servers
-from tests.properties import load_profile
+from tests.properties import load_profile, write_characters_down
 
 load_profile()
 pytest_plugins = ["tests.tiers"]
@@ -41,6 +41,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         )
     if item.get_closest_marker("browser") is not None and shutil.which("chromium") is None:
         _absent("chromium is not on PATH, so the page cannot be opened in a browser")
+
+
+def pytest_collection_finish() -> None:
+    """Before the first test, in every process that runs some."""
+    write_characters_down()
 
 
 def _absent(what: str, *, promised: bool = True) -> NoReturn:

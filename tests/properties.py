@@ -36,4 +36,8 @@ def load_profile() -> None:
             suppress_health_check=[HealthCheck.too_slow],
         )
     settings.load_profile(_PROFILE)
-    st.text().validate()  # writes down which characters there are: three seconds, once, and not those of a test
+
+
+def write_characters_down() -> None:
+    """Hypothesis looks up once which characters there are: three seconds, which are not those of the first test."""
+    st.text().validate()
