@@ -116,7 +116,8 @@ class Watch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._progress.stop()
+        if not self._progress.disable:  # Rich before 14.3 ends with an empty line even what it never showed
+            self._progress.stop()
 
     def tell(self, share: float | None) -> None:
         """How far the present step is."""
