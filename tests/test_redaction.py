@@ -191,12 +191,12 @@ def locked(postgres: servers.Postgres) -> servers.Postgres:
     hba.write_text("host all locked 127.0.0.1/32 scram-sha-256\n" + hba.read_text())
     with psycopg.connect(postgres.uri, autocommit=True) as connection:
         connection.execute(
-            "CREATE TABLE IF NOT EXISTS clothes (material text, garment text, label text, said text, side text)"
+            "CREATE TABLE IF NOT EXISTS wardrobe (material text, garment text, label text, said text, side text)"
         )
         for row in TABLE:
-            connection.execute("INSERT INTO clothes VALUES (%s, %s, %s, %s, %s)", row)
+            connection.execute("INSERT INTO wardrobe VALUES (%s, %s, %s, %s, %s)", row)
         connection.execute("CREATE ROLE locked LOGIN")
-        connection.execute("GRANT SELECT ON clothes TO locked")
+        connection.execute("GRANT SELECT ON wardrobe TO locked")
         connection.execute("SELECT pg_reload_conf()")
     return postgres
 
@@ -233,7 +233,7 @@ def test_a_real_database_with_a_password(locked, tmp_path, monkeypatch, capsys, 
     set_password(locked, SECRET)
     address = form.format(SECRET, f"127.0.0.1:{locked.port}")
     codes = []
-    for words in verbs(address, "clothes", tmp_path):
+    for words in verbs(address, "wardrobe", tmp_path):
         said, code = told(words, monkeypatch, capsys)
         codes.append(code)
         assert_unsaid(SECRET, said)
@@ -247,7 +247,7 @@ def test_a_database_that_refuses_the_password(locked, tmp_path, monkeypatch, cap
     set_password(locked, "another")
     for address in (f"postgresql://locked@127.0.0.1:{locked.port}/postgres?password={SECRET}",
                     f"postgresql://locked:{SECRET}@127.0.0.1:{locked.port}/postgres"):  # fmt: skip
-        said, code = told(["audit", address, "--table", "clothes", "-f", "material,garment"], monkeypatch, capsys)
+        said, code = told(["audit", address, "--table", "wardrobe", "-f", "material,garment"], monkeypatch, capsys)
         assert code == 2
         assert "password authentication failed" in said
         assert_unsaid(SECRET, said)
@@ -344,7 +344,7 @@ def test_whatever_the_password_it_is_in_nothing_that_is_written(
     if not in_login:
         address = f"postgresql://locked@{host}/postgres?password={encoded}"
     said = ""
-    for words in verbs(address, "clothes", folder)[:7]:
+    for words in verbs(address, "wardrobe", folder)[:7]:
         more, code = told(words, monkeypatch, capsys)
         said += more
         assert code == 0 or "nowhere" in words or "no such thing" in words, more
