@@ -29,10 +29,14 @@ outside="cluster or browser or engine or process"
 
 landing_tests() { run_tests -m "canary or not ($heavy)" --dist worksteal; }
 
+# Minutes for each study: with the studies, and not with the tests.
+published="tests/studies/test_presets.py::test_the_published_settings_are_built_and_tried"
+
 night_tests() {
   step "format, lint, types, imports go one way" checks
   export HYPOTHESIS_PROFILE=nightly
-  step "tests that need nothing but this process" run_tests -m "not ($outside)" --dist worksteal --seconds 0
+  step "tests that need nothing but this process" run_tests -m "not ($outside)" --dist worksteal --seconds 0 \
+    --deselect "$published"
 }
 
 # A file of tests stays with one worker: its server, cluster or browser is started once.
@@ -50,7 +54,10 @@ night_pages() {
   step "examples and gallery" examples
 }
 
-night_studies() { step "studies, smoke" with_data study_smoke all; }
+night_studies() {
+  step "studies, smoke" with_data study_smoke all
+  step "studies, the published settings tried" with_data "$python" -m pytest "$published" -n auto
+}
 
 night_lowest() {
   step "the core alone, at its oldest" bash .ci/core_alone.sh lowest

@@ -49,6 +49,7 @@ def test_smoke(name, tmp_path_factory, data, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1_800)  # it builds networks of published sizes, and tries each for a few steps
 @pytest.mark.parametrize("name", [name for name in STUDIES if name != "across"])
 def test_the_published_settings_are_built_and_tried(name, data, monkeypatch):
     monkeypatch.setenv("RECOMBINE_DATA", str(data))
