@@ -27,7 +27,8 @@ run_tests() {
 heavy="cluster or browser or engine or process or slow"
 outside="cluster or browser or engine or process"
 
-landing_tests() { run_tests -m "canary or not ($heavy)" --dist worksteal; }
+# Twice the limit of a test: late in a run a worker holds gigabytes, and a collection of garbage falls on anybody.
+landing_tests() { run_tests -m "canary or not ($heavy)" --dist worksteal --seconds 6; }
 
 # Minutes for each study: with the studies, and not with the tests.
 published="tests/studies/test_presets.py::test_the_published_settings_are_built_and_tried"
