@@ -5,6 +5,7 @@
 
 extras=postgres,spark,sweep,s3,mlflow
 groups=(--group dev --group docs --group peers)
+torch=torch==2.13.0
 
 # Some machines forbid it; then each of the hundreds of processes here would compile all that it imports anew.
 unset PYTHONDONTWRITEBYTECODE
@@ -64,7 +65,7 @@ install() {
     held) constraints=(--constraint .ci/versions.txt) ;;
   esac
   # By itself and first: a build for the CPU where there is one, and nothing later asks for another.
-  [ "$versions" = lowest ] || "$python" -m pip install -q --disable-pip-version-check --no-compile torch==2.13.0
+  [ "$versions" = lowest ] || "$python" -m pip install -q --disable-pip-version-check --no-compile "$torch"
   "$venv/bin/uv" pip install -q --python "$python" "${constraints[@]}" ".[$extras]" "${groups[@]}"
   "$venv/bin/uv" pip check --python "$python"
   (cd "$scratch" && "$root/$python" -c 'import recombine; print("recombine", recombine.__version__)')
@@ -72,7 +73,7 @@ install() {
 
 # For every Python and platform that the package is for. A red night says when newer ones break something.
 hold_versions() {
-  echo torch==2.13.0 >"$scratch/torch.txt"
+  echo "$torch" >"$scratch/torch.txt"
   "$venv/bin/uv" pip compile -q pyproject.toml --all-extras "${groups[@]}" --constraint "$scratch/torch.txt" \
     --universal --python-version 3.11 --no-annotate --no-header --upgrade --output-file .ci/versions.txt
   wc -l .ci/versions.txt

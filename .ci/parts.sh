@@ -27,7 +27,7 @@ run_tests() {
 heavy="cluster or browser or engine or process or slow"
 outside="cluster or browser or engine or process"
 
-# Twice the limit of a test: late in a run a worker holds gigabytes, and a collection of garbage falls on anybody.
+# Twice the limit of a test: a docstring example took 3.3 s late in a run, for a reason that is not known yet.
 landing_tests() { run_tests -m "canary or not ($heavy)" --dist worksteal --seconds 6; }
 
 # Minutes for each study: with the studies, and not with the tests.

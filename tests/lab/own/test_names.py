@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import textwrap
-from importlib.metadata import packages_distributions, version
 from pathlib import Path
 
 import pytest
@@ -316,10 +315,3 @@ def test_a_sweeps_file_names_things_of_ones_own(tmp_path):
     names = {line.settings["model"] for line in lines(Store.open(tmp_path / "runs"))}
     assert names == {f"{THINGS}:Net", f"{THINGS}:make_net"}
     assert TASKS.build(f"{THINGS}:Difference") == Difference()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("place", ["torch.nn:Linear", "sklearn.model_selection:ShuffleSplit", "numpy:ndarray"])
-def test_what_is_installed_goes_by_the_version_of_its_distribution(place: str) -> None:
-    names = sorted(set(packages_distributions()[place.partition(".")[0].partition(":")[0]]))
-    assert source_version(place) == ", ".join(f"{name} {version(name)}" for name in names)
