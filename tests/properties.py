@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 _SHARE = {"landing": 0.25, "nightly": 1.0, "explore": 10.0}
-_PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "landing")
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "landing")
 _DEFAULT = 100
 _LEAST = 10  # of a property that asks for more: fewer would seldom leave the simplest cases
 
@@ -22,7 +22,7 @@ def _scaled(count: int, share: float) -> int:
 
 def examples(count: int, **further: Any) -> settings:
     """The settings of a property that draws `count` examples each night; other settings of Hypothesis may follow."""
-    return settings(max_examples=_scaled(count, _SHARE[_PROFILE]), **further)
+    return settings(max_examples=_scaled(count, _SHARE[PROFILE]), **further)
 
 
 def load_profile() -> None:
@@ -35,7 +35,7 @@ def load_profile() -> None:
             derandomize=name != "explore",
             suppress_health_check=[HealthCheck.too_slow],
         )
-    settings.load_profile(_PROFILE)
+    settings.load_profile(PROFILE)
 
 
 def write_characters_down() -> None:

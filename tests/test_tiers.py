@@ -38,6 +38,13 @@ def test_long_to_prepare(prepared):
 def test_in_another_process():
     subprocess.run([sys.executable, "-c", "for _ in range(10**6): pass"], check=True)
 
+def test_that_leaves_a_process():
+    global left
+    left = subprocess.Popen([sys.executable, "-c", "for _ in range(10**6): pass"])
+
+def test_that_finds_it_ended():
+    left.wait()
+
 @pytest.mark.slow
 def test_that_says_so():
     busy(0.3)
@@ -48,11 +55,29 @@ def test_what_takes_too_long_fails(pytester) -> None:
     pytester.makepyfile(TESTS)
     pytester.makeini("[pytest]\nmarkers = slow: so it is\n")
     done = pytester.runpytest_inprocess("-p", "tests.tiers", "-p", "no:cacheprovider", "-v", "-rN", "--seconds", "0.05")
-    done.assert_outcomes(passed=3, failed=3)
+    done.assert_outcomes(passed=5, failed=3)
     done.stdout.fnmatch_lines(["*test_that_says_so PASSED*", "*test_light PASSED*"])  # the heavy one first
     said = done.stdout.str()
     assert said.count("make it lighter, or mark it @pytest.mark.slow") == 2
     assert said.count("make it lighter, or mark it @pytest.mark.process") == 1
+
+
+PROPERTY = """
+import time
+from hypothesis import given, strategies as st
+
+@given(st.integers())
+def test_of_many_examples(number):
+    time.process_time()
+"""
+
+
+@pytest.mark.parametrize(("profile", "outcome"), [("landing", "failed"), ("nightly", "passed")])
+def test_a_property_with_more_examples_is_not_judged(pytester, monkeypatch, profile: str, outcome: str) -> None:
+    monkeypatch.setattr(tiers, "PROFILE", profile)
+    pytester.makepyfile(PROPERTY)
+    done = pytester.runpytest_inprocess("-p", "tests.tiers", "-p", "no:cacheprovider", "--seconds", "1e-6")
+    done.assert_outcomes(**{outcome: 1})
 
 
 @pytest.mark.parametrize(

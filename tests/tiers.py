@@ -9,10 +9,14 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 import pytest
+from hypothesis import is_hypothesis_test
+
+from tests.properties import PROFILE
 
 HEAVY = ("cluster", "browser", "engine", "process", "slow")
 """In this order: a browser is a process too."""
@@ -70,9 +74,22 @@ def slowness() -> float:
     return max(1.0, sorted(taken)[1] / _QUIET_SECONDS)
 
 
-def processor_seconds() -> float:
-    """Of this process and of those it started, once they have ended."""
-    return sum(os.times()[:4])
+@dataclass(frozen=True)
+class Taken:
+    """Processor time of this process, and of those that it started and that have ended."""
+
+    own: float
+    others: float
+
+    @classmethod
+    def so_far(cls) -> "Taken":
+        """Since this process began."""
+        times = os.times()
+        return cls(times.user + times.system, times.children_user + times.children_system)
+
+    def since(self, begun: "Taken", *, started: bool) -> float:
+        """A process that an earlier test left behind ends in somebody else's time, and is not counted as theirs."""
+        return self.own - begun.own + (self.others - begun.others if started else 0.0)
 
 
 class Tiers:
@@ -81,7 +98,7 @@ class Tiers:
     def __init__(self, seconds: float) -> None:
         self._allowed = seconds or float("inf")
         self._started = Started()
-        self._begun = 0.0
+        self._begun = Taken.so_far()
         self._modules = 0
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
@@ -98,7 +115,7 @@ class Tiers:
     def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
         """From here on, the time is the test's."""
         self._started.forget()
-        self._begun = processor_seconds()
+        self._begun = Taken.so_far()
         self._modules = len(sys.modules)
         return (yield)
 
@@ -106,16 +123,19 @@ class Tiers:
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
         """A test that passed in too much time has not."""
         done = yield
-        taken = processor_seconds() - self._begun
-        judged = not is_heavy(item) and len(sys.modules) - self._modules < _MANY_MODULES
-        if judged and taken > self._allowed and (taken := taken / slowness()) > self._allowed:
-            marker = wanted(self._started.forget())
+        programs = self._started.forget()
+        taken = Taken.so_far().since(self._begun, started=bool(programs))
+        if self._is_judged(item) and taken > self._allowed and (taken := taken / slowness()) > self._allowed:
             pytest.fail(
                 f"it took {taken:.1f} s of processor time, and without a marker a test may take {self._allowed:g}: "
-                f"make it lighter, or mark it @pytest.mark.{marker}",
+                f"make it lighter, or mark it @pytest.mark.{wanted(programs)}",
                 pytrace=False,
             )
         return done
+
+    def _is_judged(self, item: pytest.Item) -> bool:
+        imports = len(sys.modules) - self._modules
+        return imports < _MANY_MODULES and not is_heavy(item) and not draws_more(item)
 
 
 def _fixtures(item: pytest.Item) -> set[str]:
@@ -129,8 +149,13 @@ def is_heavy(item: pytest.Item) -> bool:
     return any(item.get_closest_marker(name) for name in HEAVY)
 
 
+def draws_more(item: pytest.Item) -> bool:
+    """Whether a test is a property of which this profile draws more examples than landing does."""
+    return PROFILE != "landing" and is_hypothesis_test(getattr(item, "obj", None))
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """More examples take longer, and so do old libraries: those runs set no limit."""
+    """Old libraries take longer: a run with them sets no limit."""
     told = "the processor time that a test without a marker may take; 0 sets no limit (default: 3)"
     parser.addoption("--seconds", type=float, default=3.0, help=told)
 
