@@ -88,6 +88,7 @@ def test_the_names_of_the_lab() -> None:
         "over_ray",
         "sweep",
         "tasks",
+        "trust",
     ]
     for name in recombine.lab.__all__:
         assert getattr(recombine.lab, name) is not None

@@ -244,18 +244,6 @@ def _own(written: str) -> str:
     return written.removesuffix("_") if written.rstrip("_") == _IDENTITY else written
 
 
-def own_places(spec: Any) -> list[str]:
-    """The places of all that is the user's own in a spec.
-
-    >>> own_places({"name": "stripes", "base": {"name": "mine:Split"}})
-    ['mine:Split']
-    """
-    if not isinstance(spec, Mapping):
-        return []
-    name = spec.get(_IDENTITY)
-    return [str(name)] * is_place(name) + [place for part in spec.values() for place in own_places(part)]
-
-
 def _home(made: type[Any]) -> str:
     return f"{made.__module__}:{made.__qualname__}"
 

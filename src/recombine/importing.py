@@ -1,5 +1,8 @@
 """Things of the user's own by name, `package.module:Class`: how they are found, and which source they are made of.
 
+To find one is to import its module, which runs it. What the user writes in this process may be found; of what a file
+says, only what the user has named here too (`TRUSTED`): `lab.training.trust` holds every record to it.
+
 A run is found again by what produced its numbers. For what recombine brings, that is a version that is raised by hand;
 for a class of the user's own it is a digest of its source: of the module that defines it, and of every module that this
 one imports from the same folder or package. Comments and line breaks are left out of it. What is installed (in
@@ -14,7 +17,7 @@ import os
 import re
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -25,7 +28,11 @@ from weakref import WeakKeyDictionary
 from recombine.errors import SettingError, nearest
 
 MAIN = "__main__"
-_PLACE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+MEMORY = "memory:"
+"""How a setting begins that stands for something in memory, by its checksum."""
+TRUSTED: set[str] = set()
+"""The places, and the modules as a whole, that the user has named in this process."""
+_PLACE = re.compile(r"(?!memory:[0-9a-f]{32,64}$)[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _read: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 
@@ -36,6 +43,24 @@ def is_place(name: object) -> bool:
     (True, False, False)
     """
     return isinstance(name, str) and _PLACE.fullmatch(name) is not None
+
+
+def places_in(record: Any) -> list[str]:
+    """Everything in plain data that could become an import, wherever it stands: in lists, under and as any key.
+
+    >>> places_in({"name": "from", "inputs": "mine:rows", "more": [{"base": ["mine.splits:Split"]}]})
+    ['mine.splits:Split', 'mine:rows']
+    """
+    places, waiting = set(), [record]
+    while waiting:  # no recursion: a record may be nested deeper than Python goes
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            waiting += [*part.keys(), *part.values()]
+        elif isinstance(part, list | tuple | set | frozenset):
+            waiting += part
+        elif is_place(part):
+            places.add(part)
+    return sorted(places)
 
 
 def found(place: str) -> Any:
@@ -122,9 +147,12 @@ def source_version(place: str) -> str:
 
 
 def folder_of(place: str) -> str | None:
-    """The folder from which another process can import a thing of the user's own; None where it is installed."""
+    """The folder from which another process can import a thing of the user's own.
+
+    None where it is installed, or was not imported here: a column too may be called `a:b`.
+    """
     name = place.partition(":")[0]
-    file = _file(sys.modules[name]) if name in sys.modules or found(place) else None
+    file = _file(sys.modules[name]) if name in sys.modules else None
     return None if file is None or _installed(name, file) else str(_root(name, file))
 
 

@@ -57,7 +57,10 @@ def _command(name: str) -> Callable[..., None]:
         force: reading.Force = False,
         as_json: reading.AsJson = False,
         seed: Seed = 0,
+        trust: reading.Trust = None,
     ) -> None:
+        if trust:
+            recombine.lab.trust(*trust)
         _run(name, spec, run, report=report, out=out, force=force, as_json=as_json, seed=seed)
 
     return ask

@@ -40,6 +40,12 @@ Report = Annotated[Path | None, typer.Option("--report", "-r", help="Write a pag
 Force = Annotated[
     bool, typer.Option("--force", help="Replace what --out names, if it is a saved result of this kind, and any page.")
 ]
+Trust = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A module of your own, or package.module:name, that the file or store names; may be given several times."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 

@@ -18,6 +18,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+import recombine
 from recombine.cli import options, reading
 from recombine.cli.show import console_for, next_commands, say, warnings_as_notes
 from recombine.errors import SettingError
@@ -56,10 +57,12 @@ def sweep(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done: runs, packs, what is finished, how long.")
     ] = False,
+    trust: reading.Trust = None,
     as_json: reading.AsJson = False,
 ) -> None:
     """Train every run of a grid that is not in the store yet; stop and resume at any time."""
     room = _loaded()
+    recombine.lab.trust(*trust or ())
     if dry_run:
         with warnings_as_notes():
             found = room.dry_run(file, store=store, workers=workers, pack=pack)

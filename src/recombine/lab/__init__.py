@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from recombine.lab.training.fit import fit as fit
     from recombine.lab.training.recipe import Recipe as Recipe
     from recombine.lab.training.rehearsed import learner as learner
+    from recombine.lab.training.trust import trust as trust
 
 _HOME = {
     "Recipe": "recombine.lab.training.recipe",
@@ -32,9 +33,23 @@ _HOME = {
     "learner": "recombine.lab.training.rehearsed",
     "over_ray": "recombine.lab.sweeps.rounds",
     "sweep": "recombine.lab.sweeps.sweep",
+    "trust": "recombine.lab.training.trust",
 }
 
-__all__ = ["Recipe", "Run", "Store", "SweepResult", "compare", "fit", "learner", "models", "over_ray", "sweep", "tasks"]
+__all__ = [
+    "Recipe",
+    "Run",
+    "Store",
+    "SweepResult",
+    "compare",
+    "fit",
+    "learner",
+    "models",
+    "over_ray",
+    "sweep",
+    "tasks",
+    "trust",
+]
 
 _ROOMS = ("models", "tasks")
 """Rooms whose names are public too: `recombine.lab.tasks.Sprites`, `recombine.lab.models.MLP`."""

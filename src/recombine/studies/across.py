@@ -15,8 +15,8 @@ import numpy as np
 import recombine
 from recombine.errors import RecombineError
 from recombine.figures import Figure, Matrix, Points, Scatter
-from recombine.lab.models.catalogue import MODELS
 from recombine.lab.runs.run import Run
+from recombine.lab.training.pack import job_of
 from recombine.seeds import derived
 from recombine.statistics.correlation import spearman
 from recombine.studies.catalogue import STUDIES, study_of
@@ -139,7 +139,7 @@ def _audited(run: Run) -> dict[str, Any]:
 
 
 def _forecast(run: Run) -> dict[str, Any]:
-    network = MODELS.build(run.configuration.model)
+    network = job_of(run).model
     prediction = run.predict()
     told = prediction.expected
     matched = run.predict(model=network).expected

@@ -266,9 +266,9 @@ def test_a_store_from_elsewhere_imports_and_calls_nothing(folder, tmp_path):
         cwd=folder, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     said = done.stdout.splitlines()
-    assert "import tests.lab.own.things" in said[0]
+    assert "recombine.lab.trust('mynet:Net')" in said[0]
     assert said[2] == "Net"
-    assert "is made by the function" in said[3]
+    assert "names 'tests.lab.own.things:make_net'" in said[3]
     assert said[4] == "Net"
 
 

@@ -8,13 +8,11 @@ from typing import Any, final
 from torch import nn
 
 from recombine.errors import SettingError
-from recombine.importing import found, is_place, place_of
+from recombine.importing import TRUSTED, found, is_place, place_of
 from recombine.lab.models.model import Model
 from recombine.lab.tasks.task import Shapes
 
 _SHAPES = "shapes"
-CALLED: set[str] = set()
-"""The functions that the user named in this process: what a record alone names is not called."""
 
 
 @dataclass(frozen=True)
@@ -89,5 +87,5 @@ def wrap(module: Callable[..., nn.Module], /, **settings: Any) -> Own:
     >>> run.configuration.model["name"]
     'torch.nn.modules.linear:Linear'
     """
-    CALLED.add(place_of(module) or "")
+    TRUSTED.add(place_of(module) or "")
     return Own(module, settings)

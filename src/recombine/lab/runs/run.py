@@ -17,11 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recombine import records
-from recombine.catalogue import Spec, own_places
+from recombine.catalogue import Spec
 from recombine.decoding import FileName, MalformedError, beside, decoding, parsed, revive, revive_all
 from recombine.errors import SettingError
 from recombine.extras import loaded
 from recombine.grades import Grade
+from recombine.importing import places_in
 from recombine.records import FILE, Provenance, Record
 from recombine.results import Result
 from recombine.words import plain_setting
@@ -76,7 +77,7 @@ class Configuration:
 
     def own_places(self) -> list[str]:
         """Where all that is the user's own in it is defined, as `package.module:Class`."""
-        return [place for part in (self.task, self.split, self.model) for place in own_places(part)]
+        return places_in(self.plain())
 
     def flat(self) -> dict[str, Any]:
         """Every setting under a name of its own.
@@ -268,7 +269,7 @@ class Run(RunSummary, Result):
         It needs PyTorch, and weights that were kept.
         """
         # By name, as the public names are: training stands above this room, and this room loads no torch.
-        made: nn.Module = loaded("recombine.lab", "module_of", "recombine.lab.training.checkpoints")(self)
+        made: nn.Module = loaded("recombine.lab", "module_of", "recombine.lab.training.latents")(self)
         return made
 
     def latents(self, layer: str, *, part: str | None = None) -> "npt.NDArray[Any]":

@@ -194,7 +194,7 @@ class FolderStorage(Storage):
 
         Most names pass no link at all, which is quick to see.
         """
-        path = self.root / name
+        path = self.root / _inside(name)
         steps = accumulate(name.split("/"), "{}/{}".format)
         linked = any(os.path.islink(f"{self.root}/{step}") for step in steps)  # noqa: PTH114 - far quicker than a Path
         if linked and not path.resolve().is_relative_to(self.root.resolve()):
@@ -432,10 +432,17 @@ class ObjectStorage(Storage):
         return OSError(f"{type(error).__name__}: {shown}")
 
     def _path(self, name: str) -> str:
-        return f"{self.root}/{name}"
+        return f"{self.root}/{_inside(name)}"
 
     def _name(self, path: str) -> str:
         return path.lstrip("/").removeprefix(self.root.lstrip("/")).lstrip("/")
+
+
+def _inside(name: str) -> str:
+    """A name that leads nowhere but down from the root; a measurement or a record may hold any other."""
+    if "\\" in name or any(step in ("", ".", "..") for step in name.split("/")):
+        raise OSError(errno.EINVAL, f"{name!r} is not the name of a file in a store")
+    return name
 
 
 def _changed(about: Mapping[str, Any]) -> float:

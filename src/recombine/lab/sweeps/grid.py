@@ -28,6 +28,7 @@ from recombine.lab.tasks.task import Batch
 from recombine.lab.training.configurations import MOST_RUNS, configurations
 from recombine.lab.training.recipe import recipe_of
 from recombine.lab.training.trial import try_model, two_examples
+from recombine.lab.training.trust import check_known
 from recombine.words import plain_setting
 
 _PARTS = ("task", "split", "model", "recipe", "seed")
@@ -109,6 +110,8 @@ def read_plan(given: "str | Path | Mapping[str, Any] | SweepPlan", *, tried: boo
         return given
     source = "the sweep" if isinstance(given, Mapping) else str(given)
     content = dict(given) if isinstance(given, Mapping) else parsed(Path(given))
+    if not isinstance(given, Mapping):
+        check_known(content, source=f"'{source}'")
     file = _checked(content, source)
     with_specs = {name: _expanded(getattr(file, name), name, source) for name in ("tasks", "splits", "models")}
     recipes = _expanded(file.recipes, "recipes", source)

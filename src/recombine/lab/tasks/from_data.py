@@ -31,7 +31,7 @@ from torch import Tensor
 from torch.utils.data import IterableDataset
 
 from recombine.errors import SettingError, SourceError, TableError
-from recombine.importing import found, is_place, place_of, source_version
+from recombine.importing import MEMORY, found, is_place, place_of, source_version
 from recombine.lab.tasks import table_inputs as fingerprints
 from recombine.lab.tasks.exposure import FiniteSource, Parts, parts_of_rows
 from recombine.lab.tasks.table_inputs import (
@@ -126,7 +126,7 @@ class From(DiscreteTask):
         memory: dict[str, Any] = {}
         for name, keep in (("source", _table), ("inputs", _inputs), ("tokenizer", _function), ("transform", _function)):
             given = getattr(self, name)
-            if isinstance(given, str) and given.startswith(fingerprints.MEMORY):
+            if isinstance(given, str) and given.startswith(MEMORY):
                 raise _lost(name)
             setting, held = keep(given)
             object.__setattr__(self, name, setting)
@@ -333,7 +333,7 @@ class From(DiscreteTask):
     def _dataset(self) -> Any:
         """The torch dataset that was given or is made by name; None where the inputs are something else."""
         given = self._memory.get("inputs")
-        if given is None and _is_named(self.inputs):
+        if given is None and is_place(self.inputs):
             given = found(self.inputs)()
         if given is None or isinstance(given, np.ndarray):
             return None
@@ -343,7 +343,7 @@ class From(DiscreteTask):
     def _called(self, name: str) -> Any:
         """The user's own function of that name: held in memory, found by its place, or a word for a built-in one."""
         setting = getattr(self, name)
-        return self._memory.get(name, found(setting) if _is_named(setting) else setting)
+        return self._memory.get(name, found(setting) if is_place(setting) else setting)
 
     @property
     def _folder(self) -> Path:
@@ -370,8 +370,8 @@ class From(DiscreteTask):
     def _sums(self) -> dict[str, str]:
         sums = {name: fingerprints.of_files([Path(name).expanduser()]) for name in self._files()}
         named = (self.inputs, self.tokenizer, self.transform)
-        sums |= {place: source_version(place) for place in named if _is_named(place)}
-        if _is_named(self.inputs):
+        sums |= {place: source_version(place) for place in named if is_place(place)}
+        if is_place(self.inputs):
             sums[f"the items of {self.inputs!r}"] = fingerprints.of_items(found(self.inputs)())
         paths = self._picture_files()
         if paths:
@@ -389,7 +389,7 @@ class From(DiscreteTask):
     def _picture_files(self) -> list[Path]:
         """The files that a column of the table names."""
         a_column = isinstance(self.inputs, str) and "inputs" not in self._memory and self._input_file is None
-        if not a_column or self.tokenizer is not None or _is_named(self.inputs):
+        if not a_column or self.tokenizer is not None or is_place(self.inputs):
             return []
         require_columns(self._table, (self.inputs,), role="the inputs")
         column = self._table[self.inputs]
@@ -454,12 +454,7 @@ def _function(given: Any) -> tuple[Any, Any]:
     if given is None or isinstance(given, str):
         return given, None
     place = place_of(given)
-    return (place, None) if place is not None else (f"{fingerprints.MEMORY}{uuid.uuid4().hex}", given)
-
-
-def _is_named(setting: object) -> bool:
-    """Whether a setting is the place of a function of the user's own."""
-    return is_place(setting) and not str(setting).startswith(fingerprints.MEMORY)
+    return (place, None) if place is not None else (f"{MEMORY}{uuid.uuid4().hex}", given)
 
 
 def _lost(name: str) -> SourceError:

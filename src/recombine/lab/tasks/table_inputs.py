@@ -21,12 +21,11 @@ import torch
 from torch import Tensor
 
 from recombine.errors import ColumnError, SettingError, SourceError, nearest
+from recombine.importing import MEMORY
 
 Array = npt.NDArray[Any]
 ARRAYS = (".npy", ".safetensors")
 _PIECE = 2**22
-MEMORY = "memory:"
-"""How a setting begins that stands for something in memory."""
 
 
 class Inputs(ABC):

@@ -1,6 +1,5 @@
 """Weights as bytes: of a run that is not finished yet, with all that it goes on from, and of a finished one."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -12,13 +11,8 @@ from safetensors.torch import load as tensors_of
 from safetensors.torch import save as bytes_of
 from torch import Tensor, nn
 
-from recombine.catalogue import own_places
-from recombine.errors import RecordError, SettingError
-from recombine.importing import found, is_place
-from recombine.lab.models.catalogue import MODELS
-from recombine.lab.models.own import CALLED
+from recombine.errors import RecordError
 from recombine.lab.runs.run import Run
-from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.training.learner import OPTIMISER, WEIGHTS, State
 from recombine.lab.training.questions import Evaluated
 
@@ -80,62 +74,6 @@ def weights_of(state: State) -> bytes:
     """The weights of a state, as they are kept beside a finished run."""
     kept = {name.removeprefix(WEIGHTS): value for name, value in state.items() if name.startswith(WEIGHTS)}
     return bytes_of({name: value.contiguous() for name, value in kept.items()})
-
-
-def module_of(run: Run) -> nn.Module:
-    """The network of a finished run, built from its configuration, with the weights that were kept."""
-    made = run.configuration
-    if run.weights is None:
-        raise SettingError(
-            f"the weights of run {run.key[:8]} were not kept",
-            why="its recipe says keep_model=False, or an earlier version of recombine trained it",
-            instead="train it again with keep_model=True in its recipe",
-        )
-    if run.start is None:
-        check_known(run)
-        module: nn.Module = MODELS.build(made.model).start(TASKS.build(made.task).shapes, seed=0)
-    else:
-        module = run.start()
-    try:
-        module.load_state_dict(tensors_of(run.weights()))
-    except (SafetensorError, RuntimeError) as error:
-        raise RecordError(
-            f"the weights of run {run.key[:8]} do not fit its model",
-            why=str(error).splitlines()[0],
-            instead="train it again with keep_model=True",
-        ) from error
-    return module.eval()
-
-
-def check_known(run: Run) -> None:
-    """Refuse to import or call what a record names, unless the user has done so before: anybody can write a record."""
-    for place in run.configuration.own_places():
-        module = place.partition(":")[0]
-        if module not in sys.modules:
-            raise SettingError(
-                f"run {run.key[:8]} was made with {place!r}, which is not part of recombine",
-                why="a store may come from anybody, and to import a module is to run it",
-                instead=f"if you know it, write `import {module}` first",
-            )
-        if not isinstance(found(place), type) and place not in CALLED:
-            raise SettingError(
-                f"the network of run {run.key[:8]} is made by the function {place!r}",
-                why="a store may come from anybody, and a function can do anything",
-                instead=f"if you know it, say so first: recombine.lab.models.wrap({place.replace(':', '.')})",
-            )
-    for kind, catalogue, spec in (("model", MODELS, run.configuration.model), ("task", TASKS, run.configuration.task)):
-        if not (is_place(spec.get("name")) or spec.get("name") in catalogue.entries):
-            raise SettingError(
-                f"the {kind} of run {run.key[:8]} cannot be built from its settings",
-                why=f"it is {spec.get('name')!r}, which no other process can import by that name",
-                instead="build it yourself, and load safetensors.torch.load(run.weights()) into it",
-            )
-        if own_places(spec) and f"{kind} {catalogue.numerics_version(spec)}, " not in run.configuration.code:
-            raise SettingError(
-                f"the source of {own_places(spec)[0]!r} has changed since run {run.key[:8]} was trained",
-                why=f"the weights are those of the {kind} as it was, and would be taken for those of another one",
-                instead="train it again, or go back to the source that it was trained with",
-            )
 
 
 def _evaluations(curve: Sequence[Mapping[str, Any]], cells: Sequence[Any]) -> tuple[Evaluated, ...]:

@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
-from recombine.catalogue import Spec, own_places, settings_of
+from recombine.catalogue import Spec, settings_of
 from recombine.errors import SettingError
+from recombine.importing import TRUSTED, places_in
 from recombine.lab.models.catalogue import MODELS
 from recombine.lab.models.model import Model
-from recombine.lab.models.own import CALLED, wrap
+from recombine.lab.models.own import wrap
 from recombine.lab.runs.run import Configuration
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.exposure import HeldOut
@@ -64,13 +65,13 @@ def jobs(task: Any, split: Any, model: Any, recipe: Recipes, seeds: Seeds, *, na
     built_task = TASKS.build(task) if isinstance(task, str | Mapping) else _checked(task, Task, "task", "sprites")
     exposure = split_of(split, built_task)
     built_model = _model(model)
-    CALLED.update(own_places(model))
     own_split = exposure.splitter if isinstance(exposure, HeldOut) else exposure
     specs = {
         "task": _spec(TASKS.spec, built_task, built_task, named=named),
         "split": _spec(split_spec, exposure, own_split, named=named),
         "model": _spec(MODELS.spec, built_model, built_model, named=named),
     }
+    TRUSTED.update(places_in(specs))
     code = numerics(**specs)
     return [
         Job(

@@ -1,26 +1,52 @@
-"""What a layer of a trained network gives for each test example: what probes look at."""
+"""A run's trained network, and what a layer of it gives for each test example: what probes look at."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as tensors_of
+from torch import nn
 
-from recombine.errors import SettingError, nearest
+from recombine.errors import RecordError, SettingError, nearest
 from recombine.lab.models.layers import layer_of, watching
 from recombine.lab.runs.run import Run
-from recombine.lab.training.checkpoints import check_known, module_of
 from recombine.lab.training.losses import answers
 from recombine.lab.training.member import Member
-from recombine.lab.training.pack import jobs_of
+from recombine.lab.training.pack import job_of
+
+
+def module_of(run: Run) -> nn.Module:
+    """The network of a finished run, built from its configuration, with the weights that were kept."""
+    if run.weights is None:
+        raise SettingError(
+            f"the weights of run {run.key[:8]} were not kept",
+            why="its recipe says keep_model=False, or an earlier version of recombine trained it",
+            instead="train it again with keep_model=True in its recipe",
+        )
+    module: nn.Module = _started(run) if run.start is None else run.start()
+    try:
+        module.load_state_dict(tensors_of(run.weights()))
+    except (SafetensorError, RuntimeError) as error:
+        raise RecordError(
+            f"the weights of run {run.key[:8]} do not fit its model",
+            why=str(error).splitlines()[0],
+            instead="train it again with keep_model=True",
+        ) from error
+    return module.eval()
+
+
+def _started(run: Run) -> nn.Module:
+    job = job_of(run)
+    return job.model.start(job.task.shapes, seed=0)
 
 
 def latents_of(run: Run, layer: str, part: str | None) -> npt.NDArray[Any]:
     """(n, …) The layer's outputs, in the order of the run's table `predictions`; of one part where one is named."""
     module = module_of(run)
     layer_of(module, layer)
-    check_known(run)
-    member = Member(jobs_of([run.configuration])[0])
+    member = Member(job_of(run))
     named = {question.name: question for question in member.questions}
     if part is not None and part not in named:
         raise SettingError(

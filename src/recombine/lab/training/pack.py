@@ -40,6 +40,7 @@ from recombine.lab.training.learner import Learner, SingleLearner
 from recombine.lab.training.loop import Callback, Loop, TrainingContext
 from recombine.lab.training.member import Job, Member
 from recombine.lab.training.recipe import Recipe, recipe_of
+from recombine.lab.training.trust import check_run
 
 _FREE_RECIPE = ("lr", "weight_decay", "momentum")
 _FREE_MODEL = ("scale",)
@@ -83,8 +84,14 @@ def train(
     return train_jobs(jobs_of(configurations), context, threads=threads)
 
 
+def job_of(run: Run) -> Job:
+    """The task, the split and the model of a stored run: the one way from a record to anything that is built."""
+    check_run(run)
+    return jobs_of([run.configuration])[0]
+
+
 def jobs_of(configurations: Sequence[Configuration]) -> list[Job]:
-    """The tasks, splits and models that configurations name."""
+    """The tasks, splits and models that the user's own configurations name; of a stored run it is `job_of`."""
     jobs = []
     for one in configurations:
         task, split, model, recipe = (json.dumps(part) for part in (one.task, one.split, one.model, one.recipe))

@@ -15,7 +15,7 @@ from recombine.lab.models.layers import Forward, length
 from recombine.lab.runs.run import Run
 from recombine.lab.tasks.bumps import Bumps, stripes
 from recombine.lab.tasks.task import factor_columns
-from recombine.lab.training.pack import jobs_of
+from recombine.lab.training.pack import job_of
 from recombine.probes.grids.design import Design, columns_of, designed, is_list, numbers_of, read_parquet
 from recombine.probes.grids.nulls import Code, one_hot
 from recombine.probes.grids.sources import Arrays, Module, Source, chosen_layers, kept_numbers
@@ -69,7 +69,7 @@ def asked(given: Given) -> Asked:
 def _of_run(given: Given) -> Given:
     """A run of a store: its network, its task's combinations, and which of them it was trained on."""
     run: Run = given.model
-    task = jobs_of([run.configuration])[0].task
+    task = job_of(run).task
     codes = task.every()
     times = max(1, min(4, _MOST_ROWS // max(1, len(codes)))) if not isinstance(task, Bumps) else 1
     points = task.latents(np.tile(codes, (times, 1)), seed=derived(given.seed, "latents"))

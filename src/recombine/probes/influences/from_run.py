@@ -13,10 +13,9 @@ from recombine.errors import SettingError
 from recombine.lab.runs.run import Run
 from recombine.lab.tasks.exposure import HasRows
 from recombine.lab.tasks.task import Task, factor_columns
-from recombine.lab.training.checkpoints import check_known
 from recombine.lab.training.examples import Fixed, rendered
 from recombine.lab.training.member import Member
-from recombine.lab.training.pack import jobs_of
+from recombine.lab.training.pack import job_of
 from recombine.probes.influences.examples import Examples, Ints
 from recombine.probes.influences.locating import Located, discovered
 from recombine.seeds import derived
@@ -46,8 +45,7 @@ class RunQuestion:
 def of_run(run: Run, *, target: str | None, redundant: str | None, seed: int) -> RunQuestion:
     """Everything that the run's configuration says; what cannot be swapped or asked is refused in words."""
     module = run.module()
-    check_known(run)
-    member = Member(jobs_of([run.configuration])[0])
+    member = Member(job_of(run))
     task = member.job.task
     _check(run, task)
     names = tuple(task.space.names)

@@ -14,10 +14,9 @@ from recombine.lab.models.layers import evaluating
 from recombine.lab.runs.run import Run
 from recombine.lab.tasks.sprites import Sprites
 from recombine.lab.tasks.task import ContinuousTask
-from recombine.lab.training.checkpoints import check_known
 from recombine.lab.training.examples import Fixed
 from recombine.lab.training.member import Member
-from recombine.lab.training.pack import jobs_of
+from recombine.lab.training.pack import job_of
 from recombine.probes.supports.outputs import Components
 from recombine.seeds import derived
 
@@ -47,8 +46,7 @@ def of_run(run: Any, *, seed: int) -> OfRun:
             why="only a run of the lab says by itself which points it was shown and how they are composed",
             instead="give points=, slots=, composition= and components=model",
         )
-    check_known(run)
-    member = Member(jobs_of([run.configuration])[0])
+    member = Member(job_of(run))
     task = member.job.task
     if not isinstance(task, Sprites) or task.slots < 2:
         raise SettingError(

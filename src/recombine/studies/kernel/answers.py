@@ -17,11 +17,10 @@ from torch import nn
 from recombine.algebra.groups import Codes, Ints
 from recombine.evaluation.additivity import Additivity, additivity
 from recombine.evaluation.outcomes import Outcomes, Score
-from recombine.lab.models.catalogue import MODELS
 from recombine.lab.models.layers import activations
 from recombine.lab.runs.run import Run
-from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.conjunctions import ConjunctionTask
+from recombine.lab.training.pack import job_of
 from recombine.seeds import derived
 from recombine.tables.read import read
 from recombine.tables.space import Space
@@ -114,7 +113,7 @@ def answered(run: Run) -> Answered:
 
 def task_of(run: Run) -> ConjunctionTask:
     """The task of a run."""
-    return cast("ConjunctionTask", TASKS.build(run.configuration.task))
+    return cast("ConjunctionTask", job_of(run).task)
 
 
 def loss_of(task: ConjunctionTask) -> Loss:
@@ -152,7 +151,7 @@ def wide_layer(task: ConjunctionTask, kind: str = "relu") -> Salience:
 def untrained(run: Run, *, images: int) -> Salience:
     """How much each set of factors counts for a run's network before training, from some images of each combination."""
     task = task_of(run)
-    module = MODELS.build(run.configuration.model).start(task.shapes, seed=run.configuration.seed)
+    module = job_of(run).model.start(task.shapes, seed=run.configuration.seed)
     codes = np.repeat(task.every(), images, axis=0)
     batch = task.tensors(codes.tolist(), seed=derived(run.configuration.seed, "salience"))
     layer = _measured_layer(module)

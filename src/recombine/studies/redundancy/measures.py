@@ -22,7 +22,7 @@ from recombine.lab.tasks.scan_grammar import ACTION_WORDS
 from recombine.lab.tasks.task import Codes
 from recombine.lab.tasks.toy import Toy
 from recombine.lab.training.member import Member
-from recombine.lab.training.pack import jobs_of
+from recombine.lab.training.pack import job_of
 from recombine.probes.influences.answering import Asking
 from recombine.probes.influences.boundaries import boundaries
 from recombine.probes.influences.information import bits
@@ -119,7 +119,7 @@ def measure_influence(item: Row, bench: Bench) -> Sequence[Row]:
 
 def network_of(run: Run, step: int) -> nn.Module:
     """A run's network, or the one that it began with."""
-    return run.module() if step else Member(jobs_of([run.configuration])[0]).start()
+    return run.module() if step else Member(job_of(run)).start()
 
 
 def asked_of(grid: str, settings: Settings) -> Asked:

@@ -12,7 +12,7 @@ import torch
 
 from recombine.lab.tasks.bumps import Bumps, Mixed, output_coverage
 from recombine.lab.tasks.exposure import Source
-from recombine.lab.training.pack import jobs_of
+from recombine.lab.training.pack import job_of
 from recombine.probes.grids.answering import EXCESS, GAP, SEEN_ERROR, SUPERPOSITION
 from recombine.probes.grids.geometry import geometry
 from recombine.probes.grids.kernel_measures import ADDITIVITY, CENTRED, ORTHOGONALITY
@@ -57,7 +57,7 @@ def designs(evidence: Evidence) -> list[Row]:
 
 def measure_design(item: Row, bench: Bench) -> list[Row]:
     """The error of a blank image on the unseen places, and how far training images cover what these show."""
-    (job,) = jobs_of([bench.run(item["key"]).configuration])
+    job = job_of(bench.run(item["key"]))
     assert isinstance(job.task, Bumps)  # noqa: S101 - every grid of this study has bumps
     parts = job.exposure.parts(job.task, seed=job.configuration.seed)
     shown, asked = (job.task.images(_every(source)) for source in (parts.train, parts.tests["unseen"]))

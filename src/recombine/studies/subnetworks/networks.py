@@ -10,15 +10,17 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load as tensors_of
 from safetensors.torch import save as bytes_of
 from torch import Tensor, nn
 
-from recombine.lab.models.catalogue import MODELS
+from recombine.errors import RecordError
 from recombine.lab.tasks.agreement import TEMPLATES, Agreement
 from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.tasks.odd_one_out import ITEMS, OddOneOutTask
 from recombine.lab.training.fit import fit
+from recombine.lab.training.pack import job_of
 from recombine.lab.training.pretraining import contrastive, masked_tokens
 from recombine.seeds import derived
 from recombine.studies.rows import Row
@@ -99,10 +101,10 @@ def _pretrained(evidence: Evidence) -> list[Row]:
 
 def pretrain(item: Row, bench: Bench) -> Sequence[Row]:
     """Pretrain a network, and keep its weights."""
-    made = bench.run(item["key"]).configuration
-    task, asked = TASKS.build(made.task), json.loads(item["settings"])
+    job, asked = job_of(bench.run(item["key"])), json.loads(item["settings"])
+    task: Any = job.task
     examples, seed = asked.pop("examples"), derived(item["seed"], "pretraining")
-    module: nn.Module = MODELS.build(made.model).start(task.shapes, seed=seed)
+    module: nn.Module = job.model.start(task.shapes, seed=seed)
     if isinstance(task, Agreement):
         rows = grammatical(task, examples, seed=seed)
         losses = masked_tokens(module.get_submodule("backbone"), rows, seed=seed, **asked)  # type: ignore[arg-type]
@@ -158,9 +160,9 @@ def tuning_items(evidence: Evidence) -> Sequence[Row]:
 
 def tune(item: Row, bench: Bench) -> Sequence[Row]:
     """The run's own configuration, from pretrained weights."""
-    made = bench.run(item["key"]).configuration
-    start = tensors_of(bench.store.files.read(item["weights"]))
-    (run,) = fit(made.task, made.split, made.model, made.recipe, seeds=[made.seed], progress=False, weights=start)
+    job, start = job_of(bench.run(item["key"])), kept_weights(bench, item["weights"])
+    seeds = [job.configuration.seed]
+    (run,) = fit(job.task, job.exposure, job.model, job.recipe, seeds=seeds, progress=False, weights=start)
     scores = {name: value for name, value in run.metrics.items() if name.endswith("score")}
     return [{"status": run.status, "tuned": keep(bench, run.module().state_dict(), item), **scores}]
 
@@ -171,3 +173,15 @@ def keep(bench: Bench, state: Mapping[str, Tensor], item: Row) -> str:
     place = f"{_WEIGHTS}/{name}.safetensors"
     bench.store.files.write(place, bytes_of({key: value.contiguous() for key, value in state.items()}))
     return place
+
+
+def kept_weights(bench: Bench, name: Any) -> dict[str, Tensor]:
+    """Weights that a step kept, under the name that its measurement says: a file of the store, or words."""
+    try:
+        return tensors_of(bench.store.files.read(str(name)))
+    except (OSError, SafetensorError) as error:
+        raise RecordError(
+            f"the weights {str(name)!r}, named by a measurement in '{bench.place}', cannot be read",
+            why=getattr(error, "strerror", None) or str(error),
+            instead="remove the folder 'measured' of that store, and run the study again",
+        ) from error

@@ -6,25 +6,32 @@ the search is kept, chosen or not.
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
-from safetensors.torch import load as tensors_of
 from torch import Tensor, nn
 
-from recombine.lab.runs.run import Configuration
 from recombine.lab.tasks.agreement import Agreement
-from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.tasks.splits import split_of
 from recombine.lab.tasks.two_questions import QUESTIONS as ASKED
 from recombine.lab.tasks.two_questions import TwoQuestions
+from recombine.lab.training.member import Job
+from recombine.lab.training.pack import job_of
 from recombine.probes.masks.subnetworks import subnetworks
 from recombine.probes.probe import Probe
 from recombine.seeds import derived
 from recombine.studies.rows import Row, Rows
 from recombine.studies.study import Bench, Evidence
-from recombine.studies.subnetworks.networks import PRETRAINED, QUESTIONS, SCENES, SCRATCH, SENTENCES, named, problems
+from recombine.studies.subnetworks.networks import (
+    PRETRAINED,
+    QUESTIONS,
+    SCENES,
+    SCRATCH,
+    SENTENCES,
+    kept_weights,
+    named,
+    problems,
+)
 
 _COMPONENTS = {
     "inside contact": ("inside", "contact"),
@@ -62,8 +69,8 @@ def search_masks(item: Row, bench: Bench) -> Sequence[Row]:
     run = bench.run(item["key"])
     module = run.module()
     if item["tuned"] is not None:
-        module.load_state_dict(tensors_of(bench.store.files.read(item["tuned"])))
-    task = TASKS.build(run.configuration.task)
+        module.load_state_dict(kept_weights(bench, item["tuned"]))
+    task: Any = job_of(run).task
     asked = json.loads(item["search"])
     learned, tested, seed = asked.pop("problems"), asked.pop("tests"), derived(item["seed"], "masks")
     first, second = _COMPONENTS[task.pair if isinstance(task, Agreement) else item["task"]]
@@ -131,16 +138,16 @@ def search_structure(item: Row, bench: Bench) -> Sequence[Row]:
     run = bench.run(item["key"])
     asked = json.loads(item["search"])
     learned, tested = asked.pop("problems"), asked.pop("tests")
-    components = questions(run.configuration, learned, tested, seed=derived(item["seed"], "questions"))
+    components = questions(job_of(run), learned, tested, seed=derived(item["seed"], "questions"))
     found = subnetworks(run.module(), components=components, controls=(), base_accuracy=0.0, seed=item["seed"], **asked)
     named_numbers = ("selectivity", "kept Target", "left Target", "left Other", "density", "overlap between components")
     return [{"outcome": found.outcome, **{name: found.numbers[name] for name in named_numbers}}]
 
 
-def questions(made: Configuration, learned: int, tested: int, *, seed: int) -> Mapping[str, Any]:
+def questions(job: Job, learned: int, tested: int, *, seed: int) -> Mapping[str, Any]:
     """For each question, examples of the pairs that training showed: some to learn from, others to judge by."""
-    task: TwoQuestions = TASKS.build(made.task)
-    shown = split_of(made.split, task).parts(task, seed=0).train.every()
+    task = cast("TwoQuestions", job.task)
+    shown = job.exposure.parts(task, seed=0).train.every()
     if shown is None:  # its combinations are always listed
         raise AssertionError("a task of symbols has a list of combinations")
     found = {}

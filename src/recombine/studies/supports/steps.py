@@ -11,7 +11,7 @@ from recombine.lab.models.compositional import Compositional
 from recombine.lab.tasks.splits import split_of
 from recombine.lab.tasks.sprites import Sprites
 from recombine.lab.training.member import Member
-from recombine.lab.training.pack import jobs_of
+from recombine.lab.training.pack import job_of
 from recombine.probes.supports.of_run import of_run
 from recombine.probes.supports.recovery import aligned, exchanged, mismatch, rescaled
 from recombine.probes.supports.support import support
@@ -91,7 +91,7 @@ def _alpha_runs(evidence: Evidence) -> Sequence[Row]:
 
 def _begun(item: Row, bench: Bench) -> Sequence[Row]:
     """A run's own network, as it was before the first step."""
-    member = Member(jobs_of([bench.run(item["key"]).configuration])[0])
+    member = Member(job_of(bench.run(item["key"])))
     assert isinstance(member.job.task, Sprites)  # noqa: S101 - of its grid
     return [_opacities(member.start(), member.job.task)]
 
