@@ -179,7 +179,7 @@ class TestPictures:
 
     def test_no_image(self):
         table, _, _, whole = world(labelled=False)
-        with pytest.raises(SourceError, match="an image cannot be read"):
+        with pytest.raises(SourceError, match="cannot read the picture of row 1"):
             asked(table.append_column("image", pa.array([b"nothing"] * len(table))), whole, "image")
 
 

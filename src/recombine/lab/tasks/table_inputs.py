@@ -6,7 +6,6 @@ is equal for equal contents, so that a run's key changes when the data do.
 """
 
 import hashlib
-import io
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from torch import Tensor
 
 from recombine.errors import ColumnError, SettingError, SourceError, nearest
 from recombine.importing import MEMORY
+from recombine.media import read_npy, read_picture
 
 Array = npt.NDArray[Any]
 ARRAYS = (".npy", ".safetensors")
@@ -209,8 +209,8 @@ def read_array(place: str) -> Array:
     """The array in a file: `inputs.npy`, mapped, or `inputs.safetensors`, with `#name` where it holds several."""
     path, _, name = place.partition("#")
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False) if path.endswith(".npy") else _tensor(path, name)
-    except SettingError:
+        array = read_npy(Path(path)) if path.endswith(".npy") else _tensor(path, name)
+    except (SettingError, SourceError):
         raise
     except Exception as error:  # safetensors has no public class for its own
         raise SourceError(
@@ -340,7 +340,7 @@ def pictures_of(column: pa.ChunkedArray, name: str, folder: Path) -> Pictures:
 
     def read(place: int) -> Any:
         one = held_rows[place]
-        return _opened(_content(one, folder), named(place))
+        return read_picture(_content(one, folder), name=named(place))
 
     def named(place: int) -> str:
         path = held_rows[place].get("path")
@@ -349,16 +349,16 @@ def pictures_of(column: pa.ChunkedArray, name: str, folder: Path) -> Pictures:
     return Pictures(len(held_rows), read, named)
 
 
-def _content(held: Mapping[str, Any], folder: Path) -> Any:
+def _content(held: Mapping[str, Any], folder: Path) -> Path | bytes:
     """Something that a picture can be opened from."""
     if held.get("bytes") is not None:
-        return io.BytesIO(held["bytes"])
+        return bytes(held["bytes"])
     path = folder / str(held.get("path"))
     if held.get("offset") is None:
         return path
     with path.open("rb") as file:
         file.seek(held["offset"])
-        return io.BytesIO(file.read(held["size"]))
+        return file.read(int(held["size"]))
 
 
 def tokens_of(texts: Sequence[str], tokenizer: Any) -> Tokens:
@@ -412,21 +412,6 @@ def pixels(image: Any) -> npt.NDArray[np.uint8]:
     """A picture of Pillow's as (channels, height, width)."""
     array = np.asarray(image if image.mode in ("L", "RGB") else image.convert("RGB"), dtype=np.uint8)
     return array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
-
-
-def _opened(content: Any, name: str) -> Any:
-    from PIL import Image, UnidentifiedImageError  # noqa: PLC0415 - heavy, and needed for this form only
-
-    try:
-        with Image.open(content) as image:
-            image.load()
-            return image.copy()
-    except (OSError, UnidentifiedImageError) as error:
-        raise SourceError(
-            f"cannot read the picture {name}",
-            why=error.strerror or "it is not a picture" if isinstance(error, OSError) else str(error),
-            instead="name picture files as they lie from the table's folder",
-        ) from error
 
 
 def of_items(items: Any) -> str:

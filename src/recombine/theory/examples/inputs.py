@@ -12,7 +12,6 @@
 A model's own features at a layer are made by `features(module, inputs, layer="encoder.norm")` first.
 """
 
-import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,11 +25,12 @@ from recombine.algebra.groups import Numbers
 from recombine.checks import check_number
 from recombine.errors import ColumnError, SettingError, SourceError, TableError, nearest
 from recombine.extras import needed
+from recombine.media import ENDINGS, read_npy, read_picture
 from recombine.theory.answers import Answers
 from recombine.theory.examples.rows import Fetched, Glance
 from recombine.words import listing, percent
 
-PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
+PICTURES = tuple(ENDINGS)
 _LARGEST_SIDE = 64
 """Pixels; larger pictures are made smaller. A dense kernel sees no more in finer ones, and they take their square."""
 _BATCH = 256
@@ -108,7 +108,7 @@ def _named(given: str, glance: Glance) -> Inputs:
     if path.is_dir():
         return _folder(path, glance)
     if given.endswith(".npy"):
-        return ByRow(_from_numpy(path), f"'{given}'")
+        return ByRow(read_npy(path), f"'{given}'")
     if ".safetensors" in given:
         return ByRow(_from_safetensors(given), f"'{given}'")
     raise ColumnError(
@@ -136,17 +136,6 @@ def _array(given: Any) -> Any:
             instead="make them first: inputs=features(module, tensors, layer='…')",
         )
     return found
-
-
-def _from_numpy(path: Path) -> Any:
-    try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise SourceError(
-            f"cannot read '{path}'",
-            why=str(error).splitlines()[0],
-            instead="write it with numpy.save, as an array of numbers",
-        ) from error
 
 
 def _from_safetensors(given: str) -> Any:
@@ -313,7 +302,6 @@ def _of_lists(column: pa.ChunkedArray, name: str) -> Numbers:
 
 def _images(given: Sequence[Any], notes: list[str]) -> Numbers:
     """Images as numbers from 0 to 1, all of one size: that of the first, or smaller."""
-    reader = needed("PIL.Image", "inputs that are images", extra="examples")
     absent = [one for one in given if isinstance(one, Path) and not one.is_file()]
     if absent:
         raise SourceError(
@@ -321,7 +309,7 @@ def _images(given: Sequence[Any], notes: list[str]) -> Numbers:
             why="there is no such file",
             instead="check the folder and the column that names the images",
         )
-    opened = (_opened(reader, one) for one in given)
+    opened = (_opened(one, f"of row {place + 1:,}") for place, one in enumerate(given))
     first = next(iter(opened))
     mode = "L" if first.mode in ("1", "L", "I;16") else "RGB"
     scale = min(1.0, _LARGEST_SIDE / max(first.size))
@@ -342,21 +330,14 @@ def _chained(first: Any, others: Iterable[Any]) -> Iterable[Any]:
     yield from others
 
 
-def _opened(reader: Any, one: Any) -> Any:
+def _opened(one: Any, name: str) -> Any:
     """An image from a file, from bytes, from Hugging Face's dictionary, or as it is."""
     content = one.get("bytes") if isinstance(one, dict) else one
     if isinstance(one, dict) and content is None:
         content = Path(str(one.get("path")))
-    try:
-        if isinstance(content, bytes):
-            return reader.open(io.BytesIO(content))
-        return reader.open(content) if isinstance(content, Path) else content
-    except (OSError, ValueError) as error:
-        raise SourceError(
-            "an image cannot be read",
-            why=str(error).splitlines()[0],
-            instead="give PNG, JPEG or another kind that Pillow opens",
-        ) from error
+    if isinstance(content, Path):
+        name = f"'{content}'"
+    return read_picture(content, name=name) if isinstance(content, Path | bytes) else content
 
 
 def features(module: Any, inputs: Any, *, layer: str, batch: int = _BATCH) -> Numbers:
