@@ -395,6 +395,12 @@ class From(DiscreteTask):
         column = self._table[self.inputs]
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
             return []
+        if is_shards(self.source):
+            raise SourceError(
+                f"the column {self.inputs!r} of '{self.source}' holds texts",
+                why="pictures of tar files lie in them, and are not read from other files",
+                instead="name the ending of the pictures, for example inputs='jpg'; for texts write tokenizer='words'",
+            )
         paths = [self._folder / str(path) for path in column.to_pylist()]
         if not paths[0].is_file() and not any(path.is_file() for path in paths):
             raise SourceError(
