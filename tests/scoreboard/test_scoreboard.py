@@ -148,6 +148,34 @@ def another(label: str) -> str:
     return NAMES[(NAMES.index(label) + 1) % 3]
 
 
+def decided(differing: int) -> Scoreboard:
+    """A target that the place alone decides in training, but for so many rows."""
+    kinds = ["dog" if place in ("sea", "ice") else "cat" for place in TRAIN["place"].to_pylist()]
+    kinds[:differing] = [another(kind) for kind in kinds[:differing]]
+    truth = pa.array(["dog" if place in ("sea", "ice") else "cat" for place in TEST["place"].to_pylist()])
+    train = TRAIN.set_column(3, "animal", pa.array(kinds))
+    return Scoreboard(
+        TEST.set_column(3, "animal", truth), factors=["place", "light"], target="animal", train=train, unknown="wrong"
+    )
+
+
+@pytest.mark.parametrize("differing", [0, 1, 2])
+def test_the_lift_does_not_turn_by_one_label(differing):
+    """Where one factor decides the target no rule is told it, and with one label less all are."""
+    ours = decided(differing)
+    truth = ours._rows.table["animal"].to_pylist()
+    found = ours.score([another(label) if k % 5 == 0 else label for k, label in enumerate(truth)])
+    told = (found["lift"], found["unseen_best_rule_accuracy"], found["unseen_additive_accuracy"])
+    if differing:
+        assert told == pytest.approx((found["unseen_accuracy"] - 1, 1.0, 1.0))
+        assert (ours.best_rule, "lift" in ours.reasons) == ("additive", False)
+    else:
+        assert all(map(math.isnan, told))
+        assert ours.best_rule is None
+        assert ours.reasons["lift"].startswith("place alone decides the target in every row")
+    assert found["unseen_majority_accuracy"] > 0
+
+
 def test_history_keeps_every_epoch_and_computing_twice_notes_once():
     ours = board()
     for epoch in range(3):

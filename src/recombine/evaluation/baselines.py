@@ -101,6 +101,7 @@ class Rules:
     """The model and every rule that the training allows, all in one unit; `own` is None where there is none to be had.
 
     `gained` holds of each rule what the model's tally holds of the model. `missing` says what could not be computed.
+    `telling` names the factors other than the target at which no rule looks, because each tells the class by itself.
     """
 
     score: str
@@ -108,6 +109,7 @@ class Rules:
     gained: dict[str, Numbers]
     commonest: str | None = None
     missing: str | None = None
+    telling: tuple[str, ...] = ()
 
     def score_of(self, rule: str, chosen: Mask) -> float:
         """A rule's score on some of the combinations; NaN where nothing was to be gained there."""
@@ -134,7 +136,7 @@ def simple_rules(outcomes: Outcomes) -> Rules:
     codes = np.asfortranarray(outcomes.tested.codes[:, known])
     told = dict(_rules(outcomes, _through(training, known), codes, own))
     reasons = [f"The additive rule was not computed: {reason}." for reason, gained in told.items() if gained is None]
-    names = [name for name in (training.space.names[k] for k in telling) if name != target.name]
+    names = tuple(name for name in (training.space.names[k] for k in telling) if name != target.name)
     if names:
         does = "tells" if len(names) == 1 else "tell"
         reasons.append(f"{listing(names)} {does} {target.name} in every row: the simple rules do not look there.")
@@ -144,6 +146,7 @@ def simple_rules(outcomes: Outcomes) -> Rules:
         {rule: gained for rule, gained in told.items() if gained is not None},
         _commonest(target),
         " ".join(reasons) or None,
+        names,
     )
 
 
@@ -217,7 +220,7 @@ def baselines(rules: Rules, sides: dict[str, Mask], settings: IntervalSettings) 
 def expected(outcomes: Outcomes, rules: Rules, found: Baselines, settings: IntervalSettings) -> Expected:
     """The measured score on the unseen combinations, beside the best simple rule; it abstains where none was tested."""
     chosen, own = outcomes.unseen, rules.own
-    reason = _unmeasured(outcomes, own)
+    reason = unmeasured(outcomes, own)
     if reason is not None or own is None:
         return Expected(rules.score, basis="answers", reason=reason)
     tested = int(chosen.sum())
@@ -245,7 +248,7 @@ def _over_constant(found: Baselines, best: Baseline | None) -> tuple[float, floa
     return None if constant is None or constant is best else constant.lift
 
 
-def _unmeasured(outcomes: Outcomes, own: Tally | None) -> str | None:
+def unmeasured(outcomes: Outcomes, own: Tally | None) -> str | None:
     """Why the score on unseen combinations is not known, if it is not."""
     if outcomes.training is None:
         return "it was not told what the model was trained on"

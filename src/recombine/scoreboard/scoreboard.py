@@ -142,7 +142,7 @@ class Scoreboard:
         self._moment = {"step": step, "epoch": epoch}
 
     def compute(self, *, step: int | None = None, epoch: float | None = None) -> dict[str, float]:
-        """The scores of the answers so far, which must be all; NaN for what was not tested. Noted in the history.
+        """The scores of the answers so far, which must be all; noted in the history. NaN is what `reasons` explains.
 
         Keys: `accuracy`, `seen_accuracy`, `unseen_accuracy`, `novel_accuracy`; `gap` and `matched_gap`, how much worse
         the unseen fare, and `matched_share`, the share of the unseen rows that the matched gap speaks for;
@@ -158,6 +158,23 @@ class Scoreboard:
             self._history.append(self._moment | told | self._metrics)
             self.at()
         return dict(self._metrics)
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Of each of the last scores that is NaN, the reason; empty before the first ones are computed.
+
+        >>> rows = {"a": [0, 0, 1], "b": [0, 1, 0], "y": [0, 1, 1]}
+        >>> board = Scoreboard(rows, factors=["a", "b"], target="y", train=rows)
+        >>> _ = board.score(rows["y"])
+        >>> board.reasons["gap"]
+        'no row is of a combination that is unseen'
+        """
+        return {} if self._metrics is None else self._yardstick.reasons(self._metrics)
+
+    @property
+    def best_rule(self) -> str | None:
+        """The simple rule that `lift` is measured against; None where there is none, and `reasons` says why."""
+        return self._yardstick.best
 
     def score(self, answers: Any, *, step: int | None = None, epoch: float | None = None) -> dict[str, float]:
         """The scores of a whole epoch's answers at once: forget, update, compute. An iterator gives batch after batch.

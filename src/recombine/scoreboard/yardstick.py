@@ -5,12 +5,13 @@ is left for an epoch are a few sums over rows. Every formula is the evaluation's
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from recombine.algebra.groups import Ints, Numbers, totals
-from recombine.evaluation.baselines import Rules, simple_rules
+from recombine.evaluation.baselines import Rules, simple_rules, unmeasured
 from recombine.evaluation.groups import holds_class, worst_place
 from recombine.evaluation.matching import Matching, matching
 from recombine.evaluation.outcomes import Mask, Outcomes, Score
@@ -18,8 +19,12 @@ from recombine.evaluation.scores import score_of, worst_shrunk
 from recombine.evaluation.scoring import SCORES
 from recombine.scoreboard.rows import EvalRows
 from recombine.statistics.resampling import mean
+from recombine.words import listing
 
 CONSTANT = ("majority", "mean")
+_SIDES = ("seen", "unseen", "novel")
+_OF_BOTH = ("gap", "matched_gap", "matched_share")
+_UNDEFINED = "these rows do not determine it: too few can be matched, or their true answers never differ"
 _FAR = 100.0  # spreads that a mean may lie from 0 before squares about 0 lose digits that matter
 
 
@@ -50,7 +55,9 @@ class Yardstick:
         both = perfect.seen.any() and perfect.unseen.any() and perfect.score.name != "r2"
         way = matching(perfect) if both else None
         rules = simple_rules(perfect)
-        best = rules.best(perfect.unseen)
+        # A rule that looks at a factor which decides the target is always right, and so none does; with one label less
+        # that agrees, all do. A lift that falls by half of the scale for one row says nothing about the model.
+        best = None if rules.telling else rules.best(perfect.unseen)
         constant = _rule_scores(perfect, rules, best)
         cell = _cells(way, perfect, combination, truth)
         return cls(
@@ -70,6 +77,23 @@ class Yardstick:
         found["matched_share"] = math.nan if self.way is None else self.way.share
         found[f"worst_group_{now.score.name}"] = _worst(now)
         return found | self.constant | {"lift": self._lift(now), "left_out": float(self.left_out)}
+
+    def reasons(self, found: Mapping[str, float]) -> dict[str, str]:
+        """Why each score that is NaN is not known."""
+        return {name: self._reason(name) for name, value in found.items() if math.isnan(value)}
+
+    def _reason(self, name: str) -> str:
+        of_rules = name == "lift" or name in self.constant
+        about = ["unseen"] if of_rules else [side for side in _SIDES if name.startswith(f"{side}_")]
+        both = ["seen", "unseen"] if name in _OF_BOTH else []
+        empty = [side for side in about or both if not self.sides[side].any()]
+        if empty:
+            return f"no row is of a combination that is {' or '.join(empty)}"
+        if of_rules and self.rules.telling:
+            return _decided(self.rules.telling)
+        if of_rules:
+            return unmeasured(self.perfect, self.rules.own) or self.rules.missing or "there is no such rule here"
+        return _UNDEFINED
 
     def errors(self, said: Numbers) -> Numbers:
         """Of each row that is scored its squared error, or 1 for a wrong answer."""
@@ -110,6 +134,15 @@ class Yardstick:
         return _finite(mean(own.of[chosen], (gained - self.rules.gained[self.best])[chosen]).of_all)
 
 
+def _decided(factors: Sequence[str]) -> str:
+    one = len(factors) == 1
+    return (
+        f"{listing(factors)} alone {'decides' if one else 'decide'} the target in every row: a rule that looks there "
+        f"is always right, and one that does not is no match for a model that may; leave {'it' if one else 'them'} out of "
+        "the factors to see the others"
+    )
+
+
 def _cells(way: Matching | None, perfect: Outcomes, combination: Ints, truth: Numbers) -> Ints:
     """Which cell each row belongs to: its combination, or with classes its combination and true class."""
     if way is None or way.cells.label is None or len(way.cells.rows) == len(perfect):
@@ -122,7 +155,7 @@ def _cells(way: Matching | None, perfect: Outcomes, combination: Ints, truth: Nu
 def _rule_scores(perfect: Outcomes, rules: Rules, best: str | None) -> dict[str, float]:
     """What simple rules get on the unseen combinations, in the score's own unit."""
     constant = next((rule for rule in CONSTANT if rule in rules.gained), None)
-    named = {constant or "majority": constant, "additive": "additive", "best_rule": best}
+    named = {constant or "majority": constant, "additive": None if rules.telling else "additive", "best_rule": best}
     return {_key(f"unseen_{name}", perfect.score.name): _rule(perfect, rules, rule) for name, rule in named.items()}
 
 
