@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -174,6 +175,35 @@ def test_the_lift_does_not_turn_by_one_label(differing):
         assert ours.best_rule is None
         assert ours.reasons["lift"].startswith("place alone decides the target in every row")
     assert found["unseen_majority_accuracy"] > 0
+
+
+@pytest.mark.parametrize(
+    ("place", "light", "words"),
+    [
+        (str.upper, None, "no value of place ('ICE' here, 'ice' in training) that"),
+        (str.upper, lambda light: light + 10, "('ICE' here, 'ice' in training) and none of light ('10' here, '0' in"),
+        (None, None, None),
+        (lambda place: "ice" if place == "ice" else place.upper(), None, None),
+    ],
+    ids=["one factor", "every factor", "none", "one value is shared"],
+)
+def test_rows_that_share_no_value_with_training_are_told_at_the_first_epoch(place, light, words):
+    rows = {"animal": TRUTH}
+    for name, change in (("place", place), ("light", light)):
+        rows[name] = [value if change is None else change(value) for value in TEST[name].to_pylist()]
+    ours = Scoreboard(rows, factors=["place", "light"], target="animal", train=TRAIN)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = ours.score(said(), epoch=1)
+        ours.score(said(), epoch=2)
+    told = [str(one.message) for one in caught]
+    if words is None:
+        assert told == []
+        return
+    assert len(told) == 1
+    assert words in told[0]
+    assert "every row counts as novel" in told[0]
+    assert (found["novel_accuracy"], math.isnan(found["gap"])) == (0.75, True)
 
 
 def test_history_keeps_every_epoch_and_computing_twice_notes_once():

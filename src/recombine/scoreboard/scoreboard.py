@@ -14,6 +14,7 @@ The tables are read once. An epoch then costs milliseconds, so that it can be lo
 what `recombine.evaluate` would tell of the same answers, intervals and causes left out.
 """
 
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Unpack
@@ -154,6 +155,8 @@ class Scoreboard:
         self._refuse_missing()
         if self._metrics is None:
             self._metrics = self._yardstick.measure(self._said)
+            if not self._history and (notice := self._yardstick.nothing_shared()) is not None:
+                warnings.warn(notice, UserWarning, stacklevel=2)
             told = {name: given for name, given in (("step", step), ("epoch", epoch)) if given is not None}
             self._history.append(self._moment | told | self._metrics)
             self.at()

@@ -95,6 +95,24 @@ class Yardstick:
             return unmeasured(self.perfect, self.rules.own) or self.rules.missing or "there is no such rule here"
         return _UNDEFINED
 
+    def nothing_shared(self) -> str | None:
+        """That no row can be seen or unseen, because training has none of a factor's values; None where it has."""
+        training, tested = self.perfect.training, self.perfect.tested
+        assert training is not None  # noqa: S101 - a scoreboard is told what was trained on
+        apart = []
+        for factor, codes, counts in zip(tested.space.factors, tested.codes.T, training.value_counts, strict=True):
+            if not counts[codes].any():
+                labels = np.array(factor.labels, dtype=object)
+                here, there = _alike(labels[np.unique(codes)].tolist(), labels[np.flatnonzero(counts)].tolist())
+                apart.append(f"of {factor.name} ({here!r} here, {there!r} in training)")
+        if not apart:
+            return None
+        return (
+            f"Training has no value {' and none '.join(apart)} that the evaluated rows have, so every row counts as "
+            "novel: the scores of seen and unseen combinations, the gap and the lift are NaN. If these are the same "
+            "values, write them alike in both tables."
+        )
+
     def errors(self, said: Numbers) -> Numbers:
         """Of each row that is scored its squared error, or 1 for a wrong answer."""
         found = self._row_scores(said[self.scored])
@@ -138,9 +156,15 @@ def _decided(factors: Sequence[str]) -> str:
     one = len(factors) == 1
     return (
         f"{listing(factors)} alone {'decides' if one else 'decide'} the target in every row: a rule that looks there "
-        f"is always right, and one that does not is no match for a model that may; leave {'it' if one else 'them'} out of "
-        "the factors to see the others"
+        f"is always right, and one that does not is no match for a model that may; leave {'it' if one else 'them'} "
+        "out of the factors to see the others"
     )
+
+
+def _alike(here: Sequence[str], there: Sequence[str]) -> tuple[str, str]:
+    """A value of each side, if there is one a pair that differs in case or spaces alone."""
+    plain = {value.casefold().strip(): value for value in there}
+    return next(((one, plain[key]) for one in here if (key := one.casefold().strip()) in plain), (here[0], there[0]))
 
 
 def _cells(way: Matching | None, perfect: Outcomes, combination: Ints, truth: Numbers) -> Ints:
