@@ -206,6 +206,17 @@ def test_rows_that_share_no_value_with_training_are_told_at_the_first_epoch(plac
     assert (found["novel_accuracy"], math.isnan(found["gap"])) == (0.75, True)
 
 
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32(), pa.decimal128(5, 2)])
+def test_a_factor_of_four_fractions_is_a_factor(kind):
+    doses = {0: 0.25, 1: 0.5, 2: 1.5, 3: 2.0}
+
+    def dosed(rows: pa.Table) -> pa.Table:
+        return rows.set_column(2, "light", pa.array([doses[k] for k in rows["light"].to_pylist()]).cast(kind))
+
+    ours = Scoreboard(dosed(TEST), factors=["place", "light"], target="animal", train=dosed(TRAIN))
+    assert ours.score(said()) == pytest.approx(board().score(said()), nan_ok=True)
+
+
 def test_history_keeps_every_epoch_and_computing_twice_notes_once():
     ours = board()
     for epoch in range(3):

@@ -276,14 +276,18 @@ def test_a_factor_with_one_value() -> None:
 
 
 def test_numbers_need_bins() -> None:
+    prices = {"material": ["a", "b"] * 21, "price": [k + 0.5 for k in range(42)]}
     refused(
         ColumnError,
         "'price' holds float64",
         "bins=dict(price=[0, 10, 20])",
         "--bins price=",
         "quantiles:4",
+        source=prices,
         factors=["material", "price"],
     )
+    late = {"material": ["a", "b"] * 6_000, "price": [k / 2 for k in range(20)] * 599 + [k / 2 for k in range(20, 40)]}
+    refused(ColumnError, "40 different numbers", "bins=dict(price=", source=late, factors=["material", "price"])
     many = {"material": ["a", "b"] * 101, "size": list(range(202))}
     refused(
         ColumnError,
@@ -590,7 +594,7 @@ def test_whole_numbers_with_gaps_in_pandas_stay_whole() -> None:
     frame = pd.DataFrame({"material": ["a", "b", "a", "b"], "size": [1, 2, 2, None], "price": [0.5, None, 2.0, 3.0]})
     support = read(frame, factors=["material", "size"], target="price")
     assert support.space.factors[1].values == (1, 2)
-    refused(ColumnError, "float64", source=frame, factors=["material", "price"])
+    assert read(frame, factors=["material", "price"]).space.factors[1].values == (0.5, 2.0, 3.0)
 
 
 def test_categories_in_pandas_and_polars() -> None:

@@ -150,7 +150,8 @@ def _check_values(values: pa.Array, key: Key) -> None:
             instead="choose a column with fewer values, or group them first",
         )
     if key.most is not None and len(values) > key.most:
-        raise columns.needs_bins(key.name, f"{len(values):,} different whole numbers")
+        kind = "whole numbers" if pa.types.is_integer(values.type) else "numbers"
+        raise columns.needs_bins(key.name, f"{len(values):,} different {kind}")
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
         longest = pc.max(pc.utf8_length(values)).as_py() or 0
         if longest > _LONGEST_VALUE:
