@@ -10,6 +10,7 @@ from typing import Any
 
 from recombine.extras import needing
 from recombine.integrations.answering import first_of
+from recombine.integrations.moments import known
 from recombine.scoreboard.scoreboard import Scoreboard
 
 with needing(__name__, "keras", extra="keras"):
@@ -30,4 +31,4 @@ class ScoreboardCallback(Callback):  # type: ignore[misc]
         answers = first_of(self.model.predict(self._x, batch_size=self._batch_size, verbose=0))
         found = self.board.score(answers, epoch=epoch + 1)
         if logs is not None:
-            logs.update({f"val_{name}": value for name, value in found.items()})
+            logs.update({f"val_{name}": value for name, value in known(found).items()})

@@ -18,6 +18,7 @@ from recombine.errors import SettingError
 from recombine.extras import needing
 from recombine.importing import found, is_place
 from recombine.integrations.answering import answers_of
+from recombine.integrations.moments import known
 from recombine.scoreboard.answers import as_array
 from recombine.scoreboard.scoreboard import Scoreboard
 
@@ -107,7 +108,7 @@ class ScoreboardCallback(Callback):
             board.update(said, ids=ids)
             scores = board.compute(step=trainer.global_step, epoch=trainer.current_epoch)
             ending = f"/dataloader_idx_{loader}" if several else ""
-            named = {f"{stage}_{name}{ending}": value for name, value in scores.items()}
+            named = {f"{stage}_{name}{ending}": value for name, value in known(scores).items()}
             # every process has gathered all answers, so that each logs the same numbers
             pl_module.log_dict(named, add_dataloader_idx=False, rank_zero_only=False, sync_dist=False)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from recombine.extras import needing
+from recombine.integrations.moments import known
 from recombine.scoreboard.answers import as_array
 from recombine.scoreboard.scoreboard import Scoreboard
 
@@ -52,4 +53,4 @@ class ScoreboardMetric(Metric):
         _, first = np.unique(rows, return_index=True)
         self.board.reset()
         self.board.update(said[torch.as_tensor(first)], ids=rows[first])
-        return {name: torch.tensor(value, dtype=torch.float64) for name, value in self.board.compute().items()}
+        return {name: torch.tensor(value, dtype=torch.float64) for name, value in known(self.board.compute()).items()}

@@ -6,11 +6,13 @@ Metrics come out as `eval_unseen_accuracy` and so on. The factors need not be co
 holds them itself, so `remove_unused_columns` takes nothing away.
 """
 
+import math
 from pathlib import Path
 from typing import Any
 
 from recombine.extras import needing
 from recombine.integrations.answering import first_of
+from recombine.integrations.moments import known
 from recombine.scoreboard.answers import as_array
 from recombine.scoreboard.scoreboard import Scoreboard
 
@@ -18,6 +20,20 @@ with needing(__name__, "transformers", extra="transformers"):
     from transformers import TrainerCallback
 
 __all__ = ["Scoreboard", "ScoreboardCallback", "compute_metrics"]
+
+
+class _Scores(dict[str, float]):
+    """The scores that are known; one that is not is in no log, and NaN for who asks for it by name.
+
+    So `metric_for_best_model` never ends a training: NaN is better than nothing, and no better than any number.
+    """
+
+    names: frozenset[str] = frozenset()
+
+    def __missing__(self, key: str) -> float:
+        if key.removeprefix("eval_") in self.names:
+            return math.nan
+        raise KeyError(key)
 
 
 class compute_metrics:  # noqa: N801 - what the Trainer's users call it
@@ -30,6 +46,8 @@ class compute_metrics:  # noqa: N801 - what the Trainer's users call it
     def __init__(self, board: Scoreboard) -> None:
         self.board = board
         self._begun = False
+        names = frozenset(board.score_names)
+        self._logged = type("Scores", (_Scores,), {"names": names})  # the Trainer copies it by its class
 
     def __call__(self, predicted: Any, compute_result: bool = True) -> dict[str, float]:
         """The scores; with batches they are computed after the last one."""
@@ -45,7 +63,7 @@ class compute_metrics:  # noqa: N801 - what the Trainer's users call it
             self._begun = False  # the next evaluation begins anew, whatever became of this one
             raise
         self._begun = not compute_result
-        return found
+        return self._logged(known(found))
 
 
 class ScoreboardCallback(TrainerCallback):

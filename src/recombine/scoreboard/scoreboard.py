@@ -107,6 +107,11 @@ class Scoreboard:
         return self._rows.perfect.score.name
 
     @property
+    def score_names(self) -> tuple[str, ...]:
+        """What the scores are called, also before any are computed."""
+        return tuple(self._yardstick.measure(self._rows.truth))
+
+    @property
     def missing(self) -> int:
         """How many rows have no answer yet."""
         return len(self) - self._taken
