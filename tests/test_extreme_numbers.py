@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import recombine
 from recombine.errors import RecombineError
 from recombine.report import draw
+from recombine.theory.examples import checking
 from tests.properties import examples
 
 CELLS = [(a, b) for a in range(6) for b in range(5)]
@@ -81,6 +82,44 @@ def test_what_cannot_be_squared_is_said_to_be_so(unit: float, verb: str) -> None
     with pytest.raises(RecombineError, match=size) as caught:
         ask()
     assert "in another unit" in str(caught.value)
+
+
+HUGE = {
+    "both signs": (1e308, -1e308),
+    "always the same": (1e308,),  # about their own mean they look small
+    "the same, not the largest": (-1e100,),
+    "some": (1e308, *[1.0] * 16),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("numbers", HUGE.values(), ids=list(HUGE))
+@pytest.mark.parametrize("verb", ["audit", "predict", "truth", "inputs", "plan", "evaluate", "score", "rehearse"])
+def test_numbers_that_overflow_are_refused_before_a_warning(numbers: tuple[float, ...], verb: str) -> None:
+    column = [numbers[row % len(numbers)] for row in range(2 * len(CELLS))]
+    own, split = {**table(1.0), "y": column}, {"factors": ["a", "b"], "split": "split"}
+    asked = {"factors": ["a", "b"], "target": "y"}
+    verbs = {
+        "audit": lambda: recombine.audit(own, **asked),
+        "predict": lambda: recombine.predict(own, **asked),
+        "truth": lambda: recombine.predict(seen(1.0), **asked, truth=own),
+        "inputs": lambda: recombine.predict(own, **asked, inputs=["said"]),
+        "plan": lambda: recombine.plan(own, **asked, goal="variance"),
+        "evaluate": lambda: recombine.evaluate(own, target="y", prediction="said", **split),
+        "score": lambda: recombine.evaluate(own, score="y", **split),
+        "rehearse": lambda: recombine.rehearse(own, "additive", **asked),
+    }
+    with pytest.raises(RecombineError, match="so large that their squares are"):
+        verbs[verb]()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("part", ["x", "y"])
+def test_arrays_that_overflow_are_refused_before_a_warning(part: str) -> None:
+    given = {"x": np.arange(60.0).reshape(30, 2), "y": ANSWERS.copy()}
+    given[part][0], given[part][1] = 1e308, -1e308
+    with pytest.raises(RecombineError, match=r"or some beyond 1e\+75"):
+        checking.read(given["x"], given["y"], np.array(CELLS), None, None, None, "number")
 
 
 @pytest.mark.parametrize("goal", ["determined", "pairs", "leverage", "variance"])

@@ -468,3 +468,21 @@ def test_a_page_is_not_written_into_a_folder_that_is_not_there(tmp_path, monkeyp
     assert "there is no folder 'no where'" in str(done.exception)
     assert "mkdir -p 'no where'" in str(done.exception)
     assert not Path("no where").exists()
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_the_demo_is_an_output_like_any_other(folder, force) -> None:
+    Path("store/runs").mkdir(parents=True)
+    Path("store", overwriting.STORE_FILE).write_text(json.dumps({"kind": overwriting.STORE_KIND}))
+    Path("store/runs/weights").write_text("trained for a week")
+    assert "lies in the run store" in refused("demo", "store/runs/weights", *force)
+    assert "lies in the run store" in refused("demo", "store/runs/made.csv", *force)
+    assert "there is no folder 'lost'" in refused("demo", "lost/made.csv", *force)
+    assert "already exists and is a folder" in refused("demo", "store", *force)
+    assert not Path("lost").exists()
+
+
+def test_the_demo_replaces_a_file_when_told_to(folder) -> None:
+    assert "name another file, or say --force" in refused("demo", "t.csv")
+    assert run("demo", "t.csv", "--force").exit_code == 0
+    assert Path("t.csv").read_text().startswith("id,material,garment,label")

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from recombine.cli.show import say
-from recombine.errors import OutputError
-from recombine.files import write_text
+from recombine.files import place_of, write_text
+from recombine.overwriting import check_file
 
 _MATERIALS = ("cotton", "denim", "fleece", "leather", "linen", "silk", "suede", "wool")
 _GARMENTS = ("boots", "coat", "dress", "gloves", "hat", "jacket", "scarf", "shirt", "skirt", "trousers")
@@ -24,12 +24,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Another seed, another table.")] = 0,
 ) -> None:
     """Write a small made-up table to try things on."""
-    if file.exists() and not force:
-        raise OutputError(
-            f"'{file}' already exists",
-            why="it may be yours",
-            instead=f"recombine demo --force, or recombine demo my-{file.name}",
-        )
+    check_file(place_of(file), force=force)
     write_text(file, _table(seed), force=force)
     say(f"{file} now holds {_ROWS} made-up products: their id, material, garment and label.\n")
     say(f"next   recombine audit {file} --factors material,garment --target label --report audit.html")

@@ -247,11 +247,11 @@ def _target(
     if asked is None or question.target is None:
         return None
     if asked.kind == "number":
-        sums = [
-            np.add.reduceat(floats(pc.fill_null(counted[name], 0))[order], starts)
-            for name in ("target_count", "target_total", "target_squares")
-        ]
-        count, total, squares = sums
+        with np.errstate(over="ignore", invalid="ignore"):  # sums that are too large are refused just below
+            count, total, squares = (
+                np.add.reduceat(floats(pc.fill_null(counted[name], 0))[order], starts)
+                for name in ("target_count", "target_total", "target_squares")
+            )
         fault = out_of_range(count, total, squares)
         if fault is not None:
             raise ColumnError(

@@ -32,7 +32,9 @@ _TOLERATED = 1_000.0
 _WHOLE = 2.0**52
 """From here on a float64 cannot tell every whole number from the next."""
 
-_SMALLEST, _LARGEST = 1e-75, 1e75  # in between, squares of the squares keep their digits too
+_SMALLEST = 1e-75
+LARGEST = 1e75
+"""Between the two, squares of the squares keep their digits too."""
 
 
 def pilots(table: Any, numbers: Mapping[str, Any], backend: Any) -> Centres:
@@ -55,7 +57,8 @@ def near(quartiles: Sequence[Any]) -> float:
     >>> near([0, 1e8 + 1, 1e8 + 2, 1e8 + 5, 1e8 + 9]), near([1, 2, 3, 4, 5]), near([7] * 5), near([None] * 5)
     (100000002.0, 0.0, 7.0, 0.0)
     """
-    if any(number is None or not math.isfinite(number) for number in quartiles):
+    # Numbers beyond the range are summed about 0, as they are: about their own mean they would look small.
+    if any(number is None or not abs(number) <= LARGEST for number in quartiles):
         return 0.0
     least, low, middle, high, most = map(float, quartiles)
     spread = (high - low) / 2 or most / 2 - least / 2
@@ -101,15 +104,14 @@ def better(count: Numbers, total: Numbers, squares: Numbers, centre: float) -> f
     >>> better(np.array([1.0]), np.array([1e200]), np.array([1.0]), 0.0) is None
     True
     """
-    with np.errstate(over="ignore"):  # what is too large is refused where the sums are used
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused where the sums are used
         known, whole, square = (float(np.nansum(part)) for part in (count, total, squares))
     if not known > 0 or not math.isfinite(whole) or not math.isfinite(square):
         return None
     off = whole / known
-    mean_square = off * off  # not off**2, which raises where this is infinite
-    if not math.isfinite(mean_square):
+    if abs(off) > LARGEST:
         return None
-    variance = max(square / known - mean_square, 0.0)
+    variance = max(square / known - off**2, 0.0)
     return centre + off if abs(off) > _TOLERATED * math.sqrt(variance) else None
 
 
@@ -125,7 +127,7 @@ def out_of_range(count: Numbers, total: Numbers, squares: Numbers) -> str | None
     held = count > 0
     if not (np.isfinite(total).all() and np.isfinite(squares).all()):
         return "infinite, or so large that their squares are"
-    if (squares[held] / count[held]).max(initial=0.0) > _LARGEST**2:
+    if (squares[held] / count[held]).max(initial=0.0) > LARGEST**2:
         return "infinite, or so large that their squares are"
     if 0 < np.abs(total[held] / count[held]).max(initial=0.0) < _SMALLEST:
         return "so small that their squares vanish"

@@ -7,6 +7,7 @@ import numpy as np
 
 from recombine.algebra.groups import Codes, Numbers
 from recombine.errors import SettingError, TableError
+from recombine.tables.pilot import LARGEST
 from recombine.theory.examples.machines import Answered, Kind
 
 
@@ -67,9 +68,9 @@ def answered(y: Any, truth: Any | None, kind: Kind | None) -> tuple[Answered, An
 
 def _numbers(values: Any, name: str) -> Numbers:
     found = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
-    if not np.isfinite(found).all():
+    if not (np.abs(found) <= LARGEST).all():
         raise TableError(
-            f"{name} holds numbers that are missing or infinite",
+            f"{name} holds numbers that are missing or infinite, or some beyond {LARGEST}",
             why="an error of such a row is not a number",
             instead="leave those rows out, with their inputs",
         )
@@ -113,10 +114,11 @@ def checked_inputs(given: Any, *, width: int | None = None) -> Numbers:
             why=f"the other rows have {width:,}",
             instead="make both by the same features",
         )
-    bad = ~np.isfinite(found).all(axis=1)
+    bad = ~(np.abs(found) <= LARGEST).all(axis=1)
     if bad.any():
         raise TableError(
-            f"the inputs of {bad.sum():,} of {len(found):,} rows hold NaN or infinite numbers",
+            f"the inputs of {bad.sum():,} of {len(found):,} rows hold NaN or infinite numbers, or some beyond "
+            f"{LARGEST}",
             why=f"such a row is like no other; the first is number {int(bad.argmax()) + 1:,} of those that were drawn",
             instead="leave those rows out, or fill the gaps first",
         )
