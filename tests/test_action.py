@@ -3,12 +3,15 @@
 import os
 import re
 import shutil
-import stat
 import subprocess
 import sys
+import sysconfig
+import zipfile
 from pathlib import Path
 
 import pytest
+
+import recombine
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.skipif(
@@ -16,6 +19,15 @@ pytestmark = pytest.mark.skipif(
 )
 MATERIALS, GARMENTS = ("wool", "silk", "denim", "linen"), ("coat", "hat", "scarf", "boot")
 HELD_OUT = {("wool", "hat"), ("silk", "boot"), ("denim", "coat"), ("linen", "scarf"), ("wool", "scarf")}
+PLANTED = (
+    "shlex.py",
+    "json.py",
+    "secrets.py",
+    "pip/__init__.py",
+    "venv/__init__.py",
+    "sitecustomize.py",
+    "recombine.py",
+)
 
 
 def held_out() -> list[str]:
@@ -30,10 +42,18 @@ def held_out() -> list[str]:
 @pytest.fixture
 def repository(tmp_path):
     """A git repository with a table, as a job finds it."""
-    folder = tmp_path / "repository"
+    return checkout(tmp_path / "repository")
+
+
+def checkout(folder: Path) -> Path:
+    """A git repository with a table, and with modules that leave a mark if they are imported."""
     folder.mkdir()
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     write(folder, "held.csv", held_out())
+    for name in PLANTED:
+        module = folder / name
+        module.parent.mkdir(exist_ok=True)
+        module.write_text(f"open({str(folder / 'planted')!r}, 'a').write({name!r})\n", encoding="utf-8")
     return folder
 
 
@@ -46,37 +66,80 @@ def action():
     return yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 
 
+def step(name: str) -> dict:
+    return next(one for one in action()["runs"]["steps"] if one.get("id") == name)
+
+
+def run_step(name: str, folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess:
+    """A step's script in the folder that was checked out, in a job that looks for modules there too."""
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step(name)["run"]],
+        cwd=folder,
+        env=os.environ | {"GITHUB_ACTION_PATH": str(ROOT), "PYTHONPATH": str(folder)} | environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """What the action installs: of a package "recombine" that leads to the modules which the tests run with."""
+    place = tmp_path_factory.mktemp("action")
+    with zipfile.ZipFile(place / "recombine-9.9-py3-none-any.whl", "w") as wheel:
+        paths = (Path(recombine.__file__).parents[1], sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
+        wheel.writestr("tested.pth", "".join(f"{path}\n" for path in paths))
+        wheel.writestr("recombine-9.9.dist-info/METADATA", "Metadata-Version: 2.1\nName: recombine\nVersion: 9.9\n")
+        wheel.writestr(
+            "recombine-9.9.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr("recombine-9.9.dist-info/RECORD", "")
+    (place / "python").symlink_to(sys.executable)
+    folder, output = checkout(place / "repository"), place / "output"
+    done = run_step(
+        "environment",
+        folder,
+        {
+            "PATH": f"{place}{os.pathsep}{os.environ['PATH']}",
+            "PIP_NO_INDEX": "1",
+            "PIP_FIND_LINKS": str(place),
+            "RECOMBINE_VERSION": "9.9",
+            "RECOMBINE_PACKAGES": "",
+            "GITHUB_OUTPUT": str(output),
+            "RUNNER_TEMP": str(place),
+        },
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not (folder / "planted").exists(), (folder / "planted").read_text()
+    python = output.read_text(encoding="utf-8").strip().removeprefix("python=")
+    assert Path(python).is_relative_to(place)
+    assert not Path(python).is_relative_to(folder)
+    return python
+
+
 class Job:
     """What a job of GitHub would know after the step."""
 
-    def __init__(self, folder: Path, **inputs: str) -> None:
+    def __init__(self, folder: Path, python: str, **inputs: str) -> None:
         self.folder, runner = folder, folder.parent / "runner"
         runner.mkdir(exist_ok=True)
         self._summary, self._output = runner / "summary", runner / "output"
         for file in (self._summary, self._output):
             file.write_text("")
-        step = next(one for one in action()["runs"]["steps"] if one.get("id") == "run")
-        given = {name: one.get("default", "") for name, one in action()["inputs"].items()} | inputs
-        named = {
-            variable: re.fullmatch(r"\${{ inputs\.([a-z-]+) }}", value)[1] for variable, value in step["env"].items()
-        }
-        environment = os.environ | {variable: given[name] for variable, name in named.items()}
-        environment |= {
-            "PATH": f"{commands(folder.parent)}{os.pathsep}{os.environ['PATH']}",
-            "GITHUB_ACTION_PATH": str(ROOT),
-            "GITHUB_STEP_SUMMARY": str(self._summary),
-            "GITHUB_OUTPUT": str(self._output),
-            "RUNNER_TEMP": str(runner),
-            "COLUMNS": "100",
-        }
-        done = subprocess.run(
-            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
+        given = {f"inputs.{name}": one.get("default", "") for name, one in action()["inputs"].items()}
+        given |= {f"inputs.{name}": value for name, value in inputs.items()}
+        given["steps.environment.outputs.python"] = python
+        done = run_step(
+            "run",
+            folder,
+            {
+                **{name: given[re.fullmatch(r"\${{ (\S+) }}", value)[1]] for name, value in step("run")["env"].items()},
+                "GITHUB_STEP_SUMMARY": str(self._summary),
+                "GITHUB_OUTPUT": str(self._output),
+                "RUNNER_TEMP": str(runner),
+                "COLUMNS": "100",
+            },
         )
         self.code, self.log, self.errors = done.returncode, done.stdout, done.stderr
         self.left = sorted(path.name for path in runner.iterdir())
@@ -104,20 +167,9 @@ class Job:
         return taken
 
 
-def commands(folder: Path) -> Path:
-    """A folder with `recombine` and `python` of the environment that the tests run in."""
-    place = folder / "bin"
-    place.mkdir(exist_ok=True)
-    for name, words in (("recombine", "-m recombine"), ("python", "")):
-        script = place / name
-        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
-        script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    return place
-
-
 @pytest.mark.process
-def test_a_clean_split_passes(repository) -> None:
-    job = Job(repository, source="held.csv", factors="material,garment", args="--id image")
+def test_a_clean_split_passes(repository, environment) -> None:
+    job = Job(repository, environment, source="held.csv", factors="material,garment", args="--id image")
     assert job.code == 0, job.log + job.errors
     assert job.outputs["grade"] == "sound"
     assert job.outputs["exit-code"] == "0"
@@ -130,9 +182,18 @@ def test_a_clean_split_passes(repository) -> None:
 
 
 @pytest.mark.process
-def test_a_planted_leak_fails_with_3_and_is_told_everywhere(repository) -> None:
+def test_no_module_of_the_checked_out_repository_is_imported(repository, environment) -> None:
+    job = Job(repository, environment, source="held.csv", factors="material,garment", args="--id 'image'", report="")
+    assert not (repository / "planted").exists(), (repository / "planted").read_text()
+    assert (job.code, job.outputs["grade"]) == (0, "sound"), job.log + job.errors
+
+
+@pytest.mark.process
+def test_a_planted_leak_fails_with_3_and_is_told_everywhere(repository, environment) -> None:
     write(repository, "held.csv", [*held_out(), "wool,hat,again.jpg,train"])
-    job = Job(repository, source="held.csv", factors="material,garment", args="--id image", sarif="found.sarif")
+    job = Job(
+        repository, environment, source="held.csv", factors="material,garment", args="--id image", sarif="found.sarif"
+    )
     assert job.code == 3, job.log + job.errors
     assert (job.outputs["grade"], job.outputs["exit-code"]) == ("failing", "3")
     assert job.summary.startswith(
@@ -148,9 +209,9 @@ def test_a_planted_leak_fails_with_3_and_is_told_everywhere(repository) -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize("allowed", ["false", "true"])
-def test_too_little_evidence_is_4_unless_it_is_allowed(repository, allowed) -> None:
+def test_too_little_evidence_is_4_unless_it_is_allowed(repository, environment, allowed) -> None:
     write(repository, "held.csv", [line for line in held_out() if not line.endswith("test")])
-    job = Job(repository, source="held.csv", factors="material,garment", **{"allow-untested": allowed})
+    job = Job(repository, environment, source="held.csv", factors="material,garment", **{"allow-untested": allowed})
     assert job.code == (0 if allowed == "true" else 4), job.log + job.errors
     assert (job.outputs["grade"], job.outputs["exit-code"]) == ("untested", "4")
     assert job.commands[-1].startswith("::warning" if allowed == "true" else "::error")
@@ -158,7 +219,7 @@ def test_too_little_evidence_is_4_unless_it_is_allowed(repository, allowed) -> N
 
 
 @pytest.mark.process
-def test_names_with_spaces_quotes_and_commands_in_them_are_names(repository) -> None:
+def test_names_with_spaces_quotes_and_commands_in_them_are_names(repository, environment) -> None:
     column = "mat $(touch hacked) `touch hacked`; touch hacked"
     value = '::error::wool | <b> "it\'s"'
     lines = [line.replace("wool", '"' + value.replace('"', '""') + '"') for line in held_out()]
@@ -170,6 +231,7 @@ def test_names_with_spaces_quotes_and_commands_in_them_are_names(repository) -> 
     source = "my 'held' \"out\".csv"
     job = Job(
         repository,
+        environment,
         source=source,
         factors=f"{column},garment",
         args="--id 'image' --where \"image <> '$(touch hacked)'\"",
@@ -183,8 +245,8 @@ def test_names_with_spaces_quotes_and_commands_in_them_are_names(repository) -> 
 
 
 @pytest.mark.process
-def test_a_mistake_is_told_in_words(repository) -> None:
-    job = Job(repository, source="hold.csv", factors="material,garment")
+def test_a_mistake_is_told_in_words(repository, environment) -> None:
+    job = Job(repository, environment, source="hold.csv", factors="material,garment")
     assert job.code == 2
     assert job.outputs == {"exit-code": "2"}
     assert "did you mean 'held.csv'?" in job.summary
@@ -201,16 +263,21 @@ def test_a_mistake_is_told_in_words(repository) -> None:
         ({"source": "--version"}, "--version"),
     ],
 )
-def test_what_is_no_verb_no_words_or_no_table_is_refused(repository, inputs, said) -> None:
-    job = Job(repository, **{"source": "held.csv", "factors": "material,garment"} | inputs)
+def test_what_is_no_verb_no_words_or_no_table_is_refused(repository, environment, inputs, said) -> None:
+    job = Job(repository, environment, **{"source": "held.csv", "factors": "material,garment"} | inputs)
     assert job.code == 2
     assert said in job.commands[-1]
 
 
 @pytest.mark.process
-def test_gates_of_an_audit_one_a_line(repository) -> None:
+def test_gates_of_an_audit_one_a_line(repository, environment) -> None:
     job = Job(
-        repository, verb="audit", source="held.csv", factors="material,garment", **{"fail-under": "seen=0.9\npairs=1\n"}
+        repository,
+        environment,
+        verb="audit",
+        source="held.csv",
+        factors="material,garment",
+        **{"fail-under": "seen=0.9\npairs=1\n"},
     )
     assert job.code == 0, job.log + job.errors
     assert "| seen | pass | seen is 1.000; asked for is 0.9. |" in job.summary
@@ -223,28 +290,37 @@ def test_every_input_is_used_and_every_action_has_a_pinned_version() -> None:
     used = [step["uses"] for step in read["runs"]["steps"] if "uses" in step]
     assert len(used) == 2
     assert all(re.fullmatch(r"actions/[a-z-]+@v\d+", one) for one in used)
-    for step in read["runs"]["steps"]:
-        assert "${{" not in step.get("run", "")
+    assert not any("${{" in one.get("run", "") for one in read["runs"]["steps"])
     script = (ROOT / ".github" / "action" / "run.sh").read_text(encoding="utf-8")
     assert "${{" not in script
-    step = next(one for one in read["runs"]["steps"] if one.get("id") == "run")
-    assert set(step["env"]) == {f"RECOMBINE_{name}" for name in re.findall(r"\{?RECOMBINE_([A-Z_]+)\b", script)}
+    assert set(step("run")["env"]) == {f"RECOMBINE_{name}" for name in re.findall(r"\{?RECOMBINE_([A-Z_]+)\b", script)}
     written = set(re.findall(r"^\s*(?:echo|printf|print\(f?)\W*([a-z-]+)=", script, re.MULTILINE))
     assert written == set(read["outputs"])
 
 
 @pytest.mark.parametrize(
-    ("version", "asked"), [("", str(ROOT)), ("0.1.0", "recombine==0.1.0"), ("1; ls", "recombine==1; ls")]
+    ("version", "packages", "asked"),
+    [
+        ("", "", [str(ROOT)]),
+        ("0.1.0", "ibis-framework[postgres]\n  s3fs\n", ["recombine==0.1.0", "ibis-framework[postgres]", "s3fs"]),
+        ("1; ls", "$(ls) *", ["recombine==1; ls", "$(ls)", "*"]),
+    ],
 )
-def test_what_is_installed(version, asked, tmp_path) -> None:
+def test_what_is_installed(version, packages, asked, tmp_path) -> None:
     place = tmp_path / "python"
-    place.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    place.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\nmkdir -p "$4/bin" && cp "$0" "$4/bin/python"\n')
     place.chmod(0o755)
-    step = next(one for one in action()["runs"]["steps"] if "pip" in one.get("run", ""))
-    environment = {
-        "PATH": f"{tmp_path}:{os.environ['PATH']}",
-        "RECOMBINE_VERSION": version,
-        "GITHUB_ACTION_PATH": str(ROOT),
-    }
-    done = subprocess.run(["bash", "-ec", step["run"]], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["-m", "pip", "install", "--quiet", asked]
+    done = run_step(
+        "environment",
+        tmp_path,
+        {
+            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "RECOMBINE_VERSION": version,
+            "RECOMBINE_PACKAGES": packages,
+            "GITHUB_OUTPUT": str(tmp_path / "output"),
+            "RUNNER_TEMP": str(tmp_path),
+        },
+    )
+    made, installed = done.stdout.split("-I\n-m\n")[1:]
+    assert made.startswith(f"venv\n{tmp_path}/recombine-environment.")
+    assert installed.splitlines() == ["pip", "install", "--quiet", *asked]

@@ -3,8 +3,10 @@
 #
 # It reads RECOMBINE_VERB, _SOURCE, _FACTORS, _TARGET, _PREDICTION, _SPLIT, _FAIL_UNDER, _ARGS, _REPORT, _SARIF and
 # _ALLOW_UNTESTED; it writes the page, $GITHUB_STEP_SUMMARY, $GITHUB_OUTPUT and annotations, and ends as recombine ends.
-# The table is read once. Names and values of a table are somebody else's words: nothing of them is ever run.
+# The table is read once. Names and values of a table are somebody else's words: nothing of them is ever run. Nor is
+# what lies in the folder it runs in: RECOMBINE_PYTHON is called in isolated mode, which imports nothing from there.
 set -euo pipefail
+unset PYTHONPATH PYTHONHOME # for processes that recombine starts
 
 folder=$(mktemp -d "${RUNNER_TEMP:-/tmp}/recombine.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
@@ -22,7 +24,7 @@ annotate() { # kind, text
 # What may hold anybody's words: while it is printed, GitHub takes no commands, but for the end of that.
 print_without_commands() { # file
   local token
-  token=$(python -c 'import secrets; print(secrets.token_hex(16))')
+  token=$("$RECOMBINE_PYTHON" -I -c 'import secrets; print(secrets.token_hex(16))')
   printf '::stop-commands::%s\n' "$token"
   cat "$1"
   printf '\n::%s::\n' "$token"
@@ -53,7 +55,7 @@ add --split "${RECOMBINE_SPLIT:-}"
 while IFS= read -r gate; do add --fail-under "$gate"; done <<<"${RECOMBINE_FAIL_UNDER:-}"
 split_words='import os, shlex, sys
 sys.stdout.write("".join(word + "\0" for word in shlex.split(os.environ.get("RECOMBINE_ARGS", ""), comments=False)))'
-if ! python -c "$split_words" >"$folder/args" 2>/dev/null; then
+if ! "$RECOMBINE_PYTHON" -I -c "$split_words" >"$folder/args" 2>/dev/null; then
   annotate error "args: a quotation mark is opened and not closed in: $RECOMBINE_ARGS"
   echo "exit-code=2" >>"$output"
   exit 2
@@ -64,14 +66,14 @@ words+=(--format "markdown=$folder/summary.md" --format "github=$folder/annotati
 if [[ -n ${RECOMBINE_SARIF:-} ]]; then words+=(--format "sarif=$RECOMBINE_SARIF"); fi
 
 code=0
-recombine "${words[@]}" >"$folder/said" 2>"$folder/complained" || code=$?
+"$RECOMBINE_PYTHON" -I -m recombine "${words[@]}" >"$folder/said" 2>"$folder/complained" || code=$?
 
 # our own files are gone at the end, so nobody is told of them
 cat "$folder/said" "$folder/complained" | grep -vF "  wrote  $folder/" >"$folder/all" || true
 print_without_commands "$folder/all"
 echo "exit-code=$code" >>"$output"
 if [[ -f $folder/found.json ]]; then
-  python - "$folder/found.json" >>"$output" <<'PYTHON'
+  "$RECOMBINE_PYTHON" -I - "$folder/found.json" >>"$output" <<'PYTHON'
 import json, sys
 sys.stdout.reconfigure(encoding="utf-8", errors="replace")
 with open(sys.argv[1], encoding="utf-8") as file:
