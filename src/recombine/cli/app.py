@@ -21,6 +21,7 @@ from recombine.cli.diff import diff
 from recombine.cli.evaluate import evaluate
 from recombine.cli.help import Command, Group
 from recombine.cli.lint import lint
+from recombine.cli.memory import check_memory, out_of_memory
 from recombine.cli.plan import plan
 from recombine.cli.predict import predict
 from recombine.cli.probe import probe
@@ -124,9 +125,15 @@ def run() -> None:
     """Run what was asked; a user's mistake ends in a message, never in a traceback."""
     _name_the_shell(sys.argv[1:])
     try:
+        check_memory(sys.argv[1:])
         _run_and_say_all()
     except RecombineError as error:
         complain(error)
+        sys.exit(2)
+    except (ImportError, MemoryError) as error:
+        if (sentence := out_of_memory(error)) is None:
+            raise
+        complain(sentence)
         sys.exit(2)
     except OSError as error:
         if error.filename is None:  # not about a file that somebody named
