@@ -1,15 +1,17 @@
 """recombine tells whether a model will handle combinations of factors that it has never seen together.
 
-The public names, and nothing else. Each is loaded when it is first used, so that `import recombine` stays quick.
+The public names, and nothing else. Each is loaded when it is first used, so that `import recombine` stays quick: it is
+the one part of a command in which an interrupt is not heard.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from recombine._version import __version__
-from recombine.extras import loaded
 
+TYPE_CHECKING = False  # as in `typing`, without loading it
 if TYPE_CHECKING:
+    from typing import Any
+
     from recombine import lab as lab
     from recombine import probes as probes
     from recombine import studies as studies
@@ -163,11 +165,13 @@ _ROOMS = ("lab", "probes", "studies")
 """Rooms whose names are public too: `recombine.lab.fit`, `recombine.probes.geometry`."""
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name in _ROOMS:
         return import_module(f"recombine.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'recombine' has no attribute {name!r}")
+    from recombine.extras import loaded  # noqa: PLC0415
+
     return loaded(__name__, name, _HOME[name])
 
 
