@@ -2,15 +2,21 @@
 
 import json
 import re
+from dataclasses import replace
 from urllib.parse import unquote
 from xml.etree import ElementTree as Xml
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from recombine.formats.catalogue import FORMS
 from recombine.formats.locations import address, relative_path
+from recombine.formats.markdown import plain
 from recombine.formats.told import Check, Rows, Told
+from tests.formats.links import JOINER, LINKED, NOT_LINKED
 from tests.formats.sarif_rules import mistakes
+from tests.properties import examples
 
 HOSTILE = "x|y\n::error::`$(touch hacked)` <img src=a> [l](http://e) ![p](q) {0} % \"'&\x00\x1b\ud800"
 CHECKS = (
@@ -66,6 +72,36 @@ def test_nothing_of_a_table_means_anything_in_markdown() -> None:
     fence = re.search(r"^(`+)sh$", code, re.MULTILINE)[1]
     assert len(fence) > 3
     assert code.rstrip().endswith(fence)
+
+
+LINKED_BY_GITHUB = re.compile(
+    r"""[a-z]+://[^\s<] | (?<![a-z0-9])www\.[^\s<]            # addresses
+    | [\w.+-]+@[a-z0-9] | (?<![a-z0-9/`])@[a-z0-9]           # of a mailbox; mentions
+    | \#[0-9] | \bGH-[0-9] | \b(?=\d*[a-f])[0-9a-f]{7,40}\b  # issues and commits""",
+    re.VERBOSE | re.IGNORECASE | re.ASCII,
+)
+"""What GitHub makes a link or a mention of, with no markup around it."""
+
+
+@pytest.mark.parametrize("text", LINKED)
+def test_no_link_and_no_mention_is_made_of_a_name(text: str) -> None:
+    assert LINKED_BY_GITHUB.search(text)
+    told = replace(PLAIN, source=text, headline=text, rows=Rows(text, (text,), ((text,),)), next=())
+    said = FORMS["markdown"]([replace(told, checks=(Check(text, "fail", text, text),))])
+    assert not LINKED_BY_GITHUB.search(said)
+    assert said.replace(JOINER, "").replace("\\", "").lower().count(text.lower()) == 7
+
+
+@pytest.mark.parametrize("text", NOT_LINKED)
+def test_a_text_that_is_no_link_stays_as_it_is(text: str) -> None:
+    assert plain(text).replace("\\", "") == text
+
+
+@given(st.text(alphabet="@#:/.w-GHaf017 _x\\|", max_size=60))
+@examples(300)
+def test_no_link_and_no_mention_is_made_of_any_text(text: str) -> None:
+    assert not LINKED_BY_GITHUB.search(plain(text))
+    assert plain(text).replace(JOINER, "") == re.sub(r"([\\_|#])", r"\\\1", text)
 
 
 def test_junit_has_a_case_for_each_check_that_can_fail() -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from recombine.formats.markdown import plain
 from recombine.report import draw
+from tests.formats.links import LINKED, NOT_LINKED
 from tests.report.kinds import every_page
 from tests.report.test_audit_page import CASES, NASTY, probed
 from tests.report.test_prediction_page import CASES as PREDICTIONS
@@ -192,3 +194,12 @@ def test_what_came_from_a_table_is_no_markup_in_markdown(tmp_path: Path):
     ]  # fmt: skip
     assert "<script>" not in found["text"]
     assert "x" * 400 not in found["text"]
+
+
+@pytest.mark.browser
+def test_a_copied_page_makes_no_link_and_no_mention(tmp_path: Path):
+    texts = json.dumps([*LINKED, *NOT_LINKED])
+    found = probed(draw(CASES["shoes"]()), script(f"out.plain = {texts}.map(plainly);"), tmp_path)
+    assert [text.replace("\\", "") for text in found["plain"]] == [
+        plain(text).replace("\\", "") for text in (*LINKED, *NOT_LINKED)
+    ]

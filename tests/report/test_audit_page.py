@@ -450,7 +450,7 @@ PROBE = """<script>setTimeout(() => {
   document.querySelector("[value=name]").click(); document.getElementById("zoom-in").click();
   document.querySelector(".sortable th.number button").click();
   out.lowest = Number(document.querySelector(".sortable td.number").dataset.number);
-  out.csv = ["=1+1", "-5", "@x", "+2,3", "a,b", '"q"', "plain"].map(csvCell);
+  out.csv = ["=1+1", "-5", "@x", "+2,3", "a,b", "a;b", "＝1", "＋1", "－1", "＠x", '"q"', "plain"].map(csvCell);
   setTimeout(() => {
     out.range = document.getElementById("range").textContent;
     document.documentElement.dataset.probe = JSON.stringify(out);
@@ -466,4 +466,6 @@ def test_searching_pinning_sorting_and_downloading_work(pages, tmp_path: Path):
     assert re.search(r"rows \d+ to \d+ of 413", found["range"])
     weakest = large().data["leverage"]["weakest"]
     assert found["lowest"] == min(one["leverage"] for one in weakest)
-    assert found["csv"] == ["'=1+1", "'-5", "'@x", '"\'+2,3"', '"a,b"', '"""q"""', "plain"]
+    assert found["csv"] == [
+        "'=1+1", "'-5", "'@x", '"\'+2,3"', '"a,b"', '"a;b"', "'＝1", "'＋1", "'－1", "'＠x", '"""q"""', "plain",
+    ]  # fmt: skip

@@ -1,7 +1,9 @@
 """Markdown: what one reads in the summary of a job, or in a comment on a change.
 
 Values of a table are somebody else's words. All that means something in Markdown is escaped in them, so that they
-stand there as they are: no link, no picture, no heading, no HTML.
+stand there as they are: no link, no picture, no heading, no HTML. GitHub makes links and mentions of words that have no
+markup around them, escaped or not; a character that takes no room keeps them apart. The page's *Copy as Markdown* does
+it in the same way (`markdown.js`).
 """
 
 import re
@@ -10,6 +12,12 @@ from collections.abc import Iterable, Sequence
 from recombine.formats.told import Check, Rows, Told, one_line
 
 _MEANS_SOMETHING = re.compile(r"([\\`*_{}\[\]<>|~#!&$])")
+_LINKED = re.compile(
+    r"@(?=\S)|:(?=//)|#(?=[0-9])|www(?=\.)|\bGH-(?=[0-9])|\b(?=[0-9]*[a-f])[0-9a-f]{7,40}\b", re.IGNORECASE | re.ASCII
+)
+"""How mentions, addresses and issues begin; a commit, but no number, which has to stay one when it is pasted."""
+
+_WORD_JOINER = "\u2060"
 _FENCE = re.compile(r"`{3,}")
 
 
@@ -35,8 +43,15 @@ def plain(text: str) -> str:
 
     >>> print(plain("p_cat | <b>"))
     p\_cat \| \<b\>
+    >>> plain("@wool")
+    '@\u2060wool'
     """
-    return _MEANS_SOMETHING.sub(r"\\\1", one_line(text))
+    return _LINKED.sub(_kept_apart, _MEANS_SOMETHING.sub(r"\\\1", one_line(text)))
+
+
+def _kept_apart(found: re.Match[str]) -> str:
+    """A beginning, kept apart from what follows. Of a commit every six letters: GitHub knows it by seven."""
+    return re.sub(".{1,6}", rf"\g<0>{_WORD_JOINER}", found[0])
 
 
 def _check(check: Check) -> tuple[str, str, str]:

@@ -3,7 +3,10 @@
 
 const LINES_COPIED = 10;
 const shown = (node) => (node?.innerText ?? "").replace(/\s+/g, " ").trim();
-const plainly = (text) => text.replace(/\s+/g, " ").trim().replace(/[\\`*[\]<>&|~]|\b_|_\b/g, "\\$&");
+/* A character that takes no room keeps apart what GitHub would make a mention or a link of, as formats/markdown.py does. */
+const LINKED = /@(?=\S)|:(?=\/\/)|#(?=[0-9])|www(?=\.)|\bGH-(?=[0-9])|\b(?=[0-9]*[a-f])[0-9a-f]{7,40}\b/gi;
+const keptApart = (text) => text.replace(LINKED, (found) => found.replace(/.{1,6}/g, "$&\u2060"));
+const plainly = (text) => keptApart(text.replace(/\s+/g, " ").trim().replace(/[\\`*[\]<>&|~]|\b_|_\b/g, "\\$&"));
 const told = (node) => plainly(shown(node));
 
 function tableLines(table) {

@@ -25,10 +25,10 @@ function sortTable(table, column, upward) {
   table.tBodies[0].append(...rows);
 }
 
-/* A spreadsheet runs a cell that begins like a formula; a quote in front makes it text. */
+/* A spreadsheet runs a cell that begins like a formula; a quote in front makes it text. Some read signs of full width alike, and `;` as the end of a cell. */
 function csvCell(text) {
-  const inert = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\n\r]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;
+  const inert = /^[=+\-@＝＋－＠\t\r]/.test(text) ? `'${text}` : text;
+  return /[",;\n\r]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;
 }
 
 function csvText(list) {
