@@ -89,10 +89,14 @@ def content_digest(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def parsed(content: bytes) -> dict[str, Any]:
-    """The object in a JSON file; a `ValueError` where there is none."""
+def parsed(content: bytes, *, finite: bool = True) -> dict[str, Any]:
+    """The object in a JSON file; a `ValueError` where there is none.
+
+    NaN is no JSON, and nothing that recombine writes holds it; of others' files `finite=False` takes it.
+    """
+    constant = _no_number if finite else None
     try:
-        found = json.loads(content.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
+        found = json.loads(content.decode("utf-8"), object_pairs_hook=_once, parse_constant=constant)
     except RecursionError as error:
         raise MalformedError("it is nested too deeply") from error
     if not isinstance(found, dict):

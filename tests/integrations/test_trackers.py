@@ -1,6 +1,7 @@
 """MLflow, Weights & Biases (offline) and TensorBoard: what was logged is read back from the packages' own files."""
 
 import json
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -76,6 +77,53 @@ def test_mlflow_evaluates_by_the_entry_point(mlflow):
     assert not ScoreboardEvaluator.can_evaluate(model_type="classifier", evaluator_config={})
     with mlflow.start_run(), pytest.raises(RecombineError, match="without 'train'"):
         ScoreboardEvaluator().evaluate(dataset=None, run_id="", evaluator_config={"factors": ["a"]})
+
+
+def scored(monkeypatch, answers, *, data=None, **settings) -> dict:
+    """The metrics of what MLflow made of the data and hands to an evaluator, not logged anywhere."""
+    from mlflow.data.evaluation_dataset import EvaluationDataset  # noqa: PLC0415
+
+    from recombine.integrations import mlflow  # noqa: PLC0415
+
+    monkeypatch.setattr(mlflow, "log", lambda board, **_: mlflow.last_scores(board)[1])
+    monkeypatch.setattr(mlflow, "log_summary", lambda board, **_: None)
+    found = mlflow.ScoreboardEvaluator().evaluate(
+        dataset=EvaluationDataset(**({"data": pd.DataFrame(worlds.EVAL), "targets": "label"} | (data or {}))),
+        run_id="",
+        evaluator_config={"factors": worlds.FACTORS, "train": pd.DataFrame(worlds.TRAIN)} | settings,
+        model=SimpleNamespace(predict=lambda _: answers),
+    )
+    return found.metrics
+
+
+def test_mlflow_scores_an_array_by_the_names_of_its_features(mlflow, monkeypatch):
+    frame = pd.DataFrame(worlds.EVAL)
+    array = {
+        "data": frame[worlds.FACTORS].to_numpy(),
+        "targets": frame["label"].to_numpy(),
+        "feature_names": worlds.FACTORS,
+    }
+    answers = Model().predict(frame)
+    assert scored(monkeypatch, answers, data=array, target="label") == scored(monkeypatch, answers)
+
+
+@pytest.mark.parametrize(
+    ("answers", "settings", "words"),
+    [
+        ([2**70] * 96, {}, "labels of one kind"),
+        ([float("nan")] * 96, {}, "are NaN"),
+        (None, {}, "an answer is a class"),
+        (["warm"], {}, "have no answer yet"),
+        (["warm"] * 96, {"target": "colour"}, "a column of the features too"),
+        (["warm"] * 96, {"bogus": 1}, "no such setting"),
+        (["warm"] * 96, {"data": {"targets": None}}, "true answer is missing"),
+        (["warm"] * 96, {"data": {"data": [["red"], ["blue"]], "targets": ["warm", "cold"]}}, "'feature_1'"),
+    ],
+)
+def test_what_mlflow_hands_over_is_refused_in_words(mlflow, monkeypatch, answers, settings, words):
+    with pytest.raises(RecombineError) as caught:
+        scored(monkeypatch, answers, **settings)
+    assert words in str(caught.value)
 
 
 @pytest.mark.process

@@ -6,45 +6,88 @@
 The files are plain JSON, a sample a line, so that the harness itself is not needed to read them.
 """
 
-import json
+import codecs
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from recombine.decoding import parsed, revive
 from recombine.errors import SourceError
-from recombine.integrations.sample_logs import beside, plain_fields, sample_table
+from recombine.integrations.sample_logs import beside, plain_fields, reading_sample, sample_table
+from recombine.tables.locations import check_plain_file
+
+_INSTEAD = "give a samples_*.jsonl that `lm_eval … --log_samples --output_path out` wrote"
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """What is read of a logged sample, which holds more: its metrics stand beside these, each under its name."""
+
+    doc_id: int | str
+    doc: Mapping[str, Any]
+    target: Any
+    filtered_resps: tuple[Any, ...]
+    filter: str = "none"
+    metrics: tuple[str, ...] = ()
+
+
+_NAMES = [field.name for field in fields(_Sample)]
 
 
 def samples(file: str | Path, *, prefix: str = "") -> pa.Table:
     """A row for each sample and filter: doc_id, filter, target, answer, every metric, the fields of its document."""
-    path = Path(file)
+    path, rows = Path(file), []
+    for number, line in _lines(path):
+        where = f"line {number:,} of '{path.name}'"
+        with reading_sample(where, instead=_INSTEAD):
+            rows.append(_row(parsed(line, finite=False), prefix, where))
+    return sample_table(rows, source=path.name)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that say something. Only a line feed ends one: texts may hold what else Unicode calls so."""
+    check_plain_file(path, str(path))
     try:
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-        return sample_table([_row(line, prefix, path.name) for line in lines], source=path.name)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise SourceError(
-            f"'{path}' cannot be read as samples of lm-evaluation-harness",
-            why=str(error).splitlines()[0] if str(error) else type(error).__name__,
-            instead="give a samples_*.jsonl that `lm_eval … --log_samples --output_path out` wrote",
-        ) from error
+        content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+    except OSError as error:
+        raise SourceError(f"'{path}' cannot be read", why=error.strerror or str(error), instead=_INSTEAD) from error
+    return ((number, line) for number, line in enumerate(content.split(b"\n"), 1) if line.strip())
 
 
-def _row(sample: dict[str, Any], prefix: str, source: str) -> dict[str, Any]:
-    answers = sample["filtered_resps"]
+def _row(content: Mapping[str, Any], prefix: str, where: str) -> dict[str, Any]:
+    sample: _Sample = revive(_Sample, {name: content[name] for name in _NAMES if name in content}, at="the sample")
     own = {
-        "doc_id": sample["doc_id"],
-        "filter": sample.get("filter", "none"),
-        "target": str(sample["target"]),
-        "answer": _answer(answers),
+        "doc_id": sample.doc_id,
+        "filter": sample.filter,
+        "target": str(sample.target),
+        "answer": _answer(sample.filtered_resps),
     }
-    own |= {name: sample[name] for name in sample.get("metrics", ()) if isinstance(sample.get(name), int | float)}
-    return beside(own, plain_fields(sample["doc"], prefix=prefix), source=source)
+    # a metric called `target` has replaced the target in the log itself, and stands there as text
+    known = [name for name in sample.metrics if name in own or isinstance(content.get(name), int | float)]
+    again = "give that metric another name in the task, and log the samples again"
+    row = beside(own, ((name, content.get(name)) for name in known), where=where, what="metric", instead=again)
+    apart = "give a prefix for the document's own fields: prefix='doc.'"
+    return beside(row, plain_fields(sample.doc, prefix=prefix), where=where, what="field", instead=apart)
 
 
-def _answer(answers: list[Any]) -> str:
-    """What was generated; of a multiple choice the number of the likeliest choice."""
-    if len(answers) > 1 and all(isinstance(one, list) for one in answers):
-        return str(max(range(len(answers)), key=lambda place: float(answers[place][0])))
-    first = answers[0] if answers else ""
-    return str(first[0] if isinstance(first, list) and first else first)
+def _answer(answers: Sequence[Any]) -> str | None:
+    """What was generated; of a multiple choice the number of the likeliest choice; None where neither was logged."""
+    likelihoods = [one for one in map(_likelihood, answers) if one is not None]
+    if 1 < len(answers) == len(likelihoods):
+        return None if any(map(math.isnan, likelihoods)) else str(likelihoods.index(max(likelihoods)))
+    first = answers[0] if answers else []
+    if isinstance(first, list):
+        return str(first[0]) if first else None
+    return str(first)
+
+
+def _likelihood(answer: Any) -> float | None:
+    """The number that a choice's list begins with, which the harness writes as text."""
+    try:
+        return float(answer[0]) if isinstance(answer, list) and answer else None
+    except (TypeError, ValueError, OverflowError):
+        return None

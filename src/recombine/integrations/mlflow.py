@@ -18,6 +18,7 @@ from recombine.scoreboard.scoreboard import Scoreboard
 
 with needing(__name__, "mlflow", extra="mlflow"):
     import mlflow
+    import pandas as pd
     from mlflow.models.evaluation.base import EvaluationResult, ModelEvaluator
 
 _PREFIX = "recombine_"
@@ -46,7 +47,7 @@ class ScoreboardEvaluator(ModelEvaluator):
     @classmethod
     def can_evaluate(cls, *, model_type: Any, evaluator_config: Any, **_: Any) -> bool:  # noqa: ARG003
         """Only where it was asked: MLflow tries every evaluator that is installed."""
-        return bool(evaluator_config and "factors" in evaluator_config)
+        return bool(evaluator_config and evaluator_config.get("factors"))
 
     def evaluate(
         self,
@@ -57,25 +58,42 @@ class ScoreboardEvaluator(ModelEvaluator):
         model: Any = None,
         **_: Any,
     ) -> EvaluationResult:
-        """Score a model, or the predictions of a dataset; `evaluator_config` holds a scoreboard's settings."""
+        """Score a model, or the predictions of a dataset; `evaluator_config` holds a scoreboard's settings.
+
+        Where the dataset is an array, its target has no name: `target` in the configuration is that of the training
+        table, "target" unless given.
+        """
         if "train" not in evaluator_config:
             raise SettingError(
                 "evaluator_config['recombine'] without 'train'",
                 why="what was trained on tells seen from unseen combinations",
                 instead="add the training table: {'factors': […], 'train': frame}",
             )
-        frame = dataset.features_data
-        target = str(dataset.targets_name or "target")
-        board = Scoreboard(frame.assign(**{target: dataset.labels_data}), target=target, **evaluator_config)
-        answers = dataset.predictions_data if model is None else model.predict(_inputs(model, frame))
+        settings = {"target": dataset.targets_name or "target"} | evaluator_config
+        features = dataset.features_data
+        answers = dataset.predictions_data if model is None else model.predict(_inputs(model, features))
+        board = Scoreboard(_with_target(features, dataset, settings["target"]), **settings)
         board.score(answers)
         found = log(board, run_id=run_id)
         log_summary(board, run_id=run_id)
         return EvaluationResult(metrics=found, artifacts={}, run_id=run_id)  # type: ignore[no-untyped-call]
 
 
-def _inputs(model: Any, frame: Any) -> Any:
+def _with_target(features: Any, dataset: Any, target: str) -> pd.DataFrame:
+    """The rows with their true answers, which must not take the place of a feature."""
+    frame = features if isinstance(features, pd.DataFrame) else pd.DataFrame(features, columns=dataset.feature_names)
+    if target in frame.columns:
+        raise SettingError(
+            f"the target {target!r} is a column of the features too",
+            why="the true answers stand in a column of that name",
+            instead="rename that column, or the target: mlflow.models.evaluate(…, targets='label')",
+        )
+    labels = dataset.labels_data
+    return frame.assign(**{target: None if labels is None else list(labels)})
+
+
+def _inputs(model: Any, features: Any) -> Any:
     """The columns that the model was made for, where it says so: factors may stand beside them."""
     schema = model.metadata.get_input_schema() if getattr(model, "metadata", None) is not None else None
     names = [] if schema is None else [name for name in schema.input_names() if isinstance(name, str)]
-    return frame[names] if names and set(names) <= set(frame.columns) else frame
+    return features[names] if names and set(names) <= set(getattr(features, "columns", ())) else features

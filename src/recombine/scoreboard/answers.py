@@ -152,7 +152,7 @@ class Classes:
     def _named(self, found: npt.NDArray[Any]) -> Ints:
         try:
             encoded = pc.dictionary_encode(pa.array(found))
-        except pa.ArrowException as error:
+        except (pa.ArrowException, OverflowError) as error:  # several kinds, or whole numbers beyond 64 bits
             raise ColumnError(
                 f"the answers are {_described(found)}",
                 why=str(error).splitlines()[0],
