@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from recombine.lab.tasks import Agreement, Relations, TwoQuestions
 from recombine.lab.training.configurations import configurations
+from recombine.lab.training.pack import jobs_of
 from recombine.studies.claims import judged
 from recombine.studies.rows import Rows
 from recombine.studies.study import Bench, Evidence
@@ -225,8 +226,8 @@ def test_problems_of_a_set_are_those_of_the_set() -> None:
 def test_masks_are_learned_and_judged_by_pairs_that_were_shown() -> None:
     split = {"name": "hold_out_combinations", "factors": ["first", "second"], "test_size": 0.5, "n_splits": 1}
     task = {"name": "two_questions", "noise": 0.0, "values": 4}
-    (made,) = configurations(task, split, "mlp", {"steps": 1}, seeds=1)
-    found = questions(made, 60, 40, seed=0)
+    (job,) = jobs_of(configurations(task, split, "mlp", {"steps": 1}, seeds=1))
+    found = questions(job, 60, 40, seed=0)
     pairs = set()
     for place, (name, both) in enumerate(found.items()):
         for inputs, targets in both:

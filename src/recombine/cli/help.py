@@ -89,6 +89,7 @@ _STANDS_FOR = {
     "--time-limit": "SECONDS",
     "--train": "TABLE",
     "--train-side": "VALUES",
+    "--trust": "MODULE",
     "--truth": "TRUTH",
     "--unlabelled": "TABLE",
     "--validation": "TABLE",

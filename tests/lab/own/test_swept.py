@@ -39,7 +39,7 @@ GRID = {
     "recipes": {"steps": 300, "samples": "every", "evaluations": 2, "together": "never"},
     "seeds": RUNS,
 }
-COMMAND = [sys.executable, "-c", "from recombine.cli import main; main()", "sweep", "sweep.yaml"]
+COMMAND = [sys.executable, "-c", "from recombine.cli import main; main()", "sweep", "sweep.yaml", "--trust", "my_things"]
 
 
 @pytest.fixture

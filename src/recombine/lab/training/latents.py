@@ -10,11 +10,15 @@ from safetensors.torch import load as tensors_of
 from torch import nn
 
 from recombine.errors import RecordError, SettingError, nearest
+from recombine.lab.models.catalogue import MODELS
 from recombine.lab.models.layers import layer_of, watching
+from recombine.lab.models.model import Model
 from recombine.lab.runs.run import Run
+from recombine.lab.tasks.catalogue import TASKS
 from recombine.lab.training.losses import answers
 from recombine.lab.training.member import Member
 from recombine.lab.training.pack import job_of
+from recombine.lab.training.trust import check_run
 
 
 def module_of(run: Run) -> nn.Module:
@@ -38,8 +42,10 @@ def module_of(run: Run) -> nn.Module:
 
 
 def _started(run: Run) -> nn.Module:
-    job = job_of(run)
-    return job.model.start(job.task.shapes, seed=0)
+    """As `job_of`, but for the split: earlier versions wrote its settings by other names, and no weight hangs on it."""
+    check_run(run)
+    model: Model = MODELS.build(run.configuration.model)
+    return model.start(TASKS.build(run.configuration.task).shapes, seed=0)
 
 
 def latents_of(run: Run, layer: str, part: str | None) -> npt.NDArray[Any]:
