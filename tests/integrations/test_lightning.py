@@ -46,7 +46,7 @@ class Classifier(pl.LightningModule):
 def trainer(callback, **given):
     quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
     settings = {"accelerator": "cpu", "max_epochs": 1, "enable_model_summary": False} | quiet
-    return pl.Trainer(callbacks=[callback], **(settings | given))
+    return pl.Trainer(callbacks=callback if isinstance(callback, list) else [callback], **(settings | given))
 
 
 def loader(rows=worlds.EVAL, **given):

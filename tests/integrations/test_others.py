@@ -51,9 +51,9 @@ def test_a_scorer_needs_to_recognise_rows():
 
     scorer = UnseenScorer(FRAME, factors=worlds.FACTORS, target="label")
     with pytest.raises(RecombineError, match="X is a ndarray"):
-        scorer(None, INPUTS.to_numpy())
+        scorer.board(None, INPUTS.to_numpy())
     with pytest.raises(RecombineError, match="is not in the scorer's table"):
-        scorer(None, INPUTS.set_index(INPUTS.index + 1000))
+        scorer.board(None, INPUTS.set_index(INPUTS.index + 1000))
 
 
 def fitted_tree():
@@ -72,7 +72,9 @@ def test_a_scorer_refuses_a_y_that_is_not_its_tables():
     mixed = np.random.default_rng(0).permutation(len(FRAME))
     X, y = (part.iloc[mixed].reset_index(drop=True)[: len(half)] for part in (INPUTS, FRAME["label"]))  # noqa: N806
     with pytest.raises(RecombineError, match="y is not the target of the scorer's table"):
-        scorer(fitted_tree(), X, y)
+        scorer.board(fitted_tree(), X, y)
+    with pytest.warns(UserWarning, match="y is not the target of the scorer's table"):
+        assert np.isnan(scorer(fitted_tree(), X, y)["unseen_accuracy"])
 
 
 def test_a_scorer_says_that_nothing_unseen_is_asked():

@@ -1,5 +1,7 @@
 """The real Trainer with a tiny BERT and a tiny ViT: whole and batched metrics, the callback, and rows out of order."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,6 @@ pytest.importorskip("accelerate", reason="the Trainer needs accelerate")
 datasets = pytest.importorskip("datasets")
 transformers = pytest.importorskip("transformers")
 
-from recombine import RecombineError  # noqa: E402
 from recombine.integrations.transformers import ScoreboardCallback, compute_metrics  # noqa: E402
 from tests.integrations import worlds  # noqa: E402
 
@@ -94,14 +95,35 @@ def test_the_best_model_can_be_chosen_by_it(tmp_path, metric):
 def test_rows_in_another_order_are_noticed(tmp_path):
     other = {name: column[::-1] for name, column in worlds.EVAL.items()}
     made = trainer(tmp_path, worlds.board(), rows=other)
-    with pytest.raises(RecombineError, match="another truth in the table"):
-        made.evaluate()
+    with pytest.warns(UserWarning, match="another truth in the table"):
+        assert "eval_gap" not in made.evaluate()
+
+
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("scored", [["long"], ["short"], ["long", "short"], ["long", "twin", "short"]])
+def test_a_dict_of_eval_sets(tmp_path, scored, batched):
+    """Each set is scored by its own scoreboard, and a set without one is told of once."""
+    sets = {"long": worlds.EVAL, "short": worlds.table(60, 7, unseen=True)}
+    sets |= {"twin": worlds.EVAL} if "twin" in scored else {}
+    boards = {name: worlds.board(sets[name]) for name in scored}
+    one = boards[scored[0]] if len(scored) == 1 else boards
+    steps = {"eval_strategy": "steps", "eval_steps": 1, "max_steps": 2}
+    data = {name: worlds.Rows(rows, "sentences") for name, rows in sets.items()}
+    made = trainer(tmp_path, one, eval_dataset=data, batch_eval_metrics=batched, **steps)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        made.train()
+    told = [str(line.message) for line in caught if "leaves this out" in str(line.message)]
+    assert len(told) == (len(sets) > len(scored))
+    logged = {name for line in made.state.log_history for name in line if name.endswith("_unseen_accuracy")}
+    assert logged == {f"eval_{name}_unseen_accuracy" for name in scored}
+    assert [board.history.num_rows for board in boards.values()] == [2] * len(boards)
 
 
 def test_rows_that_are_missing_are_told_and_the_next_evaluation_begins_anew(tmp_path):
     ours = worlds.board()
     made = trainer(tmp_path, ours)
     few = {name: column[:50] for name, column in worlds.EVAL.items()}
-    with pytest.raises(RecombineError, match="46 of 96 rows have no answer yet"):
+    with pytest.warns(UserWarning, match="46 of 96 rows have no answer yet"):
         made.evaluate(worlds.Rows(few, "sentences"))
     assert "eval_gap" in made.evaluate()

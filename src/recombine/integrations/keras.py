@@ -10,6 +10,7 @@ from typing import Any
 
 from recombine.extras import needing
 from recombine.integrations.answering import first_of
+from recombine.integrations.failsafe import Failsafe
 from recombine.integrations.moments import known
 from recombine.scoreboard.scoreboard import Scoreboard
 
@@ -25,10 +26,14 @@ class ScoreboardCallback(Callback):  # type: ignore[misc]
     def __init__(self, board: Scoreboard, x: Any, *, batch_size: int | None = None) -> None:
         super().__init__()
         self.board, self._x, self._batch_size = board, x, batch_size
+        self._failsafe = Failsafe()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Ask the model, and put the scores among the logs."""
-        answers = first_of(self.model.predict(self._x, batch_size=self._batch_size, verbose=0))
-        found = self.board.score(answers, epoch=epoch + 1)
-        if logs is not None:
+        found = self._failsafe(lambda: self._scores(epoch + 1))
+        if logs is not None and found is not None:
             logs.update({f"val_{name}": value for name, value in known(found).items()})
+
+    def _scores(self, epoch: int) -> dict[str, float]:
+        answers = first_of(self.model.predict(self._x, batch_size=self._batch_size, verbose=0))
+        return self.board.score(answers, epoch=epoch)

@@ -7,9 +7,10 @@ loader's sampler draws, or by ids in the batch; so the answers of all processes 
 distributed sampler repeats to fill the last batch count once. Metrics are logged as `val_unseen_accuracy` and so on.
 """
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from recombine.errors import SettingError
 from recombine.extras import needing
 from recombine.importing import found, is_place
 from recombine.integrations.answering import answers_of
+from recombine.integrations.failsafe import Failsafe
 from recombine.integrations.moments import known
 from recombine.scoreboard.answers import as_array
 from recombine.scoreboard.scoreboard import Scoreboard
@@ -29,6 +31,9 @@ with needing(__name__, "lightning", "torch", extra="lightning"):
 
 __all__ = ["Scoreboard", "ScoreboardCallback"]
 
+T = TypeVar("T")
+Part = tuple[npt.NDArray[Any], npt.NDArray[Any] | None]
+"""Answers, and the ids of their rows; without ids they come in the table's order."""
 Boards = Scoreboard | Sequence[Scoreboard | None]
 ASKED = "RECOMBINE_SCOREBOARD"
 """The environment variable that names a scoreboard, `package.module:name`, for every Trainer of a process."""
@@ -53,6 +58,14 @@ class ScoreboardCallback(Callback):
         self._boards = {"val": _listed(board), "test": _listed(test)}
         self._answers, self._ids = answers, ids
         self._said: dict[int, list[tuple[Any, Any]]] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        self._failsafe, self._over = Failsafe(), False  # over: also told by the other processes
+        self._logged: set[str] = set()
+
+    def on_fit_start(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002, D102
+        self._begin()
 
     def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002, D102
         self._said = {}
@@ -91,26 +104,63 @@ class ScoreboardCallback(Callback):
     def _heard(self, trainer: Any, stage: str, outputs: Any, batch: Any, loader: int) -> None:
         if _rehearsing(trainer) or loader >= len(self._boards[stage]) or self._boards[stage][loader] is None:
             return
+        self._safely(trainer, lambda: self._said.setdefault(loader, []).append(self._answered(stage, outputs, batch)))
+
+    def _answered(self, stage: str, outputs: Any, batch: Any) -> tuple[npt.NDArray[Any], Any]:
         step = "validation_step" if stage == "val" else "test_step"
         said = answers_of(outputs, step=step) if self._answers is None else self._answers(outputs, batch)
-        ids = None if self._ids is None else as_array(self._ids(batch))
-        self._said.setdefault(loader, []).append((as_array(said), ids))
+        return as_array(said), None if self._ids is None else as_array(self._ids(batch))
+
+    def _safely(self, trainer: Any, call: Callable[[], T]) -> T | None:
+        """While a model is trained nothing is raised; `validate` and `test` are asked for scores, and say why not."""
+        return self._failsafe(call) if trainer.state.fn == "fit" else call()
 
     def _told(self, trainer: Any, pl_module: Any, stage: str) -> None:
         if _rehearsing(trainer):
             return
-        several = len(self._boards[stage]) > 1
         for loader, board in enumerate(self._boards[stage]):
-            if board is None:
-                continue
-            said, ids = _together(self._said.get(loader, []), None if self._ids else _drawn(trainer, stage, loader))
-            board.reset()
-            board.update(said, ids=ids)
-            scores = board.compute(step=trainer.global_step, epoch=trainer.current_epoch)
-            ending = f"/dataloader_idx_{loader}" if several else ""
-            named = {f"{stage}_{name}{ending}": value for name, value in known(scores).items()}
+            if board is not None:
+                ending = f"/dataloader_idx_{loader}" if len(self._boards[stage]) > 1 else ""
+                scores = self._scores(trainer, board, stage, loader)
+                self._log(pl_module, board, scores, name=lambda score, end=ending: f"{stage}_{score}{end}")
+
+    def _scores(self, trainer: Any, board: Scoreboard, stage: str, loader: int) -> dict[str, float] | None:
+        """The scores of the answers of all processes; None from the first failure on, on whichever it was."""
+        if self._over:
+            return None
+        # also a process that has failed takes part: the others would wait for it for ever
+        parts = _gathered(self._safely(trainer, lambda: self._part(trainer, stage, loader)))
+        heard = [part for part in parts if part is not None]
+        self._over = len(heard) < len(parts)
+        if not self._over:
+            return self._safely(trainer, lambda: _measured(trainer, board, heard))
+        if not self._failsafe.stopped:
+            self._failsafe.stop(RuntimeError("it has failed on another process"))
+        return None
+
+    def _part(self, trainer: Any, stage: str, loader: int) -> Part:
+        """The answers that this process heard, with the places of their rows."""
+        said = self._said.get(loader, [])
+        answers = np.concatenate([one for one, _ in said]) if said else np.zeros(0)
+        if self._ids is not None:
+            return answers, np.concatenate([ids for _, ids in said]) if said else None
+        drawn = _drawn(trainer, stage, loader)
+        return answers, None if drawn is None else drawn[: len(answers)]  # a limit on the batches leaves some out
+
+    def _log(
+        self, pl_module: Any, board: Scoreboard, scores: dict[str, float] | None, *, name: Callable[[str], str]
+    ) -> None:
+        """Log the scores; where there are none, callbacks that go by them find the last ones, or NaN that is no log's.
+
+        Without it a checkpoint with one of them as its `monitor` would end the training.
+        """
+        told = dict.fromkeys(board.score_names, math.nan) if scores is None else known(scores)
+        named = {name(score): value for score, value in told.items()}
+        if scores is not None or self._logged.isdisjoint(named):
             # every process has gathered all answers, so that each logs the same numbers
-            pl_module.log_dict(named, add_dataloader_idx=False, rank_zero_only=False, sync_dist=False)
+            everywhere = {"add_dataloader_idx": False, "rank_zero_only": False, "sync_dist": False}
+            pl_module.log_dict(named, logger=scores is not None, **everywhere)
+            self._logged |= named.keys()
 
 
 def _listed(given: Boards | None) -> list[Scoreboard | None]:
@@ -124,18 +174,24 @@ def _rehearsing(trainer: Any) -> bool:
     return bool(trainer.sanity_checking or trainer.fast_dev_run)
 
 
-def _together(
-    said: Sequence[tuple[npt.NDArray[Any], Any]], drawn: npt.NDArray[np.int64] | None
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
+def _gathered(part: Part | None) -> list[Part | None]:
+    """What each process heard; None of one that failed."""
+    if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
+        return [part]
+    parts: list[Part | None] = [None] * dist.get_world_size()
+    dist.all_gather_object(parts, part)
+    return parts
+
+
+def _measured(trainer: Any, board: Scoreboard, parts: Sequence[Part]) -> dict[str, float]:
+    board.reset()
+    said, ids = _together(parts)
+    board.update(said, ids=ids)
+    return board.compute(step=trainer.global_step, epoch=trainer.current_epoch)
+
+
+def _together(parts: Sequence[Part]) -> Part:
     """The answers of all processes with the ids of their rows, each row once."""
-    answers = np.concatenate([one for one, _ in said]) if said else np.zeros(0)
-    ids = np.concatenate([one for _, one in said]) if said and said[0][1] is not None else drawn
-    if ids is not None:
-        ids = ids[: len(answers)]  # a limit on the batches leaves some out
-    parts = [(answers, ids)]
-    if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
-        parts = [parts[0]] * dist.get_world_size()
-        dist.all_gather_object(parts, (answers, ids))
     whole = np.concatenate([one for one, _ in parts])
     if parts[0][1] is None:
         return whole, None

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from recombine.errors import ColumnError, SettingError
 from recombine.extras import needing
+from recombine.integrations.failsafe import Failsafe
 from recombine.report.over_training import frame_name
 from recombine.scoreboard.scoreboard import Scoreboard
 from recombine.tables.sources import as_arrow
@@ -36,9 +37,14 @@ class UnseenScorer:
     def __init__(self, table: Any, *, factors: Sequence[str], target: str, **settings: Any) -> None:
         self._table, self._index = as_arrow(table), getattr(table, "index", None)
         self._asked = {"factors": factors, "target": target, **settings}
+        self._names = Scoreboard(self._table, train=self._table, **self._asked).score_names
+        self._failsafe = Failsafe(stops=False)  # a scorer has no memory: each call is scored for itself
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> dict[str, float]:  # noqa: N803 - scikit-learn's
-        """The scores of an estimator on some of the rows."""
+        """The scores of an estimator on some of the rows; NaN where they cannot be told, with a warning."""
+        return self._failsafe(lambda: self._scores(estimator, X, y)) or dict.fromkeys(self._names, math.nan)
+
+    def _scores(self, estimator: Any, X: Any, y: Any) -> dict[str, float]:  # noqa: N803 - scikit-learn's name
         board = self.board(estimator, X, y)
         found = board.compute()
         if math.isnan(found[f"unseen_{board.scored_by}"]):

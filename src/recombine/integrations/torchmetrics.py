@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from recombine.extras import needing
+from recombine.integrations.failsafe import Failsafe
 from recombine.integrations.moments import known
 from recombine.scoreboard.answers import as_array
 from recombine.scoreboard.scoreboard import Scoreboard
@@ -34,11 +35,15 @@ class ScoreboardMetric(Metric):
     def __init__(self, board: Scoreboard, **given: Any) -> None:
         super().__init__(**given)
         self.board = board
+        self._failsafe = Failsafe()
         self.add_state("preds", default=[], dist_reduce_fx="cat")
         self.add_state("rows", default=[], dist_reduce_fx="cat")
 
     def update(self, preds: torch.Tensor, target: torch.Tensor | None = None, ids: torch.Tensor | None = None) -> None:
         """Take the answers to some rows."""
+        self._failsafe(lambda: self._take(preds, target, ids))
+
+    def _take(self, preds: torch.Tensor, target: torch.Tensor | None, ids: torch.Tensor | None) -> None:
         first = sum(len(one) for one in self.rows)
         rows = torch.arange(first, first + len(preds)) if ids is None else torch.as_tensor(ids)
         if target is not None:
@@ -49,8 +54,12 @@ class ScoreboardMetric(Metric):
 
     def compute(self) -> dict[str, torch.Tensor]:
         """The scores of all rows; rows that a distributed sampler repeats count once."""
+        found = known(self._failsafe(self._scores) or {})
+        return {name: torch.tensor(value, dtype=torch.float64) for name, value in found.items()}
+
+    def _scores(self) -> dict[str, float]:
         said, rows = dim_zero_cat(self.preds), as_array(dim_zero_cat(self.rows))
         _, first = np.unique(rows, return_index=True)
         self.board.reset()
         self.board.update(said[torch.as_tensor(first)], ids=rows[first])
-        return {name: torch.tensor(value, dtype=torch.float64) for name, value in known(self.board.compute()).items()}
+        return self.board.compute()
