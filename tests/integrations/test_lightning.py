@@ -111,9 +111,42 @@ def test_what_cannot_be_told_apart_is_said(given, words):
         trainer(ScoreboardCallback(worlds.board())).validate(Classifier(), loader(**given), verbose=False)
 
 
+class Untrained(Classifier):
+    def training_step(self, batch, batch_idx):
+        raise AssertionError("training has begun")
+
+
+@pytest.mark.parametrize(
+    ("limits", "given", "words"),
+    [
+        ({"limit_val_batches": 2}, {}, "96 in the loader, of which limit_val_batches leaves 32, 96 in the scoreboard"),
+        ({"limit_val_batches": 0.5, "num_sanity_val_steps": 0}, {}, "limit_val_batches leaves 48"),
+        ({"overfit_batches": 1}, {}, "limit_val_batches leaves 16"),
+        ({}, {"batch_size": 20, "drop_last": True}, "drop_last=False"),
+        ({}, {"rows": {name: column[:40] for name, column in worlds.EVAL.items()}}, "40 in the loader, 96 in the"),
+        ({}, {"shuffle": True}, "RandomSampler"),
+    ],
+)
+def test_what_validation_could_not_score_is_refused_before_training(limits, given, words):
+    made = trainer(ScoreboardCallback(worlds.board()), **limits)
+    with pytest.raises(RecombineError, match=words):
+        made.fit(Untrained(), loader(worlds.TRAIN), loader(**given))
+    assert made.global_step == 0
+
+
+def test_a_limit_of_the_scoreboards_own_rows_works():
+    few = {name: column[:32] for name, column in worlds.EVAL.items()}
+    board = worlds.board(few)
+    made = trainer(ScoreboardCallback(board), limit_val_batches=2)
+    made.fit(Classifier(), loader(few), loader())
+    assert (board.history.num_rows, made.global_step) == (1, 2)
+
+
 def test_a_loss_is_no_answer():
     with pytest.raises(RecombineError, match="validation_step returned a Tensor"):
         trainer(ScoreboardCallback(worlds.board())).validate(Classifier("loss"), loader(), verbose=False)
+    with pytest.raises(RecombineError, match="validation_step returned a Tensor"):
+        trainer(ScoreboardCallback(worlds.board())).fit(Untrained("loss"), loader(), loader())
 
 
 @pytest.mark.process

@@ -56,6 +56,43 @@ def test_a_scorer_needs_to_recognise_rows():
         scorer.board(None, INPUTS.set_index(INPUTS.index + 1000))
 
 
+@pytest.mark.parametrize("index", ["of y", "none"])
+def test_a_scorer_knows_the_rows_of_an_array(index):
+    """By the index of y, or by what they hold: here many rows are equal, and some have another label."""
+    from sklearn.model_selection import cross_validate  # noqa: PLC0415
+    from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415
+
+    from recombine.integrations.sklearn import UnseenScorer  # noqa: PLC0415
+
+    frame = FRAME.assign(label=np.where(np.arange(len(FRAME)) % 7 == 0, "cold", FRAME["label"]))
+    folds = recombine.CombinationKFold(worlds.FACTORS, n_splits=3, table=frame)
+    y, array = frame["label"], INPUTS.to_numpy()
+
+    def scores(inputs, y, **given):
+        scorer = UnseenScorer(frame, factors=worlds.FACTORS, target="label", **given)
+        return cross_validate(DecisionTreeClassifier(random_state=0), inputs, y, cv=folds, scoring=scorer)
+
+    found = scores(array, y) if index == "of y" else scores(array, y.to_numpy(), X=array)
+    expected = scores(INPUTS, y)
+    for name in ("test_unseen_accuracy", "test_lift"):
+        assert found[name] == pytest.approx(expected[name], nan_ok=True)
+    assert np.isfinite(found["test_unseen_accuracy"]).all()
+
+
+def test_arrays_that_tell_no_rows_apart_are_refused_at_once():
+    from recombine.integrations.sklearn import UnseenScorer  # noqa: PLC0415
+
+    def made(X):  # noqa: N803
+        return UnseenScorer(FRAME, factors=worlds.FACTORS, target="label", X=X)
+
+    with pytest.raises(RecombineError, match=r"shape \(10, 8\), and the table has 240 rows"):
+        made(INPUTS.to_numpy()[:10])
+    with pytest.raises(RecombineError, match="of X are equal, and the table has other factors there"):
+        made(np.zeros((240, 2)))
+    with pytest.raises(RecombineError, match="row 0 of the array is not in the scorer's X"):
+        made(INPUTS.to_numpy()).board(None, np.full((2, 8), 7), ["warm", "warm"])
+
+
 def fitted_tree():
     from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415
 
@@ -127,6 +164,9 @@ def test_keras():
     expected = worlds.whole(model.predict(asked, verbose=0).argmax(axis=1))
     assert fitted.history["val_unseen_accuracy"][-1] == pytest.approx(expected["unseen_accuracy"], abs=1e-12)
     assert board.history["epoch"].to_pylist() == [1, 2]
+    with pytest.raises(RecombineError, match="x has 40 rows, and the scoreboard's table 96"):
+        model.fit(inputs(worlds.TRAIN), truth, verbose=0, callbacks=[ScoreboardCallback(board, asked[:40])])
+    assert board.history.num_rows == 2
 
 
 def test_torchmetrics_in_a_collection():

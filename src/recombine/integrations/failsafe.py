@@ -41,7 +41,7 @@ class Failsafe:
             self.stop(error)
             return None
 
-    def before_training(self, call: Callable[[], None]) -> None:
+    def before_training(self, call: Callable[[], object]) -> None:
         """Where nothing is lost yet, a mistake of the user's is refused; what else fails stops the scoreboard."""
         try:
             call()

@@ -8,6 +8,7 @@ The scores stand among the epoch's logs as `val_unseen_accuracy` and so on, for 
 
 from typing import Any
 
+from recombine.errors import SettingError
 from recombine.extras import needing
 from recombine.integrations.answering import first_of
 from recombine.integrations.failsafe import Failsafe
@@ -27,6 +28,20 @@ class ScoreboardCallback(Callback):  # type: ignore[misc]
         super().__init__()
         self.board, self._x, self._batch_size = board, x, batch_size
         self._failsafe = Failsafe()
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:  # noqa: ARG002
+        """Refuse inputs of other rows than the scoreboard's, before anything is trained."""
+        self._failsafe = Failsafe()
+        self._failsafe.before_training(self._refuse_other_rows)
+
+    def _refuse_other_rows(self) -> None:
+        shape = getattr(self._x, "shape", None)  # a generator or several inputs tell their rows when they are asked
+        if shape and shape[0] != len(self.board):
+            raise SettingError(
+                f"x has {shape[0]} rows, and the scoreboard's table {len(self.board)}",
+                why="each row of the table is asked once, in its order",
+                instead="give the inputs of the scoreboard's rows",
+            )
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Ask the model, and put the scores among the logs."""

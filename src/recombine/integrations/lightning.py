@@ -23,11 +23,12 @@ from recombine.integrations.failsafe import Failsafe
 from recombine.integrations.moments import known
 from recombine.scoreboard.answers import as_array
 from recombine.scoreboard.scoreboard import Scoreboard
+from recombine.words import count
 
 with needing(__name__, "lightning", "torch", extra="lightning"):
     import torch.distributed as dist
     from lightning.pytorch import Callback
-    from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, SequentialSampler
+    from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, IterableDataset, SequentialSampler
 
 __all__ = ["Scoreboard", "ScoreboardCallback"]
 
@@ -67,6 +68,9 @@ class ScoreboardCallback(Callback):
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002, D102
         self._begin()
 
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002, D102
+        self._failsafe.before_training(lambda: self._check_loaders(trainer))
+
     def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002, D102
         self._said = {}
 
@@ -101,8 +105,28 @@ class ScoreboardCallback(Callback):
     def on_test_epoch_end(self, trainer: Any, pl_module: Any) -> None:  # noqa: D102
         self._told(trainer, pl_module, "test")
 
+    def _check_loaders(self, trainer: Any) -> None:
+        """Refuse what validation could not score, before anything is trained."""
+        if trainer.fast_dev_run or trainer.val_dataloaders is None or not any(trainer.num_val_batches):
+            return
+        for place, board in enumerate(self._boards["val"]):
+            if board is None:
+                continue
+            if place >= len(trainer.num_val_batches):
+                raise SettingError(
+                    f"{place + 1} scoreboards and {len(trainer.num_val_batches)} loaders of validation rows",
+                    why="each loader's rows are scored by its own",
+                    instead="give one scoreboard for each loader, or None for one that is not scored",
+                )
+            if self._ids is None:
+                _drawn(trainer, "val", place)
+            _refuse_other_length(trainer, board, place)
+
     def _heard(self, trainer: Any, stage: str, outputs: Any, batch: Any, loader: int) -> None:
-        if _rehearsing(trainer) or loader >= len(self._boards[stage]) or self._boards[stage][loader] is None:
+        if trainer.fast_dev_run or loader >= len(self._boards[stage]) or self._boards[stage][loader] is None:
+            return
+        if trainer.sanity_checking:  # the first batches are not scored, but they show whether they could be
+            self._failsafe.before_training(lambda: self._answered(stage, outputs, batch))
             return
         self._safely(trainer, lambda: self._said.setdefault(loader, []).append(self._answered(stage, outputs, batch)))
 
@@ -172,6 +196,26 @@ def _listed(given: Boards | None) -> list[Scoreboard | None]:
 def _rehearsing(trainer: Any) -> bool:
     """Whether this is Lightning's own trial of a few batches, of which nothing can be told."""
     return bool(trainer.sanity_checking or trainer.fast_dev_run)
+
+
+def _refuse_other_length(trainer: Any, board: Scoreboard, place: int) -> None:
+    """A limit on the batches, or a loader of other rows, would leave some of the scoreboard's unanswered."""
+    loader = _loader(trainer, "val", place)
+    if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset):
+        return  # a stream, whose length is known when it has ended
+    batches, rows = len(loader), len(loader.dataset)
+    asked, batch = trainer.num_val_batches[place], loader.batch_size
+    if asked < batches and batch is None:
+        return
+    answered = rows if asked >= batches and not loader.drop_last else min(rows, asked * batch * trainer.world_size)
+    if answered != len(board):
+        limit = f", of which limit_val_batches leaves {count(answered)}" if asked < batches else ""
+        raise SettingError(
+            f"validation rows: {count(rows)} in the loader{limit}, {count(len(board))} in the scoreboard",
+            why="scores of some of the rows would not be those of the table",
+            instead="validate on every row of the scoreboard's table (limit_val_batches=1.0, drop_last=False), or give "
+            "it the table of those rows alone",
+        )
 
 
 def _gathered(part: Part | None) -> list[Part | None]:

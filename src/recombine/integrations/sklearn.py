@@ -6,7 +6,7 @@ GridSearchCV(model, grid, scoring=UnseenScorer(...), refit="unseen_accuracy")
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from recombine.errors import ColumnError, SettingError
+from recombine.evaluation.reading import written
 from recombine.extras import needing
 from recombine.integrations.failsafe import Failsafe
 from recombine.report.over_training import frame_name
@@ -31,13 +32,15 @@ class UnseenScorer:
 
     `table` holds the factors and the target of the rows that are searched over, and of no others: what is not asked
     counts as trained on, as it is in cross-validation, so `return_train_score` means nothing here. Rows are recognised
-    by the index of X, which is a frame; where y is not the table's target there, it is refused.
+    by the index of X or of y; where neither has one, as arrays have not, by what they hold: give the whole `X` then.
+    Where y is not the table's target there, it is refused.
     """
 
-    def __init__(self, table: Any, *, factors: Sequence[str], target: str, **settings: Any) -> None:
+    def __init__(self, table: Any, *, factors: Sequence[str], target: str, X: Any = None, **settings: Any) -> None:  # noqa: N803
         self._table, self._index = as_arrow(table), getattr(table, "index", None)
         self._asked = {"factors": factors, "target": target, **settings}
         self._names = Scoreboard(self._table, train=self._table, **self._asked).score_names
+        self._rows = None if X is None else RowsByContent.of(X, self._table, [*factors, target])
         self._failsafe = Failsafe(stops=False)  # a scorer has no memory: each call is scored for itself
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> dict[str, float]:  # noqa: N803 - scikit-learn's
@@ -59,7 +62,7 @@ class UnseenScorer:
 
     def board(self, estimator: Any, X: Any, y: Any = None) -> Scoreboard:  # noqa: N803 - scikit-learn's name
         """The scoreboard behind one call, for its evaluation or page."""
-        asked = self._places(X)
+        asked = self._places(X, y)
         trained = np.setdiff1d(np.arange(len(self._table)), asked)
         found = Scoreboard(self._table.take(pa.array(asked)), train=self._table.take(pa.array(trained)), **self._asked)
         if y is not None:
@@ -67,13 +70,15 @@ class UnseenScorer:
         found.update(estimator.predict(X))
         return found
 
-    def _places(self, X: Any) -> Any:  # noqa: N803 - scikit-learn's name
-        index = getattr(X, "index", None)
-        if index is None or callable(index):
+    def _places(self, X: Any, y: Any) -> Any:  # noqa: N803 - scikit-learn's name
+        index = next((part.index for part in (X, y) if not callable(getattr(part, "index", len))), None)
+        if index is None and self._rows is not None and y is not None:
+            return self._rows.places(X, y)
+        if index is None:
             raise SettingError(
-                f"X is a {type(X).__name__}",
-                why="rows are recognised by the index of a frame, and this has none",
-                instead="give X as a pandas frame",
+                f"X is a {type(X).__name__}, and neither it nor y has an index",
+                why="rows are recognised by an index, or by what they hold",
+                instead="give X or y as pandas has them, or tell the scorer the whole of it: UnseenScorer(…, X=X)",
             )
         if self._index is None:
             return np.asarray(index)
@@ -85,6 +90,54 @@ class UnseenScorer:
                 instead="give the scorer the frame that X was taken from",
             )
         return places
+
+
+class RowsByContent:
+    """Recognises rows of an array by what they hold, with their target: those that are equal are taken in turn."""
+
+    def __init__(self, known: dict[bytes, list[int]], target: str) -> None:
+        self._known, self._target = known, target
+
+    @classmethod
+    def of(cls, X: Any, table: pa.Table, names: Sequence[str]) -> "RowsByContent":  # noqa: N803 - scikit-learn's name
+        """The rows of the array that is searched over, beside the table of their factors and target."""
+        values = np.asarray(X)
+        if values.ndim < 2 or len(values) != len(table) or values.dtype == object:
+            raise SettingError(
+                f"X is a {type(X).__name__} of shape {values.shape}, and the table has {count(len(table))} rows",
+                why="each row of an array of numbers is recognised by what it holds",
+                instead="give the whole X as one array, in the order of the table's rows",
+            )
+        known: dict[bytes, list[int]] = {}
+        lines = table.select(list(names)).to_pylist()
+        for place, key in enumerate(_row_keys(values, table[names[-1]].to_pylist())):
+            known.setdefault(key, []).append(place)
+            first = known[key][0]
+            if lines[first] != lines[place]:
+                raise SettingError(
+                    f"rows {first} and {place} of X are equal, and the table has other factors there",
+                    why="arrays have no index, so rows are recognised by what they hold",
+                    instead="give X as a pandas frame, with the table's index",
+                )
+        return cls(known, names[-1])
+
+    def places(self, X: Any, y: Any) -> Any:  # noqa: N803 - scikit-learn's name
+        """Where some of the rows stand in the table."""
+        left = {key: iter(places) for key, places in self._known.items()}
+        keys = _row_keys(np.asarray(X), np.asarray(y).tolist())
+        found = np.array([next(left.get(key, iter(())), -1) for key in keys], dtype=np.int64)
+        if (found < 0).any():
+            raise SettingError(
+                f"row {int(np.argmax(found < 0))} of the array is not in the scorer's X with that {self._target}",
+                why="rows are recognised by what they hold",
+                instead="give the scorer the X and the table's target that are searched over",
+            )
+        return found
+
+
+def _row_keys(values: Any, target: Sequence[Any]) -> Iterator[bytes]:
+    for row, answer in zip(values, target, strict=True):
+        yield np.ascontiguousarray(row).tobytes() + written(answer).encode()
 
 
 def _refuse_other_target(board: Scoreboard, y: Any) -> None:
