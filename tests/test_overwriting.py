@@ -486,3 +486,28 @@ def test_the_demo_replaces_a_file_when_told_to(folder) -> None:
     assert "name another file, or say --force" in refused("demo", "t.csv")
     assert run("demo", "t.csv", "--force").exit_code == 0
     assert Path("t.csv").read_text().startswith("id,material,garment,label")
+
+
+@pytest.mark.parametrize("out", ["saved.csv", "saved.json", "deep/saved.parquet", "page.html", "saved.csv.gz"])
+@pytest.mark.parametrize("verb", ["audit", "predict --target y", "plan", "evaluate --target y --prediction said"])
+def test_a_folder_is_not_made_under_the_name_of_a_file(folder, verb, out) -> None:
+    name, *rest = verb.split()
+    said = refused(name, "t.csv", *AB, *rest, "--out", out)
+    assert "a result is saved as a folder" in said
+    assert f"--out {out.partition('.')[0]};" in said
+
+
+def test_a_dot_alone_makes_no_file(folder) -> None:
+    assert run("audit", "t.csv", *AB, "--out", "of.2026").exit_code == 0
+
+
+def test_a_list_of_impossible_pairs_that_is_empty_says_so(folder) -> None:
+    done = run("audit", "t.csv", *AB, "--impossible-out", "pairs.csv")
+    assert "'pairs.csv' holds its heading and no pair" in done.stderr
+    assert Path("pairs.csv").read_text() == "a,b\n"
+    assert run("audit", "t.csv", *AB, "--impossible", "pairs.csv").exit_code == 0
+    zeros = [(v, m, d) for v in range(30) for m in "nao" for d in "nlr" if (m == "n") == (d == "n")]
+    Path("z.csv").write_text("\n".join(["v,m,d", *(f"{v},{m},{d}" for v, m, d in zeros)]))
+    done = run("audit", "z.csv", "-f", "v,m,d", "--impossible-out", "four.csv")
+    assert done.stderr == ""
+    assert len(Path("four.csv").read_text().splitlines()) == 5

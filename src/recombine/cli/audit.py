@@ -7,7 +7,7 @@ import typer
 
 import recombine
 from recombine.cli import completing, formats, gates, options, outputs, proposing, reading, telling
-from recombine.cli.show import Watch, following, summary
+from recombine.cli.show import Watch, following, note, summary
 from recombine.expected import earned
 from recombine.files import place_of, write_text
 from recombine.overwriting import check_page
@@ -83,6 +83,8 @@ def audit(
         outputs.write(found, watch, report=report, out=out, force=force)
         if impossible_out is not None:
             write_text(impossible_out, found.impossible_csv(), force=force)
+    if impossible_out is not None and found.zeros is None:
+        note(f"'{impossible_out}' holds its heading and no pair: none seems impossible beyond chance")
     formats.tell(
         wanted,
         machines=lambda: _for_machines(found, checked),

@@ -14,7 +14,11 @@ from recombine.cli.show import Watch, page_written, say
 from recombine.errors import SettingError
 from recombine.files import place_of, recover
 from recombine.overwriting import check_page, check_result_folder
+from recombine.tables.locations import TABLES, suffix_of
 from recombine.words import json_text
+
+_FILES = TABLES | {".txt", ".json", ".html", ".htm", ".md", ".xml", ".xlsx"}
+"""Endings that no folder has."""
 
 
 def check(
@@ -44,10 +48,23 @@ def check(
     if report is not None:
         check_page(report, force=force, inputs=read)
     if out is not None:
+        _refuse_file_name(out)
         recover(out)
         check_result_folder(out, kind, force=force, inputs=read)
     if forms is not None:
         formats.check(forms, inputs=read, others=[out, report], force=force)
+
+
+def _refuse_file_name(out: Path) -> None:
+    """A result is a folder: who names a file expects one."""
+    ending = suffix_of(out.name)
+    if ending in _FILES:
+        raise SettingError(
+            f"--out {out}",
+            why=f"a result is saved as a folder of JSON and Parquet, and '{ending}' is the ending of a file",
+            instead=f"--out {out.with_name(out.name.partition('.')[0] or 'result')}; --report writes a page, --json "
+            "prints the numbers",
+        )
 
 
 def _lies_in(page: Path, folder: Path) -> bool:

@@ -79,6 +79,10 @@ def predict(
     rows_per_combination: Annotated[
         int | None, typer.Option(help="With --inputs: rows that are looked at of each combination.")
     ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="With --inputs: seconds that solving on the examples may take; default: 3600."),
+    ] = None,
     rehearse: Annotated[
         bool,
         typer.Option(
@@ -191,6 +195,7 @@ def predict(
             seen_score=seen_score,
             rows=rows,
             rows_per_combination=rows_per_combination,
+            time_limit=time_limit,
             rehearsal=rehearsal,
             backtest=backtest,
             seed=seed,

@@ -1,6 +1,7 @@
 """What the command prints: the answer first, then a few numbers, then what to do next."""
 
 import shlex
+import time
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from recombine.words import count, measure, named, percent, target_words
 _SHOWN_FACTORS = 8
 _SHOWN_VALUES = 4
 _LONGEST = 40
+_EVERY = 30.0  # seconds between two lines of progress, where there is no terminal
 _READING = (
     "--factors",
     "-f",
@@ -63,11 +65,12 @@ def warnings_as_notes() -> Iterator[None]:
     """Within, what a room of the house warns of is printed as a sentence, once, and not as a line of its source."""
     with warnings.catch_warnings():
         warnings.simplefilter("once", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: _note(str(message))
+        warnings.showwarning = lambda message, *_, **__: note(str(message))
         yield
 
 
-def _note(text: str) -> None:
+def note(text: str) -> None:
+    """Print a sentence beside the results, to people alone."""
     console_for(stderr=True).print(f"[yellow]note[/]   {escape(text)}", soft_wrap=True)
 
 
@@ -87,13 +90,17 @@ class _Left(ProgressColumn):
     """How long it may still take, where that is known."""
 
     def render(self, task: Task) -> str:
-        """The estimate as text."""
-        seconds = task.time_remaining
-        return "" if seconds is None or not task.completed else f"about {seconds:.0f} s left"
+        """The estimate as text: by all that is done, because of steps that take minutes Rich sees one at a time."""
+        if not task.completed or task.total is None or task.elapsed is None:
+            return ""
+        return f"about {task.elapsed * (task.total - task.completed) / task.completed:.0f} s left"
 
 
 class Watch:
-    """A line on the terminal: what is going on, how far it is, how long it may take; gone when it is done."""
+    """A line on the terminal: what is going on, how far it is, how long it may take; gone when it is done.
+
+    Where there is no terminal (a log), what takes long says so every half minute.
+    """
 
     def __init__(self, text: str) -> None:
         console = console_for(stderr=True)
@@ -108,6 +115,7 @@ class Watch:
             disable=not console.is_terminal,
         )
         self._task = self._progress.add_task(text, total=None)
+        self._said = time.monotonic()
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -123,6 +131,10 @@ class Watch:
         """How far the present step is."""
         if share is not None:
             self._progress.update(self._task, total=1.0, completed=share)
+            if self._progress.disable and time.monotonic() - self._said > _EVERY:
+                self._said, task = time.monotonic(), self._progress.tasks[0]
+                left = _Left().render(task)
+                console_for(stderr=True).print(f"{escape(task.description)}: {percent(share)}, {left}", soft_wrap=True)
 
     def now(self, text: str) -> None:
         """Another step begins."""

@@ -60,6 +60,7 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
     rows: int | None = None,
     rows_per_combination: int | None = None,
     device: str | None = None,
+    time_limit: float | None = None,
     rehearsal: Any = None,
     seed: int = 0,
     progress: Steps | None = None,
@@ -87,6 +88,8 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
     forecast is of rows, made by kernel machines on the inputs themselves (`examples`), and says what it costs that some
     rows are hard to read. Rows of unseen combinations are those whose target is missing, or those of `unlabelled`;
     without any they are put together from seen ones. At most `rows` are looked at, or `rows_per_combination` of each.
+    Where solving takes longer than `time_limit` (seconds; default: 3600), the examples forecast nothing, and the
+    reasons say how far it came.
 
     `rehearsal` is what `recombine.rehearse` found on the same table: it stands beside the forecast, and leads where it
     is better founded (`theory.rehearsed` says where that is).
@@ -108,6 +111,7 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
         rows=rows,
         rows_per_combination=rows_per_combination,
         device=device,
+        time_limit=time_limit,
         seed=seed,
     )
     support = support_of(source, "predict", progress=lambda share: tell("counting combinations", share), **reading)

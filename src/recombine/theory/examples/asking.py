@@ -37,6 +37,7 @@ TOO_FAR = 0.2
 
 def on_rows(work: Work, asked: Examples) -> ExampleForecast:
     """Rows of unseen combinations are there, and their truth is known."""
+    work.steps = work.asked_members
     combination, _ = sampling.numbered(asked.codes)
     asked = asked[sampling.drawn(combination, work.settings.most, seed=work.settings.seed)]
     said = _Said.of(work, asked, whole=True)
@@ -64,6 +65,7 @@ def on_composed(work: Work, asked: Codes, truth: Answered) -> ExampleForecast:
         return ExampleForecast.abstaining(none, way=COMPOSED, factors=factors, of_rows=work.of_rows, notes=notes)
     lenders = work.train if work.alone else work.train[_lenders(work, asked)]
     parts = composing.parts_of(work.train.inputs, work.train.codes, asked).lent_by(lenders.inputs, lenders.codes)
+    work.steps = work.asked_members + (0 if work.alone else _FOLDS)
     draws = int(np.clip(_MOST_COMPOSED // max(len(asked), 1), 1, composing.MOST_DRAWN))
     place, inputs = parts.rows(asked, draws=draws, seed=work.settings.seed)
     said = _Said.of(work, Examples(inputs, truth[place], asked[place]), whole=work.alone or work.through)
@@ -226,6 +228,7 @@ def _rehearsed(work: Work, said: _Said) -> tuple[Numbers, Numbers]:
         middle = usual[len(usual) // 2]
         member, rows = said.members[middle], said.rows[said.kernel_of[middle]]
         machine = member.fit(rows.part(fold.fit, fold.fit), rows.answers[fold.fit])
+        work.solved(member.name, machine)
         marks = rows.answers[fold.test].marks(machine.answer(fetched(rows.part(fold.test, fold.fit))))
         real.append(by_combination(marks, fold.place))
         (between,) = work.between((rows.kernel,), fold.inputs)

@@ -14,7 +14,7 @@ combinations (`seen`); what is missing from there to the score on unseen combina
 combinations that were not seen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,13 +23,13 @@ import numpy as np
 from recombine.checks import check_number, check_seed, check_whole
 from recombine.expected import Expected
 from recombine.theory.examples.asking import on_composed, on_rows
-from recombine.theory.examples.checking import codes_of, read
+from recombine.theory.examples.checking import Examples, codes_of, read
 from recombine.theory.examples.example_forecast import COMPOSED, ExampleForecast
 from recombine.theory.examples.holding_out import on_held_out
 from recombine.theory.examples.kernels import Kernel, kernels_of
 from recombine.theory.examples.machines import Kind
 from recombine.theory.examples.members import Loss, losses_of
-from recombine.theory.examples.work import Settings, Work
+from recombine.theory.examples.work import OutOfTime, Settings, Work
 
 MOST_OUTPUTS = 10
 """Numbers that one row is answered with. Networks that draw pictures were stopped long before they could draw those of
@@ -40,6 +40,8 @@ DRAWN = (
 )
 MOST_ROWS = 3_000
 """Rows that are fitted, unless more are asked for: 5 to 30 seconds, and little is gained by more."""
+TIME_LIMIT = 3600.0
+"""Seconds that solving may take, unless told otherwise."""
 
 
 def forecast(  # noqa: PLR0913 - each is one plain question
@@ -58,6 +60,8 @@ def forecast(  # noqa: PLR0913 - each is one plain question
     of: int | None = None,
     seed: int = 0,
     device: str | None = None,
+    time_limit: float = TIME_LIMIT,
+    progress: Callable[[float], None] = lambda _: None,
 ) -> ExampleForecast:
     """Forecast the score on unseen combinations from examples.
 
@@ -70,6 +74,9 @@ def forecast(  # noqa: PLR0913 - each is one plain question
     `seen_score` is a known or assumed score on new rows of seen combinations: machines that are stopped where they have
     it are then asked as well.
 
+    Where solving takes longer than `time_limit` (seconds), nothing is forecast, and `expected` says how far it came: a
+    number never depends on how fast a machine is. `progress` is told the share that is done.
+
     >>> rng = np.random.default_rng(0)
     >>> codes = np.array([(a, b) for a in range(6) for b in range(6)] * 5)
     >>> X = np.eye(6)[codes].reshape(180, 12) + 0.1 * rng.normal(size=(180, 12))
@@ -78,12 +85,11 @@ def forecast(  # noqa: PLR0913 - each is one plain question
     >>> found.expected.value, found.seen, len(found.members)
     (1.0, 1.0, 3)
     """
-    _check(rows, seed, seen_score)
+    _check(rows, seed, seen_score, time_limit)
     train, asked, truth = read(X, y, codes, X_unseen, codes_unseen, truth_unseen, kind)
     if train.answers.values.shape[1] > MOST_OUTPUTS and seen_score is None:
         unsaid = Expected(train.answers.score, of=of or 0, reason=DRAWN)
-        way, factors = COMPOSED if asked is None else "rows", train.codes.shape[1]
-        return ExampleForecast.abstaining(unsaid, way=way, factors=factors, of_rows=len(train), notes=())
+        return _abstaining(unsaid, train, asked, truth)
     settings = Settings(
         kernels=kernels_of(kernel),
         losses=losses_of(train.answers, seen_score) if losses is None else tuple(losses),
@@ -92,14 +98,19 @@ def forecast(  # noqa: PLR0913 - each is one plain question
         of=of,
         seed=seed,
         device=device,
+        time_limit=time_limit,
+        progress=progress,
     )
     work = Work(train, settings)
-    if truth is None:
-        found = on_held_out(work)
-    elif asked is None:
-        found = on_composed(work, codes_of(codes_unseen, train.codes.shape[1]), truth)
-    else:
-        found = on_rows(work, asked)
+    try:
+        if truth is None:
+            found = on_held_out(work)
+        elif asked is None:
+            found = on_composed(work, codes_of(codes_unseen, train.codes.shape[1]), truth)
+        else:
+            found = on_rows(work, asked)
+    except OutOfTime as far:
+        return _abstaining(_out_of_time(far, settings, work), train, asked, truth)
     return found if found.constant is None else replace(found, constant=_class(found.constant, y, truth_unseen))
 
 
@@ -109,7 +120,23 @@ def _class(place: str, y: Any, truth: Any) -> str:
     return str(np.unique(every)[int(place)])
 
 
-def _check(rows: Any, seed: Any, seen_score: Any) -> None:
+def _abstaining(unsaid: Expected, train: Examples, asked: Examples | None, truth: Any) -> ExampleForecast:
+    way = "held out" if truth is None else COMPOSED if asked is None else "rows"
+    return ExampleForecast.abstaining(unsaid, way=way, factors=train.codes.shape[1], of_rows=len(train), notes=())
+
+
+def _out_of_time(far: OutOfTime, settings: Settings, work: Work) -> Expected:
+    """Why nothing is forecast, and what to do: more time, or fewer rows."""
+    fewer = max(work.fitted_rows // 2, 10)
+    reason = (
+        f"the time limit of {settings.time_limit:g} seconds was over when {far}; allow more "
+        f"(time_limit, --time-limit), or fit fewer rows than {work.fitted_rows:,}: rows={fewer} (--rows {fewer})"
+    )
+    return Expected(work.score, of=settings.of or 0, reason=reason)
+
+
+def _check(rows: Any, seed: Any, seen_score: Any, time_limit: Any) -> None:
+    check_number("time_limit", time_limit, above=0, instead="write seconds, such as time_limit=600 (--time-limit 600)")
     check_whole("rows", rows, least=10, instead=f"write rows={MOST_ROWS}")
     check_seed(seed)
     if seen_score is not None:

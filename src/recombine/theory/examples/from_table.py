@@ -18,7 +18,7 @@ from recombine.theory.answers import Answers, Truth
 from recombine.theory.examples import inputs as reading_inputs
 from recombine.theory.examples import sampling
 from recombine.theory.examples.example_forecast import ExampleForecast
-from recombine.theory.examples.forecast import MOST_ROWS, forecast
+from recombine.theory.examples.forecast import MOST_ROWS, TIME_LIMIT, forecast
 from recombine.theory.examples.kernels import Kernel
 from recombine.theory.examples.rows import Fetched, fetch, glance
 from recombine.words import text
@@ -43,6 +43,7 @@ class ExampleOptions:
     rows: int = MOST_ROWS
     rows_per_combination: int | None = None
     device: str | None = None
+    time_limit: float = TIME_LIMIT
     seed: int = 0
 
 
@@ -83,7 +84,7 @@ def forecast_from(
     given = reading_inputs.values(plan, train, notes)
     others = None if asked is None else reading_inputs.values(asked_plan, asked, notes)
     tell("solving on examples", None)
-    found = _forecast(known, options, train, given, asked, others)
+    found = _forecast(known, options, train, given, asked, others, tell=tell)
     return replace(
         found, of_rows=max(counted, found.of_rows), notes=(*found.notes, *notes), constant=_constant(known, found)
     )
@@ -217,7 +218,14 @@ def _unseen(known: Known, codes: Codes) -> Any:
 
 
 def _forecast(
-    known: Known, options: ExampleOptions, train: Fetched, given: Numbers, asked: Fetched | None, others: Numbers | None
+    known: Known,
+    options: ExampleOptions,
+    train: Fetched,
+    given: Numbers,
+    asked: Fetched | None,
+    others: Numbers | None,
+    *,
+    tell: Steps,
 ) -> ExampleForecast:
     kind = known.answers.kind
     targets = train.targets if kind == "number" else train.targets.astype(np.int64)
@@ -236,6 +244,8 @@ def _forecast(
         of=known.unseen or None,
         seed=options.seed,
         device=options.device,
+        time_limit=options.time_limit,
+        progress=lambda share: tell("solving on examples", share),
     )
 
 

@@ -28,10 +28,11 @@ def on_held_out(work: Work) -> ExampleForecast:
     spared = work.spared(parts)
     constant = constant_of(work.train.answers)
     losses = tuple(loss for loss in work.settings.losses if loss != "stopped")
+    work.steps = len(work.settings.kernels) * len(losses) * (1 + len(parts))
     for rows in work.rows(work.settings.kernels):
         for member in work.made(rows, losses, whole=False):
             members.append(member)
-            marks.append(_tried(rows, member, parts, constant))
+            marks.append(_tried(work, rows, member, parts, constant))
     place, first = sampling.numbered(work.train.codes)
     tested = np.flatnonzero(spared[first])
     scores = by_combination(np.array(marks), place)[:, tested]
@@ -55,12 +56,13 @@ def on_held_out(work: Work) -> ExampleForecast:
     )
 
 
-def _tried(rows: Rows, member: Member, parts: Sequence[Ints], constant: Numbers) -> Numbers:
+def _tried(work: Work, rows: Rows, member: Member, parts: Sequence[Ints], constant: Numbers) -> Numbers:
     found = np.empty(len(rows.answers))
     for part in parts:
         rest = np.setdiff1d(np.arange(len(rows.answers)), part)
         if rows.answers[rest].varies:
             machine = member.fit(rows.part(rest, rest), rows.answers[rest])
+            work.solved(member.name, machine)
             found[part] = rows.answers[part].marks(machine.answer(fetched(rows.part(part, rest))))
         else:
             found[part] = marks_of_constant(constant, rows.answers[part])

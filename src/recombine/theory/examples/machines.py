@@ -9,6 +9,7 @@ Every machine's scores are linear in the rows of the kernel: scores = K W + b. S
 put together from those of rows that somebody has (`composing`), and many rows are answered by one product.
 """
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +28,9 @@ HARD = 1000.0
 """The penalty of a margin that is as good as hard."""
 RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """As shares of the kernel's mean diagonal; the best on held-out rows is taken."""
+_MOST_STEPS = 500
+"""Steps of a margin's solver for each row. On noise it ends within 320; where rows of different classes are all but the
+same it can go on for ever, and its answers no longer change."""
 MOST_PAIRED = 100
 """Classes up to which every pair of them has its margin."""
 _TIMES = np.logspace(-3, 7, 81)
@@ -84,6 +88,7 @@ class Machine:
     offset: Numbers
     present: Ints | None = None  # the classes that are compared in pairs
     classes: int = 0
+    finished: bool = True  # whether its solver came to an end, or was stopped
 
     def raw(self, rows: Numbers) -> Numbers:
         """(m, n) rows of the kernel -> scores, or a margin for each pair of classes."""
@@ -117,7 +122,10 @@ def margin(kernel: Any, answers: Answered, *, penalty: float = HARD) -> Machine:
         nothing = np.zeros((len(labels), answers.classes))
         return Machine(nothing, np.asarray(np.arange(answers.classes) == present[0], dtype=np.float64))
     svm = needed("sklearn.svm", "a forecast of a label from examples", extra="examples")
-    made = svm.SVC(kernel="precomputed", C=penalty, cache_size=500).fit(matrix, labels)
+    solver = svm.SVC(kernel="precomputed", C=penalty, cache_size=500, max_iter=_MOST_STEPS * len(labels))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Solver terminated early")  # `finished` says so
+        made = solver.fit(matrix, labels)
     sign = -1.0 if len(present) == 2 else 1.0  # for two classes scikit-learn turns the sign round
     weights = np.zeros((len(labels), len(present) * (len(present) - 1) // 2))
     duals, support = np.asarray(made.dual_coef_), np.asarray(made.support_)
@@ -126,7 +134,8 @@ def margin(kernel: Any, answers: Answered, *, penalty: float = HARD) -> Machine:
         mine, theirs = slice(starts[i], starts[i + 1]), slice(starts[j], starts[j + 1])
         weights[support[mine], pair] = sign * duals[j - 1, mine]
         weights[support[theirs], pair] = sign * duals[i, theirs]
-    return Machine(weights, sign * np.asarray(made.intercept_), present, answers.classes)
+    finished = made.fit_status_ == 0
+    return Machine(weights, sign * np.asarray(made.intercept_), present, answers.classes, finished)
 
 
 @dataclass(frozen=True, eq=False)

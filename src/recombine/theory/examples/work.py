@@ -1,6 +1,7 @@
 """One forecast from examples under way: the rows that were drawn, what kernels make of them, and the machines."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from recombine.theory.examples.arrays import fetched, gigabytes, most_rows, plac
 from recombine.theory.examples.checking import Examples
 from recombine.theory.examples.kernels import Kernel, Scaling, linear, matrices
 from recombine.theory.examples.landmarks import fitted
-from recombine.theory.examples.machines import RIDGES, Answered
+from recombine.theory.examples.machines import RIDGES, Answered, Machine
 from recombine.theory.examples.members import Loss, Member, Rows, made, score
 from recombine.words import percent
 
@@ -37,6 +38,8 @@ class Settings:
     of: int | None  # unseen combinations
     seed: int
     device: str | None
+    time_limit: float | None = None  # seconds
+    progress: Callable[[float], None] = lambda _: None
 
     @property
     def intervals(self) -> IntervalSettings:
@@ -44,11 +47,16 @@ class Settings:
         return IntervalSettings(seed=self.seed)
 
 
+class OutOfTime(Exception):  # noqa: N818 - what is left out for it is said in a sentence, and nothing has failed
+    """Solving took longer than it may; says how far it came."""
+
+
 class Work:
     """The training rows in an order in which the last are held out at first, and each kernel in turn."""
 
     def __init__(self, train: Examples, settings: Settings) -> None:
         self.settings, self.of_rows, self.notes = settings, len(train), list[str]()
+        self.steps, self._solved, self._began = 0, 0, time.monotonic()
         combination, _ = sampling.numbered(train.codes)
         chosen = every = sampling.drawn(combination, settings.most, seed=settings.seed)
         self.through = len(chosen) > most_rows(kernels=len(settings.kernels))
@@ -83,6 +91,11 @@ class Work:
         """The rows that are held out at first."""
         return self.train[self.first :]
 
+    @property
+    def asked_members(self) -> int:
+        """How many machines are asked."""
+        return len(self.settings.kernels) * (1 if self.through else len(self.settings.losses))
+
     def rows(self, kernels: tuple[Kernel, ...]) -> list[Rows]:
         """The training rows as each kernel sees them."""
         refuse_too_large(len(self.train), kernels=len(kernels))
@@ -111,14 +124,30 @@ class Work:
     def made(self, rows: Rows, losses: Sequence[Loss], *, whole: bool = True) -> list[Member]:
         """The machines of one kernel."""
         if self.through and whole:
-            return [self._through_landmarks(rows)]
-        found = made(rows, losses, seen_score=self.settings.seen_score, whole=whole)
+            member = self._through_landmarks(rows)
+            self.solved(member.name)
+            return [member]
+        found = []
+        for loss in losses:
+            found += made(rows, (loss,), seen_score=self.settings.seen_score, whole=whole)
+            self.solved(found[-1].name, found[-1].first, *([found[-1].whole] if found[-1].whole else []))
         missed = [member.name for member in found if not member.reached]
         self.notes.extend(
             f"{name} never has a seen score of {self.settings.seen_score}, and is stopped at its best."
             for name in missed
         )
         return found
+
+    def solved(self, name: str, *machines: Machine) -> None:
+        """One of `steps` is done: say how far it is, note a solver that was stopped, and end where time is over."""
+        note = f"{name} was stopped short of the largest margin: these inputs hardly tell rows of its classes apart."
+        if note not in self.notes and not all(machine.finished for machine in machines):
+            self.notes.append(note)
+        self._solved += 1
+        self.settings.progress(min(self._solved / max(self.steps, 1), 1.0))
+        limit = self.settings.time_limit
+        if limit is not None and self._solved < self.steps and time.monotonic() - self._began > limit:
+            raise OutOfTime(f"{self._solved} of {self.steps} steps were solved")
 
     def _through_landmarks(self, rows: Rows) -> Member:
         """A machine that all rows were fitted to, but for those held out; beside it the one of half the landmarks."""
