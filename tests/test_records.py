@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import pyarrow as pa
 import pytest
@@ -34,6 +35,53 @@ def test_a_saved_result_can_be_replaced_by_another_if_asked(tmp_path) -> None:
     records.save(a_record(verdict="two"), tmp_path / "out", force=True)
     assert records.load(tmp_path / "out", "audit").data["verdict"] == "two"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_result_that_is_replaced_while_it_is_read_is_not_damaged(tmp_path, monkeypatch) -> None:
+    records.save(a_record(verdict="one"), tmp_path / "out")
+    read_table = records._read_table
+
+    def replaced_meanwhile(*given):
+        if records.kind_of(tmp_path / "out") and replacing:
+            replacement = Record("audit", {"verdict": "two"}, {"numbers": pa.table({"x": [4]})}, Provenance(source="s"))
+            records.save(replacement, replacing.pop(), force=True)
+        return read_table(*given)
+
+    replacing = [tmp_path / "out"]
+    monkeypatch.setattr(records, "_read_table", replaced_meanwhile)
+    assert records.load(tmp_path / "out", "audit").data["verdict"] == "two"
+
+
+_REPLACES = """
+import sys
+import pyarrow as pa
+from recombine import records
+from recombine.records import Provenance, Record
+
+print("up", flush=True)
+for number in range(10**6):
+    tables = {"numbers": pa.table({"x": [number] * 3})}
+    record = Record("audit", {"verdict": str(number)}, tables, Provenance(source="s"))
+    records.save(record, sys.argv[1], force=True)
+"""
+
+
+@pytest.mark.process
+def test_a_reader_beside_a_writer_finds_one_result_or_the_next(tmp_path) -> None:
+    records.save(a_record(verdict="first"), tmp_path / "out")
+    writer = subprocess.Popen([sys.executable, "-c", _REPLACES, str(tmp_path / "out")], stdout=subprocess.PIPE)
+    try:
+        writer.stdout.readline()
+        seen, until = set(), time.monotonic() + 60
+        while len(seen) < 60 and time.monotonic() < until:
+            assert records.kind_of(tmp_path / "out") == "audit"
+            found = records.load(tmp_path / "out", "audit")
+            seen.add(found.data["verdict"])
+            assert found.data["verdict"] in ("first", str(found.tables["numbers"]["x"][0]))
+    finally:
+        writer.kill()
+        writer.wait()
+    assert len(seen) == 60
 
 
 def test_a_folder_of_somebody_else_is_never_replaced(tmp_path) -> None:

@@ -43,6 +43,7 @@ _NEW, _OLD, _RUBBISH, _FINISHED = "new", "old", "rubbish", "finished"
 _ENDING = "[0-9a-f]{8}-[0-9a-f]{16}"
 _ABANDONED = 86_400.0  # a day: where there are no locks, staging older than that has lost its writer
 _PATIENCE = 60.0  # seconds: moving a finished table takes none of them, unless a disk hangs
+_READERS_PATIENCE = 10.0
 _LONG = 150  # bytes: a name may have 255, and ours adds some 40 to it
 _TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
 
@@ -84,6 +85,22 @@ def staged(
         with explained(target), _locked(target.parent):
             check()
             _move_in(folder, (target, *beside), force=force)
+
+
+@contextmanager
+def undisturbed(target: Path) -> Iterator[None]:
+    """Read what stands at a place while no writer of ours may move anything to it or away from it.
+
+    Where the folder above cannot be locked, or somebody holds its lock for long, nothing is promised.
+    """
+    held = None
+    with suppress(BlockingIOError):
+        held = _lock(place_of(target).parent, patience=_READERS_PATIENCE)
+    try:
+        yield
+    finally:
+        if held is not None:
+            os.close(held)
 
 
 def is_staging(name: str) -> bool:

@@ -12,7 +12,7 @@ a result of its own kind that was asked to be replaced (`recombine.overwriting`)
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from recombine._version import __version__
 from recombine.decoding import FileName, MalformedError, beside, decoding, parsed, revive, sealed, shown, unsealed
 from recombine.errors import RecordError
-from recombine.files import explained, place_of, staged
+from recombine.files import explained, place_of, staged, undisturbed
 from recombine.overwriting import KINDS, RESULT_FILE, check_result_folder
 from recombine.redaction import redacted_words
 from recombine.words import json_text, known_numbers
@@ -118,8 +118,26 @@ def written_whole(folder: str | Path, kind: str, *, force: bool = False, inputs:
         yield new / target.name
 
 
+_Read = TypeVar("_Read")
+
+
+def _read_between_moves(read: Callable[[str | Path], _Read], folder: str | Path) -> _Read:
+    """Read what a folder holds, and look again if that fails: it may have been replaced meanwhile.
+
+    A reader then finds no folder, or a file of the old result beside one of the new.
+    """
+    with suppress(RecordError):
+        return read(folder)
+    with undisturbed(Path(folder)):
+        return read(folder)
+
+
 def kind_of(folder: str | Path) -> str:
     """Which kind of result a folder holds."""
+    return _read_between_moves(_kind_of, folder)
+
+
+def _kind_of(folder: str | Path) -> str:
     path = Path(folder) / FILE
     if not path.is_file():
         raise RecordError(
@@ -136,6 +154,10 @@ def kind_of(folder: str | Path) -> str:
 
 def load(folder: str | Path, kind: str) -> Record:
     """Read a record back, refusing what is not one, is of another kind, or was changed since."""
+    return _read_between_moves(lambda place: _load(place, kind), folder)
+
+
+def _load(folder: str | Path, kind: str) -> Record:
     path = Path(folder) / FILE
     if not path.is_file():
         raise RecordError(
@@ -233,23 +255,19 @@ def _write(record: Record, folder: Path) -> None:
     for name, table in record.tables.items():
         path = folder / FileName(f"{name}.parquet")
         pq.write_table(table, path, compression="zstd")
-        sums[name] = _digest(path)
+        with path.open("rb") as file:
+            sums[name] = hashlib.file_digest(file, "sha256").hexdigest()
     text = json_text(sealed(known_numbers(record.to_json() | {"tables": sums})))
     (folder / FILE).write_text(text + "\n", encoding="utf-8")
 
 
 def _read_table(folder: Path, name: FileName, digest: str) -> pa.Table:
     path = folder / f"{name}.parquet"
-    with decoding(f"'{path}' is damaged", instead=_AGAIN):
-        beside(folder, FileName(path.name))
-        if _digest(path) != digest:
+    # opened once: the file that is read is the one whose checksum was taken, whatever takes its place meanwhile
+    with decoding(f"'{path}' is damaged", instead=_AGAIN), beside(folder, FileName(path.name)).open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != digest:
             raise MalformedError(f"its checksum is not the one noted in {FILE}")
-        return pq.ParquetFile(path).read()
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return pq.ParquetFile(file).read()
 
 
 def _command(kind: str) -> str:
