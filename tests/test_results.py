@@ -1,6 +1,7 @@
 """Every verb takes a table or a Support, and hands back a Result that can be drawn, saved, loaded and compared."""
 
 import base64
+import itertools
 import re
 from pathlib import Path
 
@@ -177,6 +178,23 @@ def test_what_is_no_saved_result_is_told_apart(tmp_path) -> None:
     (tmp_path / "record.json").write_text('{"kind": "novel", "format": 2}')
     with pytest.raises(RecordError, match="its kind is 'novel'"):
         recombine.load(tmp_path)
+
+
+@pytest.mark.parametrize("out", ["held", "held.parquet", "held.v1.csv.gz"])
+def test_what_a_split_was_written_to_is_told_from_a_saved_result(tmp_path, out):
+    table = {"colour": ["red", "red", "blue", "blue"], "shape": ["disc", "bar", "disc", "bar"]}
+    held = [{"colour": "red", "shape": "bar"}]
+    splitter = recombine.HoldOutConjunctions(["colour", "shape"], conjunctions=held)
+    split = recombine.write_split(table, splitter=splitter, out=tmp_path / out)
+    (manifest,) = tmp_path.glob("*.split.json")
+    for place, load in itertools.product((tmp_path / out, manifest), (recombine.load, recombine.Split.load)):
+        with pytest.raises(RecordError, match="a split was written to") as caught:
+            load(place)
+        command = str(caught.value).partition("instead  ")[2].partition(" checks it")[0]
+        assert eval(command).factors == ("colour", "shape")  # what the sentence says to write
+    assert recombine.load(split.save(tmp_path / "saved")) == split
+    with pytest.raises(RecordError, match=r"the folder that split.save\(folder\) wrote"):
+        recombine.Split.load(tmp_path / "nowhere")
 
 
 def test_a_gate_knows_every_grade() -> None:

@@ -32,6 +32,8 @@ from recombine.words import json_text, known_numbers
 FORMAT = 2
 """2 since records hold a checksum of themselves."""
 FILE = RESULT_FILE
+MANIFEST_ENDING = ".split.json"
+"""How the manifest of a split is named, which lies beside the table that was split."""
 _AGAIN = "make the result again, or restore the file from a copy"
 
 
@@ -140,10 +142,8 @@ def kind_of(folder: str | Path) -> str:
 def _kind_of(folder: str | Path) -> str:
     path = Path(folder) / FILE
     if not path.is_file():
-        raise RecordError(
-            f"no saved result in '{folder}'",
-            why=f"the folder holds no {FILE}",
-            instead="give a folder that was written by .save(folder), or by a command with --out FOLDER",
+        raise _not_saved(
+            folder, "result", "a folder that was written by .save(folder), or by a command with --out FOLDER"
         )
     with decoding(f"'{path}' is damaged", instead=_AGAIN):
         kind = parsed(path.read_bytes()).get("kind")
@@ -160,11 +160,8 @@ def load(folder: str | Path, kind: str) -> Record:
 def _load(folder: str | Path, kind: str) -> Record:
     path = Path(folder) / FILE
     if not path.is_file():
-        raise RecordError(
-            f"no saved {kind} in '{folder}'",
-            why=f"the folder holds no {FILE}",
-            instead=f"give the folder that was written by `{_command(kind)}`",
-        )
+        written_by = "split.save(folder)" if kind == "split" else f"`{_command(kind)}`"
+        raise _not_saved(folder, kind, f"the folder that {written_by} wrote")
     with decoding(f"'{path}' is damaged", instead=_AGAIN):
         content = parsed(beside(path.parent, FileName(FILE)).read_bytes())
         refuse_other_formats(content, kind, place=folder)
@@ -175,6 +172,36 @@ def _load(folder: str | Path, kind: str) -> Record:
         data = revive(Mapping[str, Any], content)
         tables = {str(name): _read_table(path.parent, name, digest) for name, digest in sums.items()}
     return Record(kind, data, tables, provenance)
+
+
+def _not_saved(folder: str | Path, kind: str, wanted: str) -> RecordError:
+    """That a folder holds no saved result; the table of a split, which `--out` wrote as well, is told apart."""
+    split = _manifest_beside(Path(folder))
+    if split is None:
+        what, why = f"no saved {kind} in '{folder}'", f"the folder holds no {FILE}"
+        return RecordError(what, why=why, instead=f"give {wanted}")
+    manifest, content = split
+    table = str(manifest.parent / str(content.get("file")))
+    asked = f"factors={content.get('factors')!r:.200}, split={content.get('column')!r:.80}"
+    return RecordError(
+        f"'{folder}' is where a split was written to, not a saved result",
+        why=f"it holds the rows of a table, and its manifest is '{manifest.name}'",
+        instead=f"recombine.lint({table!r}, {asked}) checks it, and the other verbs read it as any table; "
+        "recombine.load opens what split.save(folder) wrote",
+    )
+
+
+def _manifest_beside(path: Path) -> tuple[Path, dict[str, Any]] | None:
+    """The manifest of the split that was written to a place, and what it says; it may be given itself."""
+    for stem in (path.name.removesuffix(MANIFEST_ENDING), path.stem, Path(path.stem).stem):
+        manifest = path.parent / f"{stem}{MANIFEST_ENDING}"
+        try:
+            content = parsed(manifest.read_bytes())
+        except (OSError, ValueError):
+            continue
+        if content.get("kind") == "split":
+            return manifest, content
+    return None
 
 
 class _Recorded(Protocol):

@@ -28,7 +28,7 @@ from packaging.version import Version
 
 from recombine import audit, predict, read
 from recombine.errors import ColumnError, RecombineError, SettingError, SourceError, SpaceError, TableError
-from recombine.tables.support import LabelTarget
+from recombine.tables.support import LabelTarget, NumberTarget
 from tests import servers
 from tests.properties import examples
 
@@ -177,6 +177,82 @@ def test_lines_of_other_lengths_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "ragged.csv", CSV + "wool\n" + CSV.split("\n", 1)[1] * 3 + "a,b,c,d,e,f,g\n")
     with pytest.raises(RecombineError):
         read(path, factors=FACTORS)
+
+
+LATE = 20_480
+"""As many lines as DuckDB looks at where it is not told to look at all of them."""
+
+
+def late_jsonl(path: Path, first: dict[str, Any], late: dict[str, Any]) -> Path:
+    """Lines of which the last four, all of other combinations, come after DuckDB has settled on columns and types."""
+    lines = [{"material": m, "garment": g} for m, g in itertools.product("ab", "cd")]
+    text = [json.dumps(line | first) for line in lines] * (LATE // 4) + [json.dumps(line | late) for line in lines]
+    return write(path, "\n".join(text))
+
+
+def test_a_field_of_late_lines_is_a_column(tmp_path: Path) -> None:
+    path = late_jsonl(tmp_path / "late.jsonl", {}, {"size": "large"})
+    assert read(path, factors=["material", "size"], missing="value").rows == LATE + 4
+    assert read(path, factors=FACTORS, where="size = 'large'").rows == 4
+    (tmp_path / "many").mkdir()
+    for number in range(40):  # of many files DuckDB looks at 32
+        write(tmp_path / "many" / f"{number:02}.jsonl", json.dumps({"material": "ab"[number % 2], "garment": 1}))
+    write(tmp_path / "many" / "z.jsonl", json.dumps({"material": "a", "size": "large"}))
+    assert read(tmp_path / "many", factors=["material", "size"], missing="value").rows == 41
+
+
+@pytest.mark.parametrize(("first", "late", "total"), [(1, 0.5, LATE + 2.0), (None, 2, 8.0)])
+def test_the_type_of_late_lines_counts(tmp_path: Path, first: float | None, late: float, total: float) -> None:
+    path = late_jsonl(tmp_path / "late.jsonl", {"price": first}, {"price": late})
+    found = read(path, factors=FACTORS, target="price", target_kind="number").target
+    assert isinstance(found, NumberTarget)
+    assert float(np.sum(found.mean * found.count)) == pytest.approx(total)
+
+
+def test_twins_of_late_lines_are_found(tmp_path: Path) -> None:
+    path = late_jsonl(tmp_path / "twins.jsonl", {"size": "x", "Size": "y"}, {"other": "z"})
+    refused(ColumnError, "'size' and 'Size'", "have one name", source=path, factors=["material", "size"])
+    refused(ColumnError, "'size' and 'Size'", source=path, factors=["material", "Size_1"])
+    assert len(read(path, factors=FACTORS)) == 4
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "material = 10000000000",
+        "material = number",
+        "CAST(material AS BIGINT) = 1",
+        "garment = 'hat' AND material",
+        "material IN (1, 2)",
+        "material::date > '2020-01-01'",
+        "strptime(material, '%Y') > '2020-01-01'",
+    ],
+)
+@pytest.mark.parametrize("kind", ["memory", "csv"])
+def test_a_condition_that_takes_text_for_a_number(tmp_path: Path, where: str, kind: str) -> None:
+    table = with_column(number=[1, 2, 3, 4])
+    source = table if kind == "memory" else write(tmp_path / "shop.csv", pd.DataFrame(table).to_csv(index=False))
+    error = refused(SourceError, "in `where` compare text with text", "TRY_CAST", source=source, where=where)
+    assert "64 bits" not in str(error)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "arrow", "pandas", "dict", "csv"])
+def test_a_column_of_nulls_is_missing_in_words(tmp_path: Path, kind: str) -> None:
+    frame = pd.DataFrame(GOOD | {"size": pd.Series([None] * len(GOOD["material"]), dtype=object)})
+    sources: dict[str, Any] = {
+        "jsonl": write(tmp_path / "nulls.jsonl", frame.to_json(orient="records", lines=True)),
+        "csv": write(tmp_path / "nulls.csv", frame.to_csv(index=False)),
+        "arrow": pa.table(GOOD).append_column("size", pa.nulls(len(GOOD["material"]))),
+        "pandas": frame,
+        "dict": GOOD | {"size": [None] * len(GOOD["material"])},
+    }
+    factors = ["material", "size"]
+    if kind == "jsonl" and BEFORE_2:
+        refused(ColumnError, "'size' is of type json", source=sources[kind], factors=factors)
+        return
+    refused(TableError, "'size' is missing in", "missing='value'", source=sources[kind], factors=factors)
+    refused(ColumnError, "the weight 'size' is of type string", source=sources[kind], weight="size")
+    refused(SpaceError, "one value: '(missing)'", source=sources[kind], factors=factors, missing="value")
 
 
 def test_jsonl_whose_fields_come_late_or_differ(tmp_path: Path) -> None:
@@ -415,9 +491,7 @@ def test_lists_structs_and_binary() -> None:
     )
 
 
-def test_times_and_null_columns() -> None:
-    nothing = with_column(garment=pa.array([None] * 4, pa.null()))
-    refused(TableError if BEFORE_2 else ColumnError, "'garment'", source=nothing)  # then: whole numbers, all missing
+def test_times_of_day_need_bins() -> None:
     clock = pa.array([1, 2, 3, 4], pa.time32("s"))
     refused(ColumnError, "'garment' holds", source=with_column(garment=clock))
 

@@ -1,5 +1,6 @@
 """A long question tells how far it is, and stops when its user does."""
 
+import signal
 import threading
 import time
 from pathlib import Path
@@ -59,6 +60,19 @@ def test_an_interrupt_stops_the_query_at_once(stop: type[BaseException]) -> None
         engine.run(table._find_backend(), table.group_by("a").aggregate(n=table.count()), tell)  # type: ignore[attr-defined]
     assert time.perf_counter() - raised < 60  # of hours
     assert not set(threading.enumerate()) - before  # the worker is gone
+
+
+def test_what_an_engine_does_not_stop_for_is_left_behind() -> None:
+    go_on = threading.Event()
+    threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            engine.interruptible(lambda: go_on.wait(60))
+    finally:
+        go_on.set()
+    assert engine.interruptible(lambda: 7) == 7
+    with pytest.raises(ZeroDivisionError):
+        engine.interruptible(lambda: 1 // 0)
 
 
 def test_an_interrupt_before_the_engine_has_begun_is_not_lost() -> None:

@@ -3,6 +3,7 @@ what it complains of.
 """
 
 import codecs
+import re
 import shlex
 import tempfile
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from concurrent.futures import TimeoutError as NotYet
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import Any, TypeVar
 
 import duckdb
@@ -31,6 +33,7 @@ Steps = Callable[[str, float | None], None]
 _TICK_SECONDS = 0.1  # how often progress is told, and how soon an interruption is noticed
 _BATCH = 100_000  # rows that are in memory at a time
 _UNREAD_LINES = "Error when sniffing file"
+_NOT_CONVERTED = re.compile("Could not (convert|parse) string|invalid (date|time|timestamp) field")
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,20 @@ def stream(backend: Any, expression: Any) -> pa.RecordBatchReader:
     return backend.to_pyarrow_batches(expression, chunk_size=_BATCH)
 
 
+def interruptible(work: Callable[[], Answered]) -> Answered:
+    """Do what an engine does not stop for anybody: when the user interrupts, it is left behind in its thread."""
+    answer: Future[Answered] = Future()
+
+    def do() -> None:
+        try:
+            answer.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the answer is waited for
+            answer.set_exception(error)
+
+    Thread(target=do, daemon=True).start()
+    return answer.result()
+
+
 def silent(_: str, __: float | None) -> None:
     """Steps to which nobody listens."""
 
@@ -139,8 +156,8 @@ def unreadable(name: str, error: Exception, *, engine: str = "duckdb") -> Recomb
 
 def _remedy(name: str, error: Exception, engine: str) -> str:
     scheme = scheme_of(name)
-    if "INT64" in str(error) and isinstance(error, duckdb.ConversionException):
-        return "a whole number does not fit into 64 bits: turn that column into text, or leave such rows out (`where`)"
+    if isinstance(error, duckdb.Error) and (of_value := _remedy_of_value(str(error))):
+        return of_value
     if scheme and "extension" in str(error):
         return f"copy the file here, or let DuckDB fetch its {scheme} part from extensions.duckdb.org once"
     if scheme in OBJECT_STORES:
@@ -150,6 +167,18 @@ def _remedy(name: str, error: Exception, engine: str) -> str:
     if scheme or engine != "duckdb":
         return "check that the server is up, and that its user may read the table"
     return _remedy_of_file(name, str(error))
+
+
+def _remedy_of_value(said: str) -> str | None:
+    """What helps where a value does not fit. recombine takes no text for a number or a date, only conditions do."""
+    if _NOT_CONVERTED.search(said) and "CSV Error" not in said:
+        return (
+            "in `where` compare text with text (size = '7'), or let what is no number or date be missing: "
+            "TRY_CAST(size AS BIGINT) = 7"
+        )
+    if said.startswith("Conversion Error") and "INT64" in said:
+        return "a whole number does not fit into 64 bits: turn that column into text, or leave such rows out (`where`)"
+    return None
 
 
 def _remedy_of_file(name: str, said: str) -> str:

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from recombine.errors import ColumnError, SettingError, SourceError, TableError, nearest
 from recombine.redaction import guarded, redacted
-from recombine.tables.engine import OpenTable, first_line, own_duckdb, unreadable
+from recombine.tables.engine import OpenTable, first_line, interruptible, own_duckdb, unreadable
 from recombine.tables.lake_readers import as_dataset, lake_dataset
 from recombine.tables.lakes import Lake, lake_of
 from recombine.tables.locations import (
@@ -45,7 +45,8 @@ _DEPRECATED = r"fetch_\w+\(\) is deprecated"
 _EXTRAS = {"postgres": "postgres", "postgresql": "postgres", "pyspark": "spark", "spark": "spark"}
 _RENAMED = re.compile(r"(?P<name>.*)_\d+", re.DOTALL)
 _CSV_HEADING = "SELECT * FROM read_csv(?, header = false, all_varchar = true) LIMIT 1"
-_JSON_HEADING = "SELECT json_keys(json) FROM read_json_objects(?) LIMIT 1"
+_JSON_KEYS = "SELECT DISTINCT unnest(json_keys(json)) FROM read_json_objects(?)"
+_JSON_COLUMNS = "DESCRIBE SELECT * FROM read_json_auto(?, sample_size = -1, maximum_sample_files = -1)"
 SPLIT = "split"
 """The column in which a dictionary of Hugging Face datasets tells a row's split."""
 _PARQUET_HEADING = "SELECT file_name, name, num_children FROM parquet_schema(?)"
@@ -173,8 +174,9 @@ def _arrow(frame: Any, columns: Sequence[str] | None) -> pa.Table:
         ) from error
 
 
-_KNOWN = {pa.float16(): pa.float32(), pa.string_view(): pa.large_string()}
-"""What DuckDB does not know, or (text as Polars hands it over) cannot filter before 2.0, and what it gets instead."""
+_KNOWN = {pa.float16(): pa.float32(), pa.string_view(): pa.large_string(), pa.null(): pa.string()}
+"""What DuckDB does not know, or (text as Polars hands it over) cannot filter before 2.0, and what it gets instead.
+A column without any value is text, as it is in a CSV."""
 
 
 def _known_types(table: pa.Table) -> pa.Table:
@@ -305,11 +307,12 @@ def _from_files(pattern: str, columns: Sequence[str] | None, *, remote: bool, sn
     options = {"sample_size": -1} if reader == "read_csv" and sniff_all else {}
     with own_duckdb() as backend:
         try:
-            table = (
-                _read_arrow(backend, path, columns, remote=remote)
-                if reader == "read_arrow"
-                else getattr(backend, reader)(path, **options)
-            )
+            if reader == "read_arrow":
+                table = _read_arrow(backend, path, columns, remote=remote)
+            elif reader == "read_json":
+                table = _read_json(backend, path)
+            else:
+                table = getattr(backend, reader)(path, **options)
             if reader == "read_csv":
                 table = _separated(table, backend, path, options)
         except (duckdb.Error, ibis.common.exceptions.IbisError, pa.ArrowException) as error:
@@ -340,6 +343,22 @@ def _read_arrow(backend: Any, pattern: str, asked: Sequence[str] | None, *, remo
     _refuse_twins(found.schema.names, where=f"'{pattern}'", asked=asked)
     backend.con.register("recombine_source", found)
     return backend.table("recombine_source")
+
+
+def _read_json(backend: Any, path: str) -> Any:
+    """JSON with the columns and types of all its lines.
+
+    By the first 20,480 lines DuckDB would not know of a field that comes later, and would round 0.5 to 0 without a word
+    where whole numbers come first. They are looked for once: a view without columns looks again at every question.
+    """
+
+    def columns_of_all_lines() -> dict[str, str]:
+        with own_duckdb() as another:
+            found = another.con.execute(_JSON_COLUMNS, [path]).fetchall()
+        # what is missing everywhere has no type, and is text here as in a CSV
+        return {name: kind.replace('"NULL"', "VARCHAR") for name, kind, *_ in found}
+
+    return backend.read_json(path, columns=interruptible(columns_of_all_lines))
 
 
 def _separated(table: Any, backend: Any, path: str, options: dict[str, Any]) -> Any:
@@ -451,10 +470,15 @@ def _refuse_twins(names: Sequence[str], *, where: str, asked: Sequence[str] | No
 def _refuse_renamed(table: Any, backend: Any, path: str, reader: str, asked: Sequence[str] | None) -> None:
     """The same for a file that an engine has opened, after it may have renamed a twin."""
     there = {name.lower() for name in table.columns}
-    renamed = [found["name"] for name in table.columns if (found := _RENAMED.fullmatch(name.lower()))]
-    if not any(name in there for name in renamed):
+    renamed = {name: found["name"] for name in table.columns if (found := _RENAMED.fullmatch(name.lower()))}
+    if not any(name in there for name in renamed.values()):
         return
     written = _written_names(backend, path, reader)
+    if reader == "read_json":  # lines may differ in their order and in what they hold: a new name is one that none has
+        new = [old for name, old in renamed.items() if asked is not None and name in asked and name not in written]
+        kept_first = sorted(written, key=lambda name: name not in table.columns)
+        _refuse_twins(kept_first, where=f"'{path}'", asked=asked if asked is None else [*asked, *new])
+        return
     if len(written) == len(table.columns):
         new = [old for old, name in zip(written, table.columns, strict=True) if asked is not None and name in asked]
         _refuse_twins(written, where=f"'{path}'", asked=asked if asked is None else [*asked, *new])
@@ -467,13 +491,14 @@ def _written_names(backend: Any, path: str, reader: str) -> list[str]:
     try:
         if reader == "read_parquet":
             return _of_parquet(connection.execute(_PARQUET_HEADING, [path]).fetchall())
-        found = connection.execute(_CSV_HEADING if reader == "read_csv" else _JSON_HEADING, [path]).fetchone() or ()
+        if reader == "read_json":
+            return [name for (name,) in connection.execute(_JSON_KEYS, [path]).fetchall()]
+        found = connection.execute(_CSV_HEADING, [path]).fetchone() or ()
     except duckdb.Error:
         return []
     finally:
         connection.execute("SET preserve_insertion_order = false")
-    names = found[0] if reader == "read_json" and found else found
-    return [str(name or "").strip() for name in names]
+    return [str(name or "").strip() for name in found]
 
 
 def _of_parquet(lines: Sequence[tuple[str, str, int | None]]) -> list[str]:

@@ -9,9 +9,8 @@ from recombine.decoding import parsed
 from recombine.errors import OutputError, SettingError
 from recombine.files import already_exists
 from recombine.overwriting import check_place, input_at
+from recombine.records import MANIFEST_ENDING
 
-ENDING = ".split.json"
-"""How the manifest of a split is named."""
 _NO_SIDE = "__HIVE_DEFAULT_PARTITION__"
 _FORMATS = {
     ".parquet": "FORMAT parquet, COMPRESSION zstd",
@@ -39,7 +38,7 @@ def place_beside(table: Path) -> Path:
     'shoes.split.json'
     """
     name = table.name
-    return table.parent / (name[: len(name) - len(ending(table))] + ENDING)
+    return table.parent / (name[: len(name) - len(ending(table))] + MANIFEST_ENDING)
 
 
 def options_for(path: Path, column: str) -> str:

@@ -7,18 +7,17 @@ from typing import Any, Literal
 
 from recombine.decoding import MalformedError, decoding, parsed, revive, revive_all, sealed, unsealed
 from recombine.errors import RecordError
-from recombine.records import Provenance, refuse_other_formats
+from recombine.records import MANIFEST_ENDING, Provenance, refuse_other_formats
 from recombine.splits.assignment import digest_of_sides
 from recombine.splits.invariants import Invariant
 from recombine.splits.linting.lint import lint
 from recombine.splits.linting.linted import Lint
-from recombine.splits.writing.destination import ENDING
 from recombine.splits.writing.split import TOLD, Split, SplitSide
 from recombine.tables.columns import Bins
 from recombine.tables.read import read as read_support
 from recombine.words import json_text, known_numbers
 
-_WRITTEN = f"give the file that `recombine split … --out table.parquet` wrote: table{ENDING}"
+_WRITTEN = f"give the file that `recombine split … --out table.parquet` wrote: table{MANIFEST_ENDING}"
 
 
 @dataclass(frozen=True)
