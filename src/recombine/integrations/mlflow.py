@@ -18,7 +18,7 @@ from recombine.scoreboard.scoreboard import Scoreboard
 
 with needing(__name__, "mlflow", extra="mlflow"):
     import mlflow
-    import pandas as pd
+    import pandas as pd  # type: ignore[import-untyped]
     from mlflow.models.evaluation.base import EvaluationResult, ModelEvaluator
 
 _PREFIX = "recombine_"
@@ -69,7 +69,7 @@ class ScoreboardEvaluator(ModelEvaluator):
                 why="what was trained on tells seen from unseen combinations",
                 instead="add the training table: {'factors': […], 'train': frame}",
             )
-        settings = {"target": dataset.targets_name or "target"} | evaluator_config
+        settings: dict[str, Any] = {"target": dataset.targets_name or "target"} | evaluator_config
         features = dataset.features_data
         answers = dataset.predictions_data if model is None else model.predict(_inputs(model, features))
         board = Scoreboard(_with_target(features, dataset, settings["target"]), **settings)
@@ -79,7 +79,7 @@ class ScoreboardEvaluator(ModelEvaluator):
         return EvaluationResult(metrics=found, artifacts={}, run_id=run_id)  # type: ignore[no-untyped-call]
 
 
-def _with_target(features: Any, dataset: Any, target: str) -> pd.DataFrame:
+def _with_target(features: Any, dataset: Any, target: str) -> Any:
     """The rows with their true answers, which must not take the place of a feature."""
     frame = features if isinstance(features, pd.DataFrame) else pd.DataFrame(features, columns=dataset.feature_names)
     if target in frame.columns:
