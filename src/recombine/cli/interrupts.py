@@ -20,6 +20,7 @@ class Interrupt:
     def __init__(self) -> None:
         self.came = False
         self.said = False
+        self._set_again: Callable[[], object] = lambda: None
         # Registered before anything else is imported, so it is the last to be called.
         atexit.register(self._end)
 
