@@ -39,7 +39,8 @@ GRID = {
     "recipes": {"steps": 300, "samples": "every", "evaluations": 2, "together": "never"},
     "seeds": RUNS,
 }
-COMMAND = [sys.executable, "-c", "from recombine.cli import main; main()", "sweep", "sweep.yaml", "--trust", "my_things"]
+START = "from recombine.cli import main; main()"
+COMMAND = [sys.executable, "-c", START, "sweep", "sweep.yaml", "--trust", "my_things"]
 
 
 @pytest.fixture

@@ -125,6 +125,8 @@ def test_a_picture_is_a_member_of_the_shard_and_no_path(
 def test_pictures_of_the_shard_are_read_and_names_that_climb_are_only_keys(tmp_path: Path) -> None:
     pictures = {f"{place}.png": picture() for place in range(12)}
     assert ask(shard(tmp_path / "rows.tar", pictures), inputs="png").shapes.inputs == (3, 4, 4)
+    with pytest.raises(SourceError, match=r"cannot read the picture of row 0 in '.*rows\.tar'"):
+        ask(shard(tmp_path / "rows.tar", dict.fromkeys(pictures, b"no picture")), inputs="png")
     climbing = {"../../../etc/passwd.json": json.dumps(ROWS[0]).encode(), "/etc/x.json": json.dumps(ROWS[1]).encode()}
     assert len(read_shards(shard_paths(shard(tmp_path / "rows.tar", climbing)))) == 14
 

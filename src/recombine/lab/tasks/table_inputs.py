@@ -120,8 +120,8 @@ class Pictures(Inputs):
             picture = pixels(self.read(place))
             if picture.shape != self.shape:
                 raise SourceError(
-                    f"{self.named(place)} is of size {picture.shape}",
-                    why=f"{self.named(0)} is of size {self.shape}, and one network takes one size",
+                    f"the picture {self.named(place)} is of size {picture.shape}",
+                    why=f"the picture {self.named(0)} is of size {self.shape}, and one network takes one size",
                     instead="bring all pictures to one size first, or by transform=…, a function of a picture",
                 )
             self._kept[place], self._known[place] = picture, True
@@ -343,8 +343,11 @@ def pictures_of(column: pa.ChunkedArray, name: str, folder: Path) -> Pictures:
         return read_picture(_content(one, folder), name=named(place))
 
     def named(place: int) -> str:
-        path = held_rows[place].get("path")
-        return f"'{folder / path}'" if path else f"the picture of row {place:,}"
+        held = held_rows[place]
+        if not held.get("path"):
+            return f"of row {place:,}"
+        file = f"'{folder / held['path']}'"
+        return file if held.get("offset") is None else f"of row {place:,} in {file}"
 
     return Pictures(len(held_rows), read, named)
 
