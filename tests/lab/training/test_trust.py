@@ -203,6 +203,18 @@ def test_the_command_line_names_what_is_known(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, [*asked, "--trust", "tests.lab.own.things"]).exit_code == 0
 
 
+def test_a_probe_of_a_stored_run_asks_the_gate_first(tmp_path: Path) -> None:
+    run = stored(model={"name": "tests.lab.own.things:make_net"})
+    Store.open(tmp_path / "store").put(run, files={"model.safetensors": run.weights()})  # type: ignore[misc]
+    for probe in ("geometry", "support", "influence", "subnetworks"):
+        asked = ["probe", probe, "store", "--run", run.key]
+        for more, said in (((), "not part of recombine"), (("--trust", "tests.lab.own.things"), "has changed since")):
+            TRUSTED.discard("tests.lab.own.things")
+            refused = CliRunner().invoke(app, [*asked, *more]).exception
+            assert isinstance(refused, SettingError)
+            assert said in refused.what
+
+
 def test_what_the_user_named_before_is_known() -> None:
     for name in (lambda: trust(UNKNOWN), lambda: trust("planted_module"), lambda: trust(called, f"{HERE}:x")):
         TRUSTED.clear()
