@@ -52,7 +52,7 @@ class compute_metrics:  # noqa: N801 - what the Trainer's users call it
         self._open: list[Scoreboard] | None = None  # those whose rows may be evaluated now; None between evaluations
         self._failsafe, self._left_out = Failsafe(), Failsafe(stops=False)
         names = frozenset(name for one in self._boards for name in one.score_names)
-        self._logged = type("Scores", (_Scores,), {"names": names})  # the Trainer copies it by its class
+        self._logged: type[_Scores] = type("Scores", (_Scores,), {"names": names})  # the Trainer copies it by its class
 
     def __call__(self, predicted: Any, compute_result: bool = True) -> dict[str, float]:
         """The scores; with batches they are computed after the last one."""
