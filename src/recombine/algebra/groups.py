@@ -174,3 +174,13 @@ class Patterns:
             place = groups.lookup(codes)
             found = np.maximum(found, np.where(place >= 0, last[place], -1))
         return found
+
+
+def commonest(shares: Numbers) -> Numbers:
+    """(n, classes) The commonest class of each line of shares, as 1; classes that are equally common share it.
+
+    >>> commonest(np.array([[0.7, 0.2, 0.1], [0.4, 0.4, 0.2]])).tolist()
+    [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]
+    """
+    best = shares >= shares.max(axis=1, keepdims=True) - 1e-9  # which is rounding
+    return np.asarray(best / best.sum(axis=1, keepdims=True))

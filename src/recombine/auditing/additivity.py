@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from recombine.algebra.groups import Codes, Ints, Numbers
+from recombine.algebra.groups import Codes, Ints, Numbers, commonest
 from recombine.algebra.held_out import HeldOut, dense, held_out
 from recombine.expected import Expected
 from recombine.tables.space import text
@@ -239,16 +239,16 @@ def _constant(answers: _Answers) -> str:
 
 
 def _constant_answer(answers: _Answers, rows: Ints) -> Numbers:
-    return np.tile(answers.middle, (len(rows), 1))
+    """The mean of all; of labels how many combinations each is the commonest of, so that the most frequent is said."""
+    every = commonest(answers.values).mean(axis=0) if answers.classes else answers.middle
+    return np.tile(every, (len(rows), 1))
 
 
 def _losses(answers: _Answers, rows: Ints, said: Numbers) -> Numbers:
     truth = answers.values[rows]
     if not answers.classes:
         return np.asarray(np.square(said - truth).sum(axis=1))
-    best = truth == truth.max(axis=1, keepdims=True)
-    right = best[np.arange(len(rows)), said.argmax(axis=1)] / best.sum(axis=1)  # labels equally common share a hit
-    return np.asarray(1 - right)
+    return np.asarray(1 - commonest(truth)[np.arange(len(rows)), said.argmax(axis=1)])
 
 
 def _summary(
@@ -283,7 +283,7 @@ def _summary(
         explainable=None if noise is None or not total else float(np.clip(1 - noise * (count - 1) / total, 0.0, 1.0)),
         rules=tuple(_rule(name, answers, found.rows, values, of_rule) for name, values in said.items() if others > 0),
         reach=float(found.leverage.max()) if len(found.rows) else None,
-        commonest=answers.classes[int(answers.middle.argmax())] if answers.classes else None,
+        commonest=answers.classes[int(said[MAJORITY][0].argmax())] if answers.classes and len(found.rows) else None,
         reason=_no_test(found, float(others)),
     )
 

@@ -217,14 +217,26 @@ def baselines(rules: Rules, sides: dict[str, Mask], settings: IntervalSettings) 
     return Baselines(rules.score, tuple(found), rules.commonest, rules.missing)
 
 
-def expected(outcomes: Outcomes, rules: Rules, found: Baselines, settings: IntervalSettings) -> Expected:
-    """The measured score on the unseen combinations, beside the best simple rule; it abstains where none was tested."""
+def expected(
+    outcomes: Outcomes,
+    rules: Rules,
+    found: Baselines,
+    settings: IntervalSettings,
+    *,
+    measured: tuple[float | None, float | None],
+) -> Expected:
+    """The measured score on the unseen combinations, beside the best simple rule; it abstains where none was tested.
+
+    `measured` is the interval of the score that was asked for; where the rules are scored by the same one, it is the
+    interval of this one too.
+    """
     chosen, own = outcomes.unseen, rules.own
     reason = unmeasured(outcomes, own)
     if reason is not None or own is None:
         return Expected(rules.score, basis="answers", reason=reason)
     tested = int(chosen.sum())
-    low, high = own.around(chosen, settings) or (None, None)
+    same = own.score == outcomes.score.name
+    low, high = measured if same else own.around(chosen, settings) or (None, None)
     best = found.best("unseen")
     return Expected(
         own.score,

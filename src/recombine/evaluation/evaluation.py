@@ -324,6 +324,7 @@ def _measured(reading: Reading, settings: IntervalSettings, tell: Steps, *, othe
     rules = simple_rules(outcomes)
     beside_it = baselines(rules, chosen, settings)
     compared = None if reading.paired is None else comparison(outcomes, reading.paired, settings, other=other)
+    unseen = next(side for side in scored if side.name == "unseen")
     tell("comparing combinations", None)
     own, deviation, by_part = shrunk(outcomes, settings), deviations(outcomes), parts(outcomes, settings)
     missing = untested(outcomes)
@@ -332,7 +333,7 @@ def _measured(reading: Reading, settings: IntervalSettings, tell: Steps, *, othe
         sides={side.name: side for side in scored},
         gap=apart,
         matched=matched_gap(outcomes, settings),
-        expected=expected(outcomes, rules, beside_it, settings),
+        expected=expected(outcomes, rules, beside_it, settings, measured=(unseen.low, unseen.high)),
         baselines=beside_it,
         group=worst_group(outcomes, rules, missing.total, settings),
         untested=missing,

@@ -12,6 +12,7 @@ noise within and between combinations is in it, rows of one combination are one 
 that carry much weight widen Student's quantile (Satterthwaite).
 """
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ from recombine.tables.support import LabelTarget
 from recombine.words import listing
 
 _ENOUGH = 0.5  # of the unseen rows, that a way of matching must reach
+_DIGITS = 12  # of a gap; what is left below is rounding
 _ALONE = 1e-6  # what is left of a residual below this is nothing but rounding
 
 
@@ -100,7 +102,12 @@ class Matching:
     def gap(self, outcomes: Outcomes, score: Numbers) -> float:
         """How much worse the unseen ones fare, from the mean score of each cell."""
         like, own = self.scores(outcomes, score)
-        return round((like - own) * (1 if outcomes.score.better == "higher" else -1), 12) + 0.0
+        unit = self.unit(score)
+        return round((like - own) * (1 if outcomes.score.better == "higher" else -1) / unit, _DIGITS) * unit + 0.0
+
+    def unit(self, score: Numbers) -> float:
+        """About the largest score, as a power of two, which costs no digits: what rounding is told by, in any unit."""
+        return math.ldexp(1.0, math.frexp(float(np.abs(score[self.used]).max(initial=0.0)) or 1.0)[1] - 1)
 
 
 def matched_gap(outcomes: Outcomes, settings: IntervalSettings) -> MatchedGap | None:
@@ -207,7 +214,8 @@ def _measured(outcomes: Outcomes, way: Matching, settings: IntervalSettings) -> 
     value = way.gap(outcomes, score)
     error, freedom = _error(outcomes, way, score)
     reach = float(student_quantile(1 - settings.tail, freedom)) * error
-    low, high = (value - reach, value + reach) if min(way.met) >= FEWEST and error > 0 else (None, None)
+    sure = min(way.met) >= FEWEST and error > 10**-_DIGITS * way.unit(score)
+    low, high = (value - reach, value + reach) if sure else (None, None)
     if outcomes.score.is_share and low is not None and high is not None:
         low, high = max(low, -1.0), min(high, 1.0)
     return MatchedGap(value, low, high, like, own, way.on, way.share, way.met[1], None)

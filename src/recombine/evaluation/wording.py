@@ -122,7 +122,7 @@ def _rule(found: Findings) -> str:
         turned = words.points_range(-high, -low) if share else f"{measure(-high)} to {measure(-low)}"
         return f"{said}, {apart} more ({turned})"
     beyond = " by more than chance explains" if value > 0 else ""
-    return f"{said}, which it does not beat{beyond} ({ends})"
+    return f"{said}, which it does not beat{beyond}" + (f" ({ends})" if low < high else "")
 
 
 def _of_groups(found: Findings, group: WorstGroup) -> str:

@@ -226,7 +226,8 @@ def wilson(share: Numbers, worth: Numbers, freedom: Numbers, settings: IntervalS
     worth = np.maximum(worth, 1.0)
     middle = (share + t**2 / (2 * worth)) / (1 + t**2 / worth)
     reach = t / (1 + t**2 / worth) * np.sqrt(share * (1 - share) / worth + t**2 / (4 * worth**2))
-    return np.maximum(middle - reach, 0.0), np.minimum(middle + reach, 1.0)
+    low, high = np.maximum(middle - reach, 0.0), np.minimum(middle + reach, 1.0)
+    return np.minimum(low, share), np.maximum(high, share)  # at 0 and 1 an end is the share itself, but for rounding
 
 
 def _wilson_of(value: float, combinations: int, error: float | None, settings: IntervalSettings) -> Interval:

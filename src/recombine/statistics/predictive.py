@@ -25,8 +25,8 @@ import numpy as np
 from recombine.algebra.groups import Codes, Ints, Numbers
 from recombine.expected import FEWEST_TESTED, Expected
 from recombine.statistics.distributions import student_quantile
-from recombine.statistics.intervals import Interval, difference_interval, interval
-from recombine.statistics.resampling import IntervalSettings, difference, mean
+from recombine.statistics.intervals import Interval, difference_interval
+from recombine.statistics.resampling import IntervalSettings, difference
 
 Score = Literal["accuracy", "R²"]
 MEAN = "mean"
@@ -188,13 +188,8 @@ def _lift(
     """How far the rule is above another one."""
     other = np.asarray(other, dtype=np.float64)
     share = score == "accuracy"
-    apart = difference(unit, other, own) if share else difference(unit, own, other)
-    value = apart.of_all
-    if share:
-        found = difference_interval(apart, settings, "lift", share=True)
-    else:
-        found = interval(mean(unit, other - own), settings, "lift")
-    return _around(value, found, share=share)
+    apart = difference(unit, other, own) if share else difference(unit, unit - other, unit - own)
+    return _around(apart.of_all, difference_interval(apart, settings, "lift", share=share), share=share)
 
 
 def _around(value: float, found: Interval | None, *, share: bool) -> tuple[float, float, float]:

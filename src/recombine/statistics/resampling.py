@@ -22,6 +22,8 @@ from recombine.algebra.groups import Numbers
 
 FEWEST = 5
 """With fewer combinations nothing can be said about the next one."""
+_ROUNDING = 1e-12
+"""Of the larger score: two that differ by less are the same."""
 _CHUNK = 2 * 10**6
 
 _Function = Callable[[Numbers], Numbers]
@@ -115,8 +117,9 @@ def r2(rows: Numbers, error: Numbers, total: Numbers, squares: Numbers) -> Stati
 
 
 def difference(rows: Numbers, own: Numbers, other: Numbers) -> Statistic:
-    """The mean over rows of the other model's score less this one's."""
-    return mean(rows, other - own)
+    """The mean over rows of the other model's score less this one's; what is nothing but rounding is no difference."""
+    apart, size = other - own, max(np.abs(part).max(initial=0.0) for part in (own, other))
+    return mean(rows, np.where(np.abs(apart) <= _ROUNDING * size, 0.0, apart))
 
 
 def r2_difference(rows: Numbers, own: Numbers, other: Numbers, total: Numbers, squares: Numbers) -> Statistic:

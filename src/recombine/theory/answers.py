@@ -14,7 +14,7 @@ from typing import Any, Literal, Unpack, cast
 
 import numpy as np
 
-from recombine.algebra.groups import Codes, Groups, Ints, Numbers, group
+from recombine.algebra.groups import Codes, Groups, Ints, Numbers, commonest, group
 from recombine.errors import SettingError, SpaceError, TableError
 from recombine.tables.question import ReadOptions
 from recombine.tables.read import support_of
@@ -68,6 +68,16 @@ class Answers:
         share = (self.values + 1) / 2
         commonest = np.maximum(share, 1 - share)[:, 0] if self.questions == 1 else share.max(axis=1)
         return 1 - float(np.average(commonest, weights=self.counts))
+
+    def hits(self, values: Numbers) -> Numbers:
+        """(n, classes) What an answer of each class is worth where shares are coded so: 1 where it is the commonest."""
+        shares = (values + 1) / 2
+        return commonest(np.column_stack([1 - shares, shares]) if self.questions == 1 else shares)
+
+    @cached_property
+    def commonest(self) -> int:
+        """The class that most combinations have, by its place."""
+        return int(self.hits(self.values).sum(axis=0)[: len(self.classes)].argmax())
 
     def subset(self, keep: Ints) -> "Answers":
         """Some of the combinations alone."""

@@ -282,10 +282,11 @@ def _by_rows(own: Answers, tried: HeldOut, said: Numbers) -> float | None:
 
 
 def losses_of(own: Answers, tried: HeldOut, said: Numbers) -> Numbers:
-    """One number a combination: its squared error, or whether the class was right."""
+    """One number a combination: its squared error, or whether its class was said; classes equally common share it."""
     if own.kind == "number":
-        return np.square((said - tried.values)[:, 0])
-    return np.asarray(own.decide(said) == tried.labels).astype(np.float64)
+        error = np.abs((said - tried.values)[:, 0])
+        return np.square(np.where(error <= _rounding(tried.values[:, 0]), 0.0, error))
+    return np.asarray(own.hits(tried.values)[np.arange(len(said)), own.decide(said)])
 
 
 def _root_mean(losses: Numbers) -> Numbers:
@@ -338,8 +339,12 @@ def _kernel_less(
 def _within(tried: HeldOut, level: float) -> npt.NDArray[np.bool_]:
     reach = normal_quantile((1 + level) / 2) * tried.sd
     values = tried.values[:, 0]
-    rounding = 1e-12 * values.std() + 8 * np.finfo(np.float64).eps * np.abs(values).max()
-    return np.asarray(np.abs(tried.said[KERNEL][:, 0] - values) <= reach + rounding)
+    return np.asarray(np.abs(tried.said[KERNEL][:, 0] - values) <= reach + _rounding(values))
+
+
+def _rounding(values: Numbers) -> float:
+    """An error no larger than this is nothing but the rounding of these numbers."""
+    return float(1e-12 * values.std() + 8 * np.finfo(np.float64).eps * np.abs(values).max(initial=0.0))
 
 
 def _coverage(tried: HeldOut, settings: IntervalSettings) -> Coverage:

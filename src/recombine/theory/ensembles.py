@@ -10,8 +10,8 @@ interval adds up, in variance, three things that are not known:
 
 Accuracy is cut to 0 and 1. R² is one less a quotient q of squared errors, which is never below 0: q is taken as
 log-normal with this mean and variance, so R² can't pass 1. Half of the deviation is the least mean that q is given: who
-forecasts exactness is not exactly right. The low end is not told below -1, unless the forecast itself is: twice the
-error of the mean is no use to anybody, however much worse it may be.
+forecasts exactness is not exactly right. The low end is not told below -1, unless it would then be nearer to the
+forecast than the high end is: twice the error of the mean is no use to anybody, however much worse it may be.
 
 Where examples of one combination may look different, and nothing is known of that, a model may read them as badly as to
 gain nothing from them: the interval then reaches to what one answer for all gets, and the track record beyond it.
@@ -145,7 +145,7 @@ def _interval(
     if ensemble.score == "accuracy":
         return max(0.0, value - reach * math.sqrt(variance)), min(1.0, value + reach * math.sqrt(variance))
     low, high = _below_one(value, math.sqrt(variance), reach)
-    return min(max(low, LEAST_TOLD), value), high
+    return max(low, min(LEAST_TOLD, 2 * value - high)), high
 
 
 def _spread(ensemble: Ensemble) -> float:

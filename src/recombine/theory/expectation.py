@@ -70,7 +70,7 @@ def expected_from(tried: HeldOut, diagnosis: Diagnosis, like: Flags, *, unseen: 
 def _best_constant(own: Answers, tried: HeldOut, chosen: Ints) -> tuple[str, Numbers]:
     """One answer for all of those tested, the best."""
     usual = rules.constant_name(own)
-    other = None if own.kind == "number" else rules.commonest(own, tried.labels[chosen])
+    other = None if own.kind == "number" else rules.commonest(own, own.hits(tried.values[chosen]))
     return other or (usual, losses_of(own, tried, tried.said[usual])[chosen])
 
 

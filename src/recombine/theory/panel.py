@@ -198,7 +198,7 @@ class Panel:
         scores = np.stack([_scored(own, one.fitted.scores(codes), truth) for one in self.members])
         if own.kind == "number":
             return Ensemble(self.names, scores, base, "R²")
-        other = rules.commonest(own, truth.astype(np.int64))
+        other = rules.commonest(own, np.asarray(truth[:, None] == np.arange(len(own.classes)), dtype=np.float64))
         if other is not None:
             constant, base = other[0], other[1]
         return Ensemble(self.names, scores, base, "accuracy", constant)

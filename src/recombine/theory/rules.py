@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from recombine.algebra.groups import Codes, Ints, Numbers
+from recombine.algebra.groups import Codes, Numbers
 from recombine.algebra.held_out import held_out
 from recombine.errors import TableError
 from recombine.tables.space import text
@@ -59,23 +59,25 @@ def _constant(answers: Answers) -> Numbers:
     if answers.kind == "number":
         return np.asarray(answers.values.mean(axis=0))
     classes = max(answers.questions, 2)
-    commonest = int(np.bincount(answers.labels, minlength=classes).argmax())
-    return np.array([2.0 * commonest - 1]) if answers.questions == 1 else 2 * np.eye(classes)[commonest] - 1
+    return (
+        np.array([2.0 * answers.commonest - 1])
+        if answers.questions == 1
+        else 2 * np.eye(classes)[answers.commonest] - 1
+    )
 
 
-def commonest(answers: Answers, labels: Ints) -> tuple[str, Numbers] | None:
+def commonest(answers: Answers, hits: Numbers) -> tuple[str, Numbers] | None:
     """The rule that always gives the commonest class of these combinations, and where it is right; None where the
-    majority of all seen ones is right as often.
+    majority of all seen ones is right as often. `hits` (n, classes) is what each class is worth on each of them.
 
     The hard ones, or the unseen ones, may have another commonest class than the rest, and a learner that has found it
     out is no better than who always says so.
     """
-    counts = np.bincount(labels, minlength=len(answers.classes))[: len(answers.classes)]
-    usual = int(np.bincount(answers.labels, minlength=len(answers.classes)).argmax())
-    best = int(counts.argmax())
-    if counts[best] == counts[usual]:
+    right = hits.sum(axis=0)[: len(answers.classes)]
+    best = int(right.argmax())
+    if right[best] == right[answers.commonest]:
         return None
-    return always(answers.classes[best]), (labels == best).astype(np.float64)
+    return always(answers.classes[best]), hits[:, best]
 
 
 def nearest_seen(support: Support, answers: Answers, codes: Codes) -> Numbers:

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from recombine.algebra.groups import Numbers
 from recombine.expected import SOUND_FROM, Expected, earned
 from recombine.grades import Grade
@@ -244,7 +242,7 @@ _RULES = {rules.NEAREST: "copying the nearest seen", rules.ADDITIVE: "adding up 
 
 
 def _commonest(answers: Answers) -> object:
-    return answers.classes[int(np.bincount(answers.labels, minlength=len(answers.classes)).argmax())]
+    return answers.classes[answers.commonest]
 
 
 def _why_not(expected: Expected) -> str:

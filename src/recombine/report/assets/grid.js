@@ -458,7 +458,8 @@ function showAround(view) {
   for (let place = 0; place < size; place++) tally[cube.verdict[map.index(place)]]++;
   for (const line of document.querySelectorAll("#map [data-verdict]")) {
     const count = tally[VERDICTS.indexOf(line.dataset.verdict)];
-    line.querySelector("[data-count]").textContent = whole(count);
+    const total = Number(line.dataset.total || 0);  // of the whole space, where the headline speaks of it
+    line.querySelector("[data-count]").textContent = total > count ? `${whole(count)} of ${whole(total)}` : whole(count);
     line.classList.toggle("none", !count);
     line.hidden = !count && ["not determined", "novel", "impossible", "not listed"].includes(line.dataset.verdict);
   }
