@@ -43,11 +43,71 @@ def test_unrelated_vectors_are_memorised():
 
 
 def test_a_code_is_apart():
-    """Every random feature mixes a little; the code itself does not."""
+    """Every random feature mixes a little; the code itself does not. What is made of it is not known, so it is weak."""
     found = of(one_hot(N, N))
-    assert (found.outcome, found.grade) == ("apart", "plausible")
+    assert (found.outcome, found.grade) == ("apart", "weak")
+    assert "not known" in found.verdict
     assert found.value("additivity") == pytest.approx(1)
     assert found.value("additivity", who="random features") < 0.95
+
+
+def test_a_memorised_table_behind_a_layer_that_is_apart_is_not_called_apart():
+    """A layer that passes the code on, and answers that are looked up in a random table."""
+    answers = np.random.default_rng(0).standard_normal((N * N, 300))
+    found = of({"hidden": one_hot(N, N), "answer": answers})
+    assert (found.outcome, found.grade) == ("unclear", "untested")
+    assert "no more alike" in found.verdict
+    assert of({"hidden": one_hot(N, N), "answer": one_hot(N, N)}).outcome == "apart"
+
+
+@pytest.mark.parametrize(("wrong", "outcome"), [(True, "unclear"), (False, "apart")])
+def test_a_layer_is_told_together_with_the_answers_to_unseen_combinations(wrong, outcome):
+    rng = np.random.default_rng(1)
+    single, seen = rng.standard_normal((2 * N, 30)), corner(N, N // 2)
+    truth = one_hot(N, N) @ single
+    answers = np.where(seen[:, None] | (not wrong), truth, rng.standard_normal(truth.shape))
+    found = of({"hidden": one_hot(N, N), "answer": answers}, seen=seen, truth=truth)
+    hidden = found.tables["layers"].to_pylist()[0]
+    assert hidden["outcome"] == outcome
+    assert "On unseen combinations the error is" in hidden["verdict"]
+    assert hidden["grade"] == ("untested" if wrong else found.grade)
+
+
+def memoriser(seed, n=8, width=12, steps=400):
+    """A network that was trained on every combination of a random table, and its inputs."""
+    rng = np.random.default_rng(seed)
+    codes, places = codes_of(n, n), rng.standard_normal((2, n, width))
+    named = torch.from_numpy(rng.integers(0, 16, n * n))
+
+    def shown(rows):
+        clean = np.concatenate([places[0][codes[rows, 0]], places[1][codes[rows, 1]]], axis=1)
+        return torch.from_numpy(clean + 0.3 * rng.standard_normal(clean.shape)).float()
+
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        network = nn.Sequential(nn.Linear(2 * width, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 16))
+    adam = torch.optim.Adam(network.parameters(), 5e-3)
+    for _ in range(steps):
+        rows = rng.integers(len(codes), size=64)
+        adam.zero_grad()
+        nn.functional.cross_entropy(network(shown(rows)), named[rows]).backward()
+        adam.step()
+    every = np.repeat(np.arange(len(codes)), 3)
+    inputs, values = shown(every), codes[every]
+    assert (network(inputs).argmax(1) == named[every]).float().mean() > 0.95
+    return network, inputs, {"x": [f"x{v}" for v in values[:, 0]], "y": [f"y{v}" for v in values[:, 1]]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layers", [None, ["2"]])
+def test_no_layer_of_a_trained_memoriser_is_more_than_weakly_apart(layers):
+    """Its middle layer is more additive than that of any control, and was called apart, plausible."""
+    network, inputs, values = memoriser(0)
+    found = geometry(network, inputs=inputs, table=values, repeats=3, layers=layers)
+    for row in [*found.tables["layers"].to_pylist(), {"outcome": found.outcome, "grade": found.grade}]:
+        assert row["outcome"] != "apart" or row["grade"] == "weak"
+    if layers is not None:
+        assert "What the answers do on unseen combinations is not known" in found.verdict
 
 
 def test_the_true_renderer_is_apart_as_a_product():

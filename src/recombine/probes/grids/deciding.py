@@ -8,6 +8,10 @@
                  seen ones laid over each other
     unclear      not enough evidence
 
+A network that memorised a table has layers that hold the factors apart as well, since all of its inputs do. So what is
+said of a layer is said together with what the answers do on unseen combinations; where that is not known, no layer is
+more than weakly apart.
+
 Orthogonality of steps, volumes, uncentred separability, probes and ranks decide nothing: a table of unrelated vectors
 or random features pass each of them.
 """
@@ -21,11 +25,12 @@ from recombine.probes.grids.answering import EXCESS, GAP, SEEN_ERROR, SUPERPOSIT
 from recombine.probes.grids.kernel_measures import ADDITIVITY, CENTRED, Found
 from recombine.probes.grids.measuring import Measured
 from recombine.probes.grids.nulls import LOOKUP, MATCHED, RANDOM, SHUFFLED, TRUTH, UNTRAINED
+from recombine.probes.grids.sources import ANSWER
 from recombine.words import interval_words, listing, measure, percent
 
 Outcome = Literal["apart", "inherited", "mixed", "memorised", "unclear"]
 GRADES: dict[Outcome, Grade] = {
-    "apart": "plausible",
+    "apart": "weak",
     "inherited": "weak",
     "mixed": "weak",
     "memorised": "failing",
@@ -41,6 +46,7 @@ _NO_ROOM = 0.95
 """Where seen examples explain more than this of the truth itself, no answer can be much more of a superposition."""
 _ENOUGH = 5
 """Unseen combinations: that fewer of them are all on one side is no wonder."""
+_UNKNOWN = "What the answers do on unseen combinations is not known: a memorised table looks like this too."
 _LEAST = 1e-4
 """Of the trivial error: nobody needs the digits of what is less."""
 
@@ -57,18 +63,44 @@ class Decision:
 
 def decided(found: Measured) -> Decision:
     """By the answers where the truth is known, else by the deepest layer before the answer that all factors reach."""
-    if found.answer is not None and found.get(found.answer, GAP).value is not None:
+    if found.answer is not None and _knows_unseen(found):
         return by_answers(found, found.answer)
     return _deepest(found)
 
 
+def beside_answers(found: Measured, where: str) -> Decision:
+    """What a layer's dot products say, together with what the answers do on unseen combinations.
+
+    Where that is not known, the answers' own dot products are looked at: those of a memorised table are no more alike
+    where combinations share a value, and mixed ones may come from a rule of combinations or from a table.
+    """
+    layer = by_layer(found, where)
+    if layer.outcome != "apart":
+        return layer
+    if _knows_unseen(found):
+        assert found.answer is not None  # noqa: S101 - else nothing is known
+        answers = by_answers(found, found.answer)
+        held = answers.outcome in ("apart", "inherited")
+        said = f"{layer.verdict} {answers.verdict}"
+        return Decision("apart", said, answers.grade, where) if held else _decision("unclear", where, said)
+    answers = by_layer(found, ANSWER) if ANSWER in found.layers and where != ANSWER else layer
+    if answers.outcome in ("memorised", "mixed"):
+        return _decision("unclear", where, f"{layer.verdict} {answers.verdict} {_UNKNOWN}")
+    return replace(layer, verdict=f"{layer.verdict} {_UNKNOWN}")
+
+
+def _knows_unseen(found: Measured) -> bool:
+    """Whether the answers to unseen combinations were held against the truth."""
+    return found.answer is not None and found.get(found.answer, GAP).value is not None
+
+
 def _deepest(found: Measured) -> Decision:
     """A branch that never sees a factor cannot say how a model holds it, however deep it is."""
-    inner = [name for name in found.layers if name != "answer"] or found.layers
+    inner = [name for name in found.layers if name != ANSWER] or found.layers
     reached = [name for name in found.layers if not found.still.get(name)]
     before = [name for name in reached if name in inner]
     where = (before or reached or inner)[-1]
-    decision = by_layer(found, where)
+    decision = beside_answers(found, where)
     if where == inner[-1]:
         return decision
     beside = f"Layer '{inner[-1]}' does not vary with {listing(found.still[inner[-1]])}."

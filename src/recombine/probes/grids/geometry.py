@@ -11,7 +11,7 @@ from recombine.errors import SettingError, nearest
 from recombine.lab.models.layers import Forward
 from recombine.probes.grids.answering import COVERAGE, EXCESS, GAP, SEEN_ERROR
 from recombine.probes.grids.asking import Asked, Given, asked
-from recombine.probes.grids.deciding import Decision, by_layer, decided
+from recombine.probes.grids.deciding import Decision, beside_answers, decided
 from recombine.probes.grids.kernel_measures import ADDITIVITY, CENTRED, ORTHOGONALITY, PROBE, PROBE_UNSEEN
 from recombine.probes.grids.measuring import TARGETS, Call, Measured, measured
 from recombine.probes.grids.nulls import CONTROLS, TRUTH
@@ -147,12 +147,13 @@ def _numbers(found: Measured, where: str) -> dict[str, float | None]:
 
 
 def _layers(found: Measured) -> pa.Table:
-    """The outcome of each layer by itself, without the truth."""
-    decisions = [by_layer(found, name) for name in found.layers]
+    """The outcome of each layer, beside what the answers do on unseen combinations."""
+    decisions = [beside_answers(found, name) for name in found.layers]
     return pa.table(
         {
             "where": pa.array(found.layers, pa.string()),
             "outcome": pa.array([one.outcome for one in decisions], pa.string()),
+            "grade": pa.array([one.grade for one in decisions], pa.string()),
             "verdict": pa.array([one.verdict for one in decisions], pa.string()),
         }
     )
