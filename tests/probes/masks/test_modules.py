@@ -20,6 +20,7 @@ from recombine.probes.masks.network import (
     reinitialised,
     state_of,
 )
+from recombine.probes.masks.usage import usage, used_mask
 from tests.probes.masks import toys
 
 QUICK = {"steps": 8, "seeds": 2, "rates": (0.03,), "penalties": (0.1,), "base_accuracy": 0.0}
@@ -154,15 +155,17 @@ def test_a_scripted_module_is_refused():
         probed(torch.jit.trace(toys.plain(8), torch.zeros(2, toys.INPUTS)))
 
 
-def test_a_convolution_and_its_groups():
+@pytest.mark.parametrize(
+    ("group", "ablation"), [("weight", "zero"), ("row", "mean"), ("channel", "resample"), ("row", "re-init")]
+)
+def test_a_convolution_and_its_groups(group, ablation):
     model = nn.Sequential(
         nn.Unflatten(1, (1, toys.INPUTS, 1)), nn.Conv2d(1, 6, (3, 1)), nn.InstanceNorm2d(6), nn.ReLU(),
         nn.Conv2d(6, 5, (2, 1)), nn.ReLU(), nn.Flatten(), nn.Linear(5 * 9, 4),
     )  # fmt: skip
     assert masked(model, group="row")["4.weight"].mask == (5, 1, 1, 1)
     assert masked(model, group="channel")["4.weight"].mask == (1, 6, 1, 1)
-    for group, ablation in [("weight", "zero"), ("row", "mean"), ("channel", "resample"), ("row", "re-init")]:
-        assert probed(model, group=group, ablation=ablation, controls=("random",)).numbers["left Other"] is not None
+    assert probed(model, group=group, ablation=ablation, controls=("random",)).numbers["left Other"] is not None
 
 
 def test_heads_are_blocks_of_outputs():
@@ -302,13 +305,51 @@ def test_masks_that_nobody_searched_for_are_as_large_in_every_layer(group):
     state, data = state_of(model), Data(*toys.questions(0, 40, 3))
     like = {one.name: torch.rand(one.mask) > 0.4 for one in layouts}
     worths = (magnitude(state, layouts), saliency(Asker(model, accuracy), state, layouts, data))
-    for mask in (random_mask(like, 0), *(top_mask(like, worth) for worth in worths)):
+    for mask in (top_mask(like, worth) for worth in worths):
         assert {name: int(one.sum()) for name, one in mask.items()} == {n: int(m.sum()) for n, m in like.items()}
     chosen = top_mask(like, worths[0])["0.weight"]
     by_hand = state["0.weight"].abs()
     by_hand = by_hand if group == "weight" else by_hand.sum(1 if group == "row" else 0, keepdim=True)
     if 0 < chosen.sum() < chosen.numel():
         assert by_hand[chosen].min() >= by_hand[~chosen].max()
+
+
+@pytest.mark.parametrize("group", ["weight", "row"])
+def test_random_masks_are_as_large_and_lie_anywhere_in_the_network(group):
+    """A mask that is a whole layer must not have itself as its control."""
+    layouts = tuple(masked(toys.plain(6), group=group).values())
+    like = {one.name: torch.full(one.mask, k == 0) for k, one in enumerate(layouts)}
+    drawn = [random_mask(like, layouts, seed) for seed in range(20)]
+    largest = max(one.size // one.groups for one in layouts)
+    for mask in drawn:
+        weights = sum(int(one.whole(mask[one.name]).sum()) for one in layouts)
+        assert layouts[0].size <= weights < layouts[0].size + largest
+    assert all(mask[layouts[1].name].any() for mask in drawn)
+    assert len({tuple(mask[layouts[0].name].flatten().tolist()) for mask in drawn}) > 10
+
+
+def test_what_a_component_uses_is_its_block_and_nothing_of_the_other():
+    model = toys.two_blocks()
+    layouts = tuple(masked(model).values())
+    for half in range(2):
+        data = Data(*toys.questions(half, 200, 3))
+        use = usage(Asker(model, accuracy), state_of(model), layouts, data, seed=0)
+        units = slice(4 * half, 4 * half + 4)
+        expected = torch.zeros(8, dtype=torch.bool)
+        expected[units] = True
+        mask = used_mask(use, 0.99)
+        assert mask["0.weight"].any(1).tolist() == expected.tolist()
+        assert mask["2.weight"].any(0).tolist() == expected.tolist()
+        assert torch.equal(mask["2.weight"][:, units], model[2].weight[:, units] != 0)
+
+
+def test_use_is_felt_where_the_network_is_sure_of_its_answers():
+    """The loss of a sure network is flat, and rows on which it is unsure would speak for all."""
+    model, sure = toys.two_blocks(), toys.two_blocks(gain=30.0)
+    layouts = tuple(masked(model).values())
+    data = Data(*toys.questions(0, 200, 3))
+    found = [used_mask(usage(Asker(one, accuracy), state_of(one), layouts, data, 0), 0.99) for one in (model, sure)]
+    assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
 
 
 def test_saliency_is_weight_times_gradient():

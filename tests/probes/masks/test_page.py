@@ -10,17 +10,21 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.fixture(scope="module")
-def benchmark():
-    path = ROOT / "benchmarks" / "probe_subnetworks.py"
+def loaded(name):
+    path = ROOT / "benchmarks" / f"{name}.py"
     sys.path.insert(0, str(path.parent))
     try:
-        spec = importlib.util.spec_from_file_location("probe_subnetworks", path)
+        spec = importlib.util.spec_from_file_location(name, path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     finally:
         sys.path.remove(str(path.parent))
     return module
+
+
+@pytest.fixture(scope="module")
+def benchmark():
+    return loaded("probe_subnetworks")
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +57,15 @@ def test_networks_whose_parts_are_known_are_called_so(measured):
 def test_the_interval_of_a_share_is_exact(benchmark):
     low, high = benchmark.clopper_pearson(0, 200)
     assert (low, high) == (0.0, pytest.approx(1 - 0.025 ** (1 / 200)))
+
+
+def test_planted_networks_are_called_what_they_are_and_never_surely_the_opposite():
+    benchmark = loaded("planted_networks")
+    rows, page = json.loads(benchmark.RESULT.read_text()), benchmark.PAGE.read_text()
+    assert benchmark.with_table(page, rows) == page
+    for kind in benchmark.RIGHT:
+        mine = [row for row in rows if row["planted"] == kind]
+        assert sum(map(benchmark.is_right, mine)) >= 0.9 * len(mine) > 0
+        assert not any(map(benchmark.is_opposite, mine))
+    assert benchmark.is_opposite({"planted": "shared", "said": "modular", "grade": "plausible"})
+    assert not benchmark.is_opposite({"planted": "shared", "said": "modular", "grade": "weak"})

@@ -16,8 +16,9 @@ from recombine.probes.masks.keeping import saved_masks
 from recombine.probes.masks.settings import CONTROLS
 from recombine.probes.probe import Probe
 from tests.probes.masks import toys
+from tests.probes.masks.planted import Planted
 
-QUICK = {"steps": 150, "seeds": 3}
+QUICK = {"steps": 120, "seeds": 3}
 
 
 @pytest.fixture(scope="module")
@@ -108,10 +109,39 @@ def test_a_shared_network_collapses():
 
 
 @pytest.mark.slow
-def test_a_duplicated_network_is_redundant():
+def test_a_duplicated_network_has_separate_parts_with_spare_weights():
+    """One copy of a block is not missed, as a unit of a wide branch is not; but the other block uses neither copy."""
     found = subnetworks(toys.two_blocks(2), components=toys.components(), **QUICK)
-    assert (found.outcome, found.grade) == ("redundant", "weak")
+    assert (found.outcome, found.grade) == ("modular", "sound")
     assert found.numbers["left Target"] > 0.95
+    assert found.numbers["used: left Target"] < 0.4
+    assert "spare weights in a and b" in found.verdict
+
+
+def planted(kind, width, depth, numbers, seed=0, **settings):
+    made = Planted(kind, width, depth, numbers, seed)
+    quick = {"steps": 20, "seeds": 2, "rates": (0.05,), "penalties": (0.3,), "controls": ("re-initialised", "random")}
+    asked = quick | {"chance": made.chance} | settings
+    return subnetworks(made.network(), made.score, components=made.components(), **asked)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", ["weight", "row"])
+@pytest.mark.parametrize("numbers", [False, True])
+@pytest.mark.parametrize(("kind", "said"), [("branches", "modular"), ("shared", "collapse")])
+def test_planted_networks_are_called_what_they_are(kind, said, numbers, group):
+    """All widths, depths and five seeds are in benchmarks/planted_networks.py."""
+    found = planted(kind, 16 if numbers else 32, 1 + numbers, numbers, group=group)
+    assert (found.outcome, found.grade) == (said, "plausible" if said == "modular" else "failing")
+
+
+@pytest.mark.slow
+def test_a_shared_network_is_not_modular_because_its_components_read_other_inputs():
+    """The sparse mask of one takes its input weights with it, and the others hardly miss the rest of it."""
+    found = planted("shared", 32, 2, False, steps=100, rates=None, penalties=None)
+    assert found.value("left Other", where="a") - found.value("left Target", where="a") > 0.2
+    assert found.outcome == "collapse"
+    assert found.value("used: left Other", where="a") < 0.5
 
 
 def test_an_untrained_network_is_refused_before_anything_is_learned():
@@ -167,6 +197,28 @@ def test_the_published_settings_find_the_blocks_too():
     )  # fmt: skip
     assert found.outcome == "modular"
     assert any("with the published settings" in reason for reason in found.reasons)
+
+
+@pytest.mark.parametrize(("controls", "outcome"), [(("re-initialised", "random"), "modular"), ((), "unclear")])
+def test_a_part_that_is_a_layer_of_its_own_is_modular(controls, outcome):
+    """As many weights drawn from the same layer would be the very same mask, and a control that nothing can beat."""
+
+    class Gated(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = (nn.Linear(toys.VALUES, toys.VALUES, bias=False) for _ in range(2))
+            with torch.no_grad():
+                self.first.weight.copy_(4 * torch.eye(toys.VALUES))
+                self.second.weight.copy_(4 * torch.eye(toys.VALUES))
+
+        def forward(self, inputs):
+            a, b = inputs[:, : toys.VALUES], inputs[:, toys.VALUES : 2 * toys.VALUES]
+            return torch.where(inputs[:, 2 * toys.VALUES, None] > 0, self.first(a), self.second(b))
+
+    settings = {"steps": 40, "seeds": 2, "rates": (0.1,), "penalties": (0.1,), "group": "row"}
+    found = subnetworks(Gated(), components=toys.components(200, 100), controls=controls, **settings)
+    assert found.outcome == outcome
+    assert found.value("used: left Other", where="a") == 1
 
 
 def test_more_than_two_components():

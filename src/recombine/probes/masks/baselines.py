@@ -1,4 +1,4 @@
-"""Masks that nobody searched for, as large in every layer as one that was: random, by magnitude, by gradient."""
+"""Masks that nobody searched for, as large as one that was: random, by magnitude, by gradient."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,14 +13,31 @@ _MOST = 1024
 """Rows that a gradient is taken over."""
 
 
-def random_mask(like: Mask, seed: int) -> dict[str, Tensor]:
-    """As many groups in every layer as the mask has, drawn at random."""
+def random_mask(like: Mask, layouts: Sequence[Layout], seed: int) -> dict[str, Tensor]:
+    """Groups drawn at random from the whole network, until they have as many weights as the mask has.
+
+    Not layer by layer: where a part is a whole layer, as many weights of that layer are the very same mask.
+    """
     chance = torch.Generator().manual_seed(seed)
-    found = {}
-    for name, mask in like.items():
-        order = torch.randperm(mask.numel(), generator=chance)
-        found[name] = mask.flatten()[order].reshape(mask.shape)
-    return found
+    drawn = {one.name: torch.rand(one.mask, generator=chance) for one in layouts}
+    sizes = {one.name: torch.tensor(one.size / one.groups).expand(one.mask) for one in layouts}
+    wanted = sum(float(like[one.name].sum()) * one.size / one.groups for one in layouts)
+    return highest(drawn, sizes, wanted)
+
+
+def highest(scores: Mask, worth: Mask, wanted: float) -> dict[str, Tensor]:
+    """The groups of the whole network with the highest scores, as few as are worth so much together.
+
+    >>> scores = {"a": torch.tensor([0.8, 0.1]), "b": torch.tensor([0.5])}
+    >>> {name: mask.tolist() for name, mask in highest(scores, {"a": torch.ones(2), "b": torch.ones(1)}, 2).items()}
+    {'a': [True, False], 'b': [True]}
+    """
+    order = torch.cat([one.flatten() for one in scores.values()]).argsort(descending=True)
+    each = torch.cat([worth[name].flatten() for name in scores])[order].double()
+    chosen = torch.zeros(len(order), dtype=torch.bool)
+    chosen[order] = each.cumsum(0) - each < wanted  # what comes before is not enough yet
+    parts = chosen.split([one.numel() for one in scores.values()])
+    return {name: part.reshape(one.shape) for (name, one), part in zip(scores.items(), parts, strict=True)}
 
 
 def top_mask(like: Mask, worth: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -36,7 +53,7 @@ def top_mask(like: Mask, worth: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def magnitude(state: State, layouts: Sequence[Layout]) -> dict[str, Tensor]:
     """What each group weighs: the sum of its absolute values."""
-    return {layout.name: _grouped(layout, state[layout.name].abs()) for layout in layouts}
+    return {layout.name: by_group(layout, state[layout.name].abs()) for layout in layouts}
 
 
 def saliency(asker: Asker, state: State, layouts: Sequence[Layout], data: Data) -> dict[str, Tensor]:
@@ -48,13 +65,13 @@ def saliency(asker: Asker, state: State, layouts: Sequence[Layout], data: Data) 
     grads = torch.autograd.grad(loss, list(weights.values()), allow_unused=True)
     felt = zip(layouts, grads, strict=True)
     return {
-        one.name: _grouped(one, (state[one.name] * (torch.zeros_like(state[one.name]) if grad is None else grad)).abs())
+        one.name: by_group(one, (state[one.name] * (torch.zeros_like(state[one.name]) if grad is None else grad)).abs())
         for one, grad in felt
     }
 
 
-def _grouped(layout: Layout, values: Tensor) -> Tensor:
-    """Summed over each group."""
+def by_group(layout: Layout, values: Tensor) -> Tensor:
+    """(mask) Values of weights (shape), summed over each group."""
     summed = values.float().reshape(layout.view)
     for axis, size in enumerate(layout.mask):
         if size == 1:

@@ -68,7 +68,9 @@ class Judge:
     def _left(self, masks: Sequence[Mask], states: Sequence[State]) -> list[Right]:
         if self.ablation in ("zero", "re-init"):
             return self._split(self._of(masks, states, part=False), len(masks))
-        return [self._replaced(mask, state) for mask, state in zip(masks, states, strict=True)]
+        # the means of a network's units are the same for all masks on it, and take as long as the judging
+        means = {id(state): self._means(state) for state in {id(one): one for one in states}.values()}
+        return [self._replaced(mask, state, means[id(state)]) for mask, state in zip(masks, states, strict=True)]
 
     def _of(self, masks: Sequence[Mask], states: Sequence[State], *, part: bool) -> dict[str, Tensor]:
         """(masks, rows) For each test, what is right with the parts, or without them."""
@@ -86,16 +88,19 @@ class Judge:
             shared = {}
         return {one.name: rights(self.asker, weights, shared, one.test) for one in self.components}
 
-    def _replaced(self, mask: Mask, state: State) -> Right:
-        """Without the part's units, which give their means or what other examples make of them."""
-        inputs = self.group == "channel"
+    def _means(self, state: State) -> dict[str, Tensor] | None:
+        """What the units of a network give in the mean, where they are replaced by that."""
+        if self.ablation != "mean":
+            return None
         first = {self.layouts[0].name: state[self.layouts[0].name][None]}
-        means = None
-        if self.ablation == "mean":
-            rows = stacked_rows([one.fit.rows(slice(0, _MEAN_ROWS)) for one in self.components])
-            ask = lambda data: rights(self.asker, first, state, data)  # noqa: E731 - it is named where it is used
-            means = unit_means(self.model, self.layouts, ask, rows, inputs=inputs)
-        seed = derived(self.seed, "resampled")
+        rows = stacked_rows([one.fit.rows(slice(0, _MEAN_ROWS)) for one in self.components])
+        ask = lambda data: rights(self.asker, first, state, data)  # noqa: E731 - it is named where it is used
+        return unit_means(self.model, self.layouts, ask, rows, inputs=self.group == "channel")
+
+    def _replaced(self, mask: Mask, state: State, means: dict[str, Tensor] | None) -> Right:
+        """Without the part's units, which give their means or what other examples make of them."""
+        first = {self.layouts[0].name: state[self.layouts[0].name][None]}
+        inputs, seed = self.group == "channel", derived(self.seed, "resampled")
         with replaced(self.model, self.layouts, mask, means, inputs=inputs, seed=seed):
             return self._asked(first, state)
 

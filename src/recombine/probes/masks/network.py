@@ -270,10 +270,14 @@ class Asker:
 
     def one(self, weights: State, shared: State, inputs: Any, targets: Tensor) -> tuple[Tensor, Tensor]:
         """(n,) loss and what is right, with one set of weights."""
-        given = {f"model.{name}": value for name, value in {**shared, **weights}.items()}
-        answers = functional_call(self.module, given, (inputs,))
-        loss, right = self.score(answers, targets)
+        loss, right = self.score(self.answers(weights, shared, inputs), targets)
         return loss.float(), right
+
+    def answers(self, weights: State, shared: State, inputs: Any) -> Tensor:
+        """(n, …) What is answered with one set of weights."""
+        given = {f"model.{name}": value for name, value in {**shared, **weights}.items()}
+        found: Tensor = functional_call(self.module, given, (inputs,))
+        return found
 
     def many(self, weights: State, shared: State, data: Data, *, own: bool) -> tuple[Tensor, Tensor]:
         """(b, n) loss and what is right for b sets of weights; with `own` each set has rows of its own (b, n, …)."""

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,13 @@ from recombine.probes.masks import baselines, telling
 from recombine.probes.masks.data import Component, poolable
 from recombine.probes.masks.judging import Judge, Right
 from recombine.probes.masks.keeping import Keeper, fingerprint
-from recombine.probes.masks.learning import Learner, Mask
+from recombine.probes.masks.learning import Job, Learner, Mask, Subject
 from recombine.probes.masks.network import Asker, Layout, State, owner_of, state_of
 from recombine.probes.masks.searching import Cast, Found, searched
 from recombine.probes.masks.settings import Search
-from recombine.probes.masks.summary import Rights, Summary
+from recombine.probes.masks.summary import PartSummaries, Rights, Summary
 from recombine.probes.masks.telling import Final
+from recombine.probes.masks.usage import AS_GOOD, CORE, MASKS, NEARLY_ALL, NETWORKS, usage, used_mask
 from recombine.probes.masks.wording import base_verdict, grade, verdict
 from recombine.probes.probe import MEASURED, Probe, measures_table
 from recombine.records import Provenance
@@ -124,27 +126,71 @@ class Probing:
             who: {name: _rights(judge, cast, who, name, final[who]) for name in names} for who in self.searched_on
         }
         judged |= self._baselines(judge, cast, final[MEASURED])
-        rows = {one.name: len(one.test) for one in self.components}
-        summary = Summary(judged, self.chances, rows, self.settings["sufficient"])
+        parts, used = self._parts(judge, cast, final, judged)
         masks = {name: [one.mask for _, one in final[MEASURED][name]] for name in names}
         keeper.choose(
             {name: {job.seed: self._arrays(one.mask) for job, one in final[MEASURED][name]} for name in names}
         )
-        tried = telling.spread(judge, cast, found, summary)
+        tried = telling.spread(judge, cast, found, parts.carved)
         return self._probe(
-            outcome=summary.outcome,
-            verdict=verdict(summary),
-            grade=grade(summary, self.settings["seeds"]),
-            reasons=self._reasons(summary, tried),
-            numbers=telling.numbers(summary, masks, self.layouts, tried),
-            figures=telling.figures(summary),
+            outcome=parts.outcome,
+            verdict=verdict(parts),
+            grade=grade(parts, self.settings["seeds"]),
+            reasons=self._reasons(parts, tried),
+            numbers=telling.numbers(parts, masks, used, self.layouts, tried),
+            figures=telling.figures(parts),
             tables={
-                "measures": measures_table(telling.measures(summary, whole)),
-                "masks": telling.masks_table(summary, final),
+                "measures": measures_table(telling.measures(parts, whole)),
+                "masks": telling.masks_table(parts.carved, final),
                 "search": pa.Table.from_pylist(tried),
                 "overlap": telling.overlap_table(masks, self.layouts),
             },
         )
+
+    def _parts(
+        self, judge: Judge, cast: Cast, final: Mapping[str, Final], judged: dict[str, dict[str, Rights]]
+    ) -> tuple[PartSummaries, dict[str, list[Mask]]]:
+        """The learned masks, all that is used and its core, judged alike; and the masks of all that is used."""
+        names = [one.name for one in self.components]
+        every: dict[str, dict[str, Rights]] = {}
+        core: dict[str, Rights] = {}
+        used: dict[str, list[Mask]] = {}
+        for who in self.searched_on:
+            for name in names:
+                seeds = max(self.settings["seeds"], NETWORKS if who == "re-initialised" else 0)
+                jobs = [Job(who, name, final[who][name][0][0].configuration, 1 + k) for k in range(seeds)]
+                states = [cast.state_of(who, job.seed) for job in jobs]
+                both = [self._used(judge, cast.subject(job), job) for job in jobs]
+                every.setdefault(who, {})[name] = Rights.of(name, judge.judged([one for one, _ in both], states))
+                if who == MEASURED:
+                    used[name] = [one for one, _ in both]
+                    core[name] = Rights.of(name, judge.judged([one for _, one in both], states))
+        if "random" in self.settings["controls"]:
+            every["random"] = {name: self._randomly(judge, cast, name, masks) for name, masks in used.items()}
+        rows = {one.name: len(one.test) for one in self.components}
+        made = (Summary(whose, self.chances, rows, self.settings["sufficient"]) for whose in (judged, every))
+        return PartSummaries(*made, Summary({MEASURED: core}, self.chances, rows, self.settings["sufficient"])), used
+
+    def _used(self, judge: Judge, subject: Subject, job: Job) -> tuple[Mask, Mask]:
+        """Nearly all that a component uses, as much as is enough to do it on held-out examples; and the core of it."""
+        seed = derived(self.seed, "use", job.seed)
+        use = usage(self.asker, subject.state, self.layouts, subject.component.fit, seed)
+        held_out = partial(judge.alone, state=subject.state, data=subject.component.held_out)
+        enough = held_out({name: torch.ones_like(one, dtype=torch.bool) for name, one in use.items()}) - AS_GOOD
+        masks = (used_mask(use, share) for share in NEARLY_ALL)
+        mask: Mask = {}
+        for mask in masks:
+            if held_out(mask) >= enough:
+                break
+        return mask, used_mask(use, CORE)
+
+    def _randomly(self, judge: Judge, cast: Cast, name: str, masks: list[Mask]) -> Rights:
+        """Random masks as large as what a component uses."""
+        drawn = [
+            baselines.random_mask(masks[k % len(masks)], self.layouts, derived(self.seed, "random use", name, k))
+            for k in range(MASKS)
+        ]
+        return self._unsearched_rights(judge, cast, name, drawn)
 
     def _refused(self, whole: Right) -> Probe:
         """The network itself does not do what parts of it are searched for."""
@@ -170,16 +216,19 @@ class Probing:
         return {layout.name: layout.whole(mask[layout.name]).numpy() for layout in self.layouts}
 
     def _baselines(self, judge: Judge, cast: Cast, final: Final) -> dict[str, dict[str, Rights]]:
-        """Masks as large in every layer as those that were found, which nobody searched for."""
+        """Masks as large as those that were found, which nobody searched for."""
         asked = [who for who in ("random", "magnitude", "saliency") if who in self.settings["controls"]]
         found: dict[str, dict[str, Rights]] = {}
         for who in asked:
             for one in self.components:
                 masks = [learned.mask for _, learned in final[one.name]]
                 made = self._unsearched(who, judge, cast.state, one, masks)
-                judged = judge.judged(made, [cast.state] * len(made))
-                found.setdefault(who, {})[one.name] = Rights.of(one.name, judged)
+                found.setdefault(who, {})[one.name] = self._unsearched_rights(judge, cast, one.name, made)
         return found
+
+    @staticmethod
+    def _unsearched_rights(judge: Judge, cast: Cast, name: str, masks: list[Mask]) -> Rights:
+        return Rights.of(name, judge.judged(masks, [cast.state] * len(masks)))
 
     def _unsearched(self, who: str, judge: Judge, state: State, component: Component, masks: list[Mask]) -> list[Mask]:
         if who == "random":
@@ -194,14 +243,14 @@ class Probing:
     def _random(self, judge: Judge, state: State, component: Component, like: Mask, number: int) -> Mask:
         """The best of as many random masks as configurations were tried, chosen as those were."""
         drawn = [
-            baselines.random_mask(like, derived(self.seed, "random mask", component.name, number, k))
+            baselines.random_mask(like, self.layouts, derived(self.seed, "random mask", component.name, number, k))
             for k in range(len(self.search.configurations))
         ]
         return max(drawn, key=lambda mask: judge.alone(mask, state, component.held_out))
 
-    def _reasons(self, summary: Summary, tried: list[telling.Row]) -> tuple[str, ...]:
+    def _reasons(self, parts: PartSummaries, tried: list[telling.Row]) -> tuple[str, ...]:
         group, ablation = self.settings["group"], self.settings["ablation"]
-        said = telling.reasons(summary, self.search, tried, group=group, ablation=ablation)
+        said = telling.reasons(parts, self.search, tried, group=group, ablation=ablation)
         if "shuffled" in self.searched_on:
             said.append("Shuffled components: masks are learned from random shares of all components' examples.")
         elif "shuffled" in self.settings["controls"]:

@@ -97,16 +97,52 @@ class Summary:
             if who not in self.who or difference(mine, self.selectivity(who, component)).low <= 0
         ]
 
-    def raw_label(self, component: str, who: str = MEASURED) -> str:
-        """The label of a component's masks by their accuracies alone."""
-        target, other = self.left(component, who)
-        kept = self.kept(component, who).value
-        return label_of(kept, target.value, other.value, self.chance(component), self.sufficient)
+    def removed(self, component: str) -> str:
+        """The label by what is left without the part, whatever the part does alone."""
+        target, other = (one.value for one in self.left(component))
+        return label_of(1.0, target, other, self.chance(component), self.sufficient)
+
+
+@dataclass(frozen=True, eq=False)
+class PartSummaries:
+    """What three kinds of parts say together.
+
+    `carved` are the learned masks: enough for a component, and as sparse as that can be. `used` is all that a component
+    uses, `core` the most of it. That a sparse mask can be taken out without harm to the others is no sign of separate
+    parts, since a shared layer hardly misses it; and that its own component survives is no sign against them.
+    """
+
+    carved: Summary
+    used: Summary
+    core: Summary
+
+    @property
+    def components(self) -> list[str]:
+        """By name, in order."""
+        return self.carved.components
+
+    def suffices(self, component: str) -> bool:
+        """Whether some part does a component alone; nothing can be said of one that no part does.
+
+        What is left without all that another component uses is such a part too.
+        """
+        others = [self.used.who[MEASURED][name] for name in self.components if name != component]
+        rest = min(float(one.left[component].mean()) for one in others)
+        return max(self.carved.kept(component).value, self.used.kept(component).value, rest) >= self.carved.sufficient
 
     def label(self, component: str) -> str:
-        """The label of a component's masks; modular only where the controls are beaten."""
-        found = self.raw_label(component)
-        return "unclear" if found == "modular" and self.not_beaten(component) else found
+        """The label of a component; modular only where all that it uses is its own and the controls are beaten."""
+        if not self.suffices(component):
+            return "not sufficient"
+        carved, used, core = (one.removed(component) for one in (self.carved, self.used, self.core))
+        if used == "modular":
+            harmless = carved not in ("collapse", "anti-modular")
+            return "modular" if harmless and not self.used.not_beaten(component) else "unclear"
+        if used == core == "collapse" and carved != "anti-modular":
+            return "collapse"
+        if self.carved.kept(component).value < self.carved.sufficient:
+            return "not sufficient"
+        return "unclear" if carved == "modular" else carved
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -120,6 +156,12 @@ class Summary:
         if "not sufficient" in found:
             return "not sufficient"
         return found.pop() if len(found) == 1 else "unclear"
+
+    @property
+    def deciding(self) -> Summary:
+        """The parts that the outcome rests on: all that components use, or the learned masks."""
+        by_use = all(self.used.removed(name) == self.outcome for name in self.components)
+        return self.used if by_use else self.carved
 
 
 def label_of(kept: float, target: float, other: float, chances: tuple[float, float], sufficient: float) -> str:

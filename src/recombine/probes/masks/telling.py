@@ -9,10 +9,10 @@ from recombine.figures import Cells, Figure, Matrix
 from recombine.probes.masks.judging import Judge, Right
 from recombine.probes.masks.learning import Job, Learned, Mask, density
 from recombine.probes.masks.network import Layout
-from recombine.probes.masks.outcomes import overlap, pairwise_overlap, share_estimate
+from recombine.probes.masks.outcomes import Estimate, overlap, pairwise_overlap, share_estimate
 from recombine.probes.masks.searching import Cast, Found
 from recombine.probes.masks.settings import Search
-from recombine.probes.masks.summary import Rights, Summary, finite_mean, label_of, quality
+from recombine.probes.masks.summary import PartSummaries, Rights, Summary, finite_mean, label_of, quality
 from recombine.probes.masks.wording import CALLED
 from recombine.probes.probe import MEASURED, Measure
 from recombine.words import percent, points
@@ -20,6 +20,8 @@ from recombine.words import percent, points
 Row = Mapping[str, Any]
 Final = Mapping[str, list[tuple[Job, Learned]]]
 """For each component, the masks that are judged."""
+USED = "used: "
+"""Before the name of a number that is of all that components use, and not of the learned masks."""
 
 
 def spread(judge: Judge, cast: Cast, found: Found, summary: Summary) -> list[Row]:
@@ -123,11 +125,27 @@ def between(masks: Mapping[str, list[Mask]], layouts: Sequence[Layout]) -> float
 
 
 def numbers(
-    summary: Summary, masks: Mapping[str, list[Mask]], layouts: Sequence[Layout], tried: Sequence[Row]
+    parts: PartSummaries,
+    masks: Mapping[str, list[Mask]],
+    used: Mapping[str, list[Mask]],
+    layouts: Sequence[Layout],
+    tried: Sequence[Row],
 ) -> dict[str, float | None]:
-    """What the sentence says, and what stands beside it."""
-    mine = summary.selectivity_of_all(MEASURED)
+    """What the sentence says, and what stands beside it: of the learned masks, then of all that is used."""
     passing, every = _passing(tried)
+    return {
+        **_of_parts(parts.carved, masks, layouts),
+        "overlap within a component": finite_mean([pairwise_overlap(each, layouts) for each in masks.values()]),
+        **{f"{USED}{name}": value for name, value in _of_parts(parts.used, used, layouts).items()},
+        "search: sufficient": len(passing) / every,
+        "search: lowest selectivity": min(passing, default=None),
+        "search: highest selectivity": max(passing, default=None),
+        "masked weights": float(sum(layout.size for layout in layouts)),
+    }
+
+
+def _of_parts(summary: Summary, masks: Mapping[str, list[Mask]], layouts: Sequence[Layout]) -> dict[str, float | None]:
+    mine = summary.selectivity_of_all(MEASURED)
     lefts = [summary.left(name) for name in summary.components]
     controls = [who for who in summary.who if who != MEASURED]
     return {
@@ -139,12 +157,7 @@ def numbers(
         "left Target": finite_mean([target.value for target, _ in lefts]),
         "left Other": finite_mean([other.value for _, other in lefts]),
         "density": finite_mean([density(mask, layouts) for each in masks.values() for mask in each]),
-        "overlap between components": between(masks, layouts),
-        "overlap within a component": finite_mean([pairwise_overlap(each, layouts) for each in masks.values()]),
-        "search: sufficient": len(passing) / every,
-        "search: lowest selectivity": min(passing, default=None),
-        "search: highest selectivity": max(passing, default=None),
-        "masked weights": float(sum(layout.size for layout in layouts)),
+        "overlap between components": finite_mean([between(masks, layouts)]),
     }
 
 
@@ -154,20 +167,27 @@ def _passing(tried: Sequence[Row]) -> tuple[list[float], int]:
     return [row["selectivity"] for row in mine if row["sufficient"]], len(mine)
 
 
-def measures(summary: Summary, whole: Right) -> list[Measure]:
-    """Everybody's numbers for every component and test."""
-    found = whole_measures(whole)
+def measures(parts: PartSummaries, whole: Right) -> list[Measure]:
+    """Everybody's numbers for every component and test, of the learned masks and of all that is used."""
+    return [*whole_measures(whole), *_measures_of(parts.carved, ""), *_measures_of(parts.used, USED)]
+
+
+def _measures_of(summary: Summary, prefix: str) -> list[Measure]:
+    found = []
     for who, by_component in summary.who.items():
         for name, rights in by_component.items():
             target, other = summary.left(name, who)
             named = {
-                "selectivity": summary.selectivity(who, name),
-                "kept Target": summary.kept(name, who),
-                "left Target": target,
-                "left Other": other,
+                (name, "selectivity"): summary.selectivity(who, name),
+                (name, "kept Target"): summary.kept(name, who),
+                (name, "left Target"): target,
+                (name, "left Other"): other,
             }
-            found += [Measure(name, called, one.value, who, one.low, one.high, one.n) for called, one in named.items()]
-            found += _by_test(name, rights, who)
+            named |= _by_test(name, rights)
+            found += [
+                Measure(where, f"{prefix}{called}", one.value, who, one.low, one.high, one.n)
+                for (where, called), one in named.items()
+            ]
     return found
 
 
@@ -180,22 +200,26 @@ def whole_measures(whole: Right) -> list[Measure]:
     return found
 
 
-def _by_test(name: str, rights: Rights, who: str) -> list[Measure]:
-    found = []
-    for called, part in (("kept", rights.kept), ("left", rights.left)):
-        for test, right in part.items():
-            one = share_estimate(right)
-            found.append(Measure(f"{name} on {test}", called, one.value, who, one.low, one.high, one.n))
-    return found
+def _by_test(name: str, rights: Rights) -> dict[tuple[str, str], Estimate]:
+    return {
+        (f"{name} on {test}", called): share_estimate(right)
+        for called, part in (("kept", rights.kept), ("left", rights.left))
+        for test, right in part.items()
+    }
 
 
-def figures(summary: Summary) -> tuple[Figure, ...]:
-    """Masks × tests, of the parts alone and without them; and everybody's beside each other."""
+def figures(parts: PartSummaries) -> tuple[Figure, ...]:
+    """Masks × tests, of the parts alone and without them, and without all that is used; everybody's masks compared."""
+    summary = parts.carved
     alone = "The accuracy of each component's mask by itself, on every test. It is high on the diagonal in untrained"
     without = "What is left of every test without each component's mask. Modular is low on the diagonal and high beside"
+    all_used = (
+        "What is left without everything that a component uses. Separate parts are low on the diagonal, high beside"
+    )
     return (
         _tests(summary, "A part alone", f"{alone} networks too, and no evidence.", "kept"),
         _tests(summary, "Without a part", f"{without} it.", "left"),
+        _tests(parts.used, "Without all that is used", f"{all_used} it.", "left"),
         _beside(summary),
     )
 
@@ -225,7 +249,7 @@ def _beside(summary: Summary) -> Matrix:
     )
 
 
-def reasons(summary: Summary, search: Search, tried: Sequence[Row], *, group: str, ablation: str) -> list[str]:
+def reasons(parts: PartSummaries, search: Search, tried: Sequence[Row], *, group: str, ablation: str) -> list[str]:
     """Which question was asked, what stands in the way of an answer, and how wide the search spread."""
     asked = "can the parts be carved out" if ablation in ("zero", "re-init") else "are the parts used"
     published = " with the published settings" if search.published else ""
@@ -234,8 +258,9 @@ def reasons(summary: Summary, search: Search, tried: Sequence[Row], *, group: st
     return [
         f"The question: {asked}? Masks of {group}s, {ablation} ablation, {search.estimator} estimator{published},"
         f" {'with' if search.against else 'without'} the term that lowers the other components.",
-        f"By component: {', '.join(f'{name} {found}' for name, found in summary.labels.items())}.",
-        *_not_beaten(summary),
+        f"By component: {', '.join(f'{name} {found}' for name, found in parts.labels.items())}.",
+        *_removals(parts),
+        *_not_beaten(parts),
         f"{len(passing)} of {every} masks of the search were sufficient on held-out examples; their selectivity"
         f" goes from {points(min(passing))} to {points(max(passing))}, and had no say in the choice."
         if passing
@@ -244,14 +269,28 @@ def reasons(summary: Summary, search: Search, tried: Sequence[Row], *, group: st
     ]
 
 
-def _not_beaten(summary: Summary) -> list[str]:
+def _removals(parts: PartSummaries) -> list[str]:
+    """What both kinds of parts leave of a component's own test and of the others'."""
+
+    def left(summary: Summary, name: str) -> str:
+        target, other = summary.left(name)
+        return f"{percent(target.value)} of its own test and {percent(other.value)} of the others'"
+
+    return [
+        f"Without its sparsest mask {name!r} keeps {left(parts.carved, name)}, without all that it uses"
+        f" {left(parts.used, name)}."
+        for name in parts.components
+    ]
+
+
+def _not_beaten(parts: PartSummaries) -> list[str]:
     found = []
-    for name in summary.components:
-        for who in summary.not_beaten(name) if summary.raw_label(name) == "modular" else ():
+    for name in parts.components:
+        for who in parts.used.not_beaten(name) if parts.used.removed(name) == "modular" else ():
             called = CALLED[who].removeprefix("in ").removeprefix("for ")
             found.append(
                 f"{name!r} looks modular and is not more so, for certain, than {called}."
-                if who in summary.who
+                if who in parts.used.who
                 else f"{name!r} looks modular, but the control {who!r} was not run."
             )
     return found

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from recombine.grades import Grade
 from recombine.probes.masks.outcomes import Estimate
-from recombine.probes.masks.summary import MUST_BEAT, Summary
+from recombine.probes.masks.summary import MUST_BEAT, PartSummaries, Summary
 from recombine.probes.probe import MEASURED
-from recombine.words import percent, points, points_range
+from recombine.words import listing, percent, points, points_range
 
 CALLED = {
     "re-initialised": "in the re-initialised network",
@@ -26,23 +26,29 @@ def base_verdict(whole: Mapping[str, float], least: float) -> str:
     )
 
 
-def verdict(summary: Summary) -> str:
+def verdict(parts: PartSummaries) -> str:
     """The sentence of a search."""
-    outcome = summary.outcome
+    outcome, summary = parts.outcome, parts.deciding
     if outcome == "not sufficient":
-        return _not_sufficient(summary)
-    held = _held(summary)
+        return _not_sufficient(parts.carved)
+    held, gone = _held(summary), "all that it uses" if summary is parts.used else "its mask"
     if outcome == "modular":
-        return f"Separate parts: without its mask a component loses {held}."
+        return f"Separate parts: without {gone} a component loses {held}.{_spare(parts)}"
     target, other = (_mean([summary.left(name)[k] for name in summary.components]) for k in (0, 1))
-    rest = f"{percent(target)} of the component's own test and {percent(other)} of the others' stay right"
+    rest = f"without {gone} {percent(target)} of a component's own test and {percent(other)} of the others' stay right"
     if outcome == "redundant":
-        return f"No separate part is needed: without a component's mask {rest}; it loses {held}."
+        return f"No separate part is needed: {rest}; it loses {held}."
     if outcome == "collapse":
-        return f"Shared parts: without a component's mask {rest}; it loses {held}."
+        return f"Shared parts: {rest}; it loses {held}."
     if outcome == "anti-modular":
-        return f"The masks hold the wrong part: without a component's mask {rest}; it loses {held}."
-    return f"No clear answer ({_labels(summary)}): without its mask a component loses {held}."
+        return f"The masks hold the wrong part: {rest}; it loses {held}."
+    return f"No clear answer ({_labels(parts)}): without {gone} a component loses {held}."
+
+
+def _spare(parts: PartSummaries) -> str:
+    """That a part is more than its component needs, where its sparsest mask is not missed."""
+    spare = [name for name in parts.components if parts.carved.removed(name) == "redundant"]
+    return f" Each does without its sparsest mask: there are spare weights in {listing(spare)}." if spare else ""
 
 
 def _held(summary: Summary) -> str:
@@ -60,8 +66,8 @@ def _mean(several: list[Estimate]) -> float:
     return sum(one.value for one in several) / len(several)
 
 
-def _labels(summary: Summary) -> str:
-    return ", ".join(f"{name} {found}" for name, found in summary.labels.items())
+def _labels(parts: PartSummaries) -> str:
+    return ", ".join(f"{name} {found}" for name, found in parts.labels.items())
 
 
 def _not_sufficient(summary: Summary) -> str:
@@ -75,13 +81,14 @@ def _not_sufficient(summary: Summary) -> str:
     )
 
 
-def grade(summary: Summary, seeds: int) -> Grade:
+def grade(parts: PartSummaries, seeds: int) -> Grade:
     """How far the answer can be trusted; without a control that is beaten nothing is above weak."""
-    outcome = summary.outcome
+    outcome = parts.outcome
     if outcome == "not sufficient" or seeds < 2:
         return "untested"
     if outcome == "modular":
-        beaten = "shuffled" in summary.who and all(_beats(summary, name, "shuffled") for name in summary.components)
+        used = parts.used
+        beaten = "shuffled" in used.who and all(_beats(used, name, "shuffled") for name in parts.components)
         return "sound" if beaten and seeds >= 3 else "plausible"
     return "failing" if outcome in ("collapse", "anti-modular") else "weak"
 
