@@ -62,13 +62,13 @@ def intervals(node: Any, path: str = "") -> Iterator[tuple[str, float, float, fl
     """Every interval in a record with what it is one of: (place, low, value, high)."""
     if isinstance(node, dict):
         if node.get("low") is not None and node.get("high") is not None:
-            centre = next(name for name in ("shrunk", "value", "score", "found", "mean") if node.get(name) is not None)
+            centre = next(name for name in ("shrunk", "value", "score", "found", "share") if node.get(name) is not None)
             yield f"{path}.{centre}", node["low"], node[centre], node["high"]
         for name, part in node.items():
             if name in ("lift", "over_constant", "difference") and part is not None:
                 yield f"{path}.{name}", *part
             yield from intervals(part, f"{path}.{name}")
-    elif isinstance(node, list):
+    elif isinstance(node, list | tuple):
         for place, part in enumerate(node):
             yield from intervals(part, f"{path}[{place}]")
 
