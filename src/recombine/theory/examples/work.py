@@ -127,7 +127,7 @@ class Work:
             member = self._through_landmarks(rows)
             self.solved(member.name)
             return [member]
-        found = []
+        found = list[Member]()
         for loss in losses:
             found += made(rows, (loss,), seen_score=self.settings.seen_score, whole=whole)
             self.solved(found[-1].name, found[-1].first, *([found[-1].whole] if found[-1].whole else []))
