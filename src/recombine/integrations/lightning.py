@@ -146,7 +146,7 @@ class ScoreboardCallback(Callback):
             if board is not None:
                 ending = f"/dataloader_idx_{loader}" if len(self._boards[stage]) > 1 else ""
                 scores = self._scores(trainer, board, stage, loader)
-                self._log(pl_module, board, scores, name=lambda score, end=ending: f"{stage}_{score}{end}")
+                self._log(pl_module, board, scores, name=f"{stage}_{{}}{ending}")
 
     def _scores(self, trainer: Any, board: Scoreboard, stage: str, loader: int) -> dict[str, float] | None:
         """The scores of the answers of all processes; None from the first failure on, on whichever it was."""
@@ -171,15 +171,13 @@ class ScoreboardCallback(Callback):
         drawn = _drawn(trainer, stage, loader)
         return answers, None if drawn is None else drawn[: len(answers)]  # a limit on the batches leaves some out
 
-    def _log(
-        self, pl_module: Any, board: Scoreboard, scores: dict[str, float] | None, *, name: Callable[[str], str]
-    ) -> None:
+    def _log(self, pl_module: Any, board: Scoreboard, scores: dict[str, float] | None, *, name: str) -> None:
         """Log the scores; where there are none, callbacks that go by them find the last ones, or NaN that is no log's.
 
         Without it a checkpoint with one of them as its `monitor` would end the training.
         """
         told = dict.fromkeys(board.score_names, math.nan) if scores is None else known(scores)
-        named = {name(score): value for score, value in told.items()}
+        named = {name.format(score): value for score, value in told.items()}
         if scores is not None or self._logged.isdisjoint(named):
             # every process has gathered all answers, so that each logs the same numbers
             everywhere = {"add_dataloader_idx": False, "rank_zero_only": False, "sync_dist": False}
@@ -203,7 +201,8 @@ def _refuse_other_length(trainer: Any, board: Scoreboard, place: int) -> None:
     loader = _loader(trainer, "val", place)
     if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset):
         return  # a stream, whose length is known when it has ended
-    batches, rows = len(loader), len(loader.dataset)
+    rows: int = len(loader.dataset)  # type: ignore[arg-type] # torch does not say that a dataset by place has a length
+    batches = len(loader)
     asked, batch = trainer.num_val_batches[place], loader.batch_size
     if asked < batches and batch is None:
         return

@@ -56,7 +56,8 @@ class compute_metrics:  # noqa: N801 - what the Trainer's users call it
 
     def __call__(self, predicted: Any, compute_result: bool = True) -> dict[str, float]:
         """The scores; with batches they are computed after the last one."""
-        return self._logged(known(self._failsafe(lambda: self._scores(predicted, compute_result)) or {}))
+        found: dict[str, float] | None = self._failsafe(lambda: self._scores(predicted, compute_result))
+        return self._logged(known(found or {}))
 
     def _scores(self, predicted: Any, compute_result: bool) -> dict[str, float] | None:
         if self._open is None:

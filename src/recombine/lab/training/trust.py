@@ -66,10 +66,11 @@ def check_run(run: Run) -> None:
     """Refuse a run whose task and model are not known, have no name, or are no longer what they were."""
     check_known(run.configuration.plain(), source=f"run {run.key[:8]}")
     for kind, catalogue, spec in (("model", MODELS, run.configuration.model), ("task", TASKS, run.configuration.task)):
-        if not (is_place(spec.get("name")) or spec.get("name") in catalogue.entries):
+        name = spec.get("name")
+        if not (is_place(name) or (isinstance(name, str) and name in catalogue.entries)):
             raise SettingError(
                 f"the {kind} of run {run.key[:8]} cannot be built from its settings",
-                why=f"it is {spec.get('name')!r}, which no other process can import by that name",
+                why=f"it is {name!r}, which no other process can import by that name",
                 instead="build it yourself, and load safetensors.torch.load(run.weights()) into it",
             )
         own = places_in(spec)

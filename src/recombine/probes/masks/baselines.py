@@ -36,7 +36,7 @@ def highest(scores: Mask, worth: Mask, wanted: float) -> dict[str, Tensor]:
     each = torch.cat([worth[name].flatten() for name in scores])[order].double()
     chosen = torch.zeros(len(order), dtype=torch.bool)
     chosen[order] = each.cumsum(0) - each < wanted  # what comes before is not enough yet
-    parts = chosen.split([one.numel() for one in scores.values()])
+    parts = torch.split(chosen, [one.numel() for one in scores.values()])
     return {name: part.reshape(one.shape) for (name, one), part in zip(scores.items(), parts, strict=True)}
 
 

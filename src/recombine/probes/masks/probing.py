@@ -3,7 +3,7 @@
 import math
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -168,8 +168,11 @@ class Probing:
         if "random" in self.settings["controls"]:
             every["random"] = {name: self._randomly(judge, cast, name, masks) for name, masks in used.items()}
         rows = {one.name: len(one.test) for one in self.components}
-        made = (Summary(whose, self.chances, rows, self.settings["sufficient"]) for whose in (judged, every))
-        return PartSummaries(*made, Summary({MEASURED: core}, self.chances, rows, self.settings["sufficient"])), used
+        carved, all_used, core_used = (
+            Summary(whose, self.chances, rows, self.settings["sufficient"])
+            for whose in (judged, every, {MEASURED: core})
+        )
+        return PartSummaries(carved, all_used, core_used), used
 
     def _used(self, judge: Judge, subject: Subject, job: Job) -> tuple[Mask, Mask]:
         """Nearly all that a component uses, as much as is enough to do it on held-out examples; and the core of it."""
@@ -227,7 +230,7 @@ class Probing:
         return found
 
     @staticmethod
-    def _unsearched_rights(judge: Judge, cast: Cast, name: str, masks: list[Mask]) -> Rights:
+    def _unsearched_rights(judge: Judge, cast: Cast, name: str, masks: Sequence[Mask]) -> Rights:
         return Rights.of(name, judge.judged(masks, [cast.state] * len(masks)))
 
     def _unsearched(self, who: str, judge: Judge, state: State, component: Component, masks: list[Mask]) -> list[Mask]:
