@@ -10,8 +10,11 @@
   documented exit code; no password is shown or written.
 - outputs: any verb with `--out`, `--report` and `--force` in a folder full of other people's files. No bystander and no
   source ever changes; nothing is replaced without `--force`, but for a page that recombine drew.
-- kills: SIGKILL at any moment of a write over an older result, four writers at once. The old or the new is there,
-  whole, or comes back with the next command; what was left behind goes with the next write.
+- kills: SIGKILL or Ctrl-C at any moment of a write over an older result, page or study, four writers at once. The old
+  or the new is there, whole, or comes back with the next command; what was left behind goes with the next write.
+- strangers: pictures, arrays, tar shards and logs of evaluations that somebody sent. They are read or refused in words;
+  nothing beside them is opened and no program started.
+- places: run stores whose records name code, under any key. None of it is imported or called.
 - disk: a disk that is full, files that may not grow. Words, and the old is intact.
 - environments: warnings as errors, ASCII and Latin-1 output, a full or closed output. No traceback.
 - limits: inputs that would take all memory or time. Words within seconds.
@@ -34,6 +37,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 import measure
+import recombine
 
 sys.path.insert(0, str(Path(__file__).parent))  # workers are told of it too
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
@@ -42,7 +46,11 @@ from attacks.case import Outcome, run_case
 from attacks.crew import Asked, Crew, planted
 from attacks.families import FAMILIES, shared
 
-CASES = 5_000
+PAGE = Path(__file__).parents[1] / "SECURITY.md"
+_BEGIN, _END = "<!-- siege -->", "<!-- end of siege -->"
+Line = tuple[str, int, int, int, float]
+"""Of a family: cases, failures, cases that could not be tried, seconds."""
+CASES = 6_000
 SMOKE = 200
 INTERRUPTED = 130
 
@@ -55,6 +63,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--only", choices=list(FAMILIES), help="one family alone")
     parser.add_argument("--case", type=int, help="one case of that family, in this process")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="how many processes")
+    parser.add_argument("--write", action="store_true", help="put the table of cases into SECURITY.md")
     parser.add_argument("--plant", metavar="MODULE:FUNCTION", help="break the library first, to see that it is found")
     given = parser.parse_args()
     if given.case is not None and given.only is None:
@@ -112,10 +121,12 @@ def attacked(given: argparse.Namespace) -> int:
         stopped = True
     finally:
         crew.dismiss()
-    told(done, given, time.perf_counter() - started)
+    lines = told(done, given, time.perf_counter() - started)
     if stopped:
         print(f"Stopped after {len(done):,} of {len(cases):,} cases.")
         return INTERRUPTED
+    if given.write:
+        PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), lines, seed=given.seed), encoding="utf-8")
     measure.write("siege", given, [asdict(outcome) for outcome in done if outcome.faults or outcome.skipped])
     return int(any(outcome.faults for outcome in done))
 
@@ -134,19 +145,15 @@ def alone(given: argparse.Namespace) -> int:
     return int(bool(outcome.faults))
 
 
-def told(done: list[Outcome], given: argparse.Namespace, seconds: float) -> None:
+def told(done: list[Outcome], given: argparse.Namespace, seconds: float) -> list[Line]:
     """A line for each family, then each failure with the words that repeat it."""
     by_family: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in done:
         by_family[outcome.family].append(outcome)
-    lines = [
-        [name, len(found), sum(bool(one.faults) for one in found), sum(one.seconds for one in found)]
-        for name in FAMILIES
-        if (found := by_family.get(name))
-    ]
+    families = [(name, by_family[name]) for name in FAMILIES if name in by_family]
+    lines = [_line(name, found) for name, found in [*families, ("all", done)]]
     failed = [outcome for outcome in done if outcome.faults]
-    total = ["all", len(done), len(failed), sum(one.seconds for one in done)]
-    measure.table(["family", "cases", "failures", "seconds"], [*lines, total])
+    measure.table(["family", "cases", "failures", "not tried", "seconds"], lines)
     for why, count in Counter(one.skipped for one in done if one.skipped).items():
         print(f"{count:,} cases could not be tried here: {why}")
     for outcome in sorted(failed, key=lambda one: (list(FAMILIES).index(one.family), one.number)):
@@ -158,6 +165,22 @@ def told(done: list[Outcome], given: argparse.Namespace, seconds: float) -> None
             f"  python benchmarks/siege.py --only {outcome.family} --case {outcome.number} --seed {given.seed}{plant}"
         )
     print(f"\n{len(done):,} cases, {len(failed):,} failures, {seconds:.0f} s")
+    return lines
+
+
+def _line(name: str, done: list[Outcome]) -> Line:
+    failures, skipped = sum(bool(one.faults) for one in done), sum(bool(one.skipped) for one in done)
+    return name, len(done), failures, skipped, sum(one.seconds for one in done)
+
+
+def with_table(page: str, lines: list[Line], *, seed: int) -> str:
+    """A page with the table of a run between its two marks."""
+    before, rest = page.split(_BEGIN)
+    _, after = rest.split(_END)
+    rows = [f"| {name} | {cases:,} | {failures:,} | {skipped:,} |" for name, cases, failures, skipped, _ in lines]
+    heading = ["| family | cases | failures | could not be tried here |", "|---|---|---|---|"]
+    told_of = f"`python benchmarks/siege.py --write`, recombine {recombine.__version__}, seed {seed}:"
+    return before + "\n".join([_BEGIN, told_of, "", *heading, *rows, ""]) + _END + after
 
 
 if __name__ == "__main__":

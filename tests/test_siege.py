@@ -13,14 +13,31 @@ import pytest
 from recombine import records
 from recombine.auditing import dependence
 from recombine.cli import options
+from recombine.integrations import lm_eval
 from recombine.lab.runs.store import Store
+from recombine.lab.training import trust
+from recombine.theory.examples import inputs
 from tests import planted_faults
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 # ruff: noqa: E402 - the attack stands with the benchmarks
-from attacks import children, disk, environments, kills, limits, names, outputs, stores, tables, tampering, twin
+from attacks import (
+    children,
+    disk,
+    environments,
+    kills,
+    limits,
+    names,
+    outputs,
+    places,
+    stores,
+    strangers,
+    tables,
+    tampering,
+    twin,
+)
 from attacks import records as saved
 from attacks.case import Case, run_case
 from attacks.drawn import Drawn
@@ -35,6 +52,10 @@ def faults(attack, numbers, *, seed=0):
 
 def raises(*_, **__):
     raise KeyError("planted")
+
+
+def raises_lookup(*_, **__):
+    raise LookupError("planted")
 
 
 def test_a_wrong_number_is_found(monkeypatch):
@@ -70,6 +91,23 @@ def test_a_shown_password_is_found(monkeypatch):
     assert any("password is shown" in fault for fault in faults(names.attack, (7,)))
 
 
+def test_a_log_that_is_not_refused_in_words_is_found(monkeypatch):
+    monkeypatch.setattr(lm_eval, "sample_table", raises_lookup)
+    assert any("LookupError: planted" in fault for fault in faults(strangers.attack, (1, 6, 11, 16)))
+
+
+def test_a_file_beside_what_was_sent_that_is_opened_is_found(monkeypatch):
+    monkeypatch.setattr(inputs, "read_npy", lambda path: (path.absolute().parents[1] / "secret.png").read_bytes())
+    assert any("was opened" in fault for fault in faults(strangers.attack, (2, 7, 12, 17)))
+
+
+@pytest.mark.slow
+def test_code_that_a_store_names_and_that_runs_is_found(monkeypatch):
+    monkeypatch.setattr(trust, "check_known", lambda *_, **__: None)
+    monkeypatch.setattr(places, "_FORMS", ("{0}:make", "{0}:Thing"))  # `os:abort` would end this process
+    assert any("the module ran" in fault for fault in faults(places.attack, range(10)))
+
+
 @pytest.mark.slow
 def test_a_bystander_that_is_deleted_is_found(monkeypatch):
     def save(record, folder, **given):
@@ -100,10 +138,10 @@ def plant():
 @pytest.mark.usefixtures("plant")
 class TestInProcessesOfTheirOwn:
     def test_half_a_result_after_a_kill_is_found(self):
-        assert any("neither the old nor the new" in fault for fault in faults(kills.attack, (0, 4, 8, 10, 14, 18)))
+        assert any("neither the old nor the new" in fault for fault in faults(kills.attack, (0, 4, 5, 6, 8, 10)))
 
     def test_an_old_result_lost_to_a_full_disk_is_found(self):
-        found = faults(disk.attack, (0, 4))
+        found = faults(disk.attack, (0, 9))
         assert any("neither the old nor the new" in fault or "exit code 0" in fault for fault in found)
 
     def test_a_traceback_under_strict_warnings_is_found(self):

@@ -53,6 +53,7 @@ class Order:
     most_bytes: int = 0  # of a file that it writes (RLIMIT_FSIZE)
     most_memory: int = 0  # of addresses (RLIMIT_AS)
     kill_before: int = 0  # the change to the folder's files before which it is killed; 0: never
+    by: int = signal.SIGKILL  # or SIGINT, Ctrl-C
     times: int = 1  # so many of them at once
     plant: str = ""
 
@@ -85,7 +86,7 @@ def forked(order: Order, *, kill_after: float | None = None, longest: float = 12
     nursery.process.stdin.write(json.dumps(asdict(order)) + "\n")
     nursery.process.stdin.flush()
     pids = json.loads(nursery.process.stdout.readline())
-    watch = _Watch(pids, kill_after, longest, most_rss)
+    watch = _Watch(pids, kill_after, longest, most_rss, by=order.by)
     with watch:
         answers = json.loads(nursery.process.stdout.readline())
     return [Child(**answer, peak=watch.peak, too_long=watch.too_long) for answer in answers]
@@ -141,7 +142,8 @@ def _nursery(plant: str) -> _Nursery:
 class _Watch:
     """A look at running children, some fifty times a second."""
 
-    def __init__(self, pids: list[int], kill_after: float | None, longest: float, most_rss: int) -> None:
+    def __init__(self, pids: list[int], kill_after: float | None, longest: float, most_rss: int, *, by: int) -> None:
+        self._by = by
         self.peak, self.too_long = 0, False
         self._pids, self._kill_after, self._longest, self._most_rss = pids, kill_after, longest, most_rss
         self._over = threading.Event()
@@ -160,18 +162,18 @@ class _Watch:
         while not self._over.wait(step):
             passed = time.monotonic() - started
             if self._kill_after is not None and passed >= self._kill_after:
-                return self._kill()
+                return self._send(self._by)
             if self._most_rss:
                 self.peak = max(self.peak, *map(_rss, self._pids))
             if passed > self._longest or (self._most_rss and self.peak > self._most_rss):
                 self.too_long = passed > self._longest
-                return self._kill()
+                return self._send(signal.SIGKILL)
         return None
 
-    def _kill(self) -> None:
+    def _send(self, what: int) -> None:
         for pid in self._pids:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, what)
 
 
 def _rss(pid: int) -> int:
@@ -282,6 +284,7 @@ def _drained(readers: list[int]) -> list[bytes]:
 def _be(order: Order, out: int, err: int, changes: int) -> None:
     """In the child: take on everything that was ordered, then run the command and end."""
     os.chdir(order.folder)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # workers leave Ctrl-C to their parent
     _redirect(order, out, err)
     if order.strict_warnings:
         warnings.resetwarnings()
@@ -353,7 +356,7 @@ def _count_changes(order: Order, note: int) -> None:
             return
         count += 1
         if count == order.kill_before:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), order.by)
         os.write(note, b".")
 
     sys.addaudithook(hook)

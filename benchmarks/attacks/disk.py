@@ -11,7 +11,7 @@ from attacks.case import Case
 from attacks.children import Child, Order, forked
 from attacks.kills import NEW, WRITES, Write, older, there_is, words_of
 
-_ROOM = 4 * 2**20
+_ROOM = 12 * 2**20
 
 
 def attack(case: Case) -> None:

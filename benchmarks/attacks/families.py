@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from attacks import disk, environments, kills, limits, names, outputs, records, stores, tables
+from attacks import disk, environments, kills, limits, names, outputs, places, records, stores, strangers, tables
 from attacks.case import Attack
 
 
@@ -16,14 +16,16 @@ class Family:
 
 
 FAMILIES: dict[str, Family] = {
-    "tables": Family(tables.attack, 0.34, least=42),
-    "records": Family(records.attack, 0.28, least=40),
-    "stores": Family(stores.attack, 0.12, least=20),
-    "names": Family(names.attack, 0.12, least=40),
-    "outputs": Family(outputs.attack, 0.06, least=16),
-    "kills": Family(kills.attack, 0.05, least=12),
-    "disk": Family(disk.attack, 0.015, least=6),
-    "environments": Family(environments.attack, 0.012, least=12),
+    "tables": Family(tables.attack, 0.29, least=42),
+    "records": Family(records.attack, 0.225, least=40),
+    "stores": Family(stores.attack, 0.1, least=20),
+    "names": Family(names.attack, 0.1, least=40),
+    "outputs": Family(outputs.attack, 0.05, least=16),
+    "kills": Family(kills.attack, 0.045, least=12),
+    "strangers": Family(strangers.attack, 0.13, least=30),
+    "places": Family(places.attack, 0.035, least=12),
+    "disk": Family(disk.attack, 0.012, least=6),
+    "environments": Family(environments.attack, 0.01, least=12),
     "limits": Family(limits.attack, 0.003, least=len(limits.INPUTS)),
 }
 

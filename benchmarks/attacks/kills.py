@@ -1,20 +1,23 @@
-"""SIGKILL at any moment of a write over an older result: the old or the new is there; and many writers at once."""
+"""SIGKILL or Ctrl-C at any moment of a write over an older result: the old or the new is there; and races."""
 # ruff: noqa: PLC0415 - the library is loaded by those who run cases, and in children after what befalls them
 
 import atexit
+import importlib.util
 import json
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from attacks.case import Case, told
+from attacks.case import Case, Skipped, told
 from attacks.children import Child, Order, forked
 from attacks.outputs import options_of
 
+INTERRUPTED = 130
 OLD, NEW = "old.csv", "new.csv"
 _LINES = {
     OLD: [("v", "v"), ("w", "v"), ("v", "w"), ("x", "v"), ("x", "w"), ("w", "w")],
@@ -32,10 +35,13 @@ class Write:
     whole: Callable[[Path], str]  # which of the two is there, "" for neither; raises what a user would get
 
 
-def _result(folder: Path) -> str:
-    import recombine
+def _saved(name: str) -> Callable[[Path], str]:
+    def whole(folder: Path) -> str:
+        import recombine
 
-    return str(recombine.Audit.load(folder / "saved").provenance.source)
+        return str(recombine.load(folder / name).provenance.source)
+
+    return whole
 
 
 def _file(folder: Path) -> str:
@@ -56,31 +62,42 @@ def _split(note: Path) -> str:
     return str(json.loads(note.read_text(encoding="utf-8"))["provenance"]["source"])
 
 
-def _page(folder: Path) -> str:
-    text = (folder / "page.html").read_text(encoding="utf-8")
-    if not text.rstrip().endswith("</html>"):
-        raise AssertionError("half a page")
-    return OLD if OLD in text else NEW
+def _page(name: str) -> Callable[[Path], str]:
+    def whole(folder: Path) -> str:
+        text = (folder / name).read_text(encoding="utf-8")
+        if not text.rstrip().endswith("</html>"):
+            raise AssertionError("half a page")
+        return OLD if OLD in text else NEW
+
+    return whole
 
 
+_SCORED = ("-t", "y", "-p", "p", "--split", "side", "--no-causes", "--draws", "200")
+_TRAINED = ("-t", "y", "--learner", "additive", "--rounds", "1")
 WRITES = (
-    Write("audit", ("--out", "saved"), "saved", _result),
+    Write("audit", ("--out", "saved"), "saved", _saved("saved")),
     Write("split", ("--share", "0.3", "--out", "held.csv"), "held.csv", _file),
     Write("split", ("--share", "0.3", "--out", "sides"), "sides", _folder),
-    Write("audit", ("--report", "page.html"), "page.html", _page),
+    Write("audit", ("--report", "page.html"), "page.html", _page("page.html")),
+    Write("predict", ("-t", "y", "--out", "predicted"), "predicted", _saved("predicted")),
+    Write("plan", ("--out", "planned"), "planned", _saved("planned")),
+    Write("evaluate", (*_SCORED, "--out", "evaluated"), "evaluated", _saved("evaluated")),
+    Write("evaluate", (*_SCORED, "--report", "scores.html"), "scores.html", _page("scores.html")),
+    Write("rehearse", (*_TRAINED, "--out", "rehearsed"), "rehearsed", _saved("rehearsed")),
 )
 
 
 def attack(case: Case) -> None:
     """One write, killed once; every tenth case is a race instead."""
     if case.number % 10 == 9:
-        return _race(case)
+        return _studied(case) if case.number % 50 == 49 else _race(case)
     write = WRITES[case.number % 10 % len(WRITES)]
     folder = case.folder / "place"
     shutil.copytree(older(), folder)
     child, said = _killed(case, write, folder)
-    if child.signal != 9:  # it was done before
-        case.expect(child.code == 0, f"{said}: ended with {child.code}, {child.err[-160:]}")
+    case.expect("Traceback" not in child.err, f"{said}: {child.err[-200:]}")
+    if child.signal != signal.SIGKILL:  # it was done before, or heard Ctrl-C
+        case.expect(child.code in (0, INTERRUPTED), f"{said}: ended with {child.code}, {child.err[-160:]}")
     there = there_is(case, write, folder, said, final=False)
     if not there:
         _run(write, folder, force=False)  # the next command at this name puts back what was moved aside
@@ -94,16 +111,18 @@ def attack(case: Case) -> None:
 
 
 def _killed(case: Case, write: Write, folder: Path) -> tuple[Child, str]:
-    """The command, killed before one of its changes, or at a moment of the clock."""
+    """The command, killed or interrupted before one of its changes, or at a moment of the clock."""
     changes, seconds = _usual(WRITES.index(write))
-    order = _order(write, folder, force=True)
+    by = signal.SIGINT if case.chance(0.4) else signal.SIGKILL
+    order = replace(_order(write, folder, force=True), by=by)
+    said = f"{' '.join(order.words)}, {by.name}"
     if case.chance(0.75):
         before = case.rng.randint(1, max(changes, 1))
         (child,) = forked(replace(order, kill_before=before))
-        return child, f"{' '.join(order.words)}, killed before change {before} of {changes}"
+        return child, f"{said} before change {before} of {changes}"
     moment = case.rng.uniform(0, 1.1)
     (child,) = forked(order, kill_after=moment * seconds)
-    return child, f"{' '.join(order.words)}, killed after {moment:.2f} of its time"
+    return child, f"{said} after {moment:.2f} of its time"
 
 
 @cache
@@ -124,11 +143,22 @@ def older() -> Path:
     place = folder / "place"
     place.mkdir()
     for name, lines in _LINES.items():
-        (place / name).write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in lines * 50))
+        (place / name).write_text(_table(lines))
     for write in WRITES:
         (child,) = forked(_order(write, place, force=False, source=OLD))
         assert child.code == 0, child.err
     return place
+
+
+def _table(lines: list[tuple[str, str]]) -> str:
+    """Fifty rows of each combination; the last one is held out, and half of its answers are wrong."""
+    rows = []
+    for number in range(50):
+        for a, b in lines:
+            y = "yes" if a in "vx" else "no"
+            side, p = ("test", ("yes", "no")[number % 2]) if (a, b) == lines[-1] else ("train", y)
+            rows.append(f"{a},{b},{y},{p},{side}\n")
+    return "a,b,y,p,side\n" + "".join(rows)
 
 
 def words_of(write: Write, *, force: bool, source: str = NEW) -> tuple[str, ...]:
@@ -162,10 +192,10 @@ def there_is(case: Case, write: Write, folder: Path, said: str, *, final: bool) 
 
 def _race(case: Case) -> None:
     """Four writers of one name, none of which may replace anything: one of them wins."""
-    write = case.rng.choice([write for write in WRITES if write.verb == "split" or write.place == "saved"])
+    write = case.rng.choice([write for write in WRITES if "--out" in write.words])
     folder = case.folder / "place"
     shutil.copytree(older(), folder)
-    for path in [*folder.glob("held*"), *folder.glob("sides*"), folder / "saved"]:
+    for path in [*folder.glob("held*"), *folder.glob("sides*"), *folder.glob("*ed")]:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     order = _order(write, folder, force=False)
     done = forked(replace(order, times=4))
@@ -174,3 +204,20 @@ def _race(case: Case) -> None:
     case.expect(codes == [0, 2, 2, 2], f"{said}: exit codes {codes}")
     case.expect(not any("Traceback" in child.err for child in done), f"{said}: a traceback")
     case.expect(there_is(case, write, folder, said, final=True) == NEW, f"{said}: what is there is not whole")
+
+
+def _studied(case: Case) -> None:
+    """A study, killed at some moment; asked again it goes on, and its pages are those of one that nobody killed."""
+    if not os.environ.get("RECOMBINE_DATA") or importlib.util.find_spec("torch") is None:
+        raise Skipped("a study needs torch and the data sets (RECOMBINE_DATA)")
+    words = ("study", "run", "redundancy", "--preset", "smoke", "--store", "store", "--out", "pages")
+    by = case.rng.choice((signal.SIGKILL, signal.SIGINT))
+    moment = case.rng.uniform(1.0, 25.0)
+    (child,) = forked(Order(words=words, folder=str(case.folder), by=by), kill_after=moment, longest=250.0)
+    said = f"{' '.join(words)}, {by.name} after {moment:.0f} s"
+    case.expect("Traceback" not in child.err, f"{said}: {child.err[-200:]}")
+    (again,) = forked(Order(words=words, folder=str(case.folder)), longest=250.0)
+    case.expect(again.code == 0, f"{said}: asked again, it ends with {again.code}, {again.err[-200:]}")
+    pages = sorted((case.folder / "pages").rglob("*.html"))
+    case.expect(pages, f"{said}: asked again, it wrote no page")
+    case.expect(all(page.read_text().rstrip().endswith("</html>") for page in pages), f"{said}: half a page")

@@ -75,11 +75,12 @@ def original_store() -> Path:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     store = Store.open(folder / "store")
     for seed in range(3):
-        store.put(_run(seed), files={"model.safetensors": b"weights", "notes.txt": b"words"})
+        store.put(run_of(seed), files={"model.safetensors": b"weights", "notes.txt": b"words"})
     return folder / "store"
 
 
-def _run(seed: int) -> Any:
+def run_of(seed: int) -> Any:
+    """A finished run, made by hand."""
     from recombine.lab.runs.run import Configuration, Run
     from recombine.records import Provenance
 

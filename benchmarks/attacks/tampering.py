@@ -117,11 +117,11 @@ def spoilt(path: Path, rng: Random) -> str:
         path.unlink()
         path.mkdir()
     else:
-        path.write_bytes(_spoilt(content, how, rng))
+        path.write_bytes(spoilt_bytes(content, how, rng))
     return f"{how} {path.name}"
 
 
-def _spoilt(content: bytes, how: str, rng: Random) -> bytes:
+def spoilt_bytes(content: bytes, how: str, rng: Random) -> bytes:
     if how == "cut":
         return content[: rng.randrange(len(content))]
     if how == "flip":
