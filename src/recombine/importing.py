@@ -181,7 +181,7 @@ def _installed(name: str, file: Path) -> str | None:
     """The distribution or the Python that a module belongs to, with its version; None where it is the user's own."""
     top = name.partition(".")[0]
     if {"site-packages", "dist-packages"} & set(file.parts):
-        versions = [f"{one} {importlib.metadata.version(one)}" for one in sorted(set(_distributions().get(top, ())))]
+        versions = [f"{one} {importlib.metadata.version(one)}" for one in _distributions(top)]
         return ", ".join(versions) or None
     if top in sys.stdlib_module_names and file.is_relative_to(sysconfig.get_path("stdlib")):
         return f"python {sys.version_info.major}.{sys.version_info.minor}"
@@ -189,8 +189,20 @@ def _installed(name: str, file: Path) -> str | None:
 
 
 @cache
-def _distributions() -> dict[str, list[str]]:
-    return dict(importlib.metadata.packages_distributions())
+def _distributions(top: str) -> list[str]:
+    """Those that hold a module, or parts of a namespace.
+
+    One of its own name is asked first: to go through all of them takes seconds where somebody has loaded the package
+    `importlib_metadata`, which looks whether each of their files is there.
+    """
+    own: importlib.metadata.Distribution | None
+    try:
+        own = importlib.metadata.distribution(top)
+    except importlib.metadata.PackageNotFoundError:
+        own = None
+    if own is not None and Path(str(own.locate_file(top)), "__init__.py").is_file():
+        return [own.metadata["Name"]]
+    return sorted(set(importlib.metadata.packages_distributions().get(top, ())))
 
 
 def _root(name: str, file: Path) -> Path:

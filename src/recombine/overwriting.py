@@ -20,6 +20,8 @@ from recombine.errors import OutputError
 
 RESULT_FILE = "record.json"
 """What a person reads of a saved result; it names all other files."""
+MANIFEST_ENDING = ".split.json"
+"""How the manifest of a split is named, which lies beside the table that was split."""
 KINDS = frozenset(
     {"audit", "diff", "evaluation", "lint", "plan", "prediction", "probe", "rehearsal", "run", "split", "study"}
 )

@@ -25,15 +25,13 @@ from recombine._version import __version__
 from recombine.decoding import FileName, MalformedError, beside, decoding, parsed, revive, sealed, shown, unsealed
 from recombine.errors import RecordError
 from recombine.files import explained, place_of, staged, undisturbed
-from recombine.overwriting import KINDS, RESULT_FILE, check_result_folder
+from recombine.overwriting import KINDS, MANIFEST_ENDING, RESULT_FILE, check_result_folder
 from recombine.redaction import redacted_words
 from recombine.words import json_text, known_numbers
 
 FORMAT = 2
 """2 since records hold a checksum of themselves."""
 FILE = RESULT_FILE
-MANIFEST_ENDING = ".split.json"
-"""How the manifest of a split is named, which lies beside the table that was split."""
 _AGAIN = "make the result again, or restore the file from a copy"
 
 

@@ -64,7 +64,7 @@ def test_an_interrupt_stops_the_query_at_once(stop: type[BaseException]) -> None
 
 def test_what_an_engine_does_not_stop_for_is_left_behind() -> None:
     go_on = threading.Event()
-    threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+    threading.Timer(0.1, signal.pthread_kill, [threading.get_ident(), signal.SIGINT]).start()
     try:
         with pytest.raises(KeyboardInterrupt):
             engine.interruptible(lambda: go_on.wait(60))

@@ -1,6 +1,7 @@
 """Models, tasks and splits of one's own: by name wherever a name is taken, found again by their source."""
 
 import importlib
+import importlib.metadata
 import os
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from torch import nn
 from transformers import ViTConfig, ViTForImageClassification
 
 from recombine.errors import SettingError
-from recombine.importing import place_of, source_version
+from recombine.importing import _distributions, place_of, source_version
 from recombine.lab import Recipe, Store, fit, models, sweep, tasks
 from recombine.lab.models.catalogue import MODELS
 from recombine.lab.runs.listing import lines
@@ -193,6 +194,12 @@ def test_changed_source_is_another_key_and_a_comment_is_not(folder):
     assert version_after(folder, "helper.py", "width = 5\n") != first
     assert version_after(folder, "helper.py", "width  =  4  # as before\n") == first
     assert version_after(folder, "mynet.py", SOURCE.replace("nn.Flatten()", "nn.Flatten(1)")) != first
+
+
+def test_the_distribution_of_a_module_is_the_one_that_all_distributions_tell() -> None:
+    told = importlib.metadata.packages_distributions()
+    for top in ("torch", "numpy", "sklearn", "PIL", "yaml", "_pytest"):
+        assert _distributions(top) == sorted(set(told[top]))
 
 
 def test_source_that_changed_under_a_running_process_is_refused(folder):

@@ -224,6 +224,7 @@ def sentences(rows, seed):
     return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, ids[:, seed % 2] % 4
 
 
+@pytest.mark.slow
 def test_a_hugging_face_model_works():
     parts = {name: (sentences(60, 2 + k), sentences(30, 10 + k)) for k, name in enumerate("ab")}
     model = bert()

@@ -8,8 +8,7 @@ from urllib.parse import unquote
 from recombine.decoding import parsed
 from recombine.errors import OutputError, SettingError
 from recombine.files import already_exists
-from recombine.overwriting import check_place, input_at
-from recombine.records import MANIFEST_ENDING
+from recombine.overwriting import MANIFEST_ENDING, check_place, input_at
 
 _NO_SIDE = "__HIVE_DEFAULT_PARTITION__"
 _FORMATS = {

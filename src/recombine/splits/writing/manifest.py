@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from recombine.decoding import MalformedError, decoding, parsed, revive, revive_all, sealed, unsealed
 from recombine.errors import RecordError
-from recombine.records import MANIFEST_ENDING, Provenance, refuse_other_formats
+from recombine.overwriting import MANIFEST_ENDING
+from recombine.records import Provenance, refuse_other_formats
 from recombine.splits.assignment import digest_of_sides
 from recombine.splits.invariants import Invariant
 from recombine.splits.linting.lint import lint
