@@ -269,6 +269,11 @@ def test_what_is_in_memory_has_a_key_but_cannot_be_found_again() -> None:
 # Mistakes
 
 
+def test_a_mapping_is_no_input() -> None:
+    with pytest.raises(SettingError, match="a mapping has no place i"):
+        task(inputs={"name": "x"})
+
+
 @pytest.mark.parametrize("codes", [[[0, 0]], [[2, 1], [1, 1]], [[-1, 0]]])
 def test_a_combination_without_rows(codes: list[list[int]]) -> None:
     with pytest.raises(TableError, match="the table has no row for colour = ") as caught:

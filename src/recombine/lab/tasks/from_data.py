@@ -448,6 +448,12 @@ def _inputs(given: Any) -> tuple[Any, Any]:
             why="input i belongs to row i of the table, and of this dataset nobody can ask for one by its place",
             instead="give a dataset with __getitem__ and __len__, or for tar shards source='shards/{000..010}.tar'",
         )
+    if isinstance(given, Mapping):
+        raise SettingError(
+            "inputs is a mapping of names",
+            why="input i belongs to row i of the table, and a mapping has no place i",
+            instead="name a column or a file, or give an array or a dataset with a row for each row of the table",
+        )
     sized = hasattr(given, "__getitem__") and hasattr(given, "__len__")
     if sized and not hasattr(given, "__array__") and not isinstance(given, list | tuple):
         return fingerprints.of_items(given), given
