@@ -202,7 +202,12 @@ def _distributions(top: str) -> list[str]:
         own = None
     if own is not None and Path(str(own.locate_file(top)), "__init__.py").is_file():
         return [own.metadata["Name"]]
-    return sorted(set(importlib.metadata.packages_distributions().get(top, ())))
+    return sorted(set(_every_distribution().get(top, ())))
+
+
+@cache
+def _every_distribution() -> dict[str, list[str]]:
+    return dict(importlib.metadata.packages_distributions())
 
 
 def _root(name: str, file: Path) -> Path:

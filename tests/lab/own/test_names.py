@@ -196,6 +196,7 @@ def test_changed_source_is_another_key_and_a_comment_is_not(folder):
     assert version_after(folder, "mynet.py", SOURCE.replace("nn.Flatten()", "nn.Flatten(1)")) != first
 
 
+@pytest.mark.slow
 def test_the_distribution_of_a_module_is_the_one_that_all_distributions_tell() -> None:
     told = importlib.metadata.packages_distributions()
     for top in ("torch", "numpy", "sklearn", "PIL", "yaml", "_pytest"):
