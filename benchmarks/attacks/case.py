@@ -1,5 +1,6 @@
 """One case of a family: everything in it is drawn from the seed, the family's name and the case's number."""
 
+import importlib.util
 import random
 import re
 import shutil
@@ -79,6 +80,25 @@ def told(error: BaseException) -> str:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "recombine" in Path(frame.filename).parts]
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].name})" if frames else ""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}{place}"
+
+
+def needs(*names: str) -> None:
+    """A case that needs what is not installed is left out with a word."""
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    if missing:
+        raise Skipped(f"it needs {', '.join(missing)}")
+
+
+def answers_or_words(case: Case, said: str, ask: Callable[[], object]) -> None:
+    """Ask: an answer is fine, and so is an error of our own, which is words; anything else is a fault."""
+    from recombine.errors import RecombineError  # noqa: PLC0415 - the library is loaded by those who run cases
+
+    try:
+        ask()
+    except RecombineError:
+        pass
+    except Exception as error:  # noqa: BLE001 - a traceback is what we look for
+        case.expect(False, f"{said}: {told(error)}")
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 # ruff: noqa: PLC0415 - the library is loaded by those who run cases, and in children after what befalls them
 
 import atexit
-import importlib.util
 import json
 import os
 import shutil
@@ -13,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from attacks.case import Case, Skipped, told
+from attacks.case import Case, Skipped, needs, told
 from attacks.children import Child, Order, forked
 from attacks.outputs import options_of
 
@@ -208,8 +207,9 @@ def _race(case: Case) -> None:
 
 def _studied(case: Case) -> None:
     """A study, killed at some moment; asked again it goes on, and its pages are those of one that nobody killed."""
-    if not os.environ.get("RECOMBINE_DATA") or importlib.util.find_spec("torch") is None:
-        raise Skipped("a study needs torch and the data sets (RECOMBINE_DATA)")
+    needs("torch")
+    if not os.environ.get("RECOMBINE_DATA"):
+        raise Skipped("a study needs the data sets (RECOMBINE_DATA)")
     words = ("study", "run", "redundancy", "--preset", "smoke", "--store", "store", "--out", "pages")
     by = case.rng.choice((signal.SIGKILL, signal.SIGINT))
     moment = case.rng.uniform(1.0, 25.0)

@@ -1,13 +1,12 @@
 """Inputs that would take all memory or time: an answer, or words, within seconds and within a few gigabytes."""
 
-import importlib.util
 import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from attacks.case import Case, Skipped
+from attacks.case import Case, needs
 from attacks.children import Order, forked
 from attacks.command import CODES
 
@@ -88,9 +87,7 @@ INPUTS = (
 def attack(case: Case) -> None:
     """One input, in a process that is watched."""
     given = INPUTS[case.number % len(INPUTS)]
-    missing = [name for name in given.needs if importlib.util.find_spec(name) is None]
-    if missing:
-        raise Skipped(f"a sweep needs {', '.join(missing)}")
+    needs(*given.needs)
     place = case.folder / "place"
     place.mkdir()
     given.write(place)

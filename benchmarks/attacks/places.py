@@ -4,7 +4,6 @@ A place such as `module:function` is put under a random key of a record that is 
 """
 # ruff: noqa: PLC0415 - the library is loaded by those who run cases, and in children after what befalls them
 
-import importlib.util
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from attacks.case import Case, Skipped, told
+from attacks.case import Case, answers_or_words, needs
 from attacks.command import command, well_ended
 from attacks.stores import run_of
 from attacks.watch import watched
@@ -25,9 +24,7 @@ _CODE = "from pathlib import Path\nPath({!r}).touch()\n\nclass Thing: pass\n\nde
 
 def attack(case: Case) -> None:
     """One record, and everything that builds what a record names."""
-    missing = [name for name in ("torch", "pydantic", "safetensors") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise Skipped(f"it needs {', '.join(missing)}")
+    needs("torch", "pydantic", "safetensors")
     place = case.folder / "place"
     place.mkdir()
     (place / "rows.csv").write_text("a,b,x,y\n1,2,3,4\n1,3,2,1\n2,2,1,0\n")
@@ -84,20 +81,14 @@ def _look(case: Case, place: Path, key: str, said: str) -> None:
     ]
     for words in case.rng.sample(every, k=3):
         well_ended(case, command(words, folder=place), [*words, f"({said})"])
-    _built(case, place, key, said)
+    answers_or_words(case, f"run.module(), {said}", lambda: _built(place, key))
 
 
-def _built(case: Case, place: Path, key: str, said: str) -> None:
+def _built(place: Path, key: str) -> object:
     """The network of the run, as a script of the user's would ask for it."""
-    from recombine.errors import RecombineError
     from recombine.lab.runs.store import Store
 
-    try:
-        Store.open(place / "store").get(key).module()
-    except RecombineError:
-        pass
-    except Exception as error:  # noqa: BLE001 - a traceback is what we look for
-        case.expect(False, f"run.module(), {said}: {told(error)}")
+    return Store.open(place / "store").get(key).module()
 
 
 @contextmanager

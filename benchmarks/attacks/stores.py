@@ -1,7 +1,6 @@
 """Run stores, tampered with, and looked at by `recombine runs`; a sweep that is resumed over damaged runs."""
 # ruff: noqa: PLC0415 - the library is loaded by those who run cases, and in children after what befalls them
 
-import importlib.util
 import json
 import shutil
 from functools import cache
@@ -10,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from attacks.case import Case, Skipped
+from attacks.case import Case, needs
 from attacks.children import fresh
 from attacks.command import command, strict_json, well_ended
 from attacks.tampering import edited, seal_of, sealed, snapshot, spoilt, write_json
@@ -170,8 +169,7 @@ def _commands(case: Case, keys: list[str]) -> list[list[str]]:
 
 def _resumed(case: Case) -> None:
     """A sweep over runs of which some were damaged since: they are not there, and it may not say that they are."""
-    if not all(map(importlib.util.find_spec, ("torch", "yaml", "pydantic"))):
-        raise Skipped("a sweep needs torch, PyYAML and pydantic")
+    needs("torch", "yaml", "pydantic")
     (case.folder / "s.yaml").write_text(_SWEEP)
     words = ["sweep", "s.yaml", "--workers", "0", "--json"]
     first = fresh(words, folder=case.folder, environment={})

@@ -5,14 +5,12 @@ Each is read, or refused in words that name it; nothing beside it is opened, no 
 # ruff: noqa: PLC0415 - the library is loaded by those who run cases, and in children after what befalls them
 
 import gzip
-import importlib.util
 import io
 import json
 import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -20,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from attacks.case import Case, Skipped, told
+from attacks.case import Case, answers_or_words, needs
 from attacks.command import command, well_ended
 from attacks.tampering import edited, spoilt_bytes
 from attacks.watch import Seen, watched
@@ -167,7 +165,9 @@ def _shards(case: Case, sent: Path) -> str:
     from recombine.lab.tasks import From
 
     source, inputs, said = _hostile_shard(case, sent)
-    _in_words(case, said, lambda: len(From(source=source, inputs=inputs, factors=("a", "b"), target="y").listed()))
+    answers_or_words(
+        case, said, lambda: len(From(source=source, inputs=inputs, factors=("a", "b"), target="y").listed())
+    )
     return said
 
 
@@ -280,7 +280,7 @@ def _lm_eval(case: Case, sent: Path) -> str:
         how = case.rng.choice(("cut", "empty", "flip", "noise", "deep", "bom"))
         content, said = spoilt_bytes(content, how, case.rng), f"{said}, {how}"
     (sent / "samples_x.jsonl").write_bytes(content)
-    _in_words(case, f"samples of lm_eval, {said}", lambda: samples(sent / "samples_x.jsonl").to_pylist())
+    answers_or_words(case, f"samples of lm_eval, {said}", lambda: samples(sent / "samples_x.jsonl").to_pylist())
     return said
 
 
@@ -298,7 +298,7 @@ def _inspect(case: Case, sent: Path) -> str:
         how = case.rng.choice(("cut", "empty", "flip", "noise", "deep"))
         path.write_bytes(spoilt_bytes(path.read_bytes(), how, case.rng))
         said = f"{said}, {how}"
-    _in_words(case, f"a log of inspect_ai, {said}", lambda: samples(path).to_pylist())
+    answers_or_words(case, f"a log of inspect_ai, {said}", lambda: samples(path).to_pylist())
     return said
 
 
@@ -338,25 +338,6 @@ def _write_eval(path: Path, content: Any, rng: Random) -> None:
         for number, sample in enumerate(parts.get("samples") or [] if isinstance(parts.get("samples"), list) else []):
             name = rng.choice((f"samples/{number + 1}_epoch_1.json", "../../up.json", "/samples/x.json"))
             file.writestr(name, json.dumps(sample))
-
-
-def _in_words(case: Case, said: str, read: Callable[[], object]) -> None:
-    """It is read, or refused by an error of our own."""
-    from recombine.errors import RecombineError
-
-    try:
-        read()
-    except RecombineError:
-        pass
-    except Exception as error:  # noqa: BLE001 - a traceback is what we look for
-        case.expect(False, f"{said}: {told(error)}")
-
-
-def needs(*names: str) -> None:
-    """A case that needs what is not installed is left out with a word."""
-    missing = [name for name in names if importlib.util.find_spec(name) is None]
-    if missing:
-        raise Skipped(f"it needs {', '.join(missing)}")
 
 
 KINDS = (_pictures, _lm_eval, _arrays, _shards, _inspect)
