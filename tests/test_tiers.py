@@ -18,6 +18,8 @@ def busy(seconds):
     while time.process_time() - began < seconds:
         pass
 
+BUSY = [sys.executable, "-c", "import time\\nwhile time.process_time() < 0.3: pass"]
+
 def test_that_is_first_to_import():
     busy(0.3)
     sys.modules |= {f"imported_{number}": sys for number in range(150)}
@@ -36,11 +38,11 @@ def test_long_to_prepare(prepared):
     pass
 
 def test_in_another_process():
-    subprocess.run([sys.executable, "-c", "for _ in range(10**6): pass"], check=True)
+    subprocess.run(BUSY, check=True)
 
 def test_that_leaves_a_process():
     global left
-    left = subprocess.Popen([sys.executable, "-c", "for _ in range(10**6): pass"])
+    left = subprocess.Popen(BUSY)
 
 def test_that_finds_it_ended():
     left.wait()
