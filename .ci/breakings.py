@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+SOURCES = ("src", "lab/src", "studies/src")
 FAILED = 1
 """How pytest, the siege and a traceback end. A canary that is not there any more ends in another code: 4, 5 or 2."""
 
@@ -34,52 +35,52 @@ class Breaking:
 
 BREAKINGS = {
     "PostgreSQL": Breaking(
-        "tables/sources.py", ' | {"postgresql"}', "", _test("tables/test_engines.py::test_postgres")
+        "src/recombine/tables/sources.py", ' | {"postgresql"}', "", _test("tables/test_engines.py::test_postgres")
     ),
     "Spark": Breaking(  # asked in words that DuckDB alone knows
-        "tables/engine.py",
+        "src/recombine/tables/engine.py",
         "return backend.to_pyarrow(expression)",
         "return backend.con.sql(backend.compile(expression)).to_arrow_table()",
         _test("tables/test_engines.py::test_spark"),
     ),
     "Ray": Breaking(
-        "lab/sweeps/rounds.py",
+        "lab/src/recombine_lab/sweeps/rounds.py",
         "ray.shutdown()",
         "pass",
         _test("lab/training/test_rehearsed.py::test_rounds_over_ray_come_to_the_same_answers"),
     ),
     "Chromium": Breaking(
-        "report/assets/page.js",
+        "src/recombine/report/assets/page.js",
         "function csvCell(text)",
         "function csvCellOf(text)",
         _test("report/test_audit_page.py::test_searching_pinning_sorting_and_downloading_work"),
     ),
     "S3": Breaking(
-        "lab/runs/storage.py",
+        "lab/src/recombine_lab/runs/storage.py",
         "self._translated(lambda: self.files.pipe(others))",
         "pass",
         _test("lab/runs/test_writers.py::test_a_store_of_objects_can_be_copied_to_a_folder"),
     ),
     "MLflow": Breaking(
-        "lab/runs/tracking.py",
+        "lab/src/recombine_lab/runs/tracking.py",
         "client.log_artifacts(",
         "len(",
         _test("lab/runs/test_tracking.py::test_a_run_that_is_put_is_told"),
     ),
     "processes": Breaking(
-        "cli/__init__.py",
+        "src/recombine/cli/__init__.py",
         "put_off_what_is_not_used(sys.argv[1:])",
         "put_off_what_is_not_used()",
         _test("test_commands.py::test_a_command_in_a_process_of_its_own[demo]"),
     ),
     "study": Breaking(
-        "studies/running.py",
+        "studies/src/recombine_studies/running.py",
         "def _runs(plans: Mapping[str, SweepPlan], place: str) -> Rows:",
         "def _runs(plans: Mapping[str, SweepPlan]) -> Rows:",
         ("-m", "recombine", "study", "run", "redundancy", "--preset", "smoke", "--store", "{scratch}/store"),
     ),
     "siege": Breaking(
-        "auditing/dependence.py",
+        "src/recombine/auditing/dependence.py",
         "return min(sqrt(excess / width), 1.0)",
         "return min(sqrt(excess / width) + 0.01, 1.0)",
         ("benchmarks/siege.py", "--smoke", "--only", "tables", "--workers", "1"),
@@ -90,8 +91,9 @@ BREAKINGS = {
 def notices(name: str, scratch: Path) -> bool:
     """Whether a canary fails over its broken piece; what it says is printed."""
     breaking = BREAKINGS[name]
-    shutil.copytree(ROOT / "src", scratch / "src")
-    file = scratch / "src" / "recombine" / breaking.file
+    for folder in SOURCES:
+        shutil.copytree(ROOT / folder, scratch / folder)
+    file = scratch / breaking.file
     text = file.read_text(encoding="utf-8")
     if breaking.piece not in text:
         print(f"{name}: there is no '{breaking.piece}' in {breaking.file} to break")
@@ -100,7 +102,7 @@ def notices(name: str, scratch: Path) -> bool:
     done = subprocess.run(
         [sys.executable, *(word.format(scratch=scratch) for word in breaking.canary)],
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(scratch / "src")},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(str(scratch / folder) for folder in SOURCES)},
         capture_output=True,
         text=True,
         check=False,

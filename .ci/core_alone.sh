@@ -35,5 +35,14 @@ if "$python" -c 'import pandas' 2>/dev/null; then
   echo "pandas came with the core: what is tested here would be hidden by it" >&2
   exit 1
 fi
+installed="$("$python" -c 'import pathlib, recombine; print(pathlib.Path(recombine.__file__).parent)')"
+if grep -rnE '(^|[^.#>"`])(import|from) +torch|import_module\("torch' "$installed" --include=*.py | grep -v "$installed/integrations/"; then
+  echo "the core imports torch outside of integrations/" >&2
+  exit 1
+fi
+if "$scratch/venv/bin/recombine" sweep sweep.yaml 2>"$scratch/sweep.txt" || ! grep -q "recombine\[lab\]" "$scratch/sweep.txt"; then
+  echo "recombine sweep does not say that the lab is missing" >&2
+  exit 1
+fi
 bash .ci/verbs.sh "$scratch/venv/bin/recombine"
 [ "$mode" = lowest ] || "$python" benchmarks/installed_size.py --here

@@ -3,7 +3,7 @@
 # that a change lands or not by what it changes, and not by what others released that morning; `newest` what a user gets
 # today; `lowest` the oldest that pyproject.toml allows.
 
-extras=postgres,spark,sweep,s3,mlflow
+packages=(".[postgres,spark,mlflow]" "./lab[ray,s3]" ./studies)
 groups=(--group dev --group docs --group peers)
 torch=torch==2.13.0
 
@@ -66,7 +66,7 @@ install() {
   esac
   # By itself and first: a build for the CPU where there is one, and nothing later asks for another.
   [ "$versions" = lowest ] || "$python" -m pip install -q --disable-pip-version-check --no-compile "$torch"
-  "$venv/bin/uv" pip install -q --python "$python" "${constraints[@]}" ".[$extras]" "${groups[@]}"
+  "$venv/bin/uv" pip install -q --python "$python" "${constraints[@]}" "${packages[@]}" "${groups[@]}"
   "$venv/bin/uv" pip check --python "$python"
   (cd "$scratch" && "$root/$python" -c 'import recombine; print("recombine", recombine.__version__)')
 }
@@ -74,8 +74,11 @@ install() {
 # For every Python and platform that the package is for. A red night says when newer ones break something.
 hold_versions() {
   echo "$torch" >"$scratch/torch.txt"
-  "$venv/bin/uv" pip compile -q pyproject.toml --all-extras "${groups[@]}" --constraint "$scratch/torch.txt" \
-    --universal --python-version 3.11 --no-annotate --no-header --upgrade --output-file .ci/versions.txt
+  local own
+  for own in . lab; do "$venv/bin/uv" build -q --wheel --out-dir "$scratch/own" "$own"; done
+  "$venv/bin/uv" pip compile -q {,lab/,studies/}pyproject.toml --all-extras "${groups[@]}" \
+    --constraint "$scratch/torch.txt" --find-links "$scratch/own" \
+    --no-emit-package recombine --no-emit-package recombine-lab --universal --python-version 3.11 --no-annotate --no-header --upgrade --output-file .ci/versions.txt
   wc -l .ci/versions.txt
 }
 

@@ -15,16 +15,24 @@ from pip._vendor.packaging.utils import canonicalize_name
 from pip._vendor.packaging.version import Version
 
 
+def _projects(*, core: bool) -> list[Path]:
+    root = Path(__file__).parents[1]
+    return [root / folder / "pyproject.toml" for folder in ([""] if core else ["", "lab", "studies"])]
+
+
 def main() -> None:
     """Read the floors and print them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--core", action="store_true", help="leave out what the extras and groups ask for")
     core = parser.parse_args().core
-    content = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
-    extras = [] if core else content["project"]["optional-dependencies"].values()
-    groups = [] if core else content["dependency-groups"].values()
-    named = [*content["project"]["dependencies"], *(line for lines in extras for line in lines)]
-    runtime = [line for line in named if Requirement(line).name != content["project"]["name"]]
+    projects = [tomllib.loads(file.read_text(encoding="utf-8")) for file in _projects(core=core)]
+    named = [line for one in projects for line in one["project"]["dependencies"]]
+    if not core:
+        extras = [one["project"].get("optional-dependencies", {}).values() for one in projects]
+        named += [line for groups in extras for lines in groups for line in lines]
+    groups = [] if core else projects[0]["dependency-groups"].values()
+    own = {one["project"]["name"] for one in projects} | {"recombine-lab"}
+    runtime = [line for line in named if Requirement(line).name not in own]
     held = {canonicalize_name(Requirement(line).name) for line in runtime}
     floors: dict[str, Version] = {}
     for line in [*runtime, *(line for lines in groups for line in lines)]:

@@ -19,9 +19,9 @@ light_canaries() {
   "$python" benchmarks/siege.py --smoke --only tables --workers 1
 }
 
-# From the root, so that `tests.twins` can be imported; `recombine` itself is the installed one.
+# From the root, so that `tests.twins` can be imported; the packages themselves are the installed ones.
 run_tests() {
-  "$python" -m pytest tests --pyargs recombine --doctest-modules -n auto --durations=10 "$@"
+  "$python" -m pytest tests --pyargs recombine recombine_lab recombine_studies --doctest-modules -n auto --durations=10 "$@"
 }
 
 heavy="cluster or browser or engine or process or slow"

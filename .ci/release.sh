@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What is released: a wheel and an sdist that come out the same twice, the wheel tried in a clean environment of every
-# Python that is here (3.11 to 3.14), and a list of all that an installation holds (CycloneDX).
+# What is released: wheels and sdists of recombine and of its lab that come out the same twice, recombine tried in a
+# clean environment of every Python that is here (3.11 to 3.14), and a list of all that it holds there (CycloneDX).
 #
 #   bash .ci/release.sh [FOLDER]    writes into FOLDER (dist, unless told)
 set -euo pipefail
@@ -13,7 +13,9 @@ trap 'rm -rf "$scratch"' EXIT
 python3 -m venv "$scratch/tools"
 "$scratch/tools/bin/pip" install -q --disable-pip-version-check build twine cyclonedx-bom
 for time in first second; do
-  "$scratch/tools/bin/python" -m build --quiet --outdir "$scratch/$time" .
+  for project in . lab; do
+    "$scratch/tools/bin/python" -m build --quiet --outdir "$scratch/$time" "$project"
+  done
 done
 if ! (cd "$scratch/first" && sha256sum -- *) | (cd "$scratch/second" && sha256sum --check --strict --quiet); then
   echo "two builds of the same sources differ" >&2
@@ -31,7 +33,7 @@ for version in 3.11 3.12 3.13 3.14; do
     continue
   fi
   "python$version" -m venv "$scratch/$version"
-  "$scratch/$version/bin/pip" install -q --disable-pip-version-check "$scratch"/first/*.whl
+  "$scratch/$version/bin/pip" install -q --disable-pip-version-check "$scratch"/first/recombine-*.whl
   bash .ci/verbs.sh "$scratch/$version/bin/recombine" >"$scratch/verbs.txt"
   echo "Python $version: the wheel installs, and $(grep -c '^recombine ' "$scratch/verbs.txt") commands run"
   tried+=("$version")

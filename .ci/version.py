@@ -30,6 +30,8 @@ def main() -> int:
     version = re.search(r'"(.+)"', (ROOT / "src/recombine/_version.py").read_text().split("__version__ =")[1])
     texts = ((ROOT / name).read_text(encoding="utf-8") for name in ("CHANGELOG.md", "CITATION.cff"))
     found = problems(sys.argv[1], version[1] if version else "", *texts)
+    if version and f'"{version[1]}"' not in (ROOT / "lab/src/recombine_lab/_version.py").read_text():
+        found.append(f"the version in lab/src/recombine_lab/_version.py is not {version[1]}")
     sys.stderr.writelines(f"{one}\n" for one in found)
     return 1 if found else 0
 

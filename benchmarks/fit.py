@@ -26,8 +26,8 @@ def picture_task() -> Any:
 
     import torch
 
-    from recombine.lab.tasks.task import Batch, DiscreteTask, Shapes
     from recombine.tables.space import Space
+    from recombine_lab.tasks.task import Batch, DiscreteTask, Shapes
 
     @dataclass(frozen=True)
     class Bars(DiscreteTask):
@@ -54,8 +54,8 @@ def picture_task() -> Any:
 
 def subjects() -> dict[str, tuple[Any, Any]]:
     """A task and a model for each kind of network."""
-    from recombine.lab.models.catalogue import MODELS
-    from recombine.lab.tasks.catalogue import TASKS
+    from recombine_lab.models.catalogue import MODELS
+    from recombine_lab.tasks.catalogue import TASKS
 
     return {
         "mlp 3 x 64": (TASKS.build("addition"), MODELS.build({"name": "mlp", "hidden": [64, 64]})),
@@ -69,7 +69,7 @@ def by_fit(
     task: Any, model: Any, steps: int, *, seeds: int = 1, times: int = 1, together: str = "never", **more: Any
 ) -> float:
     """Seconds a step, of all seeds; or `times` that, for runs one after another."""
-    from recombine.lab.training.fit import fit
+    from recombine_lab.training.fit import fit
 
     warm, marks = max(3, steps // 5), []
 
@@ -141,8 +141,8 @@ def against_hand(rounds: int, smoke: bool) -> list[dict[str, Any]]:
 
 def many_seeds(rounds: int, smoke: bool) -> list[dict[str, Any]]:
     """32 seeds as one, against 32 one after another, which take 32 times the step of one."""
-    from recombine.lab.models.catalogue import MODELS
-    from recombine.lab.tasks.catalogue import TASKS
+    from recombine_lab.models.catalogue import MODELS
+    from recombine_lab.tasks.catalogue import TASKS
 
     task, steps = TASKS.build("addition"), 20 if smoke else 200
     lines, figures = [], []

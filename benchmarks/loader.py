@@ -21,8 +21,8 @@ import measure
 
 def member_of(task: Any, model: Any, **recipe: Any) -> Any:
     """A run that is ready to be trained."""
-    from recombine.lab.training.configurations import jobs
-    from recombine.lab.training.member import Member
+    from recombine_lab.training.configurations import jobs
+    from recombine_lab.training.member import Member
 
     common = {"batch": by.BATCH, "samples": by.SAMPLES, "evaluations": 1, "test_samples": 2}
     member = Member(jobs(task, "everything", model, common | recipe, (0,), named=False)[0])
@@ -34,8 +34,8 @@ def bare(task: Any, model: Any, steps: int) -> float:
     """Seconds a step, with batches at hand."""
     import torch
 
-    from recombine.lab.training.examples import feed_of
-    from recombine.lab.training.learner import SingleLearner
+    from recombine_lab.training.examples import feed_of
+    from recombine_lab.training.learner import SingleLearner
 
     member = member_of(task, model, steps=steps)
     feed = feed_of([member.examples], stacked=False)
@@ -53,9 +53,9 @@ def bare(task: Any, model: Any, steps: int) -> float:
 
 def loop_seconds(task: Any, model: Any, steps: int, **recipe: Any) -> float:
     """Seconds a step of the loop whose update does nothing."""
-    from recombine.lab.training.examples import feed_of
-    from recombine.lab.training.learner import Learner
-    from recombine.lab.training.loop import Loop, TrainingContext
+    from recombine_lab.training.examples import feed_of
+    from recombine_lab.training.learner import Learner
+    from recombine_lab.training.loop import Loop, TrainingContext
 
     member = member_of(task, model, steps=steps, **recipe)
     module = member.start()

@@ -33,7 +33,7 @@ def searched(seeds: Sequence[int], steps: int, *, smoke: bool) -> list[dict[str,
     """Every planted network with every grouping and seed, a row each."""
     from tests.probes.masks.planted import KINDS, Planted
 
-    from recombine.probes import subnetworks
+    from recombine_lab.probes import subnetworks
 
     widths, depths, targets = (WIDTHS[:1], DEPTHS[:1], TARGETS[:1]) if smoke else (WIDTHS, DEPTHS, TARGETS)
     asked = {

@@ -22,11 +22,11 @@ import torch
 from scipy import special
 
 import recombine
-from recombine.lab import Recipe, fit, models
-from recombine.lab.tasks import Bumps
-from recombine.probes import Probe, geometry
-from recombine.probes.grids.answering import Question, from_memory, readout
-from recombine.probes.grids.cells import Cells
+from recombine_lab import Recipe, fit, models
+from recombine_lab.probes import Probe, geometry
+from recombine_lab.probes.grids.answering import Question, from_memory, readout
+from recombine_lab.probes.grids.cells import Cells
+from recombine_lab.tasks import Bumps
 
 DOCS = Path(__file__).parents[1] / "docs"
 FAILS = 0.5

@@ -1,4 +1,4 @@
-"""What `recombine.probes.influence` is worth: which measure fools whom, and who taught what, beside training again.
+"""What `recombine_lab.probes.influence` is worth: which measure fools whom, and who taught what, beside training again.
 
     python benchmarks/probe_influence.py            about ten minutes on one core
     python benchmarks/probe_influence.py --smoke    a few seconds
@@ -31,20 +31,20 @@ from scipy.stats import spearmanr
 from torch import nn
 
 import measure
-from recombine.lab import fit
-from recombine.lab.models import MLP
-from recombine.lab.tasks import Addition, Toy
-from recombine.lab.tasks.conjunctions import ContextDependence
-from recombine.lab.training.loop import StepEvent
-from recombine.probes import influence
-from recombine.probes.influences.boundaries import boundaries
-from recombine.probes.influences.by_dattri import scores_of
-from recombine.probes.influences.examples import Examples
-from recombine.probes.influences.leaving_out import left_out
-from recombine.probes.influences.pairing import paired
-from recombine.probes.influences.teaching import taught
 from recombine.statistics.intervals import wilson
 from recombine.statistics.resampling import IntervalSettings
+from recombine_lab import fit
+from recombine_lab.models import MLP
+from recombine_lab.probes import influence
+from recombine_lab.probes.influences.boundaries import boundaries
+from recombine_lab.probes.influences.by_dattri import scores_of
+from recombine_lab.probes.influences.examples import Examples
+from recombine_lab.probes.influences.leaving_out import left_out
+from recombine_lab.probes.influences.pairing import paired
+from recombine_lab.probes.influences.teaching import taught
+from recombine_lab.tasks import Addition, Toy
+from recombine_lab.tasks.conjunctions import ContextDependence
+from recombine_lab.training.loop import StepEvent
 
 MEASURED = Path(__file__).parent.parent / "docs" / "measured"
 TOY = {"steps": 1024, "lr": 0.1, "optimiser": "sgd", "batch": 10, "evaluations": 12, "test_samples": 1000}

@@ -1,4 +1,4 @@
-"""Masks of a small BERT: `recombine.probes.subnetworks` beside NeuroSurgeon 0.1.0, same masks, batches and steps.
+"""Masks of a small BERT: `recombine_lab.probes.subnetworks` beside NeuroSurgeon 0.1.0, same masks, batches and steps.
 
 Continuous sparsification as published: one start, Adam, temperature by epoch, the penalty summed over all masks. Both
 take a step in turn; told are processor seconds of one thread, and the median of the ratios of neighbours. Memory is
@@ -55,10 +55,10 @@ def masked_layers(model: Any) -> list[str]:
 
 def ours(model: Any, parameters: list[str] | None, steps: int, data: Any, forward: Any = None) -> Any:
     """A mask of ours while it is learned: `step(k, steps)` takes the next step."""
-    from recombine.probes.masks.data import Component, Data
-    from recombine.probes.masks.learning import Job, Learner, Subject, _Chunk
-    from recombine.probes.masks.network import Asker, layouts_of, score_of, state_of
-    from recombine.probes.masks.settings import search_of
+    from recombine_lab.probes.masks.data import Component, Data
+    from recombine_lab.probes.masks.learning import Job, Learner, Subject, _Chunk
+    from recombine_lab.probes.masks.network import Asker, layouts_of, score_of, state_of
+    from recombine_lab.probes.masks.settings import search_of
 
     search = search_of(
         estimator="continuous",

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 import torch
 
-import recombine
+import recombine_lab
 from probed.networks import Numbers, Trained, chosen, grid_rows, trained
 from probed.two_questions import Asked, networks
-from recombine.lab.tasks import Toy
 from recombine.statistics.correlation import spearman
+from recombine_lab.tasks import Toy
 from validity_cells.listing import cells, smoke_cells
 
 DOCS = Path(__file__).parents[1] / "docs" / "measured"
@@ -37,7 +37,7 @@ REPEATS = 3
 def geometry_numbers(network: Trained) -> Numbers:
     """What the geometry probe measures in the last hidden layer and in the answer."""
     inputs, table, seen, _ = grid_rows(network.data)
-    found = recombine.probes.geometry(network.module, inputs=inputs, table=table, seen=seen, repeats=REPEATS)
+    found = recombine_lab.probes.geometry(network.module, inputs=inputs, table=table, seen=seen, repeats=REPEATS)
     rows = found.table.to_pylist()
     hidden = next((row["where"] for row in reversed(rows) if row["where"] != "answer"), "answer")
     measured: Numbers = {}
@@ -58,7 +58,7 @@ def influence_numbers(runs: list[Any]) -> list[tuple[Numbers, float]]:
     """What the influence probe measures in each toy network, and its score on the unseen combination."""
     found = []
     for run in runs:
-        probe = recombine.probes.influence(run, controls=0)
+        probe = recombine_lab.probes.influence(run, controls=0)
         numbers = {
             f"{row['measure']} of {row['where']}": row["value"]
             for row in probe.table.to_pylist()
@@ -71,7 +71,7 @@ def influence_numbers(runs: list[Any]) -> list[tuple[Numbers, float]]:
 
 def subnetwork_numbers(network: Asked) -> Numbers:
     """What the probe of subnetworks measures in a network that answers two questions; controls cost and say nothing."""
-    found = recombine.probes.subnetworks(
+    found = recombine_lab.probes.subnetworks(
         network.module,
         components=network.components,
         controls=(),
@@ -91,7 +91,7 @@ def toy_runs(seeds: int) -> list[Any]:
     runs: list[Any] = []
     for steps in STEPS:
         recipe = {"steps": steps, "lr": 0.1, "batch": 10, "optimiser": "sgd", "evaluations": 1, "test_samples": 2000}
-        runs += recombine.lab.fit(Toy(), "own", model, recipe, seeds=max(1, seeds // len(STEPS)), progress=False)
+        runs += recombine_lab.fit(Toy(), "own", model, recipe, seeds=max(1, seeds // len(STEPS)), progress=False)
     return runs
 
 

@@ -54,7 +54,7 @@ def known_networks() -> dict[str, tuple[Any, Any]]:
 
 def known(smoke: bool) -> list[dict[str, Any]]:
     """Every estimator on every known network."""
-    from recombine.probes import subnetworks
+    from recombine_lab.probes import subnetworks
 
     networks = dict(list(known_networks().items())[:2]) if smoke else known_networks()
     rows = []
@@ -92,7 +92,7 @@ def untrained(smoke: bool) -> dict[str, Any]:
     """How often networks that nobody trained are called modular, by what is shipped and by what was published."""
     from tests.probes.masks import toys
 
-    from recombine.probes import subnetworks
+    from recombine_lab.probes import subnetworks
 
     outcomes, refused, alone, best, sufficient = Counter[str](), 0, 0, 0, 0
     count = 1 if smoke else NETWORKS
@@ -160,10 +160,10 @@ def one_mask(width: int, depth: int) -> dict[str, Any]:
     import torch
     from torch import nn
 
-    from recombine.probes.masks.data import Component, Data
-    from recombine.probes.masks.learning import Job, Learner, Subject
-    from recombine.probes.masks.network import Asker, accuracy, layouts_of, state_of
-    from recombine.probes.masks.settings import Configuration, Search
+    from recombine_lab.probes.masks.data import Component, Data
+    from recombine_lab.probes.masks.learning import Job, Learner, Subject
+    from recombine_lab.probes.masks.network import Asker, accuracy, layouts_of, state_of
+    from recombine_lab.probes.masks.settings import Configuration, Search
 
     parts = [part for _ in range(depth) for part in (nn.Linear(width, width), nn.ReLU())]
     model, data = nn.Sequential(*parts), Data(torch.randn(16, width), torch.randint(width, (16,)))

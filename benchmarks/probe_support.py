@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from recombine.lab import fit
-from recombine.lab.tasks import Sprites
-from recombine.lab.tasks.compositions import jacobian
-from recombine.probes import support
-from recombine.probes.supports.ranks import ranks
 from recombine.statistics.correlation import spearman
+from recombine_lab import fit
+from recombine_lab.probes import support
+from recombine_lab.probes.supports.ranks import ranks
+from recombine_lab.tasks import Sprites
+from recombine_lab.tasks.compositions import jacobian
 
 OUT = Path(__file__).parents[1] / "docs/measured/probe_support.json"
 SUPPORTS: dict[str, dict[str, Any]] = {

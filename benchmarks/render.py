@@ -31,7 +31,7 @@ def scenes(images: int, sprites: int) -> Any:
     """The same sprites for everybody, as the sprites task scales them: (images, sprites, 5)."""
     import torch
 
-    from recombine.lab.tasks.sprites import Sprites
+    from recombine_lab.tasks.sprites import Sprites
 
     torch.set_num_threads(1)
     chance = torch.Generator().manual_seed(0)
@@ -40,7 +40,7 @@ def scenes(images: int, sprites: int) -> Any:
 
 def ours(images: int, sprites: int, composition: str) -> Callable[[], int]:
     """A batch at a time."""
-    from recombine.lab.tasks.sprites import Renderer
+    from recombine_lab.tasks.sprites import Renderer
 
     batches = scenes(images, sprites).split(BATCH)
     renderer = Renderer(size=SIZE, composition=composition)
@@ -68,7 +68,7 @@ def spriteworld(values: Any, anti_aliasing: int) -> tuple[Callable[[Any], Any], 
     """Their renderer, and the sprites as their objects, from the back to the front."""
     from PIL import Image
 
-    from recombine.lab.tasks.sprites import SHAPES
+    from recombine_lab.tasks.sprites import SHAPES
 
     Image.ANTIALIAS = Image.LANCZOS  # type: ignore[attr-defined]
     from spriteworld.renderers.color_maps import hsv_to_rgb
@@ -90,7 +90,7 @@ def difference(sprites: int) -> float:
     """How far their picture, with smooth edges, is from ours."""
     import numpy as np
 
-    from recombine.lab.tasks.sprites import Renderer
+    from recombine_lab.tasks.sprites import Renderer
 
     values = scenes(100, sprites)
     render, drawn = spriteworld(values, anti_aliasing=5)

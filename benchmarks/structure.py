@@ -1,54 +1,105 @@
-"""What the source measures: files, lines, functions, doors, cycles.
+"""What the sources measure, package by package: files, lines, functions, words about them, names, cycles.
 
-    python benchmarks/structure.py [FOLDER]      FOLDER holds src/recombine; this repository unless given
+    python benchmarks/structure.py [FOLDER]      FOLDER is a checkout; this repository unless given
 
-An import cycle is a set of modules that reach each other; lazy ones count imports inside functions too.
+Code lines are those without docstrings, comments and blank lines. A class name with several meanings is one that is
+given to more than one class. An import cycle is a set of modules that reach each other; lazy ones count imports inside
+functions too.
 """
 
 import ast
+import io
 import statistics
 import sys
-from collections.abc import Iterator
+import tokenize
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+Trees = Mapping[str, ast.Module]
+
 
 def main() -> None:
-    root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1]) / "src"
-    files = sorted((root / "recombine").rglob("*.py"))
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in files}
-    lengths = [len(path.read_text(encoding="utf-8").splitlines()) for path in files]
-    functions = [length for tree in trees.values() for length in _functions(tree)]
-    comments = sum(
-        line.lstrip().startswith("#") or "  # " in line for path in files for line in path.read_text().splitlines()
-    )
-    for name, found in {
-        "files": len(files),
-        "lines": sum(lengths),
-        "lines with a comment": comments,
+    checkout = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1]
+    packages = {path.parent.name: path.parent for path in sorted(checkout.glob("**/src/recombine*/__init__.py"))}
+    columns = {name: measures(sources(path)) for name, path in packages.items()}
+    if len(packages) > 1:
+        columns["all"] = measures({name: text for path in packages.values() for name, text in sources(path).items()})
+    print(f"{'':38}" + "".join(f"{name:>20}" for name in columns))
+    for measure in next(iter(columns.values())):
+        print(f"{measure:38}" + "".join(f"{column[measure]:>20}" for column in columns.values()))
+
+
+def sources(package: Path) -> dict[str, str]:
+    """The text of each module, by its dotted name."""
+    return {
+        ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__"): path.read_text()
+        for path in sorted(package.rglob("*.py"))
+    }
+
+
+def measures(texts: Mapping[str, str]) -> dict[str, str]:
+    """Everything that is measured, as it is printed."""
+    trees = {name: ast.parse(text) for name, text in texts.items()}
+    lengths = [len(text.splitlines()) for text in texts.values()]
+    functions = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    sizes = [(node.end_lineno or node.lineno) - node.lineno + 1 for node in functions]
+    classes = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    counts = [_code_and_words(texts[name], trees[name]) for name in texts]
+    code, words = (sum(part) for part in zip(*counts, strict=True))
+    repeated = [name for name, times in Counter(node.name.lstrip("_") for node in classes).items() if times > 1]
+    return {
+        "files": f"{len(texts):,}",
+        "lines": f"{sum(lengths):,}",
+        "code lines": f"{code:,}",
+        "docstrings and comments, of the code": f"{words / code:.2f}",
         "file, median / longest": f"{statistics.median(lengths):.0f} / {max(lengths)}",
         "function, median / p90 / longest": (
-            f"{statistics.median(functions):.0f} / {np.percentile(functions, 90):.0f} / {max(functions)}"
+            f"{statistics.median(sizes):.0f} / {np.percentile(sizes, 90):.0f} / {max(sizes)}"
         ),
-        "files under 60 lines": sum(length < 60 for length in lengths),
-        "import cycles": len(_cycles(trees, root, lazy=False)),
-        "import cycles, lazy ones too": len(_cycles(trees, root, lazy=True)),
-    }.items():
-        print(f"{name:34}{found:>14}")
+        "private functions called once": f"{_called_once(trees):,}",
+        "dataclasses": f"{sum('dataclass' in ast.unparse(one) for node in classes for one in node.decorator_list):,}",
+        "class names with several meanings": f"{len(repeated)}",
+        "import cycles": f"{len(_cycles(trees, lazy=False))}",
+        "import cycles, lazy ones too": f"{len(_cycles(trees, lazy=True))}",
+    }
 
 
-def _functions(tree: ast.Module) -> Iterator[int]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield (node.end_lineno or node.lineno) - node.lineno + 1
+def _code_and_words(text: str, tree: ast.Module) -> tuple[int, int]:
+    """Lines that hold code, and lines that hold a docstring or a comment; a comment behind code makes it both."""
+    kinds = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.COMMENT}
+    code, comments = set(), set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            comments.add(token.start[0])
+        elif token.type not in kinds:
+            code |= set(range(token.start[0], token.end[0] + 1))
+    strings = {
+        line
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    return len(code - strings), len(strings | comments)
 
 
-def _cycles(trees: dict[Path, ast.Module], root: Path, *, lazy: bool) -> list[int]:
+def _called_once(trees: Trees) -> int:
+    """Private functions of modules to which one name in their module leads."""
+    found = 0
+    for tree in trees.values():
+        used = Counter(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+        private = [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("_")]
+        found += sum(used[name] == 1 for name in private)
+    return found
+
+
+def _cycles(trees: Trees, *, lazy: bool) -> list[int]:
     """The sizes of sets of modules that import each other."""
-    names = {_module(path, root): place for place, path in enumerate(trees)}
+    names = {name: place for place, name in enumerate(trees)}
     edges = [
         (place, names[found])
         for place, tree in enumerate(trees.values())
@@ -58,23 +109,19 @@ def _cycles(trees: dict[Path, ast.Module], root: Path, *, lazy: bool) -> list[in
     if not edges:
         return []
     rows, columns = np.array(edges).T
-    graph = coo_array((np.ones(len(edges)), (rows, columns)), shape=(len(names), len(names)))
+    graph = coo_array((np.ones(len(edges)), (rows, columns)), shape=(len(trees), len(trees)))
     _, labels = connected_components(graph, directed=True, connection="strong")
     return [int(size) for size in np.bincount(labels) if size > 1]
 
 
-def _module(path: Path, root: Path) -> str:
-    return ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
-
-
-def _imported(tree: ast.Module, *, lazy: bool, known: dict[str, int]) -> Iterator[str]:
+def _imported(tree: ast.Module, *, lazy: bool, known: Mapping[str, int]) -> Iterator[str]:
     for node in _statements(tree, lazy=lazy):
         if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names if one.name in known and one.name != "recombine")
-        elif isinstance(node, ast.ImportFrom) and node.module in known:
-            parts = [f"{node.module}.{one.name}" for one in node.names]
-            yield from (part if part in known else node.module for part in parts if node.module != "recombine")
-            yield from (part for part in parts if node.module == "recombine" and part in known)
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                yield from [name] if name in known else [node.module] if node.module in known else []
 
 
 def _statements(tree: ast.AST, *, lazy: bool) -> Iterator[ast.AST]:

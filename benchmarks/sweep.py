@@ -36,9 +36,9 @@ def grid(runs: int, together: str) -> dict[str, Any]:
 
 def one(sent: str, place: str | None) -> str:
     """A bare task: one run, and its key."""
-    from recombine.lab.runs.run import Configuration
-    from recombine.lab.runs.store import Store
-    from recombine.lab.training.pack import train
+    from recombine_lab.runs.run import Configuration
+    from recombine_lab.runs.store import Store
+    from recombine_lab.training.pack import train
 
     store = Store.open(place) if place is not None else None
     (run,) = train([Configuration(**json.loads(sent))], store=store)
@@ -47,7 +47,7 @@ def one(sent: str, place: str | None) -> str:
 
 def bare(ray: Any, runs: int, place: str | None) -> float:
     """Seconds that bare tasks take."""
-    from recombine.lab.sweeps.grid import read_plan
+    from recombine_lab.sweeps.grid import read_plan
 
     task = ray.remote(num_cpus=1)(one)
     sent = [json.dumps(run.plain()) for run in read_plan(grid(runs, "never")).runs]
@@ -60,7 +60,7 @@ def bare(ray: Any, runs: int, place: str | None) -> float:
 
 def swept(runs: int, place: str, together: str) -> float:
     """Seconds that a sweep takes, its planning included."""
-    from recombine.lab.sweeps.sweep import sweep
+    from recombine_lab.sweeps.sweep import sweep
 
     began = time.perf_counter()
     result = sweep(grid(runs, together), store=place, progress=False)
@@ -71,7 +71,7 @@ def swept(runs: int, place: str, together: str) -> float:
 
 def skipped(runs: int, place: str) -> float:
     """Seconds that a sweep takes of which everything is there already."""
-    from recombine.lab.sweeps.sweep import sweep
+    from recombine_lab.sweeps.sweep import sweep
 
     began = time.perf_counter()
     assert sweep(grid(runs, "never"), store=place, progress=False).skipped == runs
@@ -107,7 +107,7 @@ def main() -> None:
     runs, times = (40, 1) if given.smoke else (1000, 3)
     import ray
 
-    from recombine.lab.sweeps.ray_pool import RayPool
+    from recombine_lab.sweeps.ray_pool import RayPool
 
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)

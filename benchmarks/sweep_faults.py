@@ -151,8 +151,8 @@ def two_at_once(scene: Scene, address: str) -> None:
 
 def differing(scene: Scene) -> dict[str, int]:
     """What is wrong with the runs, counted."""
-    from recombine.lab.runs.store import Store
-    from recombine.lab.training.fit import fit
+    from recombine_lab.runs.store import Store
+    from recombine_lab.training.fit import fit
 
     store = Store.open(scene.store)
     alone = fit(*PARTS.values(), seeds=range(scene.runs), progress=False)

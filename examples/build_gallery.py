@@ -16,11 +16,12 @@ from pathlib import Path
 from PIL import Image
 
 import recombine
+import recombine_lab
 from build_pages import attractive, leaning_on_the_background, shoes_to_collect
 from photograph_pages import photographed
-from recombine.lab import Recipe, Run, fit
-from recombine.lab.models import MLP
-from recombine.lab.tasks import Addition
+from recombine_lab import Recipe, Run, fit
+from recombine_lab.models import MLP
+from recombine_lab.tasks import Addition
 from tables import TABLES, Table, data_folder
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -68,7 +69,7 @@ def measured(folder: Path) -> recombine.Result:
 
 def looked_into(folder: Path) -> recombine.Result:
     """How the same network holds the two numbers, layer by layer."""
-    return recombine.probes.geometry(trained(folder))
+    return recombine_lab.probes.geometry(trained(folder))
 
 
 AUDITS = tuple(Exhibit(table.name, table.title, LOOK[table.name], audited(table)) for table in TABLES)

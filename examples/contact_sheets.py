@@ -17,9 +17,10 @@ import torch
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 
-from recombine.lab.tasks.bumps import Bumps, Stripes
-from recombine.lab.tasks.compositions import COMPOSITIONS
-from recombine.lab.tasks.conjunctions import (
+from recombine.splits.geometric import Corner, Donut
+from recombine_lab.tasks.bumps import Bumps, Stripes
+from recombine_lab.tasks.compositions import COMPOSITIONS
+from recombine_lab.tasks.conjunctions import (
     Addition,
     ConjunctionTask,
     ContextDependence,
@@ -28,14 +29,13 @@ from recombine.lab.tasks.conjunctions import (
     TransitiveEquivalence,
     TransitiveOrdering,
 )
-from recombine.lab.tasks.digit_pairs import DigitPairs
-from recombine.lab.tasks.exposure import Exposure, Source, as_exposure
-from recombine.lab.tasks.odd_one_out import BROKEN, ProblemSet
-from recombine.lab.tasks.relations import Relations, Rule
-from recombine.lab.tasks.sprites import Sprites
-from recombine.lab.tasks.supports import DiagonalBand, Orthogonal, Random
-from recombine.lab.tasks.toy import Toy
-from recombine.splits.geometric import Corner, Donut
+from recombine_lab.tasks.digit_pairs import DigitPairs
+from recombine_lab.tasks.exposure import Exposure, Source, as_exposure
+from recombine_lab.tasks.odd_one_out import BROKEN, ProblemSet
+from recombine_lab.tasks.relations import Relations, Rule
+from recombine_lab.tasks.sprites import Sprites
+from recombine_lab.tasks.supports import DiagonalBand, Orthogonal, Random
+from recombine_lab.tasks.toy import Toy
 
 SHEETS = Path(__file__).parent / "sheets"
 GAP, MARGIN, LABEL = 8, 24, 230

@@ -4,7 +4,7 @@
     python examples/feature_learning.py --smoke   the same, briefly, and nothing is written
 
 A network with small initial weights is trained to the end. On the way, after so many steps, it is asked for its own
-tangent kernel (`recombine.theory.examples.tangent`), and three forecasts are made from what it is then:
+tangent kernel (`recombine_lab.probes.tangent_kernel`), and three forecasts are made from what it is then:
 
 - *kernel*: a kernel machine with that kernel, which knows nothing else of the network;
 - *linearised*: the network as it is, and from there on a kernel machine on what it still gets wrong;
@@ -26,13 +26,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from recombine.lab.models import MLP
-from recombine.lab.tasks import Addition, TransitiveEquivalence
-from recombine.lab.tasks.task import Shapes
 from recombine.theory.examples import machines
 from recombine.theory.examples.kernels import tangent
 from recombine.theory.examples.machines import Answered
-from recombine.theory.examples.tangent import own_tangent
+from recombine_lab.models import MLP
+from recombine_lab.probes.tangent_kernel import own_tangent
+from recombine_lab.tasks import Addition, TransitiveEquivalence
+from recombine_lab.tasks.task import Shapes
 
 FILE = Path(__file__).resolve().parents[1] / "docs" / "measured" / "feature_learning.json"
 STEPS = (0, 100, 300, 1000, 4000)

@@ -20,10 +20,11 @@ import numpy as np
 import torch
 
 import recombine
-from recombine.lab.models import CNN, MLP
-from recombine.lab.models.model import Model
-from recombine.lab.tasks import Addition, DigitPairs, From, Own, Task
+import recombine_lab
 from recombine.seeds import derived
+from recombine_lab.models import CNN, MLP
+from recombine_lab.models.model import Model
+from recombine_lab.tasks import Addition, DigitPairs, From, Own, Task
 
 MEASURED = Path(__file__).resolve().parents[1] / "docs" / "measured"
 FACTORS = ("first", "second")
@@ -93,10 +94,10 @@ def trained(cell: Cell, table: dict[str, Any], pictures: Array, *, steps: int, s
     """The score of each network on the rows of unseen combinations."""
     form = "values" if cell.number else "classes"
     task = From(source=table, inputs=pictures, factors=FACTORS, target="answer", split="split", form=form)
-    recipe = recombine.lab.Recipe(
+    recipe = recombine_lab.Recipe(
         steps=steps, lr=2e-3, batch=64, samples="every", evaluations=1, test_samples=10**6, together="never"
     )
-    runs = recombine.lab.fit(task, Own(), cell.model, recipe, seeds=seeds, progress=False)
+    runs = recombine_lab.fit(task, Own(), cell.model, recipe, seeds=seeds, progress=False)
     return [_score(run.metrics["unseen.error"], cell, table) for run in runs]
 
 

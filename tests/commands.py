@@ -11,6 +11,7 @@ import sys
 import traceback
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from recombine.cli.app import run
@@ -40,3 +41,11 @@ def _exit_code() -> int:
         traceback.print_exc()
         return 1
     return 0
+
+
+def subcommands(command: Any) -> dict[str, Any]:
+    """The commands under one, those of other packages among them, by name; none where it is a command itself."""
+    if not hasattr(command, "list_commands"):
+        return {}
+    context = command.make_context("recombine", [], resilient_parsing=True)
+    return {name: command.get_command(context, name) for name in command.list_commands(context)}

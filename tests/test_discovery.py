@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from recombine.cli import at_hand, completing, options
 from recombine.cli.app import app
 from recombine.cli.examples import EXAMPLES
-from tests.commands import run_command
+from tests.commands import run_command, subcommands
 
 VERBS = ("audit", "plan", "predict", "rehearse", "split", "lint", "evaluate")
 
@@ -273,7 +273,7 @@ def commands() -> dict[str, object]:
 
     def visit(command, words: tuple[str, ...]) -> None:
         found[" ".join(words)] = command
-        for name, one in getattr(command, "commands", {}).items():
+        for name, one in subcommands(command).items():
             visit(one, (*words, name))
 
     visit(typer.main.get_command(app), ())
@@ -296,14 +296,17 @@ def test_examples_are_of_commands_that_are_there() -> None:
     assert set(EXAMPLES) == set(commands())
 
 
+commands()  # those of other packages bring their examples with them
+
+
 @pytest.mark.parametrize("line", sorted({line for lines in EXAMPLES.values() for line, _ in lines}))
 def test_an_example_can_be_parsed(line) -> None:
     words = shlex.split(line)
     assert words[0] == "recombine"
     command, context = commands()[""], None
-    while hasattr(command, "commands") and len(words) > 1 and not words[1].startswith("-"):
+    while hasattr(command, "list_commands") and len(words) > 1 and not words[1].startswith("-"):
         name = words.pop(1)
-        command = command.commands[name]
+        command = subcommands(command)[name]
         context = (
             command.make_context(name, words[1:], resilient_parsing=False) if not hasattr(command, "commands") else None
         )

@@ -12,6 +12,7 @@ import typer
 
 from recombine.cli.app import app
 from recombine.theory.slope import expected_slope
+from tests.commands import subcommands
 from tests.pasted import paste
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
@@ -84,7 +85,7 @@ def test_every_option_of_a_command_is_described(name):
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     section = re.split(r"^## ", page.split(f"## `recombine {name}`")[1], flags=re.MULTILINE)[0]
     described = set(re.findall(r"`(--?[a-z-]+)`", section))
-    command = typer.main.get_command(app).commands[name]
+    command = subcommands(typer.main.get_command(app))[name]
     words = {word for option in command.params for word in (*option.opts, *option.secondary_opts)}
     assert described == {word for word in words if word.startswith("-")}
 

@@ -6,16 +6,18 @@ from pathlib import Path
 import pytest
 
 import recombine
+import recombine_lab
+import recombine_studies
 
-ROOT = Path(recombine.__file__).parent
-SURFACES = {"recombine", "recombine.lab", "recombine.lab.tasks", "recombine.lab.models"}
+ROOTS = [Path(one.__file__).parent for one in (recombine, recombine_lab, recombine_studies)]
+SURFACES = {"recombine", "recombine_lab", "recombine_lab.tasks", "recombine_lab.models", "recombine_lab.probes"}
 """They name what is public, load it when it is asked for, and define nothing that is imported from them."""
 
 
 def modules() -> dict[str, ast.Module]:
     found = {}
-    for path in ROOT.rglob("*.py"):
-        parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    for package, path in ((root, path) for root in ROOTS for path in root.rglob("*.py")):
+        parts = path.relative_to(package.parent).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         found[name] = ast.parse(path.read_text(encoding="utf-8"))
     return found

@@ -99,40 +99,6 @@ def test_a_saved_result_loads_where_nothing_else_was_done(tmp_path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-MISSING = """
-import sys
-sys.modules[{package!r}] = None
-import recombine, recombine.lab
-assert not hasattr({room}, {name!r})
-try:
-    {room}.{name}
-except AttributeError as error:
-    print(error)
-try:
-    from {room} import {name}
-except ImportError as error:
-    print(error)
-assert recombine.audit
-"""
-
-
-@pytest.mark.process
-@pytest.mark.parametrize(
-    ("package", "room", "name", "needs"),
-    [
-        ("torch", "recombine.lab", "fit", "PyTorch: pip install 'recombine[train]'"),
-        ("torch", "recombine.lab.tasks", "Sprites", "PyTorch: pip install 'recombine[train]'"),
-        ("torch", "recombine.lab.models", "MLP", "PyTorch: pip install 'recombine[train]'"),
-        ("yaml", "recombine.lab", "sweep", "PyYAML: pip install 'recombine[sweep]'"),
-        ("torch", "recombine.lab", "sweep", "PyTorch: pip install 'recombine[sweep]'"),
-    ],
-)
-def test_a_missing_extra_is_named(package: str, room: str, name: str, needs: str) -> None:
-    code = MISSING.format(package=package, room=room, name=name)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.stdout.splitlines(), done.stderr) == ([f"{room}.{name} needs {needs}"] * 2, "")
-
-
 def seconds(code: str) -> float:
     """Processor time, which other work on the machine does not lengthen much."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -16,8 +16,8 @@ from PIL import EpsImagePlugin, Image
 
 import recombine
 from recombine.errors import SourceError
-from recombine.lab.tasks import From
 from recombine.media import ENDINGS, FORMATS, MOST_PIXELS, read_npy, read_picture
+from recombine_lab.tasks import From
 from tests.properties import examples
 
 POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n%%EOF\n"

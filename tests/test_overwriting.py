@@ -16,11 +16,11 @@ import recombine
 from recombine import overwriting, records
 from recombine.cli.app import app
 from recombine.errors import OutputError, RecombineError
-from recombine.lab.runs import layout
-from recombine.lab.runs.layout import folder_of
-from recombine.lab.runs.store import Store
 from recombine.overwriting import files_of, input_at, saved_kind
 from recombine.records import Provenance, Record
+from recombine_lab.runs import layout
+from recombine_lab.runs.layout import folder_of
+from recombine_lab.runs.store import Store
 from tests.lab.runs.samples import run as a_run
 
 AB = ("--factors", "a,b")

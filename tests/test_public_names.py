@@ -5,6 +5,8 @@ from importlib import import_module
 import pytest
 
 import recombine
+import recombine_lab
+import recombine_studies
 
 PUBLIC = [
     "Audit",
@@ -44,16 +46,13 @@ PUBLIC = [
     "compound_divergence",
     "diff",
     "evaluate",
-    "lab",
     "lint",
     "load",
     "plan",
     "predict",
-    "probes",
     "propose",
     "read",
     "rehearse",
-    "studies",
     "train_test_split",
     "write_split",
 ]
@@ -76,32 +75,35 @@ def test_a_verb_stays_a_verb_after_its_room_was_imported() -> None:
 
 
 def test_the_names_of_the_lab() -> None:
-    assert sorted(recombine.lab.__all__) == [
+    assert sorted(recombine_lab.__all__) == [
         "Recipe",
         "Run",
         "Store",
         "SweepResult",
         "compare",
+        "features",
         "fit",
         "learner",
         "models",
         "over_ray",
+        "probes",
+        "run_of",
         "sweep",
         "tasks",
         "trust",
     ]
-    for name in recombine.lab.__all__:
-        assert getattr(recombine.lab, name) is not None
+    for name in recombine_lab.__all__:
+        assert getattr(recombine_lab, name) is not None
 
 
 def test_the_names_of_the_probes() -> None:
-    assert sorted(recombine.probes.__all__) == ["Probe", "geometry", "influence", "subnetworks", "support"]
+    assert sorted(recombine_lab.probes.__all__) == ["Probe", "geometry", "influence", "subnetworks", "support"]
 
 
 def test_the_names_of_the_studies() -> None:
-    assert sorted(recombine.studies.__all__) == ["Claim", "Study", "StudyResult", "report_study", "run_study"]
-    for name in recombine.studies.__all__:
-        assert getattr(recombine.studies, name) is not None
+    assert sorted(recombine_studies.__all__) == ["Claim", "Study", "StudyResult", "report_study", "run_study"]
+    for name in recombine_studies.__all__:
+        assert getattr(recombine_studies, name) is not None
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -110,8 +112,8 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 @pytest.mark.parametrize(("room", "catalogue"), [("tasks", "TASKS"), ("models", "MODELS")])
 def test_the_rooms_of_the_lab_name_all_that_their_catalogue_holds(room: str, catalogue: str) -> None:
-    names = import_module(f"recombine.lab.{room}").__all__
-    entries = getattr(import_module(f"recombine.lab.{room}.catalogue"), catalogue).entries
+    names = import_module(f"recombine_lab.{room}").__all__
+    entries = getattr(import_module(f"recombine_lab.{room}.catalogue"), catalogue).entries
     assert {place.partition(":")[2] for place in entries.values()} <= set(names)
     for name in names:
-        assert getattr(getattr(recombine.lab, room), name).__name__ == name
+        assert getattr(getattr(recombine_lab, room), name).__name__ == name

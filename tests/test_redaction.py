@@ -354,7 +354,7 @@ def test_whatever_the_password_it_is_in_nothing_that_is_written(
 @pytest.mark.slow
 def test_a_run_store_says_no_key(monkeypatch, capsys) -> None:
     pytest.importorskip("s3fs")
-    from recombine.lab.runs.storage import ObjectStorage  # noqa: PLC0415 - fsspec is optional
+    from recombine_lab.runs.storage import ObjectStorage  # noqa: PLC0415 - fsspec is optional
 
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{CLOSED}")
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
@@ -373,7 +373,7 @@ def test_a_run_store_says_no_key(monkeypatch, capsys) -> None:
 
 
 def test_a_store_that_fsspec_does_not_know_says_no_key() -> None:
-    from recombine.lab.runs.store import Store  # noqa: PLC0415
+    from recombine_lab.runs.store import Store  # noqa: PLC0415
 
     pytest.importorskip("fsspec")
     with pytest.raises(RecombineError) as caught:
@@ -382,13 +382,13 @@ def test_a_store_that_fsspec_does_not_know_says_no_key() -> None:
 
 
 def test_a_workers_words_about_its_store_say_no_key() -> None:
-    worker = pytest.importorskip("recombine.lab.sweeps.worker")
+    worker = pytest.importorskip("recombine_lab.sweeps.worker")
     with guarded(f"s3://key:{SECRET}@bucket/runs"):
         assert worker._words(ValueError(f"bad key {SECRET}")).startswith("ValueError: bad key …")
 
 
 def test_a_tracker_that_fails_is_told_of_without_its_password(monkeypatch) -> None:
-    from recombine.lab.runs import tracking  # noqa: PLC0415
+    from recombine_lab.runs import tracking  # noqa: PLC0415
 
     uri = f"https://me:{SECRET}@{CLOSED}"
     with warnings.catch_warnings(record=True) as told_of:
@@ -399,7 +399,7 @@ def test_a_tracker_that_fails_is_told_of_without_its_password(monkeypatch) -> No
 
 
 def test_an_address_of_ray_says_no_token() -> None:
-    cluster = pytest.importorskip("recombine.lab.sweeps.ray_pool")
+    cluster = pytest.importorskip("recombine_lab.sweeps.ray_pool")
     with pytest.raises(SourceError) as caught:
         cluster._knock(f"ray://{SECRET}@{CLOSED}")
     assert SECRET not in "".join(traceback.format_exception(caught.value))

@@ -14,9 +14,9 @@ from recombine import records
 from recombine.auditing import dependence
 from recombine.cli import options
 from recombine.integrations import lm_eval
-from recombine.lab.runs.store import Store
-from recombine.lab.training import trust
 from recombine.theory.examples import inputs
+from recombine_lab.runs.store import Store
+from recombine_lab.training import trust
 from tests import planted_faults
 
 ROOT = Path(__file__).parents[1]

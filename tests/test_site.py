@@ -9,7 +9,8 @@ import nbformat
 import pytest
 
 import recombine
-import recombine.lab
+import recombine_lab as lab
+import recombine_studies
 from tests.pasted import paste
 from tests.test_docs import run_page
 
@@ -32,7 +33,7 @@ notebook = _script("theme/notebook.py")
 
 
 def _public() -> set[str]:
-    rooms = (recombine, recombine.lab, recombine.lab.tasks, recombine.lab.models, recombine.probes, recombine.studies)
+    rooms = (recombine, lab, lab.tasks, lab.models, lab.probes, recombine_studies)
     names = {f"{room.__name__}.{name}" for room in rooms for name in room.__all__}
     return {name for name in names if name != "recombine.__version__"} - {room.__name__ for room in rooms}
 

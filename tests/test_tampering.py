@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 import recombine
 from recombine import records
 from recombine.errors import RecombineError, RecordError, SettingError
-from recombine.lab.runs.run import Run
-from recombine.probes.probe import Probe
 from recombine.records import Record
 from recombine.report import draw
 from recombine.splits.linting.linted import Lint
 from recombine.splits.writing import manifest
 from recombine.splits.writing.split import Split
-from recombine.studies.result import StudyResult
+from recombine_lab.probes.probe import Probe
+from recombine_lab.runs.run import Run
+from recombine_studies.result import StudyResult
 from tests import mutations
 from tests.lab.runs.samples import run
 from tests.probes.test_probe import a_probe

@@ -43,7 +43,7 @@ def _sent(rng: Random, folder: Path, named: str) -> tuple[str, str]:
     import torch
     from safetensors.torch import save
 
-    from recombine.lab.runs.store import Store
+    from recombine_lab.runs.store import Store
 
     run = run_of(0)
     part = rng.choice(("task", "task", "split", "model", "recipe"))
@@ -86,7 +86,7 @@ def _look(case: Case, place: Path, key: str, said: str) -> None:
 
 def _built(place: Path, key: str) -> object:
     """The network of the run, as a script of the user's would ask for it."""
-    from recombine.lab.runs.store import Store
+    from recombine_lab.runs.store import Store
 
     return Store.open(place / "store").get(key).module()
 

@@ -57,7 +57,7 @@ def attack(case: Case) -> None:
 
 def _store(folder: Path) -> tuple[Path, list[str]]:
     """Three finished runs and a failure, made by hand: nothing is trained."""
-    from recombine.lab.runs.store import Store
+    from recombine_lab.runs.store import Store
 
     shutil.copytree(original_store(), folder / "store")
     return folder / "store", sorted(Store.open(folder / "store").keys())
@@ -68,7 +68,7 @@ def original_store() -> Path:
     import atexit
     import tempfile
 
-    from recombine.lab.runs.store import Store
+    from recombine_lab.runs.store import Store
 
     folder = Path(tempfile.mkdtemp(prefix="siege-store-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -80,8 +80,8 @@ def original_store() -> Path:
 
 def run_of(seed: int) -> Any:
     """A finished run, made by hand."""
-    from recombine.lab.runs.run import Configuration, Run
     from recombine.records import Provenance
+    from recombine_lab.runs.run import Configuration, Run
 
     settings: dict[str, Any] = {
         "task": {"name": "addition", "values": 3},
@@ -189,7 +189,7 @@ def _resumed(case: Case) -> None:
 
 
 def _damaged(case: Case) -> bool:
-    from recombine.lab.runs.store import Store
+    from recombine_lab.runs.store import Store
 
     store = Store.open(case.folder / "runs")
     return any(map(store.faults, store.keys()))

@@ -162,7 +162,7 @@ def _asked(case: Case, sent: Path, given: str, said: str) -> str:
 def _shards(case: Case, sent: Path) -> str:
     """A shard, read as a task of the lab."""
     needs("torch", "pydantic", "PIL")
-    from recombine.lab.tasks import From
+    from recombine_lab.tasks import From
 
     source, inputs, said = _hostile_shard(case, sent)
     answers_or_words(

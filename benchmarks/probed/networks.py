@@ -10,8 +10,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-import recombine.lab
-from recombine.lab.tasks.exposure import Own
+import recombine_lab
+from recombine_lab.tasks.exposure import Own
 from validity_cells.cell import Cell
 from validity_cells.data import Data
 from validity_cells.train import Given
@@ -47,7 +47,7 @@ def trained(cell: Cell, folder: Path) -> Trained:
         module = cell.model.build(Given(data).shapes)
         module.load_state_dict(load_file(weights))
     else:
-        run = recombine.lab.fit(Given(data), Own(), cell.model, cell.recipe, seeds=1, progress=False)[0]
+        run = recombine_lab.fit(Given(data), Own(), cell.model, cell.recipe, seeds=1, progress=False)[0]
         module = run.module()
         said = {part: float(run.metrics[f"{part}.score"] or np.nan) for part in ("seen", "unseen")}
         folder.mkdir(parents=True, exist_ok=True)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from recombine.lab.models.model import Model
-from recombine.lab.training.recipe import Recipe
+from recombine_lab.models.model import Model
+from recombine_lab.training.recipe import Recipe
 from validity_cells.data import Data
 
 

@@ -3,10 +3,12 @@
 from functools import partial
 from typing import Any
 
-from recombine.lab.models.mlp import MLP
-from recombine.lab.models.model import Model
-from recombine.lab.models.vision import CNN
-from recombine.lab.tasks import (
+from recombine.splits.combinations import HoldOutCombinations
+from recombine.splits.geometric import Corner, Donut
+from recombine_lab.models.mlp import MLP
+from recombine_lab.models.model import Model
+from recombine_lab.models.vision import CNN
+from recombine_lab.tasks import (
     Addition,
     Bumps,
     ContextDependence,
@@ -20,9 +22,7 @@ from recombine.lab.tasks import (
     TransitiveEquivalence,
     TransitiveOrdering,
 )
-from recombine.lab.training.recipe import Recipe
-from recombine.splits.combinations import HoldOutCombinations
-from recombine.splits.geometric import Corner, Donut
+from recombine_lab.training.recipe import Recipe
 from validity_cells import tables
 from validity_cells.cell import Cell
 from validity_cells.points import points

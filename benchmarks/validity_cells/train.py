@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import torch
 
-import recombine.lab
-from recombine.lab.tasks.exposure import FiniteSource, Own, Parts
-from recombine.lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes
+import recombine_lab
 from recombine.tables.space import Space
+from recombine_lab.tasks.exposure import FiniteSource, Own, Parts
+from recombine_lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes
 from validity_cells.cell import Cell
 from validity_cells.data import Array, Data, Rows
 
@@ -63,7 +63,7 @@ def train(cell: Cell, data: Data) -> dict[str, Any]:
     `seen_own_mean` and `unseen_own_mean` are the run's own scores, R² beside the mean of the rows asked about.
     """
     started = time.perf_counter()
-    runs = recombine.lab.fit(Given(data), Own(), cell.model, cell.recipe, seeds=cell.seeds, progress=False)
+    runs = recombine_lab.fit(Given(data), Own(), cell.model, cell.recipe, seeds=cell.seeds, progress=False)
     seconds = (time.perf_counter() - started) / cell.seeds
     found: dict[str, Any] = {}
     for part, rows in (("seen", data.fresh), ("unseen", data.unseen)):

@@ -5,8 +5,8 @@ import sys
 import datasets
 
 from recombine import HoldOutCombinations
-from recombine.lab import fit
-from recombine.lab.tasks import From
+from recombine_lab import fit
+from recombine_lab.tasks import From
 
 folder, factors = sys.argv[1], ["colour", "shape"]
 rows = datasets.load_dataset("csv", data_files=f"{folder}/pictures.csv", split="train", cache_dir=f"{folder}/cache")

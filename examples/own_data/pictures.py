@@ -3,8 +3,8 @@
 import sys
 
 from recombine import HoldOutCombinations
-from recombine.lab import fit
-from recombine.lab.tasks import From
+from recombine_lab import fit
+from recombine_lab.tasks import From
 
 folder, factors = sys.argv[1], ["colour", "shape"]
 task = From(source=f"{folder}/pictures.csv", inputs="file", factors=factors, target="answer")

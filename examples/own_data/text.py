@@ -5,8 +5,8 @@ import sys
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from recombine.lab import fit
-from recombine.lab.tasks import From
+from recombine_lab import fit
+from recombine_lab.tasks import From
 
 folder, file = sys.argv[1], f"{sys.argv[1]}/sentences.csv"
 words = Tokenizer(models.WordLevel(unk_token="[UNK]"))

@@ -7,8 +7,8 @@ import pandas as pd
 import torch
 from PIL import Image
 
-from recombine.lab import fit
-from recombine.lab.tasks import From
+from recombine_lab import fit
+from recombine_lab.tasks import From
 
 folder, table = sys.argv[1], pd.read_csv(f"{sys.argv[1]}/pictures.csv")
 pixels = torch.tensor(np.stack([np.asarray(Image.open(f"{folder}/{name}")) for name in table["file"]]))

@@ -13,13 +13,13 @@ The network is trained first and kept in the folder `agreement_network`, from wh
 
 import numpy as np
 
-import recombine
-from recombine.lab.models import OddOneOut
-from recombine.lab.tasks import Agreement, Own
+import recombine_lab
+from recombine_lab.models import OddOneOut
+from recombine_lab.tasks import Agreement, Own
 
 COMPONENTS = {"subject": "first", "verb": "second"}
 NETWORK = OddOneOut(backbone={"name": "transformer", "width": 32, "heads": 4, "layers": 2, "inner": 64}, width=32)
-RECIPE = recombine.lab.Recipe(steps=600, lr=1e-3, batch=64, samples=4000, evaluations=3, test_samples=400)
+RECIPE = recombine_lab.Recipe(steps=600, lr=1e-3, batch=64, samples=4000, evaluations=3, test_samples=400)
 
 steps, seeds, batch_size = 300, 3, 32
 rates, penalties = (0.03,), (0.1, 1.0)
@@ -28,7 +28,7 @@ rates, penalties = (0.03,), (0.1, 1.0)
 def model():
     """The trained network: the same run, from its store if it is there."""
     task = Agreement(pair="subject_verb")
-    (run,) = recombine.lab.fit(task, Own(), NETWORK, RECIPE, store="agreement_network", progress=False)
+    (run,) = recombine_lab.fit(task, Own(), NETWORK, RECIPE, store="agreement_network", progress=False)
     return run
 
 

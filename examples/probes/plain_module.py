@@ -2,8 +2,8 @@
 
     recombine probe subnetworks examples/probes/plain_module.py --report plain_module.html
 
-The file is the question: each function and each name that is a setting of `recombine.probes.subnetworks` is given to
-it. This network has two blocks that share no weight, one for each half, so the answer should be *modular*.
+The file is the question: each function and each name that is a setting of `recombine_lab.probes.subnetworks` is given
+to it. This network has two blocks that share no weight, one for each half, so the answer should be *modular*.
 """
 
 import torch

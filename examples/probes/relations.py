@@ -12,16 +12,16 @@ The network is trained first and kept in the folder `relations_network`, from wh
 
 import numpy as np
 
-import recombine
-from recombine.lab.models import OddOneOut
-from recombine.lab.tasks import Own, Relations
+import recombine_lab
+from recombine_lab.models import OddOneOut
+from recombine_lab.tasks import Own, Relations
 
 COMPONENTS = {"inside": "first", "contact": "second"}
 PIXELS = 32
 NETWORK = OddOneOut(
     backbone={"name": "resnet", "blocks": [1, 1, 1], "channels": [8, 16, 32], "norm": "instance"}, width=32
 )
-RECIPE = recombine.lab.Recipe(steps=500, lr=3e-3, batch=32, samples=4000, evaluations=3, test_samples=200)
+RECIPE = recombine_lab.Recipe(steps=500, lr=3e-3, batch=32, samples=4000, evaluations=3, test_samples=200)
 
 steps, seeds, batch_size = 150, 3, 8
 rates, penalties = (0.05,), (0.1, 1.0)
@@ -30,7 +30,7 @@ rates, penalties = (0.05,), (0.1, 1.0)
 def model():
     """The trained network: the same run, from its store if it is there."""
     task = Relations(rule="inside_contact", size=PIXELS)
-    (run,) = recombine.lab.fit(task, Own(), NETWORK, RECIPE, store="relations_network", progress=False)
+    (run,) = recombine_lab.fit(task, Own(), NETWORK, RECIPE, store="relations_network", progress=False)
     return run
 
 

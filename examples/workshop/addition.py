@@ -16,8 +16,8 @@ import numpy as np
 from meeting import asked, audited, evaluated, show, swept
 
 import recombine
-from recombine.lab.runs.run import Run
-from recombine.lab.tasks import Addition
+from recombine_lab.runs.run import Run
+from recombine_lab.tasks import Addition
 
 FACTORS = ("first", "second")
 LAZY, RICH = 1.0, 0.01

@@ -16,8 +16,8 @@ import numpy as np
 from meeting import asked, audited, evaluated, show, swept
 
 import recombine
-from recombine.lab.runs.run import Run
-from recombine.lab.tasks import DigitPairs
+from recombine_lab.runs.run import Run
+from recombine_lab.tasks import DigitPairs
 
 FACTORS = ("first", "second")
 COLOURS = {"A": "#d1603d", "B": "#2a6f97", "B-noise": "#5b8c3e"}

@@ -12,9 +12,9 @@ from typing import Any
 import yaml
 
 import recombine
-from recombine.lab.runs.run import Run
-from recombine.lab.runs.store import Store
-from recombine.lab.sweeps.sweep import sweep
+from recombine_lab.runs.run import Run
+from recombine_lab.runs.store import Store
+from recombine_lab.sweeps.sweep import sweep
 
 HERE = Path(__file__).parent
 Line = tuple[Any, ...]

@@ -15,9 +15,9 @@ import pyarrow as pa
 from meeting import asked, audited, evaluated, show, swept
 
 import recombine
-import recombine.probes
-from recombine.lab.runs.run import Run
-from recombine.lab.tasks import Orthogonal, Sprites
+import recombine_lab.probes
+from recombine_lab.runs.run import Run
+from recombine_lab.tasks import Orthogonal, Sprites
 
 FACTORS = ("scale0", "hue0", "scale1", "hue1")
 COLOURS = {"compositional": "#2a6f97", "monolithic": "#d1603d"}
@@ -74,7 +74,7 @@ def main() -> None:
     show("R² of every seed", ("split", "model", "seed", "seen", "all"), lines)
     shown = next(run for run in runs if names(run) == ("orthogonal", "monolithic"))
     forecast = recombine.predict(brightness(500 if options.smoke else 5_000), salience="relu:2", ridge=0.1)
-    print(f"\nsupport   {recombine.probes.support(model=shown).verdict}")
+    print(f"\nsupport   {recombine_lab.probes.support(model=shown).verdict}")
     print(f"audit     {audited(shown, FACTORS, domain=_domain(Sprites())).verdict}")
     print(f"predict   {forecast.verdict}")
     print(f"evaluate  {evaluated(shown, FACTORS, score=recombine.Score('error', 'lower'), causes=False).verdict}")

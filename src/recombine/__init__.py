@@ -12,9 +12,6 @@ TYPE_CHECKING = False  # as in `typing`, without loading it
 if TYPE_CHECKING:
     from typing import Any
 
-    from recombine import lab as lab
-    from recombine import probes as probes
-    from recombine import studies as studies
     from recombine.auditing.audit import Audit as Audit
     from recombine.auditing.audit import audit as audit
     from recombine.comparing.diff import Diff as Diff
@@ -147,32 +144,22 @@ __all__ = [
     "compound_divergence",
     "diff",
     "evaluate",
-    "lab",
     "lint",
     "load",
     "plan",
     "predict",
-    "probes",
     "propose",
     "read",
     "rehearse",
-    "studies",
     "train_test_split",
     "write_split",
 ]
 
-_ROOMS = ("lab", "probes", "studies")
-"""Rooms whose names are public too: `recombine.lab.fit`, `recombine.probes.geometry`."""
-
 
 def __getattr__(name: str) -> "Any":
-    if name in _ROOMS:
-        return import_module(f"recombine.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'recombine' has no attribute {name!r}")
-    from recombine.extras import loaded  # noqa: PLC0415
-
-    return loaded(__name__, name, _HOME[name])
+    return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,5 @@
-"""Public names that are loaded when they are first used, and a plain sentence where an extra is missing."""
+"""A plain sentence where a package is missing that an extra brings."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -45,30 +44,6 @@ def needed(module: str, what: str, *, extra: str, instead: str = "") -> Any:
             why=f"it takes {_PACKAGES.get(package, package)}, which is not installed",
             instead=f"pip install 'recombine[{extra}]'{instead}",
         ) from error
-
-
-def loaded(room: str, name: str, home: str) -> Any:
-    """A public name of a room from the module that holds it; where an extra is missing, a sentence says which.
-
-    Written as `recombine.lab.fit` it is then an AttributeError, which `hasattr` takes for a no; written as
-    `from recombine.lab import fit` an ImportError. No class can be both, and the import statement would replace an
-    AttributeError, sentence and all, with one of its own.
-
-    >>> loaded("recombine", "nearest", "recombine.errors").__name__
-    'nearest'
-    """
-    try:
-        return getattr(import_module(home), name)
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in _PACKAGES:
-            raise
-        extra = "sweep" if home.startswith("recombine.lab.sweeps") or package in ("ray", "yaml") else "train"
-        sentence = f"{room}.{name} needs {_PACKAGES[package]}: pip install 'recombine[{extra}]'"
-        # Two frames up, past the room's __getattr__, is whoever asked.
-        if sys._getframe(2).f_code.co_name == "_handle_fromlist":
-            raise ImportError(sentence, name=package) from error
-        raise AttributeError(sentence) from error
 
 
 @contextmanager

@@ -22,22 +22,6 @@ MEANING: Mapping[Grade, str] = {
     "failing": "tested, and worse than asked or than a simple rule; or not to be had from what was seen",
     "untested": "not enough evidence to say",
 }
-OF_PROBES: Mapping[Grade, str] = {
-    "sound": "measured, and beyond every control with its whole interval",
-    "plausible": "beyond its controls, if something holds that was not tested here",
-    "weak": "measured, and not beyond every control",
-    "failing": "measured, and the answer is no",
-    "untested": "not enough evidence to say",
-}
-"""The same scale where nothing is forecast and nothing held out, but measured beside controls."""
-OF_STUDIES: Mapping[Grade, str] = {
-    "sound": "every claim holds here, in every comparison",
-    "plausible": "every claim holds here at least in part, or has not enough evidence",
-    "weak": "some claims hold here, and some do not",
-    "failing": "no claim holds here",
-    "untested": "not enough evidence to say",
-}
-"""The same scale for a paper's claims, each checked against a threshold of its own."""
 OF_DIFFS: Mapping[Grade, str] = {
     "sound": "nothing got worse: nothing changed, or a drop of the score by more than 5 points is ruled out",
     "plausible": "nothing got worse as far as can be told: the score's change is within chance, or there is no score",

@@ -2,8 +2,10 @@
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from recombine import plugins
+from recombine.errors import RecordError
 from recombine.records import kind_of
 
 if TYPE_CHECKING:
@@ -16,11 +18,8 @@ _CLASSES = {
     "lint": "recombine.splits.linting.linted:Lint",
     "plan": "recombine.planning.plan:Plan",
     "prediction": "recombine.theory.prediction:Prediction",
-    "probe": "recombine.probes.probe:Probe",
     "rehearsal": "recombine.rehearsing.rehearsal:Rehearsal",
-    "run": "recombine.lab.runs.run:Run",
     "split": "recombine.splits.writing.split:Split",
-    "study": "recombine.studies.result:StudyResult",
 }
 """Which class reads which kind; each is imported only when a folder of its kind is opened."""
 
@@ -34,5 +33,18 @@ def load(folder: str | Path) -> "Result":
     ...     load(found.save(f"{folder}/audit")) == found
     True
     """
-    module, _, name = _CLASSES[kind_of(folder)].partition(":")
-    return cast("Result", getattr(import_module(module), name).load(folder))
+    return cast("Result", _class_of(kind_of(folder), folder).load(folder))
+
+
+def _class_of(kind: str, folder: str | Path) -> Any:
+    if kind in _CLASSES:
+        module, _, name = _CLASSES[kind].partition(":")
+        return getattr(import_module(module), name)
+    made = plugins.load("recombine.results", kind)
+    if made is None:
+        raise RecordError(
+            f"'{folder}' is a saved {kind}",
+            why="the package that saved it is not installed here",
+            instead=plugins.install_hint(kind) or f"install the package whose results are of the kind {kind!r}",
+        )
+    return made

@@ -7,9 +7,9 @@ import recombine
 from recombine.cli.app import app
 from recombine.errors import RecombineError, SettingError
 from recombine.figures import Curve, Curves, Field, Matrix
-from recombine.probes.probe import Measure, Probe, measures_table
-from recombine.probes.spec import settings_of
 from recombine.records import Provenance
+from recombine_lab.probes.probe import Measure, Probe, measures_table
+from recombine_lab.probes.spec import settings_of
 
 
 def a_probe() -> Probe:

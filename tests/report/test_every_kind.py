@@ -9,16 +9,23 @@ from pathlib import Path
 
 import pytest
 
+from recombine import plugins
 from recombine.report import _PAGES
 from tests.report.kinds import KINDS, every_page
 from tests.report.test_audit_page import CHROMIUM, QUIET
 
 PHONE = 380
-ASSETS = Path(__file__).parents[2] / "src" / "recombine" / "report" / "assets"
+ROOT = Path(__file__).parents[2]
+ASSETS = [
+    ROOT / "src/recombine/report/assets",
+    ROOT / "lab/src/recombine_lab/probes/assets",
+    ROOT / "studies/src/recombine_studies/assets",
+]
 
 
 def test_there_is_a_page_of_every_kind():
-    assert set(KINDS) == set(_PAGES) == set(every_page())
+    added = set(plugins.names("recombine.pages")) - {"run"}  # which is drawn as its evaluation
+    assert set(KINDS) == set(_PAGES) | added == set(every_page())
 
 
 # How to read it
@@ -36,7 +43,7 @@ def test_every_kind_says_how_to_read_it(kind: str):
 
 
 def test_each_kind_has_one_file_of_words():
-    assert {path.name.split(".")[0] for path in (ASSETS / "reading").iterdir()} == set(KINDS)
+    assert {path.name.split(".")[0] for assets in ASSETS for path in (assets / "reading").iterdir()} == set(KINDS)
 
 
 # Markup that a screen reader needs
@@ -91,11 +98,11 @@ def test_everything_has_a_name_and_every_heading_its_scope(kind: str):
 
 
 def test_nothing_moves_by_itself():
-    sheets = "".join(path.read_text(encoding="utf-8") for path in ASSETS.glob("*.css"))
+    sheets = "".join(path.read_text(encoding="utf-8") for path in ASSETS[0].glob("*.css"))
     moving = re.findall(r"(?:transition|animation)[\w-]*:\s*([^;]+);", sheets)
     assert set(moving) == {"none !important"}
     assert "prefers-reduced-motion: reduce" in sheets
-    assert "smooth" not in sheets + "".join(path.read_text(encoding="utf-8") for path in ASSETS.glob("*.js"))
+    assert "smooth" not in sheets + "".join(path.read_text(encoding="utf-8") for path in ASSETS[0].glob("*.js"))
 
 
 # In a browser: all kinds at once, each in a frame as wide as a phone

@@ -12,7 +12,8 @@ import torch
 
 import recombine
 from recombine import RecombineError, Scoreboard
-from recombine.lab.runs.store import Store
+from recombine_lab import run_of
+from recombine_lab.runs.store import Store
 
 NAMES = ["cat", "dog", "emu"]
 
@@ -253,7 +254,7 @@ def test_a_run_beside_others_in_a_store(tmp_path):
         ours = board()
         ours.update(said(wrong))
         ours.compute(step=100)
-        run = ours.run(tmp_path / "runs", model={"name": "mine", "wrong": wrong}, task="animals")
+        run = run_of(ours, tmp_path / "runs", model={"name": "mine", "wrong": wrong}, task="animals")
     store = Store.open(tmp_path / "runs")
     assert sorted(store.table()["unseen.score"].to_pylist()) != [1.0, 1.0]
     loaded = store.get(run.key)
@@ -266,7 +267,7 @@ def test_a_run_beside_others_in_a_store(tmp_path):
 def kept(place, answers, *, rows=TEST, train=TRAIN, force=False):
     ours = Scoreboard(rows, factors=["place", "light"], target="animal", train=train)
     ours.score(answers, epoch=1)
-    return ours.run(place, model="mine", force=force)
+    return run_of(ours, place, model="mine", force=force)
 
 
 def test_other_data_are_another_run(tmp_path):
@@ -379,7 +380,7 @@ def test_settings_that_mean_nothing():
     wrong(lambda: board(bin={}), "bin")
     ours = board()
     ours.update(TRUTH)
-    wrong(lambda: ours.run(model=3), "model=3")
+    wrong(lambda: run_of(ours, model=3), "model=3")
 
 
 @pytest.mark.process

@@ -2,10 +2,10 @@
 
 from recombine.figures import Curve, Curves, Field, Matrix, Points, Scatter, Strip, Strips
 from recombine.records import Provenance
-from recombine.studies.claims import Claim, exact, judged, over_seeds
-from recombine.studies.result import StudyResult, claims_table, grade_of, verdict_of
-from recombine.studies.rows import Rows
-from recombine.studies.study import Bench, Evidence
+from recombine_studies.claims import Claim, exact, judged, over_seeds
+from recombine_studies.result import StudyResult, claims_table, grade_of, verdict_of
+from recombine_studies.rows import Rows
+from recombine_studies.study import Bench, Evidence
 
 RUNS = Rows(
     {"key": f"{seed:032d}", "grid": "sums", "seed": seed, "status": "finished", "seconds": 1.0, "unseen.score": score}

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from recombine.studies import across
-from recombine.studies.claims import judged
-from recombine.studies.rows import Rows
-from recombine.studies.study import Bench, Evidence
+from recombine_studies import across
+from recombine_studies.claims import judged
+from recombine_studies.rows import Rows
+from recombine_studies.study import Bench, Evidence
 
 CLAIMS = {claim.name: claim for claim in across.STUDY.claims}
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from recombine.studies.claims import apart, share_of
+from recombine_studies.claims import apart, share_of
 
 numbers = st.lists(st.floats(-10, 10), min_size=3, max_size=8)
 

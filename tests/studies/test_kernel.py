@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from torch import nn
 
 from recombine.figures import Scatter, Strips
-from recombine.lab.models.vision import CNN, ResNet
-from recombine.lab.tasks.conjunctions import (
+from recombine.tables.space import Space
+from recombine_lab.models.vision import CNN, ResNet
+from recombine_lab.tasks.conjunctions import (
     Addition,
     ContextDependence,
     Invariance,
@@ -20,11 +21,11 @@ from recombine.lab.tasks.conjunctions import (
     TransitiveEquivalence,
     TransitiveOrdering,
 )
-from recombine.lab.tasks.task import Shapes
-from recombine.lab.training.fit import fit
-from recombine.studies.claims import judged
-from recombine.studies.kernel import STUDY
-from recombine.studies.kernel.answers import (
+from recombine_lab.tasks.task import Shapes
+from recombine_lab.training.fit import fit
+from recombine_studies.claims import judged
+from recombine_studies.kernel import STUDY
+from recombine_studies.kernel.answers import (
     Answered,
     _measured_layer,
     additive,
@@ -33,13 +34,12 @@ from recombine.studies.kernel.answers import (
     slope,
     together,
 )
-from recombine.studies.kernel.claims import off, paired
-from recombine.studies.kernel.figures import figures
-from recombine.studies.kernel.remarks import remarks
-from recombine.studies.kernel.steps import network_name, task_name
-from recombine.studies.rows import Rows
-from recombine.studies.study import Bench, Evidence
-from recombine.tables.space import Space
+from recombine_studies.kernel.claims import off, paired
+from recombine_studies.kernel.figures import figures
+from recombine_studies.kernel.remarks import remarks
+from recombine_studies.kernel.steps import network_name, task_name
+from recombine_studies.rows import Rows
+from recombine_studies.study import Bench, Evidence
 
 CLAIMS = {claim.name: claim for claim in STUDY.claims}
 SMALL = STUDY.presets["small"]

@@ -2,11 +2,11 @@
 
 import pytest
 
-from recombine.studies.catalogue import STUDIES, settings_of, study_of
-from recombine.studies.claims import OUTCOMES
-from recombine.studies.running import plans_of, run_study
-from recombine.studies.study import PRESETS
-from recombine.studies.trying import try_preset
+from recombine_studies.catalogue import STUDIES, settings_of, study_of
+from recombine_studies.claims import OUTCOMES
+from recombine_studies.running import plans_of, run_study
+from recombine_studies.study import PRESETS
+from recombine_studies.trying import try_preset
 
 pytestmark = pytest.mark.data
 

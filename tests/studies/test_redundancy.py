@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from torch import nn
 
 from recombine.figures import Field
-from recombine.studies.claims import Finding, judged
-from recombine.studies.redundancy import STUDY
-from recombine.studies.redundancy.drawing import figures, mosaic
-from recombine.studies.redundancy.grids import DIGITS, PRESETS, SCAN, TOY, grids
-from recombine.studies.redundancy.measures import (
+from recombine_studies.claims import Finding, judged
+from recombine_studies.redundancy import STUDY
+from recombine_studies.redundancy.drawing import figures, mosaic
+from recombine_studies.redundancy.grids import DIGITS, PRESETS, SCAN, TOY, grids
+from recombine_studies.redundancy.measures import (
     ANSWERS,
     BOUNDARIES,
     CURVES,
@@ -29,10 +29,10 @@ from recombine.studies.redundancy.measures import (
     suggested_share,
     toy_rows,
 )
-from recombine.studies.redundancy.reading import average_over_log
-from recombine.studies.redundancy.wording import remarks
-from recombine.studies.rows import Rows
-from recombine.studies.study import Bench, Evidence
+from recombine_studies.redundancy.reading import average_over_log
+from recombine_studies.redundancy.wording import remarks
+from recombine_studies.rows import Rows
+from recombine_studies.study import Bench, Evidence
 
 SETTINGS = {TOY: ("A", "B"), DIGITS: ("A", "B", "B-noise"), SCAN: ("A", "B-all", "B-jump")}
 SEEDS = range(6)

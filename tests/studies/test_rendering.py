@@ -10,13 +10,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine.lab.sweeps.grid import read_plan
-from recombine.lab.tasks.bumps import Bumps
-from recombine.studies.claims import Finding, judged
-from recombine.studies.rendering import STUDY
-from recombine.studies.rendering.claims import CLAIMS, separation
-from recombine.studies.rendering.grids import grids
-from recombine.studies.rendering.measuring import (
+from recombine_lab.sweeps.grid import read_plan
+from recombine_lab.tasks.bumps import Bumps
+from recombine_studies.claims import Finding, judged
+from recombine_studies.rendering import STUDY
+from recombine_studies.rendering.claims import CLAIMS, separation
+from recombine_studies.rendering.grids import grids
+from recombine_studies.rendering.measuring import (
     UNSEEN,
     blank_error,
     design_of,
@@ -24,8 +24,8 @@ from recombine.studies.rendering.measuring import (
     samples_needed,
     stripes_in,
 )
-from recombine.studies.rows import Rows
-from recombine.studies.study import Bench, Evidence
+from recombine_studies.rows import Rows
+from recombine_studies.study import Bench, Evidence
 
 Row = dict[str, Any]
 SEEDS = (0, 1, 2)

@@ -9,14 +9,14 @@ from typer.testing import CliRunner
 import recombine
 from recombine.cli.app import app
 from recombine.errors import RecombineError, SettingError
-from recombine.lab.runs.store import Store
-from recombine.report.study_pages import markdown, write_pages
-from recombine.studies import catalogue
-from recombine.studies.claims import Claim, over_seeds
-from recombine.studies.rows import Rows, strips
-from recombine.studies.running import report_study, run_study
-from recombine.studies.study import Step, Study
-from recombine.studies.trying import try_preset
+from recombine_lab.runs.store import Store
+from recombine_studies import catalogue
+from recombine_studies.claims import Claim, over_seeds
+from recombine_studies.rows import Rows, strips
+from recombine_studies.running import report_study, run_study
+from recombine_studies.study import Step, Study
+from recombine_studies.study_pages import markdown, write_pages
+from recombine_studies.trying import try_preset
 from tests.studies.made import RUNS, a_study
 
 MADE: list[str] = []

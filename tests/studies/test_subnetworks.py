@@ -8,15 +8,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine.lab.tasks import Agreement, Relations, TwoQuestions
-from recombine.lab.training.configurations import configurations
-from recombine.lab.training.pack import jobs_of
-from recombine.studies.claims import judged
-from recombine.studies.rows import Rows
-from recombine.studies.study import Bench, Evidence
-from recombine.studies.subnetworks import STUDY, checks
-from recombine.studies.subnetworks.networks import PRETRAINED, SCENES, SCRATCH, SENTENCES, VIT, grammatical, problems
-from recombine.studies.subnetworks.searches import questions
+from recombine_lab.tasks import Agreement, Relations, TwoQuestions
+from recombine_lab.training.configurations import configurations
+from recombine_lab.training.pack import jobs_of
+from recombine_studies.claims import judged
+from recombine_studies.rows import Rows
+from recombine_studies.study import Bench, Evidence
+from recombine_studies.subnetworks import STUDY, checks
+from recombine_studies.subnetworks.networks import PRETRAINED, SCENES, SCRATCH, SENTENCES, VIT, grammatical, problems
+from recombine_studies.subnetworks.searches import questions
 from tests.properties import examples
 
 SEEDS = range(4)

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 import torch
 
-from recombine.lab.sweeps.grid import read_plan
-from recombine.lab.tasks.compositions import compose
-from recombine.lab.tasks.sprites import Sprites
-from recombine.lab.training.member import Member
-from recombine.lab.training.pack import jobs_of
-from recombine.studies.claims import judged
-from recombine.studies.rows import Rows
-from recombine.studies.study import Bench, Evidence
-from recombine.studies.supports import STUDY
-from recombine.studies.supports.grids import PRESETS, SUPPORTS, grids, support_of
-from recombine.studies.supports.steps import BEFOREHAND, BEGUN, DRAWN, STARTS, _opacities, _recovered
+from recombine_lab.sweeps.grid import read_plan
+from recombine_lab.tasks.compositions import compose
+from recombine_lab.tasks.sprites import Sprites
+from recombine_lab.training.member import Member
+from recombine_lab.training.pack import jobs_of
+from recombine_studies.claims import judged
+from recombine_studies.rows import Rows
+from recombine_studies.study import Bench, Evidence
+from recombine_studies.supports import STUDY
+from recombine_studies.supports.grids import PRESETS, SUPPORTS, grids, support_of
+from recombine_studies.supports.steps import BEFOREHAND, BEGUN, DRAWN, STARTS, _opacities, _recovered
 
 Row = dict[str, Any]
 LOSSES = dict.fromkeys(SUPPORTS, 0.01) | {"diagonal .1": 0.03, "diagonal .05": 0.3, "gap": 0.2}

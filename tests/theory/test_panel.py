@@ -146,7 +146,7 @@ def test_a_model_by_name(model, family):
 
 def test_models_of_the_lab_and_modules_say_their_kind():
     torch = pytest.importorskip("torch")
-    from recombine.lab import models  # noqa: PLC0415
+    from recombine_lab import models  # noqa: PLC0415
 
     assert family_of(models.MLP(hidden=(8, 8)))[0] == "relu:2"
     assert family_of(models.MLP(hidden=(8,), activation="leaky_relu"))[0] == "leaky:1"

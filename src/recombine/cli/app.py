@@ -14,6 +14,7 @@ from typing import Any
 import typer
 
 import recombine
+from recombine import plugins
 from recombine.cli import at_hand
 from recombine.cli.audit import audit
 from recombine.cli.demo import demo
@@ -24,18 +25,15 @@ from recombine.cli.lint import lint
 from recombine.cli.memory import check_memory, out_of_memory
 from recombine.cli.plan import plan
 from recombine.cli.predict import predict
-from recombine.cli.probe import probe
 from recombine.cli.rehearse import rehearse
-from recombine.cli.runs import runs
 from recombine.cli.show import complain, say
 from recombine.cli.split import split
-from recombine.cli.study import study
-from recombine.cli.sweep import sweep
-from recombine.errors import RecombineError
+from recombine.errors import RecombineError, SettingError
 from recombine.files import cannot_use
 from recombine.redaction import guarded, redacted_words
 
 _INTERRUPTED = 130
+_GROUP = "recombine.commands"
 
 
 @contextmanager
@@ -51,7 +49,27 @@ def _misspelt_words_redacted() -> Iterator[None]:
 
 
 class _Commands(Group):
-    """The commands, whose complaints about misspelt ones say no password."""
+    """Our commands and those of other packages; complaints about misspelt ones say no password."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The demo last: it is for the first day alone."""
+        *own, last = super().list_commands(ctx)
+        return [*own, *plugins.names(_GROUP), last]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name; where the package that brings it is missing, a sentence says so."""
+        own = super().get_command(ctx, cmd_name)
+        if own is not None:
+            return own
+        added = plugins.load(_GROUP, cmd_name)
+        if added is not None:
+            return _as_command(added)
+        hint = plugins.install_hint(cmd_name)
+        if hint is not None:
+            raise SettingError(
+                f"recombine {cmd_name}", why="the package that brings this command is not installed", instead=hint
+            )
+        return None
 
     def make_context(self, *given: Any, **named: Any) -> Any:
         """Understand what stands before the command."""
@@ -62,6 +80,15 @@ class _Commands(Group):
         """Understand the command and its options, and run it."""
         with _misspelt_words_redacted():
             return super().invoke(*given, **named)
+
+
+def _as_command(added: Any) -> Any:
+    """What an entry point names: several commands under one word, or the function of one."""
+    if isinstance(added, typer.Typer):
+        return typer.main.get_group(added)
+    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    single.command(cls=Command)(added)
+    return typer.main.get_command(single)
 
 
 app = typer.Typer(
@@ -79,10 +106,6 @@ app.command(cls=Command)(split)
 app.command(cls=Command)(lint)
 app.command(cls=Command)(evaluate)
 app.command(cls=Command)(diff)
-app.command(cls=Command)(sweep)
-app.add_typer(probe, name="probe")
-app.add_typer(runs, name="runs")
-app.add_typer(study, name="study")
 app.command(cls=Command)(demo)
 
 

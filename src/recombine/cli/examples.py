@@ -1,4 +1,7 @@
-"""The examples at the end of every help page, by command; tests run those of the table verbs on the demo's table."""
+"""The examples at the end of every help page, by command; tests run those of the table verbs on the demo's table.
+
+A command of another package adds its own when it is loaded: `EXAMPLES |= {"mine": ((line, why), …)}`.
+"""
 
 Lines = tuple[tuple[str, str], ...]
 
@@ -52,68 +55,8 @@ EXAMPLES: dict[str, Lines] = {
         ("recombine diff march april", "two folders that `recombine audit … --out FOLDER` wrote"),
         ("recombine diff march april --fail-on worse --report diff.html", "a gate for CI: exit 3 if it got worse"),
     ),
-    "sweep": (
-        ("recombine sweep sweep.yaml --dry-run", "what would be trained, and how long it would take"),
-        ("recombine sweep sweep.yaml --store runs --workers 0", "train all of it in this process"),
-    ),
     "demo": (
         ("recombine demo", "write products.csv"),
         ("recombine demo other.csv --seed 1", "another table, to another file"),
-    ),
-    "probe": (
-        ("recombine probe geometry features.parquet", "how layers hold the factors, from their features"),
-        ("recombine probe geometry runs --run 3f9a", "the same of a run in a store"),
-    ),
-    "probe support": (
-        ("recombine probe support spec.py", "what spec.py says: the components and the seen points"),
-        ("recombine probe support spec.py --report probe.html", "with a page to look at"),
-    ),
-    "probe geometry": (
-        ("recombine probe geometry features.parquet", "features that were written before"),
-        ("recombine probe geometry runs --run 3f9a --report probe.html", "a run in a store, with a page"),
-    ),
-    "probe influence": (
-        ("recombine probe influence spec.py", "what spec.py says: the model and its inputs"),
-        ("recombine probe influence runs --run 3f9a", "a run in a store"),
-    ),
-    "probe subnetworks": (
-        ("recombine probe subnetworks spec.py", "what spec.py says: the model and its components"),
-        ("recombine probe subnetworks runs --run 3f9a", "a run in a store"),
-    ),
-    "runs": (
-        ("recombine runs list runs", "what is in the store `runs`"),
-        ("recombine runs compare runs --by model,split", "groups of runs side by side"),
-    ),
-    "runs list": (
-        ("recombine runs list runs", "all of them"),
-        ("recombine runs list runs --where task=sprites --metric unseen.score", "some of them, by one score"),
-    ),
-    "runs show": (
-        ("recombine runs show runs 3f9a", "by the beginning of its key"),
-        ("recombine runs show runs 3f9a --out run", "copy it to a folder"),
-    ),
-    "runs compare": (
-        ("recombine runs compare runs --by model,split", "groups by model and split"),
-        ("recombine runs compare runs 3f9a 77c0", "two runs"),
-    ),
-    "runs prune": (
-        ("recombine runs prune runs", "what could go; nothing is removed yet"),
-        ("recombine runs prune runs --status failed --older 7d --yes", "remove what failed, and week-old left-overs"),
-    ),
-    "study": (
-        ("recombine study list", "what there is"),
-        ("recombine study run supports --preset smoke", "try one, in seconds"),
-    ),
-    "study list": (
-        ("recombine study list", "what there is"),
-        ("recombine study run supports --preset smoke", "try one, in seconds"),
-    ),
-    "study run": (
-        ("recombine study run supports --preset smoke", "in seconds, and it decides nothing"),
-        ("recombine study run all --dry-run", "what all of them would cost"),
-    ),
-    "study report": (
-        ("recombine study report all --out pages", "pages of what the store holds"),
-        ("recombine study report supports --json", "one of them, for machines"),
     ),
 }

@@ -21,7 +21,7 @@ from recombine.errors import RecombineError, SettingError, TableError, nearest
 from recombine.rehearsing.command import Command, is_command
 from recombine.rehearsing.examples import Examples
 from recombine.rehearsing.on_inputs import EXAMPLES, KernelOnInputs, on_inputs
-from recombine.tables.engine import first_line
+from recombine.tables.engine_errors import first_line
 from recombine.tables.support import Support
 from recombine.theory import rules
 from recombine.theory.answers import Answers

@@ -171,7 +171,7 @@ def rehearse(
 
     `learner` is a name ("relu:2" or any salience of `predict`, "additive", "nearest"; "examples": a kernel machine on
     `inputs`), anything with fit(X, y) and predict(X) such as an estimator of scikit-learn, a command
-    ("python train.py {train} {test} {out}"; `time_limit` in seconds for one run), or `recombine.lab.learner(…)`.
+    ("python train.py {train} {test} {out}"; `time_limit` in seconds for one run), or `recombine_lab.learner(…)`.
     It is taught anew in each of the `rounds`. `inputs` are names of columns, or an array in the order of the table's
     rows; without them an estimator is shown the factors, one-hot. `truth`, a table with right answers of unseen
     combinations, makes the match better, and says which unseen combinations are meant.

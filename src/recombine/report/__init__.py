@@ -3,6 +3,7 @@
 Both are made from a record alone, so that what was saved can be drawn again by any later version.
 """
 
+from recombine import plugins
 from recombine.errors import RecordError
 from recombine.records import Record
 from recombine.report.audit_page import audit_page
@@ -11,10 +12,8 @@ from recombine.report.evaluation_page import evaluation_page
 from recombine.report.inline import view
 from recombine.report.plan_page import plan_page
 from recombine.report.prediction_page import prediction_page
-from recombine.report.probe_page import probe_page
 from recombine.report.rehearsal_page import rehearsal_page
 from recombine.report.split_pages import lint_page, split_page
-from recombine.report.study_page import study_page
 
 __all__ = ["draw", "view"]
 
@@ -25,19 +24,20 @@ _PAGES = {
     "lint": lint_page,
     "plan": plan_page,
     "prediction": prediction_page,
-    "probe": probe_page,
     "rehearsal": rehearsal_page,
     "split": split_page,
-    "study": study_page,
 }
 
 
 def draw(record: Record) -> str:
     """The page of a record, as HTML."""
-    if record.kind not in _PAGES:
+    if record.kind in _PAGES:
+        return _PAGES[record.kind](record)
+    added = plugins.load("recombine.pages", record.kind)
+    if added is None:
         raise RecordError(
             f"a {record.kind} has no page of its own",
             why="a page shows what was found about combinations",
-            instead="draw what it was evaluated to be: run.evaluate().page('run.html')",
+            instead=plugins.install_hint(record.kind) or "draw what it was evaluated to be",
         )
-    return _PAGES[record.kind](record)
+    return str(added.draw(record))

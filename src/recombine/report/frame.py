@@ -15,7 +15,7 @@ from importlib.resources import files
 from itertools import accumulate
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template, UndefinedError
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template, UndefinedError
 
 from recombine.decoding import MalformedError, decoding, revive
 from recombine.errors import RecordError
@@ -23,11 +23,12 @@ from recombine.expected import Expected, because
 from recombine.grades import MEANING
 from recombine.records import Record
 from recombine.report import wording
-from recombine.report.headline import headline
+from recombine.report.headline import Headline, headline
 
 SCRIPTS = ("page.js", "address.js", "save.js", "markdown.js")
 """What every page can do, before what is its own."""
 LISTED = 200
+_PACKAGE = "recombine.report"
 CSV_LIMIT = 32_767  # what a cell of a spreadsheet can hold
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
@@ -71,16 +72,21 @@ def render(
     scripts: Sequence[str],
     payload: Data,
     lists: Sequence[Data],
+    package: str = _PACKAGE,
+    own_headline: Headline | None = None,
     **shown: Any,
 ) -> str:
-    """The complete page: a template of `assets/` around a record, with its styles, its script and the script's data."""
+    """The complete page: a template around a record, with its styles, its script and the script's data.
+
+    A kind of result that another package adds brings its template in that package's folder `assets`, and its headline.
+    """
     script = "".join(_asset(name) for name in (*SCRIPTS, *scripts))
     made = record.provenance
     try:
-        page = _template(template).render(
+        page = _template(template, package).render(
             data=record.data,
             kind=record.kind,
-            headline=headline(record.kind, record.data),
+            headline=own_headline or headline(record.kind, record.data),
             made=made,
             table=table_name(made.source),
             day=_day(made.created),
@@ -219,9 +225,10 @@ def _day(created: str) -> str:
 
 
 @cache
-def _template(name: str) -> Template:
+def _template(name: str, package: str = _PACKAGE) -> Template:
+    folders = dict.fromkeys((package, _PACKAGE))
     environment = Environment(
-        loader=PackageLoader("recombine.report", "assets"),
+        loader=ChoiceLoader([PackageLoader(folder, "assets") for folder in folders]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -235,4 +242,4 @@ def _template(name: str) -> Template:
 
 @cache
 def _asset(name: str) -> str:
-    return (files("recombine.report") / "assets" / name).read_text(encoding="utf-8").replace("\r\n", "\n")
+    return (files(_PACKAGE) / "assets" / name).read_text(encoding="utf-8").replace("\r\n", "\n")

@@ -201,19 +201,6 @@ def _worst_group(group: Data) -> Headline:
     return Headline(percent(group["score"]), "of the answers in the worst group are right", notes)
 
 
-def _probe(data: Data) -> Headline:
-    numbers = [f"{name} {decimal(number)}" for name, number in data["numbers"].items() if number is not None]
-    return Headline(str(data["outcome"]).capitalize(), f"is what the probe of {data['probe']} says", numbers[:3])
-
-
-def _study(data: Data) -> Headline:
-    findings = data["findings"]
-    held = sum(one["outcome"] == "holds" for one in findings)
-    partly = sum(one["outcome"] == "holds in part" for one in findings)
-    notes = [f"{whole(partly)} more in part"] if partly else []
-    return Headline(f"{whole(held)} of {whole(len(findings))}", f"claims hold here, of {data['paper']}", notes)
-
-
 def _diff(data: Data) -> Headline:
     """The change of the score, where one was compared; else how many combinations changed."""
     changed = sum(data["counts"].values())
@@ -259,7 +246,5 @@ _OWN: Mapping[str, Callable[[Data], Headline | None]] = {
     "lint": _lint,
     "plan": _plan,
     "prediction": _prediction,
-    "probe": _probe,
     "split": _split,
-    "study": _study,
 }

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from recombine.grades import MEANING, OF_DIFFS, OF_PROBES, OF_STUDIES, Grade
+from recombine import plugins
+from recombine.grades import MEANING, OF_DIFFS, Grade
 from recombine.records import Record
 from recombine.report import collection, packing, scores
 from recombine.report.cube import VERDICTS
@@ -77,10 +78,11 @@ def view(record: Record, *, verdict: str, grade: Grade) -> str:
     >>> view(Record("run", {}, {}, Provenance(source="addition")), verdict="Done.", grade="untested")
     '<div><p><b>Done.</b></p><p>Graded <b>untested</b>: not enough evidence to say.</p></div>'
     """
-    draw = _PICTURES.get(record.kind)
+    added = None if record.kind in _PICTURES else plugins.load("recombine.pages", record.kind)
+    draw = _PICTURES.get(record.kind) if added is None else added.picture
     picture = None if draw is None else draw(record)
     drawn = f"<p>{picture.html()}</p><p><small>{escape(picture.words)}</small></p>" if picture else ""
-    means = {"diff": OF_DIFFS, "probe": OF_PROBES, "study": OF_STUDIES}.get(record.kind, MEANING)
+    means = {"diff": OF_DIFFS}.get(record.kind, MEANING) if added is None else added.meaning
     told = f"<p><b>{escape(verdict)}</b></p><p>Graded <b>{grade}</b>: {means[grade]}.</p>"
     return f"<div>{told}{drawn}</div>"
 
@@ -232,8 +234,8 @@ def _rounds(record: Record) -> Picture | None:
     return _bars(round_bars(record.data))
 
 
-def _figure(record: Record) -> Picture | None:
-    """The first picture of a probe: curves where it has some, else a matrix."""
+def first_figure(record: Record) -> Picture | None:
+    """The first of a record's figures: curves where it has some, else a matrix."""
     figures = record.data["figures"]
     lines = next((curves(one) for one in figures if one["form"] == "curves"), None)
     if lines is not None:
@@ -252,8 +254,8 @@ def _figure(record: Record) -> Picture | None:
     return Picture("".join(cells), 180 + 74 * len(grid.columns), 30 + 26 * len(grid.rows), grid.sentence)
 
 
-def _study(record: Record) -> Picture | None:
-    """The first picture of a study, whatever it is, but for a matrix."""
+def first_image(record: Record) -> Picture | None:
+    """The first of a record's figures as an image, whatever it is, but for a matrix."""
     figure = next((one for one in record.data["figures"] if one["form"] != "matrix"), None)
     if figure is None:
         return None
@@ -283,8 +285,6 @@ _PICTURES: Mapping[str, Callable[[Record], Picture | None]] = {
     "lint": _sides,
     "plan": _bought,
     "prediction": _forecast,
-    "probe": _figure,
     "rehearsal": _rounds,
     "split": _sides,
-    "study": _study,
 }

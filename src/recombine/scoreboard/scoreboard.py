@@ -15,7 +15,8 @@ what `recombine.evaluate` would tell of the same answers, intervals and causes l
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -30,17 +31,27 @@ from recombine.checks import check_choice, check_known
 from recombine.errors import ColumnError, SettingError, TableError
 from recombine.evaluation.evaluation import EvaluateReading, Evaluation, evaluate, question_of
 from recombine.files import place_of, write_text
-from recombine.lab.runs.run import Run
-from recombine.lab.runs.store import Store
 from recombine.overwriting import check_page
 from recombine.records import Record
 from recombine.scoreboard.answers import Classes, Unknown, as_array, as_numbers
 from recombine.scoreboard.rows import answer_column, eval_rows
-from recombine.scoreboard.stored import configuration_of, keep, run_of
 from recombine.scoreboard.yardstick import Yardstick
 from recombine.words import count
 
 _SETTINGS = ("factors", "target", "train", "id", "classes", "score", "unknown", *EvaluateReading.__annotations__)
+
+
+@dataclass(frozen=True, eq=False)
+class LastAnswers:
+    """The answers of an epoch, with what they are measured by."""
+
+    yardstick: Yardstick
+    answers: Numbers
+    """A number for each row: the answer itself, or which class it is."""
+    classes: tuple[str, ...] | None
+    """The names of the classes; None for a target of numbers."""
+    history: tuple[Mapping[str, Any], ...]
+    """The scores each time that they were computed, with `step` and `epoch`."""
 
 
 class Scoreboard:
@@ -243,31 +254,11 @@ class Scoreboard:
         )
         return place
 
-    def run(
-        self,
-        store: Store | str | Path | None = None,
-        *,
-        model: Any,
-        task: Any = "own",
-        recipe: Any = None,
-        seed: int = 0,
-        seconds: float = 0.0,
-        force: bool = False,
-    ) -> Run:
-        """The last answers and the history as a run of the lab, put into a store where one is given.
-
-        `model`, `task` and `recipe` are names, or settings with a `name`. With the seed and the rows (those
-        asked, and what was trained on) they make the run's key, so that runs with other settings or other data stand
-        beside each other. Where the store has a run of that key with other answers it is refused, or with `force`
-        replaced.
-        """
+    def last_answers(self) -> LastAnswers:
+        """The last answers, which must be all, as they are scored: what a run of the lab is made of."""
         self._refuse_missing()
-        made = configuration_of(self._yardstick, model=model, task=task, recipe=recipe, seed=seed)
-        names = None if self._classes is None else self._classes.names
-        found = run_of(self._yardstick, self._said, names, self._history, made, seconds=seconds)
-        if store is not None:
-            keep(store if isinstance(store, Store) else Store.open(store), found, force=force)
-        return found
+        names = None if self._classes is None else tuple(self._classes.names)
+        return LastAnswers(self._yardstick, self._said, names, tuple(self._history))
 
     def _understood(self, given: Any) -> Numbers:
         return as_numbers(given) if self._classes is None else self._classes.places(given).astype(np.float64)

@@ -20,7 +20,7 @@ import ibis
 import pyarrow as pa
 
 from recombine.errors import RecombineError, SourceError
-from recombine.redaction import redacted_words
+from recombine.tables.engine_errors import UNREAD_LINES, first_line
 from recombine.tables.locations import OBJECT_STORES, scheme_of, suffix_of
 
 Answered = TypeVar("Answered")
@@ -32,7 +32,6 @@ Steps = Callable[[str, float | None], None]
 
 _TICK_SECONDS = 0.1  # how often progress is told, and how soon an interruption is noticed
 _BATCH = 100_000  # rows that are in memory at a time
-_UNREAD_LINES = "Error when sniffing file"
 _NOT_CONVERTED = re.compile("Could not (convert|parse) string|invalid (date|time|timestamp) field")
 
 
@@ -184,7 +183,7 @@ def _remedy_of_value(said: str) -> str | None:
 def _remedy_of_file(name: str, said: str) -> str:
     if "not utf-8" in said.lower():
         return f"turn it into UTF-8: iconv -f {_encoding(name)} -t UTF-8 {shlex.quote(name)} > utf8.csv"
-    if _UNREAD_LINES in said:  # it names UTF-8, too, but only as what was tried
+    if UNREAD_LINES in said:  # it names UTF-8, too, but only as what was tried
         return (
             "give every line the same columns and the same ending; where endings are mixed: "
             f"tr -d '\\r' < {shlex.quote(name)} > plain.csv"
@@ -209,16 +208,3 @@ def _encoding(name: str) -> str:
     if max(even, odd) > len(start) / 8:  # every other byte of plain text in UTF-16 is 0
         return "UTF-16LE" if odd > even else "UTF-16BE"
     return "WINDOWS-1252"
-
-
-def first_line(error: Exception) -> str:
-    """What an engine said, in one line and without passwords."""
-    several = len(error.args) > 1 and all(isinstance(part, str) for part in error.args)
-    # before it is cut: half a password is no longer known for one
-    said = redacted_words("\n".join(error.args) if several else str(error))
-    lines = [line.strip() for line in said.splitlines() if line.strip()] or [type(error).__name__]
-    if _UNREAD_LINES in lines[0]:
-        return "its lines do not agree on a separator, quotes, line endings and a number of columns"
-    if several or "CSV Error" in lines[0]:  # the first line alone says only where
-        lines = [". ".join(line for line in lines[:3] if not line.startswith("Original Line"))]
-    return lines[0][:300]

@@ -1,34 +1,24 @@
-"""Tables that are a folder of files with a log (Delta, Iceberg, Lance, Hudi): how they are known from plain files.
+"""Tables that are a folder of files with a log (Delta, Iceberg, Hudi), read through it by the package that writes them.
 
 The log says which of the files, and which of their rows, belong to the table today. What was overwritten or deleted
-still lies beside the rest, so the files are never read without the log (`lake_readers`).
+still lies beside the rest, so the files are never read without the log. Each of these packages is an extra.
 """
 
 import os
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from recombine.errors import SourceError
+from recombine.tables.readers import Reader
 
-ICEBERG_VERSION = re.compile(r"v?(?P<version>\d+)(-.*)?\.metadata\.json")
-
-
-@dataclass(frozen=True)
-class Lake:
-    """A kind of table with a log, and how its folder is known."""
-
-    name: str
-    marks: Callable[[Path], bool]
-
-    def __str__(self) -> str:
-        return f"{'an' if self.name[0] in 'AEIOU' else 'a'} {self.name} table"
+_ICEBERG_VERSION = re.compile(r"v?(?P<version>\d+)(-.*)?\.metadata\.json")
 
 
-def lake_of(folder: Path) -> Lake | None:
+def lake_of(folder: Path) -> Reader | None:
     """The kind of table whose log lies in a folder; None for a folder of plain files."""
-    return next((lake for lake in _LAKES if lake.marks(folder)), None)
+    return next((lake for lake in _LAKES if lake.holds(folder)), None)
 
 
 def refuse_parts(files: Iterable[Path]) -> None:
@@ -56,6 +46,17 @@ def refuse_several(folder: Path, within: Iterable[Path]) -> None:
             )
 
 
+def as_dataset(source: Any, columns: Sequence[str] | None) -> Any:
+    """A table that somebody opened with its own package, wherever it lies; None for what is no such table."""
+    library = type(source).__module__.partition(".")[0]
+    if library == "deltalake" and hasattr(source, "to_pyarrow_dataset"):
+        return source.to_pyarrow_dataset()
+    if library == "pyiceberg" and hasattr(source, "scan"):
+        return _scanned(source, columns)
+    kinds = {f"{kind.__module__}.{kind.__name__}" for kind in type(source).__mro__}
+    return source if "pyarrow._dataset.Dataset" in kinds else None
+
+
 def _is_delta(folder: Path) -> bool:
     return (folder / "_delta_log").is_dir()
 
@@ -64,14 +65,60 @@ def _is_hudi(folder: Path) -> bool:
     return (folder / ".hoodie").is_dir()
 
 
-def _is_lance(folder: Path) -> bool:
-    versions = folder / "_versions"
-    return versions.is_dir() and any(entry.name.endswith(".manifest") for entry in os.scandir(versions))
-
-
 def _is_iceberg(folder: Path) -> bool:
     metadata = folder / "metadata"
-    return metadata.is_dir() and any(ICEBERG_VERSION.fullmatch(entry.name) for entry in os.scandir(metadata))
+    return metadata.is_dir() and any(_ICEBERG_VERSION.fullmatch(entry.name) for entry in os.scandir(metadata))
 
 
-_LAKES = (Lake("Delta", _is_delta), Lake("Iceberg", _is_iceberg), Lake("Lance", _is_lance), Lake("Hudi", _is_hudi))
+def _read_delta(path: Path, _: Sequence[str] | None) -> Any:
+    from deltalake import DeltaTable  # noqa: PLC0415 - an extra
+
+    return DeltaTable(str(path)).to_pyarrow_dataset()
+
+
+def _read_iceberg(path: Path, columns: Sequence[str] | None) -> Any:
+    from pyiceberg.table import StaticTable  # noqa: PLC0415 - an extra
+
+    return _scanned(StaticTable.from_metadata(str(_newest_metadata(path).absolute())), columns)
+
+
+def _newest_metadata(folder: Path) -> Path:
+    """Without a catalogue, the newest version is the one with the highest number, if there is only one such."""
+    metadata = folder / "metadata"
+    hint = metadata / "version-hint.text"
+    found: dict[int, list[Path]] = {}
+    for entry in sorted(metadata.iterdir()):
+        matched = _ICEBERG_VERSION.fullmatch(entry.name)
+        if matched:
+            found.setdefault(int(matched["version"]), []).append(entry)
+    told = hint.read_text().strip() if hint.is_file() else ""
+    version = int(told) if told.isdigit() and int(told) in found else max(found)
+    if len(found[version]) > 1:
+        raise SourceError(
+            f"the Iceberg table '{folder}' has {len(found[version])} versions of number {version}",
+            why="only its catalogue knows which of them holds",
+            instead="open it with its catalogue: recombine.read(catalog.load_table('…'), …)",
+        )
+    return found[version][0]
+
+
+def _scanned(table: Any, columns: Sequence[str] | None) -> Any:
+    """The columns that are asked for, in memory: an Iceberg scan can be gone through only once."""
+    there = list(table.schema().column_names)
+    needed = tuple(columns) if columns is not None and set(columns) <= set(there) else ("*",)
+    return table.scan(selected_fields=needed).to_arrow()
+
+
+def _refuse_hudi(folder: Path, _: Sequence[str] | None) -> Any:
+    raise SourceError(
+        f"'{folder}' is a Hudi table",
+        why="its log, which says what of its files is deleted, cannot be read here",
+        instead="export it: let its own engine write what it holds today to Parquet, and give that",
+    )
+
+
+_LAKES = (
+    Reader("Delta", _is_delta, _read_delta, install="pip install 'recombine[delta]'"),
+    Reader("Iceberg", _is_iceberg, _read_iceberg, install="pip install 'recombine[iceberg]'"),
+    Reader("Hudi", _is_hudi, _refuse_hudi),
+)

@@ -84,6 +84,11 @@ def suffix_of(name: str) -> str:
     return (Path(path.stem).suffix if path.suffix.lower() in _COMPRESSED else path.suffix).lower()
 
 
+def is_known_file(path: Path) -> bool:
+    """Whether a path is a file that is read by its ending, or nothing at all."""
+    return not path.exists() or (path.is_file() and suffix_of(path.name) in _READERS)
+
+
 def reader_of(path: str) -> str:
     """How a file is read, by its ending."""
     suffix = suffix_of(path)

@@ -24,20 +24,22 @@ import pyarrow.compute as pc
 
 from recombine.errors import ColumnError, SettingError, SourceError, TableError, nearest
 from recombine.redaction import guarded, redacted
-from recombine.tables.engine import OpenTable, first_line, interruptible, own_duckdb, unreadable
-from recombine.tables.lake_readers import as_dataset, lake_dataset
-from recombine.tables.lakes import Lake, lake_of
+from recombine.tables.engine import OpenTable, interruptible, own_duckdb, unreadable
+from recombine.tables.engine_errors import first_line
+from recombine.tables.lakes import as_dataset, lake_of
 from recombine.tables.locations import (
     DUCKDB_FILES,
     check_plain_file,
     existing_files,
     from_home,
     is_database,
+    is_known_file,
     reader_of,
     refuse_exported,
     scheme_of,
     suggest_file,
 )
+from recombine.tables.readers import Reader, added_reader, dataset_of
 from recombine.tables.support import Support
 
 _DUCKDB_TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
@@ -127,8 +129,8 @@ def _from_memory(frame: Any, columns: Sequence[str] | None) -> Iterator[OpenTabl
     yield from _registered(rows, _memory_name(frame))
 
 
-def _from_lake(path: Path, lake: Lake, name: str, columns: Sequence[str] | None) -> Iterator[OpenTable]:
-    rows = lake_dataset(path, lake, columns)
+def _from_reader(path: Path, reader: Reader, name: str, columns: Sequence[str] | None) -> Iterator[OpenTable]:
+    rows = dataset_of(path, reader, columns)
     _refuse_twins(rows.schema.names, where=f"'{name}'", asked=columns)
     yield from _registered(rows, name)
 
@@ -297,10 +299,11 @@ def _from_files(pattern: str, columns: Sequence[str] | None, *, remote: bool, sn
     folder = None if remote else from_home(pattern)
     if folder is not None:
         check_plain_file(folder, pattern)
-    lake = None if folder is None else lake_of(folder)
-    if folder is not None and lake is not None:
-        yield from _from_lake(folder, lake, pattern, columns)
-        return
+        own = lake_of(folder)
+        asked = own or (None if is_known_file(folder) else added_reader(folder))
+        if asked is not None:
+            yield from _from_reader(folder, asked, pattern, columns)
+            return
     path = pattern if remote else existing_files(pattern)
     reader = reader_of(path)
     # the first 20,480 lines of a CSV usually tell the types; a later surprise makes `read` look again

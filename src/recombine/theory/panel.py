@@ -153,7 +153,7 @@ def _of_module(model: Any) -> str | None:
         raise SettingError(
             f"model was given a {type(model).__name__}",
             why="it says which kind of network will be trained, and how deep it is",
-            instead="give a model of recombine.lab, a torch module, or its kind and depth: model='relu:2'",
+            instead="give a model of recombine_lab, a torch module, or its kind and depth: model='relu:2'",
         )
     kinds = [type(one).__name__ for one in modules() if not _holds_others(one)]
     linear = kinds.count(_LINEAR)

@@ -73,7 +73,7 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
 
     Nothing need be said of the learner. Then wide ReLU networks of one, two and three hidden layers are asked, each as
     likely as the others: the forecast is their mean, the middle one explains, and an answer on which they differ is
-    *unsure*. `model` says what will be trained: a model of `recombine.lab`, a torch module, or its kind and depth
+    *unsure*. `model` says what will be trained: a model of `recombine_lab`, a torch module, or its kind and depth
     ("relu:1"). `salience` says instead how much each set of factors counts: a network and its depth ("relu:3"), weights
     by order ("order:0,0.3,0.4"), "fit" (estimated from the data), or a `Salience`. `loss` is "margin", to which
     cross-entropy tends, or "squared"; if it is left out, margin for labels and squared for numbers, and squared where a

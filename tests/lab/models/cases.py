@@ -3,12 +3,12 @@
 import torch
 from torch import Tensor
 
-from recombine.lab.models.compositional import Compositional, Monolithic
-from recombine.lab.models.decoders import CNNDecoder, LowRankFilters, PixelTransformer, SpatialBroadcast
-from recombine.lab.models.mlp import MLP
-from recombine.lab.models.model import Model
-from recombine.lab.models.vision import CNN, ResNet, ViT
-from recombine.lab.tasks.task import Shapes
+from recombine_lab.models.compositional import Compositional, Monolithic
+from recombine_lab.models.decoders import CNNDecoder, LowRankFilters, PixelTransformer, SpatialBroadcast
+from recombine_lab.models.mlp import MLP
+from recombine_lab.models.model import Model
+from recombine_lab.models.vision import CNN, ResNet, ViT
+from recombine_lab.tasks.task import Shapes
 
 SPRITES = Shapes(inputs=(10,), outputs=(3, 16, 16), kind="values", slots=2)
 BUMPS = Shapes(inputs=(16,), outputs=(1, 8, 8), kind="values", slots=2)

@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 from recombine.errors import SettingError
-from recombine.lab.models.model import count_parameters
-from recombine.lab.models.vision import CNN
-from recombine.lab.tasks.task import Shapes
+from recombine_lab.models.model import count_parameters
+from recombine_lab.models.vision import CNN
+from recombine_lab.tasks.task import Shapes
 
 PAIRS = Shapes(inputs=(1, 28, 56), outputs=(10,), kind="classes")
 

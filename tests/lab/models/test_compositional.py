@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from recombine.errors import SettingError
-from recombine.lab.models.compositional import Compositional, Monolithic, parameters
-from recombine.lab.models.model import count_parameters
-from recombine.lab.tasks.compositions import COMPOSITIONS, compose
-from recombine.lab.tasks.task import Shapes
+from recombine_lab.models.compositional import Compositional, Monolithic, parameters
+from recombine_lab.models.model import count_parameters
+from recombine_lab.tasks.compositions import COMPOSITIONS, compose
+from recombine_lab.tasks.task import Shapes
 from tests.lab.models.cases import SPRITES, SUMS, inputs
 
 

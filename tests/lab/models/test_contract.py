@@ -6,10 +6,10 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, stack_module_state, vmap
 
 from recombine.errors import SettingError
-from recombine.lab.models.catalogue import MODELS
-from recombine.lab.models.decoders import SlotDecoder
-from recombine.lab.models.model import Model
-from recombine.lab.tasks.task import Shapes
+from recombine_lab.models.catalogue import MODELS
+from recombine_lab.models.decoders import SlotDecoder
+from recombine_lab.models.model import Model
+from recombine_lab.tasks.task import Shapes
 from tests.lab.models.cases import ALL, TOGETHER, WORDS, Case, inputs
 
 every = pytest.mark.parametrize("case", ALL.values(), ids=ALL.keys())

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from recombine.lab.models.decoders import CNNDecoder, PixelTransformer, SpatialBroadcast, sinusoids
-from recombine.lab.models.model import count_parameters
-from recombine.lab.tasks.task import Shapes
+from recombine_lab.models.decoders import CNNDecoder, PixelTransformer, SpatialBroadcast, sinusoids
+from recombine_lab.models.model import count_parameters
+from recombine_lab.tasks.task import Shapes
 from tests.lab.models.cases import inputs
 
 

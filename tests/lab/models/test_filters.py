@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from recombine.errors import SettingError
-from recombine.lab.models.decoders import Filters, LowRankFilters
-from recombine.lab.models.model import count_parameters
-from recombine.lab.tasks.task import Shapes
+from recombine_lab.models.decoders import Filters, LowRankFilters
+from recombine_lab.models.model import count_parameters
+from recombine_lab.tasks.task import Shapes
 
 
 def bumps(side: int) -> Shapes:

@@ -9,10 +9,10 @@ import torch
 from torch import nn
 
 from recombine.errors import SettingError
-from recombine.lab.models.catalogue import MODELS
-from recombine.lab.models.model import Model, count_parameters
-from recombine.lab.models.vision import ResNet, ViT
-from recombine.lab.tasks.task import Shapes
+from recombine_lab.models.catalogue import MODELS
+from recombine_lab.models.model import Model, count_parameters
+from recombine_lab.models.vision import ResNet, ViT
+from recombine_lab.tasks.task import Shapes
 
 CIFAR = Shapes(inputs=(3, 32, 32), outputs=(10,), kind="classes")
 

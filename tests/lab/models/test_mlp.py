@@ -8,10 +8,10 @@ import torch
 from torch import nn
 
 from recombine.errors import SettingError
-from recombine.lab.models.mlp import MLP
-from recombine.lab.models.model import count_parameters
-from recombine.lab.models.vision import CNN, ResNet
-from recombine.lab.tasks.task import Shapes
+from recombine_lab.models.mlp import MLP
+from recombine_lab.models.model import count_parameters
+from recombine_lab.models.vision import CNN, ResNet
+from recombine_lab.tasks.task import Shapes
 from tests.lab.models.cases import DIGITS, inputs
 
 WIDE = Shapes(inputs=(400,), outputs=(300,), kind="values")

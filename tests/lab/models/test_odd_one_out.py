@@ -8,11 +8,11 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from recombine.errors import SettingError
-from recombine.lab.models.catalogue import MODELS
-from recombine.lab.models.odd_one_out import OddOneOut
-from recombine.lab.tasks.agreement import Agreement
-from recombine.lab.tasks.relations import Relations
-from recombine.lab.tasks.task import Shapes
+from recombine_lab.models.catalogue import MODELS
+from recombine_lab.models.odd_one_out import OddOneOut
+from recombine_lab.tasks.agreement import Agreement
+from recombine_lab.tasks.relations import Relations
+from recombine_lab.tasks.task import Shapes
 
 POINTS = Shapes(inputs=(4, 5), outputs=(4,), kind="classes")
 SMALL_CNN = {"name": "cnn", "channels": [4, 8], "dense": [16]}

@@ -7,12 +7,12 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from recombine.errors import SettingError
-from recombine.lab.models.catalogue import MODELS
-from recombine.lab.models.model import Model, count_parameters
-from recombine.lab.models.sequences import LSTMSeq2Seq, Transformer, TransformerSeq2Seq, _Reader, greedy, in_pieces
-from recombine.lab.tasks.scan import Scan
-from recombine.lab.tasks.task import Batch, Shapes
-from recombine.lab.tasks.tokens import END, PADDING
+from recombine_lab.models.catalogue import MODELS
+from recombine_lab.models.model import Model, count_parameters
+from recombine_lab.models.sequences import LSTMSeq2Seq, Transformer, TransformerSeq2Seq, _Reader, greedy, in_pieces
+from recombine_lab.tasks.scan import Scan
+from recombine_lab.tasks.task import Batch, Shapes
+from recombine_lab.tasks.tokens import END, PADDING
 
 _SHAPES = Shapes(inputs=(9,), outputs=(49,), kind="tokens", vocabularies=(15, 8))
 _SMALL = TransformerSeq2Seq(width=32, heads=2, layers=1, inner=64)

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from recombine.errors import SettingError
-from recombine.lab.models.decoders import Doubling, SlotDecoder, spreading
-from recombine.lab.models.model import count_parameters
-from recombine.lab.tasks.task import Shapes
+from recombine_lab.models.decoders import Doubling, SlotDecoder, spreading
+from recombine_lab.models.model import count_parameters
+from recombine_lab.tasks.task import Shapes
 
 
 def plainly(doubling: Doubling, images: Tensor) -> Tensor:

@@ -20,12 +20,12 @@ from torch.utils.data import Dataset, IterableDataset
 
 from recombine import HoldOutCombinations
 from recombine.errors import ColumnError, RecombineError, SettingError, SourceError
-from recombine.lab import Store, fit
-from recombine.lab.tasks import From, HeldOut
-from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.tasks.splits import split_of
-from recombine.lab.training.configurations import jobs
-from recombine.lab.training.member import Member
+from recombine_lab import Store, fit
+from recombine_lab.tasks import From, HeldOut
+from recombine_lab.tasks.catalogue import TASKS
+from recombine_lab.tasks.splits import split_of
+from recombine_lab.training.configurations import jobs
+from recombine_lab.training.member import Member
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "own_data"
 SHOWN = {("a", "x"): 400, ("a", "y"): 16, ("b", "x"): 16, ("b", "y"): 4, ("c", "x"): 4, ("c", "y"): 4}

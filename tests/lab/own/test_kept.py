@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import torch
 
-import recombine
+import recombine_lab
 from recombine.errors import SettingError
-from recombine.lab import Store, compare, fit
-from recombine.lab.training.loop import StepEvent, terminating_as_interrupt
+from recombine_lab import Store, compare, fit
+from recombine_lab.training.loop import StepEvent, terminating_as_interrupt
 from tests.lab.own.things import Difference, Net
 from tests.lab.training.toys import SPLIT, Echo, Sum
 from tests.lab.training.toys import Net as Perceptron
@@ -119,7 +119,7 @@ def test_scores_of_two_kinds_are_never_ranked_against_each_other(tmp_path):
 
 def test_runs_at_hand_are_compared_in_python_and_shown_in_a_notebook():
     runs = [run for hidden in (4, 8) for run in fit(Sum(), SPLIT, Perceptron(hidden), RECIPE, seeds=2, progress=False)]
-    made = recombine.lab.compare(runs)
+    made = recombine_lab.compare(runs)
     assert made.metrics == ("seen.score", "unseen.score")
     assert made.table["model.hidden"].to_pylist() == ["4", "4", "8", "8"]
     assert made.table["runs"].to_pylist() == [2, 2, 2, 2]
@@ -129,7 +129,7 @@ def test_runs_at_hand_are_compared_in_python_and_shown_in_a_notebook():
 
 WAITING = """
     import sys, time
-    from recombine.lab import fit
+    from recombine_lab import fit
 
     def slow(event):
         print(event.step, flush=True)

@@ -16,12 +16,12 @@ from torch import nn
 from transformers import ViTConfig, ViTForImageClassification
 
 from recombine.errors import SettingError
-from recombine.importing import _distributions, place_of, source_version
-from recombine.lab import Recipe, Store, fit, models, sweep, tasks
-from recombine.lab.models.catalogue import MODELS
-from recombine.lab.runs.listing import lines
-from recombine.lab.sweeps.sweep import dry_run
-from recombine.lab.tasks.catalogue import TASKS
+from recombine_lab import Recipe, Store, fit, models, sweep, tasks
+from recombine_lab.base.source_versions import _distributions, place_of, source_version
+from recombine_lab.models.catalogue import MODELS
+from recombine_lab.runs.listing import lines
+from recombine_lab.sweeps.sweep import dry_run
+from recombine_lab.tasks.catalogue import TASKS
 from tests.lab.own.things import Difference, EveryNth, Named, NamedNet, Net, make_net
 
 THINGS = "tests.lab.own.things"
@@ -214,7 +214,7 @@ def test_source_that_changed_under_a_running_process_is_refused(folder):
 def test_a_stored_run_of_another_source_is_trained_anew(folder):
     store = folder / "runs"
     code = f"""
-        from recombine.lab import fit, Store
+        from recombine_lab import fit, Store
         fit("{THINGS}:Difference", "everything", "mynet:Net", {RECIPE!r}, store="runs", progress=False)
         print(len(Store.open("runs").keys()))
     """
@@ -249,7 +249,7 @@ def test_a_store_from_elsewhere_imports_and_calls_nothing(folder, tmp_path):
     code = f"""
         import sys
         from recombine.errors import SettingError
-        from recombine.lab import Store, models
+        from recombine_lab import Store, models
         store = Store.open("runs")
         for key in ("{run.key}", "{made.key}"):
             store.get(key).evaluate
@@ -274,7 +274,7 @@ def test_a_store_from_elsewhere_imports_and_calls_nothing(folder, tmp_path):
         cwd=folder, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     said = done.stdout.splitlines()
-    assert "recombine.lab.trust('mynet:Net')" in said[0]
+    assert "recombine_lab.trust('mynet:Net')" in said[0]
     assert said[2] == "Net"
     assert "names 'tests.lab.own.things:make_net'" in said[3]
     assert said[4] == "Net"
@@ -287,7 +287,7 @@ def test_what_the_running_script_defines_is_fitted_and_refused_for_workers(tmp_p
         textwrap.dedent(f"""
         from torch import nn
         from recombine.errors import SettingError
-        from recombine.lab import fit, sweep
+        from recombine_lab import fit, sweep
 
         class Net(nn.Sequential):
             def __init__(self, shapes):

@@ -6,7 +6,7 @@ from nbclient import NotebookClient
 
 CELLS = (
     """
-from recombine.lab import fit, models
+from recombine_lab import fit, models
 (run,) = fit("addition", "own", "mlp", {"steps": 100, "samples": "every"})
 run
 """,

@@ -11,8 +11,8 @@ import ray
 import yaml
 
 from recombine.errors import SettingError
-from recombine.lab import Store, sweep
-from recombine.lab.training.fit import fit
+from recombine_lab import Store, sweep
+from recombine_lab.training.fit import fit
 from tests.lab.sweeps.machines import machines, wait_for
 from tests.lab.sweeps.test_sweep import same, sound
 

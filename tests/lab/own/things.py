@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from recombine.lab.models.model import Model
-from recombine.lab.tasks.task import Batch, DiscreteTask, Shapes
 from recombine.tables.space import Space
+from recombine_lab.models.model import Model
+from recombine_lab.tasks.task import Batch, DiscreteTask, Shapes
 
 
 class Net(nn.Module):

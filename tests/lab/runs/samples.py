@@ -4,8 +4,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from recombine.lab.runs.run import Configuration, Run
 from recombine.records import Provenance
+from recombine_lab.runs.run import Configuration, Run
 
 
 def configuration(seed: int = 0, **changes: Any) -> Configuration:

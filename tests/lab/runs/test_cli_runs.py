@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 
 from recombine.cli.app import app
 from recombine.errors import RecombineError
-from recombine.lab.runs.layout import folder_of
-from recombine.lab.runs.store import Store
+from recombine_lab.runs.layout import folder_of
+from recombine_lab.runs.store import Store
+from tests.commands import subcommands
 from tests.lab.runs.samples import configuration, run
 
 DOCS = Path(__file__).parents[3] / "docs" / "runs.md"
@@ -62,7 +63,7 @@ def test_a_list_goes_on_after_a_damaged_run(place):
 
 
 def test_long_lists_say_what_they_leave_out(tmp_path, monkeypatch):
-    monkeypatch.setattr("recombine.cli.show_runs._MOST", 2)
+    monkeypatch.setattr("recombine_lab.commands.show_runs._MOST", 2)
     store = Store.open(tmp_path)
     for seed in range(5):
         store.put(run(seed))
@@ -255,6 +256,6 @@ def test_a_store_of_objects_is_shown_with_the_command_that_copies(s3, tmp_path, 
 def test_every_option_is_described(name):
     section = DOCS.read_text(encoding="utf-8").split(f"## `recombine runs {name}`")[1].split("\n## ")[0]
     described = set(re.findall(r"`(--?[a-z-]+)`", section))
-    command = typer.main.get_command(app).commands["runs"].commands[name]
+    command = subcommands(subcommands(typer.main.get_command(app))["runs"])[name]
     words = {word for option in command.params for word in (*option.opts, *option.secondary_opts)}
     assert described == {word for word in words if word.startswith("-")}

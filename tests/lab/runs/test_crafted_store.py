@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 from recombine.cli.app import app
 from recombine.errors import OutputError, RecordError
-from recombine.lab.runs.layout import folder_of
-from recombine.lab.runs.listing import lines
-from recombine.lab.runs.pruning import removable
-from recombine.lab.runs.run import Run
-from recombine.lab.runs.store import Store
+from recombine_lab.runs.layout import folder_of
+from recombine_lab.runs.listing import lines
+from recombine_lab.runs.pruning import removable
+from recombine_lab.runs.run import Run
+from recombine_lab.runs.store import Store
 from tests import mutations
 from tests.lab.runs.samples import run
 from tests.properties import examples

@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from recombine.cli.app import app
-from recombine.lab.runs.layout import FORMAT, EarlierStoreWarning
-from recombine.lab.runs.listing import lines
-from recombine.lab.runs.store import Store
+from recombine_lab.runs.layout import FORMAT, EarlierStoreWarning
+from recombine_lab.runs.listing import lines
+from recombine_lab.runs.store import Store
 
 STORES = Path(__file__).parent / "stores"
 TELLS = r"begun by an earlier version of recombine: its runs can be listed.*name a new store to train into"
@@ -44,7 +44,7 @@ def test_it_opens_with_a_word_that_says_what_to_do(earlier):
     assert store.keys() == {key}
 
 
-@pytest.mark.filterwarnings("ignore::recombine.lab.runs.layout.EarlierStoreWarning")
+@pytest.mark.filterwarnings("ignore::recombine_lab.runs.layout.EarlierStoreWarning")
 def test_its_runs_are_read_whole(earlier):
     place, key = earlier
     store = Store.open(place)
@@ -70,7 +70,7 @@ def test_the_command_lists_it_and_says_it_once(earlier):
 
 
 def test_training_into_it_warns_once_and_keeps_what_is_there(earlier):
-    from recombine.lab.training.fit import fit  # noqa: PLC0415 - torch is optional
+    from recombine_lab.training.fit import fit  # noqa: PLC0415 - torch is optional
 
     place, key = earlier
     task, recipe = {"name": "addition", "values": 3}, {"steps": 2, "samples": "every", "evaluations": 1}

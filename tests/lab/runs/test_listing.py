@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.errors import SettingError
-from recombine.lab.runs import listing
-from recombine.lab.runs.comparing import Spread, compare
-from recombine.lab.runs.layout import folder_of
-from recombine.lab.runs.listing import find, lines
-from recombine.lab.runs.pruning import removable, remove
-from recombine.lab.runs.store import Store
+from recombine_lab.runs import listing
+from recombine_lab.runs.comparing import Spread, compare
+from recombine_lab.runs.layout import folder_of
+from recombine_lab.runs.listing import find, lines
+from recombine_lab.runs.pruning import removable, remove
+from recombine_lab.runs.store import Store
 from tests.lab.runs.samples import configuration, run
 
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from recombine import records
 from recombine.errors import OutputError, RecordError, SettingError
-from recombine.lab.runs.layout import folder_of
-from recombine.lab.runs.run import Configuration, Run
-from recombine.lab.runs.store import Store
+from recombine_lab.runs.layout import folder_of
+from recombine_lab.runs.run import Configuration, Run
+from recombine_lab.runs.store import Store
 from tests.lab.runs.samples import configuration, run
 from tests.properties import examples
 
@@ -306,7 +306,7 @@ def _with_small_files(place: str) -> str:
     code = f"""
 import resource
 from recombine.errors import OutputError
-from recombine.lab.runs.store import Store
+from recombine_lab.runs.store import Store
 from tests.lab.runs.samples import run
 store = Store.open({place!r})
 resource.setrlimit(resource.RLIMIT_FSIZE, (1500, resource.RLIM_INFINITY))

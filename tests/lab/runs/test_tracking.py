@@ -5,10 +5,10 @@ import warnings
 
 import pytest
 
-from recombine.lab.runs import tracking
-from recombine.lab.runs.run import Run
-from recombine.lab.runs.store import Store
-from recombine.lab.runs.tracking import KEY, TrackingWarning, track
+from recombine_lab.runs import tracking
+from recombine_lab.runs.run import Run
+from recombine_lab.runs.store import Store
+from recombine_lab.runs.tracking import KEY, TrackingWarning, track
 from tests.lab.runs.samples import run
 
 

@@ -14,12 +14,12 @@ import pytest
 
 from recombine import records
 from recombine.errors import RecordError
-from recombine.lab.runs.layout import folder_of
-from recombine.lab.runs.listing import lines
-from recombine.lab.runs.pruning import removable, remove
-from recombine.lab.runs.run import Run
-from recombine.lab.runs.storage import FolderStorage, ObjectStorage
-from recombine.lab.runs.store import Store
+from recombine_lab.runs.layout import folder_of
+from recombine_lab.runs.listing import lines
+from recombine_lab.runs.pruning import removable, remove
+from recombine_lab.runs.run import Run
+from recombine_lab.runs.storage import FolderStorage, ObjectStorage
+from recombine_lab.runs.store import Store
 from tests.lab.runs.samples import run
 from tests.lab.runs.writers import write_all
 

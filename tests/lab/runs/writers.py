@@ -6,8 +6,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from recombine.lab.runs.storage import FolderStorage, ObjectStorage
-from recombine.lab.runs.store import Store
+from recombine_lab.runs.storage import FolderStorage, ObjectStorage
+from recombine_lab.runs.store import Store
 from tests.lab.runs.samples import run
 
 

@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from recombine.errors import OutputError
-from recombine.lab.runs.store import Store
-from recombine.lab.sweeps.worker import BackgroundWriter
+from recombine_lab.runs.store import Store
+from recombine_lab.sweeps.worker import BackgroundWriter
 from tests.lab.sweeps.test_packs import run
 from tests.lab.sweeps.test_sweep import made
 

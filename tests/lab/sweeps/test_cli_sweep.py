@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 from recombine.cli.app import app
 from recombine.errors import RecombineError
-from recombine.lab.runs.store import Store
-from recombine.lab.sweeps import sweep as room
-from recombine.lab.sweeps.grid import read_plan
-from recombine.lab.sweeps.pool import Report
+from recombine_lab.runs.store import Store
+from recombine_lab.sweeps import sweep as room
+from recombine_lab.sweeps.grid import read_plan
+from recombine_lab.sweeps.pool import Report
 from tests.lab.sweeps.test_sweep import Scripted
 
 FILE = """
@@ -94,8 +94,8 @@ def test_an_interrupt_ends_with_130_and_the_command_to_go_on(here, monkeypatch):
 TWICE = """
 import os, signal, sys
 from recombine.cli import main
-from recombine.lab.runs.store import Store
-from recombine.lab.sweeps import sweep as room
+from recombine_lab.runs.store import Store
+from recombine_lab.sweeps import sweep as room
 from tests.lab.sweeps.test_sweep import Scripted
 
 class Torn(Scripted):
@@ -120,7 +120,8 @@ def test_a_second_interrupt_ends_with_130_too(here):
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(root), str(root / "src")])},
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join([str(root), *(str(root / name) for name in ("src", "lab/src"))])},
     )
     assert done.returncode == 130, done.stderr
     assert "What was finished is kept." in done.stderr
@@ -176,7 +177,7 @@ def test_without_ray_there_are_words(here, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     done = ran("--workers", "2")
     assert done.exit_code != 0
-    assert "pip install 'recombine[sweep]'" in str(done.exception)
+    assert "pip install 'recombine-lab[ray]'" in str(done.exception)
     assert "--workers 0" in str(done.exception)
 
 

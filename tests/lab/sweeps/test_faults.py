@@ -9,8 +9,8 @@ import sys
 import pytest
 import yaml
 
-from recombine.lab.runs.store import Store
-from recombine.lab.training.fit import fit
+from recombine_lab.runs.store import Store
+from recombine_lab.training.fit import fit
 from tests.lab.sweeps.machines import machines, wait_for
 from tests.lab.sweeps.test_sweep import same, sound
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.errors import RecombineError, SettingError, SourceError
-from recombine.lab.sweeps import grid
-from recombine.lab.sweeps.grid import read_plan, store_place, variants
-from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.training.configurations import seeds_of
+from recombine_lab.sweeps import grid
+from recombine_lab.sweeps.grid import read_plan, store_place, variants
+from recombine_lab.tasks.catalogue import TASKS
+from recombine_lab.training.configurations import seeds_of
 
 GRID = {
     "tasks": ["addition"],

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.errors import SettingError
-from recombine.lab.runs.run import Configuration
-from recombine.lab.sweeps.pool import Pack, packs
-from recombine.lab.sweeps.progress import groups
+from recombine_lab.runs.run import Configuration
+from recombine_lab.sweeps.pool import Pack, packs
+from recombine_lab.sweeps.progress import groups
 
 
 def run(model, seed, **recipe):

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.errors import OutputError
-from recombine.lab.sweeps.pool import Pack, Report
-from recombine.lab.sweeps.queue import RunQueue
+from recombine_lab.sweeps.pool import Pack, Report
+from recombine_lab.sweeps.queue import RunQueue
 from tests.lab.sweeps.test_packs import run
 
 PACK = Pack(tuple(run("a", seed) for seed in range(3)))

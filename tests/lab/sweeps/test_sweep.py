@@ -10,16 +10,16 @@ import pyarrow as pa
 import pytest
 
 from recombine.errors import OutputError, RecordError, SettingError
-from recombine.lab.runs.layout import folder_of
-from recombine.lab.runs.run import Run
-from recombine.lab.runs.store import Store
-from recombine.lab.sweeps import sweep as room
-from recombine.lab.sweeps.grid import read_plan
-from recombine.lab.sweeps.pool import Pack, Report, WorkerPool
-from recombine.lab.sweeps.sweep import InterruptedSweep, StoppedSweepError, sweep
-from recombine.lab.sweeps.worker import outcome, sent, work
-from recombine.lab.training.fit import fit
 from recombine.records import Provenance
+from recombine_lab.runs.layout import folder_of
+from recombine_lab.runs.run import Run
+from recombine_lab.runs.store import Store
+from recombine_lab.sweeps import sweep as room
+from recombine_lab.sweeps.grid import read_plan
+from recombine_lab.sweeps.pool import Pack, Report, WorkerPool
+from recombine_lab.sweeps.sweep import InterruptedSweep, StoppedSweepError, sweep
+from recombine_lab.sweeps.worker import outcome, sent, work
+from recombine_lab.training.fit import fit
 
 SMALL = {
     "tasks": {"name": "addition"},
@@ -291,7 +291,7 @@ def test_a_model_that_raises_is_the_programs_fault(tmp_path, monkeypatch):
     def unlucky(*_, **__):
         raise ValueError("unlucky")
 
-    monkeypatch.setattr("recombine.lab.sweeps.worker.train", unlucky)
+    monkeypatch.setattr("recombine_lab.sweeps.worker.train", unlucky)
     Store.open(tmp_path / "store")
     report = Report.from_text(work(sent(Pack((read_plan(SMALL).runs[0],))), str(tmp_path / "store")))
     assert report.fault == "program"

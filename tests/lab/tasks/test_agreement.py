@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.errors import SettingError
-from recombine.lab.tasks.agreement import FORMS, TEMPLATES, Agreement, Pair, frames, longest, sentences, vocabulary
-from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.tasks.exposure import HeldOut
 from recombine.splits.combinations import HoldOutCombinations
+from recombine_lab.tasks.agreement import FORMS, TEMPLATES, Agreement, Pair, frames, longest, sentences, vocabulary
+from recombine_lab.tasks.catalogue import TASKS
+from recombine_lab.tasks.exposure import HeldOut
 from tests.lab.tasks.test_relations import WANTED
 from tests.properties import examples
 

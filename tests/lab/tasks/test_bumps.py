@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 import recombine
 from recombine import Corner, Donut, HoldOutCombinations
 from recombine.errors import SettingError, TableError
-from recombine.lab.tasks.bumps import CODES, Bumps, Stripes, output_coverage, stripes
-from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.tasks.exposure import Everything, HeldOut, Parts
-from recombine.lab.tasks.splits import split_of, split_spec
-from recombine.lab.tasks.toy import Toy
+from recombine_lab.tasks.bumps import CODES, Bumps, Stripes, output_coverage, stripes
+from recombine_lab.tasks.catalogue import TASKS
+from recombine_lab.tasks.exposure import Everything, HeldOut, Parts
+from recombine_lab.tasks.splits import split_of, split_spec
+from recombine_lab.tasks.toy import Toy
 
 XY = ["x", "y"]
 DONUT = Donut(XY, hole=(6, 22))

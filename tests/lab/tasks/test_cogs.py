@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from recombine.errors import SettingError
-from recombine.lab.tasks.cogs import Cogs
-from recombine.lab.tasks.exposure import Own
+from recombine_lab.tasks.cogs import Cogs
+from recombine_lab.tasks.exposure import Own
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]  # reading the sets takes seconds, whoever is first
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from recombine.errors import SettingError
-from recombine.lab.tasks.compositions import COMPOSITIONS, compose, composed_channels, jacobian
+from recombine_lab.tasks.compositions import COMPOSITIONS, compose, composed_channels, jacobian
 
 NAMES = sorted(COMPOSITIONS)
 

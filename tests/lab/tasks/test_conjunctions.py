@@ -8,8 +8,12 @@ import torch
 
 import recombine
 from recombine.errors import RecombineError, SettingError
-from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.tasks.conjunctions import (
+from recombine.splits.combinations import CombinationKFold, HoldOutCombinations
+from recombine.splits.conjunctions import HoldOutConjunctions
+from recombine.splits.geometric import Donut
+from recombine.tables.support import Support
+from recombine_lab.tasks.catalogue import TASKS
+from recombine_lab.tasks.conjunctions import (
     Addition,
     ConjunctionTask,
     ContextDependence,
@@ -18,14 +22,10 @@ from recombine.lab.tasks.conjunctions import (
     TransitiveEquivalence,
     TransitiveOrdering,
 )
-from recombine.lab.tasks.digit_pairs import DigitPairs
-from recombine.lab.tasks.exposure import HeldOut, Own
-from recombine.lab.tasks.from_data import From
-from recombine.lab.tasks.task import Task
-from recombine.splits.combinations import CombinationKFold, HoldOutCombinations
-from recombine.splits.conjunctions import HoldOutConjunctions
-from recombine.splits.geometric import Donut
-from recombine.tables.support import Support
+from recombine_lab.tasks.digit_pairs import DigitPairs
+from recombine_lab.tasks.exposure import HeldOut, Own
+from recombine_lab.tasks.from_data import From
+from recombine_lab.tasks.task import Task
 
 ALL = [
     Addition(),

@@ -16,10 +16,10 @@ import pytest
 from PIL import Image
 
 from recombine.errors import OutputError, SettingError, SourceError
-from recombine.lab.tasks.data import files as data_files
-from recombine.lab.tasks.data.files import local_or_downloaded, open_text
-from recombine.lab.tasks.data.images import ARCHIVE, cifar10, mnist, parse_idx
-from recombine.lab.tasks.pictures import Pool
+from recombine_lab.tasks.data import files as data_files
+from recombine_lab.tasks.data.files import local_or_downloaded, open_text
+from recombine_lab.tasks.data.images import ARCHIVE, cifar10, mnist, parse_idx
+from recombine_lab.tasks.pictures import Pool
 
 NAME = "scan/tasks.txt"
 TEXT = b"IN: jump OUT: I_JUMP\nIN: walk OUT: I_WALK\n"

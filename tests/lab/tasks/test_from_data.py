@@ -16,13 +16,13 @@ from PIL import Image
 from safetensors.numpy import save_file
 
 from recombine.errors import ColumnError, RecombineError, SettingError, SourceError, TableError
-from recombine.lab.runs.run import Configuration
-from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.tasks.exposure import HeldOut, Own
-from recombine.lab.tasks.from_data import From
-from recombine.lab.tasks.table_rows import read_table
 from recombine.splits.combinations import HoldOutCombinations
 from recombine.words import plain_setting
+from recombine_lab.runs.run import Configuration
+from recombine_lab.tasks.catalogue import TASKS
+from recombine_lab.tasks.exposure import HeldOut, Own
+from recombine_lab.tasks.from_data import From
+from recombine_lab.tasks.table_rows import read_table
 from tests.properties import examples
 
 COLOURS, SHAPES = ["red", "red", "blue", "red", "green"], ["disc", "bar", "disc", "disc", "bar"]

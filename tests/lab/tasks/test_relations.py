@@ -13,12 +13,12 @@ from scipy import ndimage
 
 import recombine
 from recombine.errors import SettingError
-from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.tasks.exposure import HeldOut
-from recombine.lab.tasks.odd_one_out import BROKEN
-from recombine.lab.tasks.outlines import lines
-from recombine.lab.tasks.relations import MOST, Proportions, Relations, Rule, Scenes
 from recombine.splits.combinations import HoldOutCombinations
+from recombine_lab.tasks.catalogue import TASKS
+from recombine_lab.tasks.exposure import HeldOut
+from recombine_lab.tasks.odd_one_out import BROKEN
+from recombine_lab.tasks.outlines import lines
+from recombine_lab.tasks.relations import MOST, Proportions, Relations, Rule, Scenes
 from tests.properties import examples
 
 RULES: tuple[Rule, ...] = ("inside_contact", "inside_number", "contact_number")

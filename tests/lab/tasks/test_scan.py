@@ -13,13 +13,13 @@ import torch
 
 import recombine
 from recombine.errors import SettingError
-from recombine.lab.tasks import scan as splits
-from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.tasks.exposure import HeldOut, Own
-from recombine.lab.tasks.scan import Scan, replaced_weights
-from recombine.lab.tasks.scan_grammar import ABSENT, ACTION_WORDS, Command, commands, encoded, parse, phrases, space
 from recombine.splits.combinations import HoldOutCombinations
 from recombine.splits.conjunctions import HoldOutConjunctions
+from recombine_lab.tasks import scan as splits
+from recombine_lab.tasks.catalogue import TASKS
+from recombine_lab.tasks.exposure import HeldOut, Own
+from recombine_lab.tasks.scan import Scan, replaced_weights
+from recombine_lab.tasks.scan_grammar import ABSENT, ACTION_WORDS, Command, commands, encoded, parse, phrases, space
 
 _COUNTS = {
     "length": (16_990, 3_920),

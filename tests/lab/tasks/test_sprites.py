@@ -12,12 +12,12 @@ from torch import Tensor
 
 from recombine import CombinationKFold, Corner, HoldOutCombinations
 from recombine.errors import SettingError
-from recombine.lab.tasks import sprites as renderer_module
-from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.tasks.compositions import COMPOSITIONS, compose
-from recombine.lab.tasks.exposure import HeldOut
-from recombine.lab.tasks.sprites import SHAPES, Outlines, Renderer, Sprites, colours
-from recombine.lab.tasks.task import Batch
+from recombine_lab.tasks import sprites as renderer_module
+from recombine_lab.tasks.catalogue import TASKS
+from recombine_lab.tasks.compositions import COMPOSITIONS, compose
+from recombine_lab.tasks.exposure import HeldOut
+from recombine_lab.tasks.sprites import SHAPES, Outlines, Renderer, Sprites, colours
+from recombine_lab.tasks.task import Batch
 from tests.properties import examples
 
 NAMES = sorted(COMPOSITIONS)

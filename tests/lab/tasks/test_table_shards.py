@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from recombine.errors import RecombineError, SourceError
-from recombine.lab.tasks import From
-from recombine.lab.tasks.table_shards import MOST_SHARDS, MOST_TEXT, read_shards, shard_paths
+from recombine_lab.tasks import From
+from recombine_lab.tasks.table_shards import MOST_SHARDS, MOST_TEXT, read_shards, shard_paths
 from tests.properties import examples
 
 ROWS = [{"a": f"x{row % 3}", "b": f"y{row % 2}", "y": row % 2, "x": float(row)} for row in range(12)]

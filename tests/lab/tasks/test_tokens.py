@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.errors import TableError
-from recombine.lab.tasks.tokens import END, PADDING, Vocabulary
+from recombine_lab.tasks.tokens import END, PADDING, Vocabulary
 
 _WORDS = ("a", "bc", "d", "é")
 _TEXTS = st.lists(st.lists(st.sampled_from(_WORDS), max_size=6).map(" ".join), min_size=1, max_size=8)

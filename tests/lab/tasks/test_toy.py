@@ -6,9 +6,9 @@ import torch
 
 import recombine
 from recombine.errors import SettingError
-from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.tasks.exposure import Own, Source
-from recombine.lab.tasks.toy import Toy
+from recombine_lab.tasks.catalogue import TASKS
+from recombine_lab.tasks.exposure import Own, Source
+from recombine_lab.tasks.toy import Toy
 
 MANY = 200_000
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.errors import SettingError
-from recombine.lab.tasks import TwoQuestions
-from recombine.lab.tasks.splits import split_of
+from recombine_lab.tasks import TwoQuestions
+from recombine_lab.tasks.splits import split_of
 from tests.properties import examples
 
 

@@ -18,16 +18,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from recombine.lab.models.catalogue import MODELS
-from recombine.lab.models.model import Model
-from recombine.lab.models.odd_one_out import OddOneOut
-from recombine.lab.models.sequences import LSTMSeq2Seq, Transformer, TransformerSeq2Seq
-from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.tasks.from_data import From
-from recombine.lab.tasks.splits import SPLITS, split_of
-from recombine.lab.tasks.task import Shapes
-from recombine.lab.training.fit import fit
-from recombine.lab.training.recipe import TRAINING_NUMERICS
+from recombine_lab.models.catalogue import MODELS
+from recombine_lab.models.model import Model
+from recombine_lab.models.odd_one_out import OddOneOut
+from recombine_lab.models.sequences import LSTMSeq2Seq, Transformer, TransformerSeq2Seq
+from recombine_lab.tasks.catalogue import TASKS
+from recombine_lab.tasks.from_data import From
+from recombine_lab.tasks.splits import SPLITS, split_of
+from recombine_lab.tasks.task import Shapes
+from recombine_lab.training.fit import fit
+from recombine_lab.training.recipe import TRAINING_NUMERICS
 from tests.lab.models import cases
 
 FILE = Path(__file__).with_name("golden.json")

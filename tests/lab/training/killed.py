@@ -11,10 +11,10 @@ import sys
 import torch
 import torch._dynamo  # loaded once, here, rather than by each process
 
-from recombine.lab.runs.run import Configuration
-from recombine.lab.runs.store import Store
-from recombine.lab.training.loop import StepEvent
-from recombine.lab.training.pack import train
+from recombine_lab.runs.run import Configuration
+from recombine_lab.runs.store import Store
+from recombine_lab.training.loop import StepEvent
+from recombine_lab.training.pack import train
 
 
 def _killed_at(step: int | None) -> list[object]:

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from recombine.errors import SettingError
-from recombine.lab.training.devices import device_of, mode_of
-from recombine.lab.training.fit import fit
-from recombine.lab.training.recipe import Recipe, recipe_of
+from recombine_lab.training.devices import device_of, mode_of
+from recombine_lab.training.fit import fit
+from recombine_lab.training.recipe import Recipe, recipe_of
 from tests.lab.training.toys import SPLIT, Net, Sum, errors, same
 
 RECIPE = {"steps": 40, "lr": 0.02, "samples": "every", "evaluations": 2}

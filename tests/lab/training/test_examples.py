@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.errors import SettingError
-from recombine.lab.tasks.exposure import BinnedSource, FiniteSource
-from recombine.lab.training.examples import Fixed, Fresh, examples_of, feed_of
-from recombine.lab.training.recipe import Recipe
+from recombine_lab.tasks.exposure import BinnedSource, FiniteSource
+from recombine_lab.training.examples import Fixed, Fresh, examples_of, feed_of
+from recombine_lab.training.recipe import Recipe
 from tests.lab.training.toys import Sum
 from tests.properties import examples
 

@@ -13,19 +13,19 @@ from torch import Tensor, nn
 
 from recombine import Donut, HoldOutCombinations, records
 from recombine.errors import RecordError, SettingError
-from recombine.lab.models import mlp
-from recombine.lab.models.model import Model
-from recombine.lab.runs.run import Run
-from recombine.lab.runs.store import Store
-from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.tasks.exposure import Everything, Exposure, HeldOut, Parts
-from recombine.lab.tasks.splits import split_of, split_spec
-from recombine.lab.tasks.task import Batch, Shapes
-from recombine.lab.training.configurations import configurations
-from recombine.lab.training.fit import fit
-from recombine.lab.training.loop import StepEvent
-from recombine.lab.training.pack import signature, train
-from recombine.lab.training.recipe import Recipe
+from recombine_lab.models import mlp
+from recombine_lab.models.model import Model
+from recombine_lab.runs.run import Run
+from recombine_lab.runs.store import Store
+from recombine_lab.tasks.catalogue import TASKS
+from recombine_lab.tasks.exposure import Everything, Exposure, HeldOut, Parts
+from recombine_lab.tasks.splits import split_of, split_spec
+from recombine_lab.tasks.task import Batch, Shapes
+from recombine_lab.training.configurations import configurations
+from recombine_lab.training.fit import fit
+from recombine_lab.training.loop import StepEvent
+from recombine_lab.training.pack import signature, train
+from recombine_lab.training.recipe import Recipe
 from tests.lab.training.toys import SPLIT, Broken, Echo, Memory, Net, Sum, same
 
 ADDITION, MLP = "addition", {"name": "mlp", "hidden": [8]}

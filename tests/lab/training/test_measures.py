@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from recombine.errors import SettingError
-from recombine.lab.tasks.task import Shapes
-from recombine.lab.training.examples import ExampleGroups
-from recombine.lab.training.fit import fit
-from recombine.lab.training.losses import hinge, loss_of, token_cross_entropy
-from recombine.lab.training.questions import Question, ask
-from recombine.lab.training.recipe import Recipe
 from recombine.tables.space import Space
+from recombine_lab.tasks.task import Shapes
+from recombine_lab.training.examples import ExampleGroups
+from recombine_lab.training.fit import fit
+from recombine_lab.training.losses import hinge, loss_of, token_cross_entropy
+from recombine_lab.training.questions import Question, ask
+from recombine_lab.training.recipe import Recipe
 from tests.lab.training.toys import Echo, Sum
 
 

@@ -7,10 +7,10 @@ from importlib.metadata import version
 import pytest
 from packaging.version import Version
 
-from recombine.lab.models.catalogue import MODELS
-from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.tasks.toy import Toy
-from recombine.lab.training.configurations import configurations, numerics
+from recombine_lab.models.catalogue import MODELS
+from recombine_lab.tasks.catalogue import TASKS
+from recombine_lab.tasks.toy import Toy
+from recombine_lab.training.configurations import configurations, numerics
 from tests.lab.training import golden
 from tests.lab.training.golden import Part
 
@@ -78,7 +78,7 @@ def test_a_raised_version_wants_new_golden_numbers() -> None:
 
 def test_a_key_changes_with_the_version_of_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
     (before,) = configurations(*ADDITION, seeds=1)
-    monkeypatch.setattr("recombine.lab.training.configurations.TASKS", replace(TASKS, numerics={"addition": 2}))
+    monkeypatch.setattr("recombine_lab.training.configurations.TASKS", replace(TASKS, numerics={"addition": 2}))
     (after,) = configurations(*ADDITION, seeds=1)
     assert (before.code, after.code) == (
         "task 1, split 1, model 1, training 1",
@@ -88,6 +88,6 @@ def test_a_key_changes_with_the_version_of_a_part(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_part_within_a_part_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recombine.lab.training.configurations.MODELS", replace(MODELS, numerics={"mlp": 7}))
+    monkeypatch.setattr("recombine_lab.training.configurations.MODELS", replace(MODELS, numerics={"mlp": 7}))
     nested = {"name": "odd_one_out", "backbone": {"name": "mlp"}}
     assert numerics({"name": "addition"}, {"name": "own"}, nested).endswith("model 1+7, training 1")

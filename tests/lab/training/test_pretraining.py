@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from torch import nn
 
 from recombine.errors import SettingError
-from recombine.lab import fit
-from recombine.lab.models import MLP, Transformer
-from recombine.lab.tasks import Addition
-from recombine.lab.tasks.task import Shapes
-from recombine.lab.training.pretraining import contrastive, covered_words, masked_tokens, pairs_apart, views
+from recombine_lab import fit
+from recombine_lab.models import MLP, Transformer
+from recombine_lab.tasks import Addition
+from recombine_lab.tasks.task import Shapes
+from recombine_lab.training.pretraining import contrastive, covered_words, masked_tokens, pairs_apart, views
 from tests.properties import examples
 
 

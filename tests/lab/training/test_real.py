@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from recombine.lab.models.vision import CNN
-from recombine.lab.tasks.task import Batch, DiscreteTask, Shapes
-from recombine.lab.training.fit import fit
 from recombine.tables.space import Space
+from recombine_lab.models.vision import CNN
+from recombine_lab.tasks.task import Batch, DiscreteTask, Shapes
+from recombine_lab.training.fit import fit
 from tests.lab.training.toys import SPLIT, errors, same
 
 

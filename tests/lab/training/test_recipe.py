@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.errors import SettingError
-from recombine.lab.training.recipe import Recipe, evaluation_steps, is_constant, rate, recipe_of
+from recombine_lab.training.recipe import Recipe, evaluation_steps, is_constant, rate, recipe_of
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import recombine
-from recombine import lab
+import recombine_lab as lab
 from recombine.errors import RecombineError, SettingError
-from recombine.lab.sweeps.rounds import _answered, _heard
 from recombine.rehearsing.examples import examples_of
 from recombine.rehearsing.learners import Estimator
+from recombine_lab.sweeps.rounds import _answered, _heard
 
 SEEN = [(a, b) for a, b in product(range(6), range(6)) if (a + 2 * b) % 5]
 FACTORS = ["a", "b"]

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from recombine.lab.runs.run import Configuration
-from recombine.lab.runs.store import Store
-from recombine.lab.training import loop
-from recombine.lab.training.configurations import configurations, jobs
-from recombine.lab.training.fit import fit
-from recombine.lab.training.learner import Optimiser
-from recombine.lab.training.loop import StepEvent, TrainingContext, deferred_interrupt
-from recombine.lab.training.pack import train, train_jobs
+from recombine_lab.runs.run import Configuration
+from recombine_lab.runs.store import Store
+from recombine_lab.training import loop
+from recombine_lab.training.configurations import configurations, jobs
+from recombine_lab.training.fit import fit
+from recombine_lab.training.learner import Optimiser
+from recombine_lab.training.loop import StepEvent, TrainingContext, deferred_interrupt
+from recombine_lab.training.pack import train, train_jobs
 from tests.lab.training.toys import SPLIT, Memory, Net, Sum, same
 from tests.properties import examples
 
@@ -197,8 +197,8 @@ def test_a_second_process_gives_the_same_numbers() -> None:
     asked = configurations("addition", SPLIT, {"name": "mlp", "hidden": [6]}, recipe, seeds=(0,))
     code = (
         "import json, sys\n"
-        "from recombine.lab.runs.run import Configuration\n"
-        "from recombine.lab.training.pack import train\n"
+        "from recombine_lab.runs.run import Configuration\n"
+        "from recombine_lab.training.pack import train\n"
         "print(json.dumps(dict(train([Configuration(**json.load(sys.stdin))], store=None)[0].metrics)))"
     )
     done = subprocess.run(

@@ -11,12 +11,12 @@ import torch
 
 import recombine
 from recombine.errors import RecordError, SettingError
-from recombine.lab.runs.layout import folder_of
-from recombine.lab.runs.run import Run
-from recombine.lab.runs.store import Store
-from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.tasks.from_data import From
-from recombine.lab.training.fit import fit
+from recombine_lab.runs.layout import folder_of
+from recombine_lab.runs.run import Run
+from recombine_lab.runs.store import Store
+from recombine_lab.tasks.catalogue import TASKS
+from recombine_lab.tasks.from_data import From
+from recombine_lab.training.fit import fit
 from tests.lab.training.toys import SPLIT, Net, Penalised, Sum
 
 ADDITION, MLP = {"name": "addition", "values": 5}, {"name": "mlp", "hidden": [8]}

@@ -16,23 +16,23 @@ from hypothesis import strategies as st
 from torch import nn
 from typer.testing import CliRunner
 
-import recombine
-from recombine.catalogue import settings_of
+import recombine_lab
 from recombine.cli.app import app
 from recombine.errors import RecombineError, RecordError, SettingError
-from recombine.importing import TRUSTED, places_in
-from recombine.lab import Store, fit, sweep, trust
-from recombine.lab.models.catalogue import MODELS
-from recombine.lab.runs.run import Configuration, Run
-from recombine.lab.tasks.catalogue import TASKS
-from recombine.lab.tasks.splits import SPLITS
-from recombine.lab.training.pack import job_of
-from recombine.lab.training.trust import check_known
-from recombine.studies.kernel.answers import task_of, untrained
-from recombine.studies.redundancy.measures import network_of
-from recombine.studies.study import Bench
-from recombine.studies.subnetworks.networks import kept_weights, pretrain, tune
-from recombine.studies.subnetworks.searches import search_masks
+from recombine_lab import Store, fit, sweep, trust
+from recombine_lab.base.catalogue import settings_of
+from recombine_lab.base.source_versions import TRUSTED, places_in
+from recombine_lab.models.catalogue import MODELS
+from recombine_lab.runs.run import Configuration, Run
+from recombine_lab.tasks.catalogue import TASKS
+from recombine_lab.tasks.splits import SPLITS
+from recombine_lab.training.pack import job_of
+from recombine_lab.training.trust import check_known
+from recombine_studies.kernel.answers import task_of, untrained
+from recombine_studies.redundancy.measures import network_of
+from recombine_studies.study import Bench
+from recombine_studies.subnetworks.networks import kept_weights, pretrain, tune
+from recombine_studies.subnetworks.searches import search_masks
 from tests import mutations
 from tests.lab.runs import samples
 from tests.properties import examples
@@ -101,9 +101,9 @@ def stored(**parts: Any) -> Run:
 ASKS: dict[str, Callable[[Run], object]] = {
     "module": lambda run: run.module(),
     "latents": lambda run: run.latents("0"),
-    "geometry": recombine.probes.geometry,
-    "support": lambda run: recombine.probes.support(model=run),
-    "influence": recombine.probes.influence,
+    "geometry": recombine_lab.probes.geometry,
+    "support": lambda run: recombine_lab.probes.support(model=run),
+    "influence": recombine_lab.probes.influence,
     "job_of": job_of,
     "kernel, its task": task_of,
     "kernel, before training": lambda run: untrained(run, images=1),
@@ -132,7 +132,7 @@ def test_every_way_from_a_stored_run_goes_through_the_gate(ask: Callable[[Run], 
         run = stored(task=FROM | {key: place})
         with pytest.raises(SettingError, match="which is not part of recombine") as refused:
             ask(run)
-        assert f"recombine.lab.trust('{place}')" in refused.value.instead
+        assert f"recombine_lab.trust('{place}')" in refused.value.instead
         assert f"--trust {place}" in refused.value.instead
 
 

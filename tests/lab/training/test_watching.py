@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from recombine.lab.training import loop as watching
-from recombine.lab.training.fit import fit
+from recombine_lab.training import loop as watching
+from recombine_lab.training.fit import fit
 from tests.lab.training.toys import SPLIT, Net, Sum
 
 
@@ -38,6 +38,6 @@ def test_what_is_counted_is_every_step_of_every_run(monkeypatch: pytest.MonkeyPa
             def __exit__(self, *_: Any) -> None:
                 assert sum(counted) == self.total
 
-        monkeypatch.setattr("recombine.lab.training.fit.progress_bar", Watched)
+        monkeypatch.setattr("recombine_lab.training.fit.progress_bar", Watched)
         fit(Sum(), SPLIT, Net(), {"steps": 7, "together": together}, seeds=(0, 1, 2))
         assert sum(counted) == 21

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from recombine.lab.models.model import Model
-from recombine.lab.runs.run import Configuration, Run
-from recombine.lab.tasks.task import Batch, DiscreteTask, Shapes
 from recombine.tables.space import Space
+from recombine_lab.models.model import Model
+from recombine_lab.runs.run import Configuration, Run
+from recombine_lab.tasks.task import Batch, DiscreteTask, Shapes
 
 SPLIT = {"name": "hold_out_combinations", "test_size": 0.25}
 

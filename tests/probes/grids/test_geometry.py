@@ -9,11 +9,11 @@ from torch import nn
 
 import recombine
 from recombine.errors import ColumnError, SettingError, SourceError, TableError
-from recombine.lab import Recipe, fit, models
-from recombine.lab.tasks import Addition, Bumps
-from recombine.probes import geometry
-from recombine.probes.grids import sources
-from recombine.probes.grids.geometry import salience_at
+from recombine_lab import Recipe, fit, models
+from recombine_lab.probes import geometry
+from recombine_lab.probes.grids import sources
+from recombine_lab.probes.grids.geometry import salience_at
+from recombine_lab.tasks import Addition, Bumps
 from tests.probes.grids.worlds import bumps, codes_of, corner, one_hot
 
 N = 10

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from recombine.errors import SettingError
-from recombine.probes import geometry
+from recombine_lab.probes import geometry
 from tests.probes.grids.worlds import codes_of, one_hot
 
 N = 6

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from recombine.probes.grids.answering import Question, from_memory, readout
-from recombine.probes.grids.linear import probes
-from recombine.probes.grids.outputs import output_coverage, superposed
-from recombine.probes.grids.separability import centred_separability, separability
-from recombine.probes.grids.shares import additivity, effective_rank, order_shares, salience_of
-from recombine.probes.grids.stripes import stripe_shares
-from recombine.probes.grids.tangents import log_volumes, orthogonality, published_factorization, steps, warp
+from recombine_lab.probes.grids.answering import Question, from_memory, readout
+from recombine_lab.probes.grids.linear import probes
+from recombine_lab.probes.grids.outputs import output_coverage, superposed
+from recombine_lab.probes.grids.separability import centred_separability, separability
+from recombine_lab.probes.grids.shares import additivity, effective_rank, order_shares, salience_of
+from recombine_lab.probes.grids.stripes import stripe_shares
+from recombine_lab.probes.grids.tangents import log_volumes, orthogonality, published_factorization, steps, warp
 from tests.probes.grids.worlds import bumps, cells_of, codes_of, corner, donut, one_hot, profiles, stripes_of
 
 N = 28

@@ -6,9 +6,9 @@ import torch
 from torch import nn
 
 from recombine.errors import SettingError
-from recombine.probes import geometry
-from recombine.probes.grids.deciding import _number
-from recombine.probes.grids.kernel_measures import Found
+from recombine_lab.probes import geometry
+from recombine_lab.probes.grids.deciding import _number
+from recombine_lab.probes.grids.kernel_measures import Found
 from tests.probes.grids.worlds import bumps, codes_of, corner, one_hot
 
 N = 8

@@ -5,16 +5,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recombine.probes.grids.cells import Cells, complete_part, gram_of, thinned
-from recombine.probes.grids.intervals import jackknife, left_out, predicted
-from recombine.probes.grids.linear import probes
-from recombine.probes.grids.nulls import matched_memory
-from recombine.probes.grids.outputs import partial_input, superposed
-from recombine.probes.grids.separability import centred_separability, separability
-from recombine.probes.grids.shares import additivity, effective_rank, order_shares, salience_of, variance_by_set
-from recombine.probes.grids.stripes import stripe_shares
-from recombine.probes.grids.tangents import log_volumes, orthogonality, steps
 from recombine.theory.salience import Salience
+from recombine_lab.probes.grids.cells import Cells, complete_part, gram_of, thinned
+from recombine_lab.probes.grids.intervals import jackknife, left_out, predicted
+from recombine_lab.probes.grids.linear import probes
+from recombine_lab.probes.grids.nulls import matched_memory
+from recombine_lab.probes.grids.outputs import partial_input, superposed
+from recombine_lab.probes.grids.separability import centred_separability, separability
+from recombine_lab.probes.grids.shares import additivity, effective_rank, order_shares, salience_of, variance_by_set
+from recombine_lab.probes.grids.stripes import stripe_shares
+from recombine_lab.probes.grids.tangents import log_volumes, orthogonality, steps
 from tests.probes.grids.worlds import cells_of, codes_of
 from tests.properties import examples
 

@@ -9,14 +9,14 @@ from torch import nn
 
 import recombine
 from recombine.errors import RecombineError, SettingError
-from recombine.probes import influence
-from recombine.probes.influences.answering import Asking
-from recombine.probes.influences.examples import table_of
-from recombine.probes.influences.information import _shuffled, bits, counted_bits
-from recombine.probes.influences.locating import located, mask_of
-from recombine.probes.influences.reinitialising import reinitialised
-from recombine.probes.influences.slopes import slopes
-from recombine.probes.influences.swaps import donors
+from recombine_lab.probes import influence
+from recombine_lab.probes.influences.answering import Asking
+from recombine_lab.probes.influences.examples import table_of
+from recombine_lab.probes.influences.information import _shuffled, bits, counted_bits
+from recombine_lab.probes.influences.locating import located, mask_of
+from recombine_lab.probes.influences.reinitialising import reinitialised
+from recombine_lab.probes.influences.slopes import slopes
+from recombine_lab.probes.influences.swaps import donors
 from tests.probes.influences.rules import BOTH, CONSTANT, LARGER, OTHER, OWN, TRAINING, Rule, toy
 from tests.properties import examples
 

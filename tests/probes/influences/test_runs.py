@@ -8,19 +8,19 @@ import torch
 from torch import nn
 from typer.testing import CliRunner
 
-import recombine
+import recombine_lab
 from recombine.cli.app import app
 from recombine.errors import SettingError
-from recombine.lab import fit
-from recombine.lab.models import MLP
-from recombine.lab.tasks import Addition, DigitPairs, Toy
-from recombine.lab.tasks.conjunctions import PartialExposure
-from recombine.lab.tasks.splits import split_of
-from recombine.probes import influence
-from recombine.probes.influences.boundaries import boundaries
-from recombine.probes.influences.information import counted_bits
-from recombine.probes.influences.pairing import paired, student
-from recombine.probes.influences.settings_ab import in_setting
+from recombine_lab import fit
+from recombine_lab.models import MLP
+from recombine_lab.probes import influence
+from recombine_lab.probes.influences.boundaries import boundaries
+from recombine_lab.probes.influences.information import counted_bits
+from recombine_lab.probes.influences.pairing import paired, student
+from recombine_lab.probes.influences.settings_ab import in_setting
+from recombine_lab.tasks import Addition, DigitPairs, Toy
+from recombine_lab.tasks.conjunctions import PartialExposure
+from recombine_lab.tasks.splits import split_of
 from tests.probes.influences.rules import BOTH, LARGER, OWN, TRAINING, toy
 
 TOY = {"steps": 1024, "lr": 0.1, "optimiser": "sgd", "batch": 10, "evaluations": 4, "test_samples": 500}
@@ -231,5 +231,5 @@ def test_a_hugging_face_model_is_asked_by_keyword():
     )
     assert found.value("gradient, by embedding", where="last") > 0
     assert found.outcome == "unclear"
-    assert isinstance(recombine.probes.influence, type(influence))
+    assert isinstance(recombine_lab.probes.influence, type(influence))
     assert isinstance(model, nn.Module)

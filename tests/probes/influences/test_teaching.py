@@ -9,18 +9,18 @@ from torch import nn
 from torch.nn import functional
 
 from recombine.errors import SettingError
-from recombine.lab.models import MLP
-from recombine.lab.tasks import Addition
-from recombine.probes import influence
-from recombine.probes.influences import by_dattri
-from recombine.probes.influences.by_dattri import taught_by_dattri
-from recombine.probes.influences.examples import Examples
-from recombine.probes.influences.leaving_out import left_out
-from recombine.probes.influences.outputs import LOSSES, Network
-from recombine.probes.influences.summing import Summed
-from recombine.probes.influences.teaching import taught
-from recombine.probes.influences.wording import said_of_teaching
 from recombine.statistics.correlation import Rank
+from recombine_lab.models import MLP
+from recombine_lab.probes import influence
+from recombine_lab.probes.influences import by_dattri
+from recombine_lab.probes.influences.by_dattri import taught_by_dattri
+from recombine_lab.probes.influences.examples import Examples
+from recombine_lab.probes.influences.leaving_out import left_out
+from recombine_lab.probes.influences.outputs import LOSSES, Network
+from recombine_lab.probes.influences.summing import Summed
+from recombine_lab.probes.influences.teaching import taught
+from recombine_lab.probes.influences.wording import said_of_teaching
+from recombine_lab.tasks import Addition
 
 RIDGE = 0.05
 

@@ -7,7 +7,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine.probes.masks.gates import BETA, HIGH, LOW, expected_open, hard_mask, soft_mask, start_scale, temperature
+from recombine_lab.probes.masks.gates import (
+    BETA,
+    HIGH,
+    LOW,
+    expected_open,
+    hard_mask,
+    soft_mask,
+    start_scale,
+    temperature,
+)
 
 STARTS = {-0.05: 0.4875, 0.0: 0.5, 0.05: 0.5125, 0.1: 0.5250}
 ONE = torch.tensor(1.0)

@@ -5,14 +5,14 @@ import pytest
 import torch
 from torch import nn
 
-from recombine.probes.masks import learning
-from recombine.probes.masks.continuous import Continuous
-from recombine.probes.masks.data import components_of, shuffled
-from recombine.probes.masks.gates import temperature
-from recombine.probes.masks.learning import Job, Learner, Subject, _batches, _Chunk
-from recombine.probes.masks.network import Asker, accuracy, layouts_of, state_of
-from recombine.probes.masks.settings import Configuration, Search, search_of
 from recombine.seeds import derived
+from recombine_lab.probes.masks import learning
+from recombine_lab.probes.masks.continuous import Continuous
+from recombine_lab.probes.masks.data import components_of, shuffled
+from recombine_lab.probes.masks.gates import temperature
+from recombine_lab.probes.masks.learning import Job, Learner, Subject, _batches, _Chunk
+from recombine_lab.probes.masks.network import Asker, accuracy, layouts_of, state_of
+from recombine_lab.probes.masks.settings import Configuration, Search, search_of
 from tests.probes.masks import toys
 
 

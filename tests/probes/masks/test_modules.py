@@ -7,12 +7,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from recombine.probes import subnetworks
-from recombine.probes.masks.baselines import magnitude, random_mask, saliency, top_mask
-from recombine.probes.masks.data import Data, components_of
-from recombine.probes.masks.judging import Judge
-from recombine.probes.masks.learning import rights
-from recombine.probes.masks.network import (
+from recombine_lab.probes import subnetworks
+from recombine_lab.probes.masks.baselines import magnitude, random_mask, saliency, top_mask
+from recombine_lab.probes.masks.data import Data, components_of
+from recombine_lab.probes.masks.judging import Judge
+from recombine_lab.probes.masks.learning import rights
+from recombine_lab.probes.masks.network import (
     Asker,
     accuracy,
     layouts_of,
@@ -20,7 +20,7 @@ from recombine.probes.masks.network import (
     reinitialised,
     state_of,
 )
-from recombine.probes.masks.usage import usage, used_mask
+from recombine_lab.probes.masks.usage import usage, used_mask
 from tests.probes.masks import toys
 
 QUICK = {"steps": 8, "seeds": 2, "rates": (0.03,), "penalties": (0.1,), "base_accuracy": 0.0}

@@ -6,8 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine.probes.masks.network import Layout
-from recombine.probes.masks.outcomes import (
+from recombine_lab.probes.masks.network import Layout
+from recombine_lab.probes.masks.outcomes import (
     OUTCOMES,
     Estimate,
     contrast,

@@ -11,10 +11,10 @@ from torch import nn
 
 import recombine
 from recombine.errors import RecordError, SettingError
-from recombine.probes import subnetworks
-from recombine.probes.masks.keeping import saved_masks
-from recombine.probes.masks.settings import CONTROLS
-from recombine.probes.probe import Probe
+from recombine_lab.probes import subnetworks
+from recombine_lab.probes.masks.keeping import saved_masks
+from recombine_lab.probes.masks.settings import CONTROLS
+from recombine_lab.probes.probe import Probe
 from tests.probes.masks import toys
 from tests.probes.masks.planted import Planted
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from recombine.probes.supports import measuring
+from recombine_lab.probes.supports import measuring
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from recombine.lab.tasks.compositions import compose
-from recombine.probes.supports.recovery import exchanged
+from recombine_lab.probes.supports.recovery import exchanged
+from recombine_lab.tasks.compositions import compose
 
 
 def drawn(n: int, seed: int) -> Tensor:

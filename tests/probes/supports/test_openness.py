@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from recombine.lab.tasks.compositions import jacobian
-from recombine.probes.supports.openness import NOISE, Situated, anchor_at, left_open, sketched
+from recombine_lab.probes.supports.openness import NOISE, Situated, anchor_at, left_open, sketched
+from recombine_lab.tasks.compositions import jacobian
 
 
 def situated(n, rng, *, inputs=3, outputs=2, sites=2, slots=2, width=1):

@@ -6,10 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine.lab.tasks.compositions import COMPOSITIONS, jacobian
-from recombine.probes.supports.operators import products, spectrum
-from recombine.probes.supports.outputs import composed_of
-from recombine.probes.supports.ranks import changed, ranks
+from recombine_lab.probes.supports.operators import products, spectrum
+from recombine_lab.probes.supports.outputs import composed_of
+from recombine_lab.probes.supports.ranks import changed, ranks
+from recombine_lab.tasks.compositions import COMPOSITIONS, jacobian
 from tests.properties import examples
 
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from recombine.lab.tasks.compositions import compose
-from recombine.probes.supports.recovery import aligned, mismatch, rescaled, visible
+from recombine_lab.probes.supports.recovery import aligned, mismatch, rescaled, visible
+from recombine_lab.tasks.compositions import compose
 
 GENERATOR = torch.Generator().manual_seed(0)
 

@@ -11,11 +11,11 @@ from torch import nn
 
 import recombine
 from recombine.errors import ColumnError, RecombineError, SettingError, SourceError, TableError
-from recombine.lab import fit
-from recombine.lab.tasks import DiagonalBand, Orthogonal, Random, Sprites
-from recombine.probes import support
-from recombine.probes.spec import settings_of
-from recombine.probes.supports.wording import DIAGONAL, EVEN, OUTCOMES
+from recombine_lab import fit
+from recombine_lab.probes import support
+from recombine_lab.probes.spec import settings_of
+from recombine_lab.probes.supports.wording import DIAGONAL, EVEN, OUTCOMES
+from recombine_lab.tasks import DiagonalBand, Orthogonal, Random, Sprites
 
 TASK = Sprites(size=8)
 CUBE = np.random.default_rng(5).random((200, 10))

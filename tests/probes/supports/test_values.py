@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine.lab.tasks import DiagonalBand, Orthogonal, Random, Sprites
-from recombine.probes.supports import neighbours as near
-from recombine.probes.supports.points import points_of, product_of_marginals
+from recombine_lab.probes.supports import neighbours as near
+from recombine_lab.probes.supports.points import points_of, product_of_marginals
+from recombine_lab.tasks import DiagonalBand, Orthogonal, Random, Sprites
 from tests.properties import examples
 
 TASK = Sprites(size=8)

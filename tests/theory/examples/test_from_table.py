@@ -13,9 +13,9 @@ from recombine.errors import ColumnError, SettingError, SourceError, TableError
 from recombine.tables.question import Question
 from recombine.theory.answers import answers, truth_of
 from recombine.theory.examples.from_table import ExampleOptions, Known, forecast_from
-from recombine.theory.examples.inputs import features
 from recombine.theory.examples.rows import fetch
 from recombine.theory.examples.telling import reasons, verdict
+from recombine_lab import features
 
 pytest.importorskip("sklearn")
 
@@ -122,7 +122,7 @@ class TestGiven:
         module = torch.nn.Sequential(torch.nn.Linear(10, 7), torch.nn.ReLU(), torch.nn.Linear(7, 2))
         found = features(module, torch.zeros(600, 10), layer="1")
         assert found.shape == (600, 7)
-        with pytest.raises(SettingError, match="layer='3'"):
+        with pytest.raises(SettingError, match="no layer '3'"):
             features(module, torch.zeros(2, 10), layer="3")
         with pytest.raises(SettingError, match="make them first"):
             asked(world()[0], None, (module, "1"))

@@ -1,16 +1,16 @@
-"""Arrays in memory or on a device: the same code for NumPy and for torch, which is loaded when it is asked for.
+"""Arrays in memory or on a device: the same code for NumPy and for the tensors of the package that knows devices.
 
 Legend used in this room: n training rows, m other rows, d inputs, q outputs, k factors, c combinations.
 """
 
-from importlib import import_module
+import sys
 from typing import Any
 
 import numpy as np
 
+from recombine import plugins
 from recombine.algebra.groups import Numbers
 from recombine.errors import SettingError, TableError
-from recombine.extras import needed
 from recombine.theory.learner import SHARE, installed
 
 _NUMBER = 8  # bytes
@@ -19,23 +19,22 @@ _AT_ONCE = 4
 
 
 def placed(array: Numbers, device: str | None) -> Any:
-    """The array itself, or a copy of it on a device, by torch."""
+    """The array itself, or a copy of it on a device, by what the lab brings for that."""
     if device is None:
         return array
-    torch = needed("torch", f"device={device!r}", extra="train", instead=", or leave device out")
-    try:
-        return torch.as_tensor(array, device=device)
-    except (RuntimeError, AssertionError) as error:
+    copied = plugins.load("recombine.devices", "torch")
+    if copied is None:
         raise SettingError(
             f"device={device!r}",
-            why=f"torch cannot use it: {str(error).splitlines()[0]}",
-            instead="write device='cpu', or leave it out",
-        ) from error
+            why="other devices than the processor are reached through the lab, which is not installed",
+            instead=f"{plugins.install_hint('sweep')}, or leave device out",
+        )
+    return copied(array, device)
 
 
 def library(array: Any) -> Any:
-    """NumPy, or torch for its tensors: the names that are used here are the same in both."""
-    return np if isinstance(array, np.ndarray) else import_module("torch")
+    """The package that an array is of: NumPy, or torch, whose names for what is used here are the same."""
+    return sys.modules[type(array).__module__.partition(".")[0]]
 
 
 def fetched(array: Any) -> Numbers:

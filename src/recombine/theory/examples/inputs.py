@@ -9,7 +9,7 @@
 | `"vectors.npy"`, `"vectors.safetensors"` | a file with an array, a row for each row of the table |
 | an array, a tensor | the same, in memory |
 
-A model's own features at a layer are made by `features(module, inputs, layer="encoder.norm")` first.
+A model's own features at a layer are made by `recombine_lab.features(module, inputs, layer="encoder.norm")` first.
 """
 
 from collections.abc import Iterable, Sequence
@@ -81,7 +81,7 @@ def inputs_of(given: Any, glance: Glance) -> Inputs:
         raise SettingError(
             f"inputs=({type(given[0]).__name__}, {given[1]!r})",
             why="a module's features hang on the tensors that it is shown",
-            instead=f"make them first: inputs=features(module, tensors, layer={given[1]!r})",
+            instead=f"make them first: inputs=recombine_lab.features(module, tensors, layer={given[1]!r})",
         )
     return ByRow(_array(given), "the array of inputs")
 
@@ -133,7 +133,7 @@ def _array(given: Any) -> Any:
         raise SettingError(
             f"inputs was given a {type(given).__name__}",
             why="a model has features only of something that it is shown",
-            instead="make them first: inputs=features(module, tensors, layer='…')",
+            instead="make them first: inputs=recombine_lab.features(module, tensors, layer='…')",
         )
     return found
 
@@ -338,41 +338,6 @@ def _opened(one: Any, name: str) -> Any:
     if isinstance(content, Path):
         name = f"'{content}'"
     return read_picture(content, name=name) if isinstance(content, Path | bytes) else content
-
-
-def features(module: Any, inputs: Any, *, layer: str, batch: int = _BATCH) -> Numbers:
-    """What a torch module holds at a named layer for each input: rows of numbers, to be given as `inputs`.
-
-    >>> import pytest
-    >>> torch = pytest.importorskip("torch")
-    >>> module = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
-    >>> features(module, torch.zeros(5, 3), layer="1").shape
-    (5, 4)
-    """
-    torch = needed("torch", "features of a module", extra="train")
-    layers = dict(module.named_modules())
-    if layer not in layers:
-        raise SettingError(
-            f"layer={layer!r}",
-            why="the module has no such layer",
-            instead=nearest(layer, [name for name in layers if name]),
-        )
-    kept: list[Any] = []
-
-    def keep(_: Any, __: Any, out: Any) -> None:
-        kept.append((out[0] if isinstance(out, tuple) else out).detach().flatten(1).cpu())
-
-    hook = layers[layer].register_forward_hook(keep)
-    training = module.training
-    module.eval()
-    try:
-        with torch.no_grad():
-            for start in range(0, len(inputs), batch):
-                module(inputs[start : start + batch])
-    finally:
-        hook.remove()
-        module.train(training)
-    return np.asarray(torch.cat(kept).double().numpy())
 
 
 def check_told(inputs: Any, answers: Answers, *, symbols: bool, seen_score: float | None, truth: bool) -> None:

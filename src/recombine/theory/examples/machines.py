@@ -156,9 +156,9 @@ class Ridge:
             shifted = kernel.copy()
             shifted.flat[:: len(kernel) + 1] += size
             return cls(linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False))
-        torch = library(kernel)
-        eye = torch.eye(len(kernel), dtype=kernel.dtype, device=kernel.device)
-        return cls(torch.linalg.cholesky(kernel + size * eye))
+        tensors = library(kernel)
+        eye = tensors.eye(len(kernel), dtype=kernel.dtype, device=kernel.device)
+        return cls(tensors.linalg.cholesky(kernel + size * eye))
 
     def fit(self, answers: Answered) -> Machine:
         """Ridge regression with a free constant, on as many of the first rows as there are answers."""
@@ -166,8 +166,8 @@ class Ridge:
         apart, factor = answers.coded - mean, self.factor[:rows, :rows]
         if isinstance(factor, np.ndarray):
             return Machine(np.asarray(linalg.cho_solve((factor, True), apart, check_finite=False)), mean)
-        torch = library(factor)
-        return Machine(fetched(torch.cholesky_solve(torch.as_tensor(apart, device=factor.device), factor)), mean)
+        tensors = library(factor)
+        return Machine(fetched(tensors.cholesky_solve(tensors.as_tensor(apart, device=factor.device), factor)), mean)
 
 
 def squared(kernel: Any, answers: Answered, *, ridge: float) -> Machine:

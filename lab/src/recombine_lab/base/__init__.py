@@ -1,0 +1,1 @@
+"""What tasks, models, training and probes all stand on."""

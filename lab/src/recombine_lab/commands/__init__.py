@@ -1,0 +1,1 @@
+"""The commands that the lab adds to `recombine`: sweep, runs, probe."""

@@ -1,0 +1,154 @@
+"""`recombine probe`: look inside a model, with controls that can say no."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+import recombine_lab
+from recombine.cli import options, outputs, reading
+from recombine.cli.examples import EXAMPLES
+from recombine.cli.help import Command, Group
+from recombine.cli.show import Watch, console_for, lead, next_commands, short
+from recombine.words import measure
+
+EXAMPLES |= {
+    "probe": (
+        ("recombine probe geometry features.parquet", "how layers hold the factors, from their features"),
+        ("recombine probe geometry runs --run 3f9a", "the same of a run in a store"),
+    ),
+    "probe support": (
+        ("recombine probe support spec.py", "what spec.py says: the components and the seen points"),
+        ("recombine probe support spec.py --report probe.html", "with a page to look at"),
+    ),
+    "probe geometry": (
+        ("recombine probe geometry features.parquet", "features that were written before"),
+        ("recombine probe geometry runs --run 3f9a --report probe.html", "a run in a store, with a page"),
+    ),
+    "probe influence": (
+        ("recombine probe influence spec.py", "what spec.py says: the model and its inputs"),
+        ("recombine probe influence runs --run 3f9a", "a run in a store"),
+    ),
+    "probe subnetworks": (
+        ("recombine probe subnetworks spec.py", "what spec.py says: the model and its components"),
+        ("recombine probe subnetworks runs --run 3f9a", "a run in a store"),
+    ),
+}
+
+_SHOWN = 12
+
+probe = typer.Typer(
+    cls=Group,
+    help="Why? Look inside a model, with controls: support, geometry, influence, subnetworks.",
+    no_args_is_help=True,
+)
+
+Spec = Annotated[
+    str,
+    typer.Argument(
+        metavar="SPEC",
+        help="A Python file with functions named after the probe's settings, a Parquet file of features (geometry), or "
+        "a run store with --run.",
+    ),
+]
+RunKey = Annotated[str | None, typer.Option("--run", help="SPEC is a store: the run, by the beginning of its key.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Save the probe as a folder of JSON and Parquet.")]
+Seed = Annotated[int, typer.Option(min=0, help="Everything that is drawn at random.")]
+
+
+_ASKED = {
+    "support": "Do the seen points fix every component, if the composition function is known?",
+    "geometry": "How do the layers of a model hold the factors: apart, mixed, or as a table of memories?",
+    "influence": "Which inputs does an answer hang on, and which training combinations taught it?",
+    "subnetworks": "Does a model hold separate parts for separate components? Searched, removed, and held against "
+    "controls.",
+}
+
+
+def _command(name: str) -> Callable[..., None]:
+    """All four have the same options: what differs is in the file that they are given."""
+
+    def ask(
+        spec: Spec,
+        run: RunKey = None,
+        report: reading.Report = None,
+        out: Out = None,
+        force: reading.Force = False,
+        as_json: reading.AsJson = False,
+        seed: Seed = 0,
+        trust: reading.Trust = None,
+    ) -> None:
+        if trust:
+            recombine_lab.trust(*trust)
+        _run(name, spec, run, report=report, out=out, force=force, as_json=as_json, seed=seed)
+
+    return ask
+
+
+for _name, _asks in _ASKED.items():
+    probe.command(_name, cls=Command, help=_asks)(_command(_name))
+
+
+def _run(
+    name: str,
+    spec: str,
+    run: str | None,
+    *,
+    report: Path | None,
+    out: Path | None,
+    force: bool,
+    as_json: bool,
+    seed: int,
+) -> None:
+    """Any of the probes, with what a file or a run says."""
+    outputs.check("probe", out=out, force=force, inputs=[spec], report=report)
+    ask = getattr(recombine_lab.probes, name)
+    with Watch("reading what is asked") as watch:
+        given = _settings(spec, run, ask)
+        found = ask(**given, seed=seed, progress=watch.step, command=options.command_line())
+        outputs.write(found, watch, report=report, out=out, force=force)
+    outputs.tell(
+        as_json=as_json,
+        machines=lambda: found.record().to_json(),
+        people=lambda: summary(found),
+        written=(report, out),
+    )
+
+
+def _settings(spec: str, run: str | None, ask: Any) -> dict[str, Any]:
+    if run is not None:
+        from recombine_lab.runs.listing import find  # noqa: PLC0415 - a probe told by a file needs no store
+
+        store = recombine_lab.Store.open(spec, create=False)
+        return {"model": store.get(find(store, run))}
+    if spec.endswith(".parquet"):
+        return {"model": spec}
+    from recombine_lab.probes.spec import settings_of  # noqa: PLC0415 - a command that names no probe needs none
+
+    return settings_of(spec, ask)
+
+
+def summary(found: Any) -> None:
+    """The probe on one screen."""
+    console = console_for()
+    width = min(console.width, 100)
+    from recombine_lab.probes.probe_page import MEANING  # noqa: PLC0415 - a template engine
+
+    lead(console, found, why=MEANING[found.grade])
+    table = Table(box=None, show_header=False, padding=(0, 2), pad_edge=True)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    table.add_row("outcome", escape(found.outcome))
+    for name, number in list(found.numbers.items())[:_SHOWN]:
+        table.add_row(escape(short(name)), "not known" if number is None else measure(number))
+    console.print(table, width=width)
+    console.print()
+    for reason in found.reasons:
+        console.print(Padding(escape(reason), (0, 2)), width=width)
+    command = found.provenance.command or "recombine probe …"
+    if "--report" not in command:
+        next_commands(console, [(f"{command} --report probe.html", "see every measure beside its controls")])

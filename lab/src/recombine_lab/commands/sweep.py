@@ -1,0 +1,271 @@
+"""`recombine sweep`: train every run of a grid, on this machine or on a Ray cluster."""
+
+import os
+import shlex
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+import recombine_lab
+from recombine.cli import options, reading
+from recombine.cli.examples import EXAMPLES
+from recombine.cli.show import console_for, next_commands, say, warnings_as_notes
+from recombine.errors import SettingError
+from recombine.words import amount, count, json_text, span
+
+EXAMPLES |= {
+    "sweep": (
+        ("recombine sweep sweep.yaml --dry-run", "what would be trained, and how long it would take"),
+        ("recombine sweep sweep.yaml --store runs --workers 0", "train all of it in this process"),
+    ),
+}
+
+_SOME_FAILED = 1
+_INTERRUPTED = 130
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(help="The sweep's file, in YAML: tasks, splits, models, recipes, seeds.")],
+    address: Annotated[
+        str | None,
+        typer.Option(help="A Ray cluster: auto, or its address. Without it: Ray on this machine."),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store", "-s", help="Where runs are kept: a folder, or for example s3://… Without it: what the file says."
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            "-n",
+            min=0,
+            help="How many at once; 0 trains in this process, without Ray. Without it: one for each processor.",
+        ),
+    ] = None,
+    retries: Annotated[int, typer.Option(min=0, help="How often a run that fails is tried again.")] = 2,
+    pack: Annotated[int, typer.Option(min=1, help="How many same-shaped runs are trained as one, at most.")] = 32,
+    num_gpus: Annotated[
+        float, typer.Option(min=0, help="GPUs that Ray sets aside for each pack; 0.25 lets four share one.")
+    ] = 0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done: runs, packs, what is finished, how long.")
+    ] = False,
+    trust: reading.Trust = None,
+    as_json: reading.AsJson = False,
+) -> None:
+    """Train every run of a grid that is not in the store yet; stop and resume at any time."""
+    room = _loaded()
+    recombine_lab.trust(*trust or ())
+    if dry_run:
+        with warnings_as_notes():
+            found = room.dry_run(file, store=store, workers=workers, pack=pack)
+        say(json_text(asdict(found))) if as_json else say_dry_run(found)
+        return
+    try:
+        with _second_interrupt_ends(), warnings_as_notes():
+            result = room.sweep(
+                file,
+                store=store,
+                address=address,
+                workers=workers,
+                retries=retries,
+                pack=pack,
+                num_gpus=num_gpus,
+                progress=not as_json,
+            )
+    except room.InterruptedSweep as stopped:
+        interrupted(stopped.result)
+        raise typer.Exit(_INTERRUPTED) from stopped
+    except room.StoppedSweepError as stopped:
+        so_far(stopped.result)
+        raise
+    say(json_text(asdict(result))) if as_json else summary(result)
+    if result.failed:
+        raise typer.Exit(_SOME_FAILED)
+
+
+@contextmanager
+def _second_interrupt_ends() -> Iterator[None]:
+    """The first Ctrl-C stops the sweep as ever; a second one, while that is being done, ends the process at once.
+
+    Raised in the middle of Ray's own ending, it would leave Ray's library to notice that its servers are gone, and that
+    ends a process with an exit code of its own.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came = False
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal came
+        if came:
+            shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # the cursor, which a live table hides
+            os.write(2, f"{shown}Stopped at once. What was finished is kept.\n".encode())
+            os._exit(_INTERRUPTED)
+        came = True
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _loaded() -> Any:
+    """The room behind the command, where everything that it needs is installed."""
+    try:
+        from recombine_lab.sweeps import sweep as room  # noqa: PLC0415 - it loads torch
+    except ImportError as error:
+        raise SettingError(
+            "this installation cannot train",
+            why=str(error),
+            instead="pip install 'recombine[lab]'",
+        ) from error
+    return room
+
+
+_SHOWN_FAILURES = 5
+
+
+def summary(result: Any) -> None:
+    """The whole sweep on one screen."""
+    console = console_for()
+    console.print()
+    colour = "green" if result.complete else "red"
+    console.print(Padding(f"[bold {colour}]{escape(_verdict(result))}[/]", (0, 2)), width=min(console.width, 100))
+    console.print()
+    _counts(console, result)
+    _failures(console, result)
+    next_commands(console, _next(result))
+
+
+def _verdict(result: Any) -> str:
+    total = len(result.keys)
+    if result.failed:
+        kept = total - result.failed
+        others = f"; the other {kept:,} {_are(kept)} in the store" if kept else ""
+        return f"{result.failed:,} of {amount(total, 'run')} failed{others}."
+    there = f"{'The run is' if total == 1 else f'All {total:,} runs are'} in the store"
+    if result.skipped == total:
+        return f"{there}, and {'was' if total == 1 else 'were'} there before: nothing was left to do."
+    ends = [f", {result.diverged:,} of them diverged"] if result.diverged else []
+    ends += [f"; {_were(len(result.damaged), total)} damaged, and trained again"] if result.damaged else []
+    return f"{there}{''.join(ends)}."
+
+
+def _were(number: int, total: int) -> str:
+    return "it was" if total == 1 else f"{number:,} of them {'was' if number == 1 else 'were'}"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _counts(console: Console, result: Any) -> None:
+    table = Table(box=None, show_header=False, padding=(0, 2), pad_edge=True)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    trained = result.finished + result.diverged
+    each = f", {result.seconds / trained:.3g} s for each" if trained else ""
+    table.add_row("trained", f"{count(trained)} in {span(result.seconds)}{each}" if trained else "0")
+    table.add_row("there before", count(result.skipped))
+    if result.damaged:
+        table.add_row("damaged", f"{count(len(result.damaged))} of the store's, {_example(result.damaged)}")
+    if result.diverged:
+        table.add_row("diverged", f"{count(result.diverged)}; they are kept, with the step at which it happened")
+    if result.failed:
+        table.add_row("failed", count(result.failed))
+    if result.left:
+        table.add_row("left", count(result.left))
+    table.add_row("store", escape(result.store))
+    console.print(table)
+
+
+def _example(damaged: Mapping[str, str]) -> str:
+    """The first of them, and what is wrong with it."""
+    key, wrong = next(iter(damaged.items()))
+    return escape(f"{'for example ' if len(damaged) > 1 else ''}{key[:8]}: {wrong}")
+
+
+def _failures(console: Console, result: Any) -> None:
+    shown = list(result.failures.items())[:_SHOWN_FAILURES]
+    if shown:
+        console.print()
+    for key, reason in shown:
+        console.print(Padding(f"[red]failed[/]  {key[:8]}  {escape(reason)}", (0, 2)), soft_wrap=True)
+    if len(result.failures) > len(shown):
+        console.print(Padding(f"… and {len(result.failures) - len(shown):,} more", (0, 2)))
+
+
+def _next(result: Any) -> list[tuple[str, str]]:
+    store = options.quoted(result.store)
+    lines = [(f"recombine runs compare {store} --by model,split", "every seed, beside each other")]
+    if not result.complete:
+        lines.insert(0, (options.command_line(), "try again what failed; what is finished is kept"))
+    return lines
+
+
+def so_far(result: Any) -> None:
+    """What is safe, of a sweep that could not go on."""
+    console = console_for(stderr=True)
+    kept = result.finished + result.diverged + result.skipped
+    runs = amount(len(result.keys), "run")
+    console.print(f"  {kept:,} of {runs} {_are(kept)} finished and kept in {escape(result.store)}.")
+
+
+def interrupted(result: Any) -> None:
+    """After Ctrl-C: what is safe, and how to go on."""
+    so_far(result)
+    console_for(stderr=True).print(f"  Resume with  {escape(options.command_line())}", soft_wrap=True)
+
+
+def say_dry_run(found: Any) -> None:
+    """What a sweep would do."""
+    console = console_for()
+    console.print()
+    left = found.runs - found.finished
+    verdict = (
+        f"{amount(found.runs, 'run')}; {count(found.finished)} of them {_are(found.finished)} finished, "
+        f"{count(left)} would be trained."
+        if found.finished
+        else f"{amount(found.runs, 'run')} would be trained."
+    )
+    console.print(Padding(f"[bold]{verdict}[/]", (0, 2)))
+    console.print()
+    table = Table(box=None, show_header=False, padding=(0, 2), pad_edge=True)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    if found.damaged:
+        table.add_row("damaged", f"{count(found.damaged)} in the store, which would be trained again")
+    table.add_row("groups", f"{count(found.groups)}, which differ in more than the seed")
+    table.add_row("packs", f"{count(found.packs)} for {amount(found.workers, 'worker')}")
+    table.add_row("time", escape(_time(found)))
+    table.add_row("store", escape(found.store))
+    console.print(table)
+    words = [word for word in shlex.split(options.command_line()) if word != "--dry-run"]
+    next_commands(console, [(options.pasted(words), "start it; Ctrl-C stops it, and the same command goes on")])
+
+
+def _time(found: Any) -> str:
+    if found.packs == 0:
+        return "none"
+    if found.seconds is None:
+        return "not known: no run like these is finished in the store yet"
+    return f"about {span(found.seconds)}, as long as {amount(found.measured, 'finished run')} like these took"

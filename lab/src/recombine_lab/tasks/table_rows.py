@@ -1,0 +1,246 @@
+"""The rows of a user's table: which combination each holds, which rows each combination has, and their targets."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+from recombine.errors import ColumnError, TableError
+from recombine.tables.columns import require
+from recombine.tables.read import read
+from recombine.tables.sources import opened
+from recombine.tables.space import Factor
+from recombine.tables.support import Support
+from recombine_lab.tasks.task import Codes, Part
+
+Ints = npt.NDArray[np.int64]
+TargetForm = Literal["auto", "classes", "values"]
+_MOST_CLASSES = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The combinations of a table, and for each row the place of its own among them."""
+
+    support: Support
+    combination: Ints
+
+    @classmethod
+    def of(cls, table: pa.Table, factors: tuple[str, ...]) -> "Rows":
+        """Read the factors of every row."""
+        require_columns(table, factors, role="a factor")
+        for name in factors:
+            require_no_missing(table, name)
+        support = read(table.select(list(factors)), factors=factors)
+        codes = [_codes(table[factor.name], factor) for factor in support.space.factors]
+        combination = support.groups(range(len(factors))).lookup(np.stack(codes, axis=1).astype(np.int32))
+        return cls(support, combination)
+
+    def find(self, codes: Codes) -> Ints:
+        """The place of each combination, -1 where the table has no row of it."""
+        return self.support.groups(range(codes.shape[1])).lookup(codes.astype(np.int32))
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Some rows, in the order of their combination, to draw from: `counts[c]` of them from `starts[c]` on."""
+
+    rows: Ints
+    combination: Ints
+    combinations: int
+
+    @cached_property
+    def counts(self) -> Ints:
+        """How many rows each combination has."""
+        return np.bincount(self.combination[self.rows], minlength=self.combinations)
+
+    def draw(self, places: Ints, *, seed: int) -> Ints:
+        """A row of each of these combinations, any of them with equal chance."""
+        rng = np.random.default_rng(seed).random(len(places))
+        within = (rng * self.counts[places]).astype(np.int64)
+        return np.asarray(self._ordered[self._starts[places] + within])
+
+    @cached_property
+    def _ordered(self) -> Ints:
+        return self.rows[np.argsort(self.combination[self.rows], kind="stable")]
+
+    @cached_property
+    def _starts(self) -> Ints:
+        return np.cumsum(self.counts) - self.counts
+
+
+def choices(table: pa.Table, split: str | None, rows: Rows) -> dict[Part, Choice]:
+    """The rows of each part: those that the split column gives to it, or all of them where there is no such column."""
+    size = len(rows.support)
+    if split is None:
+        both = Choice(np.arange(len(table)), rows.combination, size)
+        return {"train": both, "test": both}
+    require_columns(table, (split,), role="the split")
+    says = np.array([str(side) for side in table[split].to_pylist()])
+    parts: tuple[Part, ...] = ("train", "test")
+    for part in parts:
+        if part not in says:
+            raise TableError(
+                f"no row says {part!r} in {split!r}",
+                why=f"it says {', '.join(sorted(set(says.tolist()))[:5])}",
+                instead="let the column say train and test",
+            )
+    return {part: Choice(np.flatnonzero(says == part), rows.combination, size) for part in parts}
+
+
+def read_table(path: str | Path) -> pa.Table:
+    """All rows of a table's file, in their order."""
+    with opened(path, sniff_all=True) as source:
+        source.backend.con.execute("SET preserve_insertion_order = true")
+        table: pa.Table = source.backend.to_pyarrow(source.table)
+    return with_class_names(table, _features_of_file(Path(path)))
+
+
+def with_class_names(table: pa.Table, features: Any) -> pa.Table:
+    """Class labels of a Hugging Face dataset by their names: `features` says which column has them.
+
+    >>> with_class_names(pa.table({"y": [1, 0]}), {"y": {"names": ["no", "yes"]}})["y"].to_pylist()
+    ['yes', 'no']
+    """
+    for name in table.column_names if isinstance(features, Mapping) else ():
+        about = features.get(name)
+        names = about.get("names") if isinstance(about, Mapping) else getattr(about, "names", None)
+        if names and pa.types.is_integer(table[name].type):
+            column = pc.take(pa.array(names), table[name].combine_chunks())
+            table = table.set_column(table.column_names.index(name), name, column)
+    return table
+
+
+def _features_of_file(path: Path) -> Any:
+    """What Hugging Face wrote into a Parquet file about its columns; None where there is nothing."""
+    if path.suffix != ".parquet" or not path.is_file():
+        return None
+    noted = (parquet.read_schema(path).metadata or {}).get(b"huggingface")
+    try:
+        return None if noted is None else json.loads(noted)["info"]["features"]
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def require_columns(table: pa.Table, names: tuple[str, ...], *, role: str) -> None:
+    """Every named column is there, else the nearest one is suggested."""
+    require(_Named(table.column_names), names, role=role)
+
+
+def require_no_missing(table: pa.Table, name: str) -> None:
+    """A column that every row fills."""
+    absent = pc.sum(pc.is_null(table[name], nan_is_null=True)).as_py()
+    if absent:
+        raise TableError(
+            f"{name!r} is missing in {absent:,} of {len(table):,} rows",
+            why="such a row is no example of anything",
+            instead="leave those rows out first, with their inputs",
+        )
+
+
+@dataclass(frozen=True)
+class _Named:
+    columns: list[str]
+
+
+def _codes(column: pa.ChunkedArray, factor: Factor) -> npt.NDArray[Any]:
+    """Where each row's value stands among the factor's values."""
+    encoded = pc.dictionary_encode(column).combine_chunks()
+    found = np.array([factor.code(value) for value in encoded.dictionary.to_pylist()], dtype=np.int64)
+    return np.asarray(found[encoded.indices.to_numpy()])
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """The target of each row: a number, several of them (n, width), or the place of its class among `classes`."""
+
+    numbers: npt.NDArray[np.float64]
+    classes: tuple[Any, ...] | None
+
+    @property
+    def width(self) -> int:
+        """How many numbers a target has."""
+        return self.numbers.shape[1] if self.numbers.ndim > 1 else 1
+
+    @classmethod
+    def of(cls, table: pa.Table, name: str | tuple[str, ...], form: TargetForm) -> "Targets":
+        """Read a column, as `recombine.read` does: text, booleans and few whole numbers are classes.
+
+        Several columns, or one of lists, are several numbers for each row.
+
+        >>> Targets.of(pa.table({"y": ["b", "a", "b"]}), "y", "auto").numbers
+        array([1., 0., 1.])
+        """
+        if not isinstance(name, str):
+            return cls(np.stack([cls.of(table, one, "values").numbers for one in name], axis=1), None)
+        require_columns(table, (name,), role="the target")
+        require_no_missing(table, name)
+        column = table[name]
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pa.types.is_list(column.type) or pa.types.is_fixed_size_list(column.type):
+            return cls(_lists(column, name), None)
+        if form == "values" or (form == "auto" and _are_numbers(column)):
+            return cls(_numbers(column, name), None)
+        classes = pc.unique(column).sort()
+        places = pc.index_in(column, value_set=classes)
+        return cls(np.asarray(places.to_numpy(), dtype=np.float64), tuple(classes.to_pylist()))
+
+    @classmethod
+    def of_items(cls, items: Sequence[Any], source: Any, form: TargetForm) -> "Targets":
+        """The second of each pair that a torch dataset gives; its `classes` are the names, where it has them."""
+        plain = [item.tolist() if hasattr(item, "tolist") else item for item in items]
+        names = getattr(source, "classes", None)
+        if names and form != "values" and all(isinstance(one, int) and 0 <= one < len(names) for one in plain):
+            return cls(np.array(plain, dtype=np.float64), tuple(names))
+        return cls.of(pa.table({"target": pa.array(plain)}), "target", form)
+
+    def by_combination(self, combination: Ints, size: int) -> npt.NDArray[Any]:
+        """The mean of the rows of each of `size` combinations, or their commonest class (of equals the first)."""
+        if self.classes is None:
+            totals = np.bincount(combination, self.numbers, minlength=size)
+            return np.asarray(totals / np.bincount(combination, minlength=size))
+        votes = np.zeros((size, len(self.classes)), dtype=np.int64)
+        np.add.at(votes, (combination, self.numbers.astype(np.int64)), 1)
+        return np.asarray(votes.argmax(axis=1))
+
+
+def _lists(column: pa.ChunkedArray, name: str) -> npt.NDArray[np.float64]:
+    try:
+        numbers = np.array(column.to_pylist(), dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise ColumnError(
+            f"the target {name!r} holds lists of different lengths",
+            why="every row has a target of one shape",
+            instead="bring them to one length first",
+        ) from error
+    if not np.isfinite(numbers).all():
+        raise ColumnError(
+            f"the target {name!r} holds NaN or an infinite number",
+            why="a network that is taught it learns nothing but NaN",
+            instead="leave such rows out, or fill them in",
+        )
+    return numbers.reshape(len(numbers), -1)
+
+
+def _are_numbers(column: pa.ChunkedArray) -> bool:
+    whole = pa.types.is_integer(column.type)
+    return bool(pa.types.is_floating(column.type) or (whole and len(pc.unique(column)) > _MOST_CLASSES))
+
+
+def _numbers(column: pa.ChunkedArray, name: str) -> npt.NDArray[np.float64]:
+    if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)):
+        raise ColumnError(
+            f"the target {name!r} is of type {column.type}",
+            why="form='values' asks for numbers",
+            instead="write form='classes', or name a column of numbers",
+        )
+    return np.asarray(column.to_numpy(), dtype=np.float64)

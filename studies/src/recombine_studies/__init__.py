@@ -1,0 +1,34 @@
+"""Studies: the papers behind this library, re-run, with their claims as checks and every seed on the table.
+
+The public names of this room; each is loaded when it is first used, so that listing them loads no torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from recombine_studies.claims import Claim as Claim
+    from recombine_studies.result import StudyResult as StudyResult
+    from recombine_studies.running import report_study as report_study
+    from recombine_studies.running import run_study as run_study
+    from recombine_studies.study import Study as Study
+
+_HOME = {
+    "Claim": "recombine_studies.claims",
+    "Study": "recombine_studies.study",
+    "StudyResult": "recombine_studies.result",
+    "report_study": "recombine_studies.running",
+    "run_study": "recombine_studies.running",
+}
+
+__all__ = ["Claim", "Study", "StudyResult", "report_study", "run_study"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'recombine_studies' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,206 @@
+"""A claim of a paper as a check: where it stands, what would count as holding, and what was measured.
+
+A claim is a list of comparisons, each a number with its interval against a threshold that was written down beforehand.
+One passes if its whole interval is on the right side, fails if its whole interval is on the wrong one, and is open
+else. A claim *holds* if all pass, *holds in part* if some do, *does not hold* if none does and one fails; if all are
+open there is not enough evidence.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from recombine.statistics.distributions import beta_quantile, student_quantile
+from recombine.words import measure
+
+if TYPE_CHECKING:
+    from recombine_studies.study import Evidence
+
+Outcome = Literal["holds", "holds in part", "does not hold", "not enough evidence"]
+OUTCOMES: tuple[Outcome, ...] = ("holds", "holds in part", "does not hold", "not enough evidence")
+Rule = Literal[">=", ">", "<=", "<"]
+State = Literal["passes", "fails", "open"]
+_CONFIDENCE = 0.95
+_FEWEST = 3
+"""Seeds below which no interval is told, and nothing is decided."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A number held against a threshold: its mean, its interval, and over how many seeds; `value` None is not known."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    rule: Rule
+    threshold: float
+
+    @property
+    def state(self) -> State:
+        """Whether its whole interval is on the right side of the threshold, or on the wrong one."""
+        if self.value is None or self.low is None or self.high is None:
+            return "open"
+        right = {">=": self.low >= self.threshold, ">": self.low > self.threshold}
+        right |= {"<=": self.high <= self.threshold, "<": self.high < self.threshold}
+        wrong = {">=": self.high < self.threshold, ">": self.high <= self.threshold}
+        wrong |= {"<=": self.low > self.threshold, "<": self.low >= self.threshold}
+        return "passes" if right[self.rule] else "fails" if wrong[self.rule] else "open"
+
+    def words(self) -> str:
+        """As a reader is told.
+
+        >>> exact("slope", 0.74, ">=", 0.7).words()
+        'slope 0.74'
+        """
+        if self.value is None:
+            return f"{self.name} not known"
+        known = self.low is not None and self.high is not None and self.low != self.high
+        between = f" ({measure(self.low or 0.0)} to {measure(self.high or 0.0)})" if known else ""
+        return f"{self.name} {measure(self.value)}{between}"
+
+
+def over_seeds(name: str, values: Sequence[float], rule: Rule, threshold: float) -> Comparison:
+    """The mean over seeds with Student's interval of 95 %; below three seeds there is none, and nothing is decided.
+
+    >>> over_seeds("R²", [0.9, 0.91, 0.92], ">=", 0.8).state
+    'passes'
+    >>> over_seeds("R²", [0.9, 0.91], ">=", 0.8).state
+    'open'
+    """
+    known = [value for value in values if math.isfinite(value)]
+    mean = fmean(known) if known else None
+    if mean is None or len(known) < _FEWEST:
+        return Comparison(name=name, value=mean, low=None, high=None, n=len(known), rule=rule, threshold=threshold)
+    reach = float(student_quantile((1 + _CONFIDENCE) / 2, len(known) - 1)) * stdev(known) / math.sqrt(len(known))
+    return Comparison(
+        name=name, value=mean, low=mean - reach, high=mean + reach, n=len(known), rule=rule, threshold=threshold
+    )
+
+
+def exact(name: str, value: float | None, rule: Rule, threshold: float, *, n: int = 1) -> Comparison:
+    """A number without chance in it: a formula, a count."""
+    return Comparison(name=name, value=value, low=value, high=value, n=n, rule=rule, threshold=threshold)
+
+
+def within(
+    name: str, value: float | None, low: float | None, high: float | None, rule: Rule, threshold: float, *, n: int
+) -> Comparison:
+    """A number with an interval of its own, for example a rank correlation or a fitted exponent."""
+    return Comparison(name=name, value=value, low=low, high=high, n=n, rule=rule, threshold=threshold)
+
+
+def apart(name: str, one: Sequence[float], other: Sequence[float], rule: Rule, threshold: float) -> Comparison:
+    """The mean of some seeds less that of others, which are not paired, with Welch's interval of 95 %.
+
+    >>> apart("difference", [3.0, 3.1, 3.2], [1.0, 1.1, 1.2], ">", 1.5).state
+    'passes'
+    """
+    sides = [[value for value in side if math.isfinite(value)] for side in (one, other)]
+    n = min(map(len, sides))
+    value = fmean(sides[0]) - fmean(sides[1]) if n else None
+    if value is None or n < _FEWEST:
+        return Comparison(name=name, value=value, low=None, high=None, n=n, rule=rule, threshold=threshold)
+    spread = [stdev(side) ** 2 / len(side) for side in sides]
+    total = sum(spread)
+    reach = 0.0
+    if total:
+        # shares of the total, since squares of very small variances would vanish
+        shares = sum((part / total) ** 2 / (len(side) - 1) for part, side in zip(spread, sides, strict=True))
+        reach = float(student_quantile((1 + _CONFIDENCE) / 2, 1 / shares)) * math.sqrt(total)
+    return Comparison(
+        name=name, value=value, low=value - reach, high=value + reach, n=n, rule=rule, threshold=threshold
+    )
+
+
+def share_of(name: str, hits: int, trials: int, rule: Rule, threshold: float) -> Comparison:
+    """How many of some trials came out so, with Clopper and Pearson's interval of 95 %.
+
+    >>> share_of("collapsed", 140, 400, ">=", 0.2).words()
+    'collapsed 0.35 (0.303 to 0.399)'
+    """
+    if not trials:
+        return Comparison(name=name, value=None, low=None, high=None, n=0, rule=rule, threshold=threshold)
+    tail = (1 - _CONFIDENCE) / 2
+    low = float(beta_quantile(tail, np.array(hits), np.array(trials - hits + 1))) if hits else 0.0
+    high = float(beta_quantile(1 - tail, np.array(hits + 1), np.array(trials - hits))) if hits < trials else 1.0
+    return Comparison(name=name, value=hits / trials, low=low, high=high, n=trials, rule=rule, threshold=threshold)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What a paper says, and how it is checked.
+
+    `says` is the claim in one sentence, with its threshold; `source` is where it stands; `threshold` says why the
+    threshold is what it is, and, where it was ever changed, from what and why; `ours` marks a question that we ask and
+    no paper claims.
+    """
+
+    name: str
+    says: str
+    source: str
+    threshold: str
+    check: "Callable[[Evidence], Sequence[Comparison]]"
+    ours: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A claim beside what was measured."""
+
+    name: str
+    says: str
+    source: str
+    threshold: str
+    ours: bool
+    outcome: Outcome
+    measured: str
+    comparisons: tuple[Comparison, ...]
+
+
+def told(shown: Sequence[Comparison], most: int = 4) -> str:
+    """What was measured, in words: every comparison where there are few, else how many pass, and some that do not."""
+    if not shown:
+        return "nothing was measured"
+    if len(shown) <= most:
+        return "; ".join(one.words() for one in shown)
+    states = [one.state for one in shown]
+    told = [f"{states.count(state)} {words}" for state, words in _COUNTED if state in states]
+    failing = [one for one in shown if one.state != "passes"][: most - 1] or shown[: most - 1]
+    return f"of {len(shown)} comparisons {', '.join(told)}: {'; '.join(one.words() for one in failing)}; …"
+
+
+_COUNTED: tuple[tuple[State, str], ...] = (("passes", "pass"), ("fails", "fail"), ("open", "are open"))
+
+
+def judged(claim: Claim, evidence: "Evidence") -> Finding:
+    """A claim, checked."""
+    comparisons = tuple(claim.check(evidence))
+    return Finding(
+        name=claim.name,
+        says=claim.says,
+        source=claim.source,
+        threshold=claim.threshold,
+        ours=claim.ours,
+        outcome=outcome_of([one.state for one in comparisons]),
+        measured=told(comparisons),
+        comparisons=comparisons,
+    )
+
+
+def outcome_of(states: Sequence[State]) -> Outcome:
+    """What several comparisons come to.
+
+    >>> outcome_of(["passes", "fails"]), outcome_of(["open"]), outcome_of(["fails", "open"])
+    ('holds in part', 'not enough evidence', 'does not hold')
+    """
+    if states and all(state == "passes" for state in states):
+        return "holds"
+    if "passes" in states:
+        return "holds in part"
+    return "does not hold" if "fails" in states else "not enough evidence"

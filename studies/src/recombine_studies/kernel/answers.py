@@ -1,0 +1,232 @@
+"""What a network answered, by combination, beside what a kernel would answer; and how additive its answers are.
+
+A kernel's answers follow from what is seen, from the loss, and from how much each set of factors counts for it. For
+networks on symbols that is taken from the kernel of a wide layer, for networks on pictures it is measured in the
+network before training, as the paper does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+from torch import nn
+
+from recombine.algebra.groups import Codes, Ints
+from recombine.evaluation.additivity import Additivity, additivity
+from recombine.evaluation.outcomes import Outcomes, Score
+from recombine.seeds import derived
+from recombine.tables.read import read
+from recombine.tables.space import Space
+from recombine.tables.support import Support
+from recombine.theory.answers import answers
+from recombine.theory.learner import Loss, learn
+from recombine.theory.salience import Salience
+from recombine.theory.slope import line
+from recombine_lab.models.layers import activations
+from recombine_lab.runs.run import Run
+from recombine_lab.tasks.conjunctions import ConjunctionTask
+from recombine_lab.training.pack import job_of
+
+Numbers = npt.NDArray[np.float64]
+Side = Literal["seen", "unseen"]
+_CLASSES = ("score_0", "score_1")
+_LEAST_MEMORY = 1e-3
+_BODY = "body"
+"""Where the networks of Hugging Face keep all but their last layer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """A score for each example that a network was asked about, and the combination that it is of.
+
+    A score is the number that was given, or by how much the score of +1 is above that of -1. `codes` has a row for each
+    combination, `of` says of which combination an example is.
+    """
+
+    task: ConjunctionTask
+    codes: Ints
+    of: npt.NDArray[np.int64]
+    score: Numbers
+
+    @cached_property
+    def truth(self) -> Numbers:
+        """The right answer to each combination, -1 or +1 where there are two."""
+        return self.task.answers(self.codes)
+
+    @cached_property
+    def seen(self) -> npt.NDArray[np.bool_]:
+        """Which combinations were shown."""
+        return self.task.is_shown(self.codes)
+
+    @cached_property
+    def counts(self) -> Numbers:
+        """Examples of each combination."""
+        return np.bincount(self.of, minlength=len(self.codes)).astype(np.float64)
+
+    @cached_property
+    def mean(self) -> Numbers:
+        """The mean score of each combination."""
+        return np.bincount(self.of, self.score, minlength=len(self.codes)) / self.counts
+
+    @property
+    def noise(self) -> float | None:
+        """The share of the spread of unseen means that is due to few examples; None where each has one only."""
+        apart = np.bincount(self.of, (self.score - self.mean[self.of]) ** 2, minlength=len(self.codes))
+        mine = ~self.seen & (self.counts > 1)
+        spread = float(self.mean[mine].var()) if mine.sum() > 1 else 0.0
+        if spread <= 0:
+            return None
+        return float((apart[mine] / (self.counts[mine] - 1) / self.counts[mine]).mean()) / spread
+
+    @property
+    def scale(self) -> float:
+        """What scores are divided by to be held against a kernel's: 1, or for classes the mean right-signed seen score.
+
+        A margin has no unit of its own: a network that trains longer has larger scores and the same signs.
+        """
+        if self.task.form == "values":
+            return 1.0
+        return float((self.truth * self.mean)[self.seen].mean())
+
+    def accuracy(self, side: Side) -> float:
+        """The share of examples whose score has the right sign."""
+        asked = self.seen[self.of] == (side == "seen")
+        return float((self.score * self.truth[self.of] > 0)[asked].mean())
+
+
+def answered(run: Run) -> Answered:
+    """What a run answered to its tests."""
+    task = task_of(run)
+    table = run.tables["predictions"]
+    given = (table[name].to_numpy().astype(np.float64) for name in _CLASSES)
+    score = table["prediction"].to_numpy() if task.form == "values" else -np.subtract(*given)
+    columns = []
+    for factor in task.space.factors:
+        places = {value: place for place, value in enumerate(factor.values)}
+        columns.append([places[value] for value in table[factor.name].to_pylist()])
+    codes, of = np.unique(np.array(columns, dtype=np.int64).T, axis=0, return_inverse=True)
+    return Answered(task, codes, of.reshape(-1), np.asarray(score, dtype=np.float64))
+
+
+def task_of(run: Run) -> ConjunctionTask:
+    """The task of a run."""
+    return cast("ConjunctionTask", job_of(run).task)
+
+
+def loss_of(task: ConjunctionTask) -> Loss:
+    """What training comes to in the end: the smallest squared error, or the largest margin."""
+    return "squared" if task.form == "values" else "margin"
+
+
+def kernel_answers(task: ConjunctionTask, salience: Salience, codes: Ints) -> Numbers:
+    """What a kernel with these weights answers to combinations, once it was taught those that the task shows."""
+    every = task.every()
+    table = task.table(every[task.is_shown(every)])
+    kind: Literal["number", "label"] = "number" if task.form == "values" else "label"
+    domain = {factor.name: list(factor.values) for factor in task.space.factors}
+    support = read(table, factors=list(task.space.names), target="target", target_kind=kind, domain=domain)
+    weights = salience if loss_of(task) == "squared" else memorising(salience)
+    learner = learn(support, answers(support), weights, loss=loss_of(task), ridge=0.0)
+    return np.asarray(learner.fitted.scores(np.asfortranarray(codes)))[:, 0]
+
+
+def memorising(salience: Salience) -> Salience:
+    """With some weight on the full combination: without any, a margin may not exist, where estimates came out at 0.
+
+    >>> memorising(Salience.by_order([0, 0.5, 0])).full, memorising(Salience.by_order([0, 0.3, 0.4])).full
+    (0.001, 0.4)
+    """
+    least = _LEAST_MEMORY * sum(salience.weights[1:])
+    return replace(salience, weights=(*salience.weights[:-1], max(salience.full, least)))
+
+
+def wide_layer(task: ConjunctionTask, kind: str = "relu") -> Salience:
+    """How much each set of factors counts for a wide network with one hidden layer."""
+    return Salience.network(kind, depth=1, factors=len(task.space.factors))
+
+
+def untrained(run: Run, *, images: int) -> Salience:
+    """How much each set of factors counts for a run's network before training, from some images of each combination."""
+    task = task_of(run)
+    module = job_of(run).model.start(task.shapes, seed=run.configuration.seed)
+    codes = np.repeat(task.every(), images, axis=0)
+    batch = task.tensors(codes.tolist(), seed=derived(run.configuration.seed, "salience"))
+    layer = _measured_layer(module)
+    features = activations(module, batch.inputs, [layer])[layer]
+    return Salience.measured(features.reshape(len(features), -1), codes, names=task.space.names).clipped()
+
+
+def _measured_layer(module: nn.Module) -> str:
+    """The rectifier after the last convolution, or all but the last layer."""
+    parts = dict(module.named_modules())
+    if _BODY in parts:
+        return _BODY
+    names = list(parts)
+    last = max(place for place, name in enumerate(names) if isinstance(parts[name], nn.Conv2d))
+    return str(next(name for name in names[last:] if isinstance(parts[name], nn.ReLU)))
+
+
+def share_of_one(salience: Salience) -> float:
+    """S(1;K): the mean weight of single factors, as a share of all that varies.
+
+    >>> round(share_of_one(Salience.network("relu", depth=1, factors=2)), 4)
+    0.4264
+    """
+    singles = [salience.weights[1 << k] for k in range(salience.factors)]
+    return float(np.mean(singles) / np.sum(salience.weights[1:]))
+
+
+def slope(truth: Numbers, scores: Numbers) -> float | None:
+    """By how much a score rises where the right answer rises by one."""
+    found = line(truth, scores)
+    return None if found is None else found[0]
+
+
+def additive(space: Space, seen: Codes, asked: Codes, scores: Numbers) -> Additivity:
+    """How additive scores on unseen combinations are: sums over the conjunctions that were seen.
+
+    >>> space = Space.of({"a": range(4), "b": range(4)})
+    >>> cells = np.array([(a, b) for a in range(4) for b in range(4)], dtype=np.int32)
+    >>> shown = (cells == 0).any(axis=1)
+    >>> found = additive(space, cells[shown], cells[~shown], cells[~shown].sum(axis=1).astype(float))
+    >>> found.r2, found.rank, found.combinations
+    (1.0, 5.0, 9)
+    """
+    none = np.zeros(0, dtype=np.int64)
+    outcomes = Outcomes(
+        tested=Support(space, np.asfortranarray(asked), np.ones(len(asked))),
+        training=Support(space, np.asfortranarray(seen), np.ones(len(seen))),
+        kind="number",
+        classes=(),
+        combination=none,
+        truth=none,
+        said=none,
+        count=np.zeros(0),
+        total=np.zeros(len(asked)),
+        squares=np.zeros(len(asked)),
+        prediction_total=scores,
+        score=Score("mse", "lower"),
+    )
+    # It is None without a training table or without answers, and there are both.
+    return cast("Additivity", additivity(outcomes))
+
+
+def together(one: Sequence[float] | Numbers, other: Sequence[float] | Numbers) -> float | None:
+    """The correlation of two rows of numbers; None where one of them does not vary.
+
+    >>> together([1, 2, 3], [2, 4, 6])
+    1.0
+    """
+    first, second = (np.asarray(values, dtype=np.float64) for values in (one, other))
+    if len(first) < 3 or first.std() <= 1e-9 or second.std() <= 1e-9:
+        return None
+    return round(float(np.corrcoef(first, second)[0, 1]), 12)
+
+
+@lru_cache(maxsize=64)
+def kernel_of_symbols(task: ConjunctionTask, kind: str = "relu") -> Numbers:
+    """The answers of a wide layer's kernel to every combination of a task; the same for every seed."""
+    return kernel_answers(task, wide_layer(task, kind), task.every())

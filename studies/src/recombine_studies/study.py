@@ -1,0 +1,103 @@
+"""A study: the sweeps it runs, what it measures of the runs, the claims that it checks, and its figures.
+
+A study is a short file in this room that ends in `STUDY = Study(…)`. What it needs beyond that belongs in the library.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from recombine.figures import Figure
+from recombine_lab.runs.run import Run
+from recombine_lab.runs.store import Store
+from recombine_studies.claims import Claim
+from recombine_studies.rows import Row, Rows
+
+Settings = Mapping[str, Any]
+"""What a preset says: seeds, sizes, steps; whatever the study's grids and steps ask for."""
+PRESETS = ("smoke", "small", "paper")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where a step works: the store with the study's runs, and the preset's settings. It is opened in every worker."""
+
+    place: str
+    settings: Settings
+
+    @cached_property
+    def store(self) -> Store:
+        """The run store."""
+        return Store.open(self.place)
+
+    def run(self, key: str) -> Run:
+        """A trained run by its key: `run.module()`, `run.predictions`, `run.evaluate()`."""
+        return self.store.get(key)
+
+
+Measuring = Callable[[Row, Bench], Sequence[Row]]
+"""What turns an item into rows; a function of a module, so that other processes find it."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that is known: every run (settings, seed, status, scores; `grid` says of which grid), and what was measured.
+
+    `runs` has the columns of `Store.table`: `task`, `task.size`, `split`, `model`, `recipe.steps`, `seed`, `status`,
+    `seconds`, `key`, and the scores, for example `unseen.score`; `of(step)` has the rows that a step measured.
+    """
+
+    bench: Bench
+    runs: Rows
+    measured: Mapping[str, Rows] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> Settings:
+        """The preset's."""
+        return self.bench.settings
+
+    def of(self, step: str) -> Rows:
+        """The rows that a step measured; none where it has not been run."""
+        return self.measured.get(step, Rows([]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """Something measured once for each item and kept: a probe of a run, a forecast for a task, a mask's search.
+
+    `items` lists what is to be measured as plain mappings (with the run's key, where it is about one); `measure` turns
+    one of them into rows, each of which gets the item's own columns besides. Both are functions of a module, because
+    items go to other processes. Raise `version` when the numbers change. `updates` says how many gradient steps one
+    item takes, for the estimate of what a preset costs.
+    """
+
+    name: str
+    items: Callable[[Evidence], Sequence[Row]]
+    measure: Measuring
+    version: int = 1
+    updates: Callable[[Settings], int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """A paper, or a question across papers, as something that can be run.
+
+    `presets` has *smoke* (CI: seconds, decides nothing), *small* (this machine) and *paper* (published settings).
+    `grids` gives a sweep's plan for each name, without a store. `trial` are the settings that make every step short
+    enough to be tried (two updates). `differs` lists for a preset what is not as published, and why. `remarks` are
+    paragraphs with numbers of the evidence: what follows, what would refute it, what limits it.
+    """
+
+    name: str
+    title: str
+    paper: str
+    question: str
+    presets: Mapping[str, Settings]
+    grids: Callable[[Settings], Mapping[str, Mapping[str, Any]]]
+    claims: tuple[Claim, ...]
+    figures: Callable[[Evidence], Sequence[Figure]]
+    steps: tuple[Step, ...] = ()
+    trial: Settings = field(default_factory=dict)
+    differs: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    remarks: Callable[[Evidence], Sequence[str]] | None = None

@@ -1,0 +1,89 @@
+"""A study as one HTML page: each claim beside what was measured, the figures with every seed, every run as a list."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from recombine.grades import Grade
+from recombine.records import Record
+from recombine.report import frame
+from recombine.report.figures import drawn
+from recombine.report.frame import Data
+from recombine.report.headline import Headline
+from recombine.report.inline import first_image
+from recombine.report.lists import whole_table
+from recombine.report.page import Page
+from recombine.report.wording import whole
+from recombine.words import measure, span
+
+_LISTED = ("claims", "runs")
+"""The tables that a page lists; what steps measured is in figures and in files."""
+_PACKAGE = "recombine_studies"
+MEANING: Mapping[Grade, str] = {
+    "sound": "every claim holds here, in every comparison",
+    "plausible": "every claim holds here at least in part, or has not enough evidence",
+    "weak": "some claims hold here, and some do not",
+    "failing": "no claim holds here",
+    "untested": "not enough evidence to say",
+}
+"""The scale of grades for a paper's claims, each checked against a threshold of its own."""
+
+
+@frame.page_of("study", called="a study", command="study run NAME")
+def study_page(record: Record) -> str:
+    """The complete page of a study's record."""
+    data = record.data
+    return frame.render(
+        "study.html.j2",
+        record,
+        styles=["page.css", "plots.css"],
+        scripts=["ready.js"],
+        package=_PACKAGE,
+        own_headline=_headline(data),
+        why=MEANING,
+        payload={},
+        lists=[whole_table(name, _varying(record.tables[name])) for name in _LISTED if len(record.tables[name]) > 1],
+        figures=[drawn(figure) for figure in data["figures"]],
+        claims=[_claim(one) for one in data["findings"]],
+        time=span(data["seconds"]),
+    )
+
+
+def _varying(table: pa.Table) -> pa.Table:
+    """The columns in which rows differ; the others are in the Parquet file, and say nothing here.
+
+    >>> _varying(pa.table({"seed": [0, 1], "task": ["sums", "sums"]})).column_names
+    ['seed']
+    """
+    return table.select([name for name in table.column_names if len({str(one) for one in table[name].to_pylist()}) > 1])
+
+
+def _claim(finding: Data) -> Mapping[str, Any]:
+    return {**finding, "comparisons": [compared(one) for one in finding["comparisons"]]}
+
+
+def compared(one: Data) -> str:
+    """A comparison in words: its number, its interval, the seeds, and the threshold.
+
+    >>> compared({"name": "R²", "value": 0.9, "low": 0.88, "high": 0.92, "n": 3, "rule": ">=", "threshold": 0.8})
+    'R² 0.9 (0.88 to 0.92, n = 3; asked ≥ 0.8)'
+    """
+    rule = {">=": "≥", "<=": "≤"}.get(one["rule"], one["rule"])
+    asked = f"asked {rule} {measure(one['threshold'])}"
+    if one["value"] is None:
+        return f"{one['name']} not known ({asked})"
+    seeds = f", n = {one['n']}" if one["n"] > 1 else ""
+    sure = "" if one["low"] is None or one["low"] == one["high"] else f"{measure(one['low'])} to {measure(one['high'])}"
+    return f"{one['name']} {measure(one['value'])} ({f'{sure}{seeds}; ' if sure else ''}{asked})"
+
+
+def _headline(data: Data) -> Headline:
+    findings = data["findings"]
+    held = sum(one["outcome"] == "holds" for one in findings)
+    partly = sum(one["outcome"] == "holds in part" for one in findings)
+    notes = [f"{whole(partly)} more in part"] if partly else []
+    return Headline(f"{whole(held)} of {whole(len(findings))}", f"claims hold here, of {data['paper']}", notes)
+
+
+PAGE = Page(study_page, first_image, MEANING)

@@ -1,0 +1,187 @@
+"""The networks of the study: what is trained from scratch (grids), and what is pretrained without labels first (steps).
+
+A pretrained network goes on with the very configuration of a run from scratch: the same task, examples, recipe and
+seed, from other weights. So the two are compared pair by pair.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as tensors_of
+from safetensors.torch import save as bytes_of
+from torch import Tensor, nn
+
+from recombine.errors import RecordError
+from recombine.seeds import derived
+from recombine_lab.tasks.agreement import TEMPLATES, Agreement
+from recombine_lab.tasks.catalogue import TASKS
+from recombine_lab.tasks.odd_one_out import ITEMS, OddOneOutTask
+from recombine_lab.training.fit import fit
+from recombine_lab.training.pack import job_of
+from recombine_lab.training.pretraining import contrastive, masked_tokens
+from recombine_studies.rows import Row
+from recombine_studies.study import Bench, Evidence, Settings
+
+SCENES, VIT, SENTENCES, QUESTIONS = "scenes", "scenes, ViT", "sentences", "two questions"
+SCRATCH, PRETRAINED = "from scratch", "pretrained"
+_WEIGHTS = "measured/subnetworks/weights"
+
+
+def grids(settings: Settings) -> Mapping[str, Mapping[str, Any]]:
+    """What is trained from scratch."""
+    scenes = {"name": "relations", "rule": {"each": settings["rules"]}, "size": settings["size"]}
+    pair = {"name": "agreement", "pair": {"each": settings["pairs"]}, "number": {"each": settings["numbers"]}}
+    sentences = pair | {"length": settings["length"]}
+    return {
+        SCENES: _grid(settings, scenes, "resnet", "scene_width", "scene_recipe"),
+        VIT: _grid(settings, scenes, "vit", "scene_width", "vit_recipe"),
+        SENTENCES: _grid(settings, sentences, "transformer", "sentence_width", "sentence_recipe"),
+        QUESTIONS: {
+            "tasks": {"name": "two_questions", "noise": settings["noise"]},
+            "splits": {
+                "name": "hold_out_combinations",
+                "factors": ["first", "second"],
+                "test_size": {"each": settings["held_out"]},
+                "n_splits": 1,
+            },
+            "models": settings["question_models"],
+            "recipes": settings["question_recipe"],
+            "seeds": settings["question_seeds"],
+        },
+    }
+
+
+def _grid(settings: Settings, tasks: Any, backbone: str, width: str, recipe: str) -> Mapping[str, Any]:
+    model = {"name": "odd_one_out", "backbone": settings[backbone], "width": settings[width]}
+    return {
+        "tasks": tasks,
+        "splits": "own",
+        "models": model,
+        "recipes": settings[recipe],
+        "seeds": settings["seeds"],
+    }
+
+
+def named(row: Row) -> dict[str, Any]:
+    """How a run of scenes or sentences is called in tables: its kind, its task, its seed."""
+    rule = row.get("task.rule") or f"{row['task.pair']}, {row['task.number']}"
+    return {"kind": row["grid"], "task": str(rule).replace("_", " "), "seed": int(row["seed"])}
+
+
+def pretraining_items(evidence: Evidence) -> Sequence[Row]:
+    """One for each kind of network and seed that is pretrained; pictures of all rules, sentences of one pair."""
+    items = []
+    for row in _pretrained(evidence):
+        kind, of, seed = _pretraining_of(row, evidence.settings)
+        text = json.dumps(dict(evidence.settings["pretraining"][kind]), sort_keys=True)
+        items.append({"kind": kind, "of": of, "seed": seed, "key": row["key"], "settings": text})
+    # Runs that share their pretraining are listed once: by the first of them, whose network it is built for.
+    return list({(item["kind"], item["of"], item["seed"]): item for item in reversed(items)}.values())[::-1]
+
+
+def _pretraining_of(row: Row, settings: Settings) -> tuple[str, str, int]:
+    """Which pretraining a run starts from: pictures of all rules or sentences of its pair, and a seed."""
+    kind = str(row["grid"])
+    of = str(row["task.pair"]) if kind == SENTENCES else "all rules"
+    return kind, of, int(row["seed"]) % int(settings["pretrainings"][kind])
+
+
+def _pretrained(evidence: Evidence) -> list[Row]:
+    rules = evidence.settings["pretrained_rules"]
+    return [
+        row
+        for row in evidence.runs
+        if row["grid"] == SENTENCES or (row["grid"] == SCENES and row["task.rule"] in rules)
+    ]
+
+
+def pretrain(item: Row, bench: Bench) -> Sequence[Row]:
+    """Pretrain a network, and keep its weights."""
+    job, asked = job_of(bench.run(item["key"])), json.loads(item["settings"])
+    task: Any = job.task
+    examples, seed = asked.pop("examples"), derived(item["seed"], "pretraining")
+    module: nn.Module = job.model.start(task.shapes, seed=seed)
+    if isinstance(task, Agreement):
+        rows = grammatical(task, examples, seed=seed)
+        losses = masked_tokens(module.get_submodule("backbone"), rows, seed=seed, **asked)  # type: ignore[arg-type]
+    else:
+        losses = contrastive(module.get_submodule("backbone"), scenes(task, examples, seed=seed), seed=seed, **asked)
+    tenth = max(1, len(losses) // 10)
+    first, last = float(np.mean(losses[:tenth])), float(np.mean(losses[-tenth:]))
+    return [{"weights": keep(bench, module.state_dict(), item), "loss at first": first, "loss at last": last}]
+
+
+def grammatical(task: Agreement, count: int, *, seed: int) -> Tensor:
+    """Sentences that agree, singular and plural ones, of all constructions, from the training pool."""
+    rng = torch.Generator().manual_seed(seed)
+    halves = []
+    for number in ("singular", "plural"):
+        own = Agreement(pair=task.pair, number=number, length=task.length)
+        further = torch.randint(len(TEMPLATES[task.pair]), (-(-count // (2 * ITEMS)), 1), generator=rng)
+        kept = torch.ones(len(further), ITEMS, 2, dtype=torch.bool)
+        halves.append(own.items(kept, further, seed=derived(seed, number), part="train").flatten(0, 1))
+    return torch.cat(halves)
+
+
+def scenes(task: Any, count: int, *, seed: int) -> Tensor:
+    """Pictures of the base sets of all rules; without a label, what they keep or break is not told."""
+    rules = ("inside_contact", "inside_number", "contact_number")
+    found = []
+    for rule in rules:
+        own = TASKS.build({"name": "relations", "rule": rule, "size": task.size})
+        drawn, _ = problems(own, "base", -(-count // (len(rules) * ITEMS)), seed=seed, part="train")
+        found.append(drawn.flatten(0, 1))
+    return torch.cat(found)
+
+
+def problems(task: OddOneOutTask, which: str, count: int, *, seed: int, part: Any) -> tuple[Tensor, Tensor]:
+    """Problems of one of the sets of a task, drawn evenly."""
+    own = TASKS.build(TASKS.spec(task) | {"set": which})
+    every = own.every()
+    drawn = np.random.default_rng(derived(seed, which, part)).integers(len(every), size=count)
+    batch = own.tensors(every[drawn], seed=derived(seed, "problems"), part=part)
+    return batch.inputs, batch.targets
+
+
+def tuning_items(evidence: Evidence) -> Sequence[Row]:
+    """Every run that has a pretrained partner, with the weights that it starts from."""
+    there = {(row["kind"], row["of"], row["seed"]): row["weights"] for row in evidence.of("pretraining")}
+    items = []
+    for row in _pretrained(evidence):
+        weights = there.get(_pretraining_of(row, evidence.settings))
+        if weights is not None:
+            items.append({**named(row), "key": row["key"], "weights": weights})
+    return items
+
+
+def tune(item: Row, bench: Bench) -> Sequence[Row]:
+    """The run's own configuration, from pretrained weights."""
+    job, start = job_of(bench.run(item["key"])), kept_weights(bench, item["weights"])
+    seeds = [job.configuration.seed]
+    (run,) = fit(job.task, job.exposure, job.model, job.recipe, seeds=seeds, progress=False, weights=start)
+    scores = {name: value for name, value in run.metrics.items() if name.endswith("score")}
+    return [{"status": run.status, "tuned": keep(bench, run.module().state_dict(), item), **scores}]
+
+
+def keep(bench: Bench, state: Mapping[str, Tensor], item: Row) -> str:
+    """Weights written beside the runs; where they lie."""
+    name = f"{derived(0, json.dumps(dict(item), sort_keys=True)):016x}"
+    place = f"{_WEIGHTS}/{name}.safetensors"
+    bench.store.files.write(place, bytes_of({key: value.contiguous() for key, value in state.items()}))
+    return place
+
+
+def kept_weights(bench: Bench, name: Any) -> dict[str, Tensor]:
+    """Weights that a step kept, under the name that its measurement says: a file of the store, or words."""
+    try:
+        return tensors_of(bench.store.files.read(str(name)))
+    except (OSError, SafetensorError) as error:
+        raise RecordError(
+            f"the weights {str(name)!r}, named by a measurement in '{bench.place}', cannot be read",
+            why=getattr(error, "strerror", None) or str(error),
+            instead="remove the folder 'measured' of that store, and run the study again",
+        ) from error

@@ -1,0 +1,40 @@
+"""A package of somebody else adds a kind of table and a command, by entry points alone."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from recombine import plugins
+from recombine.cli.app import app
+
+TEMPLATE = Path(__file__).parents[1] / "examples" / "extension"
+
+
+@pytest.mark.process
+def test_the_template_is_installed_and_run(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    install = ["pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--target", str(site), str(TEMPLATE)]
+    subprocess.run([sys.executable, "-m", *install], check=True)
+    np.savez(tmp_path / "shoes.npz", colour=["red", "red", "blue"], shape=["flat", "high", "flat"])
+
+    def said(*words: str) -> str:
+        environment = os.environ | {"PYTHONPATH": str(site)}
+        command = [sys.executable, "-m", "recombine", *words]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
+
+    assert "3 of 4" in " ".join(said("audit", "shoes.npz", "--factors", "colour,shape").split())
+    assert said("npz-columns", "shoes.npz").split() == ["colour", "shape"]
+    assert "npz-columns" in said("--help")
+
+
+@pytest.mark.parametrize(("command", "hint"), [("sweep", "recombine[lab]"), ("study", "./studies")])
+def test_without_the_package_a_command_says_what_to_install(command: str, hint: str, monkeypatch) -> None:
+    monkeypatch.setattr(plugins, "_entries", lambda group: {})
+    refused = CliRunner().invoke(app, [command, "anything"])
+    assert hint in refused.exception.instead
+    assert command not in CliRunner().invoke(app, ["--help"]).stdout.split("Examples")[0].split()
