@@ -35,25 +35,25 @@ class Breaking:
 
 BREAKINGS = {
     "PostgreSQL": Breaking(
-        "src/recombine/tables/sources.py", ' | {"postgresql"}', "", _test("tables/test_engines.py::test_postgres")
+        "src/recombine/data/sources.py", ' | {"postgresql"}', "", _test("data/test_engines.py::test_postgres")
     ),
     "Spark": Breaking(  # asked in words that DuckDB alone knows
-        "src/recombine/tables/engine.py",
+        "src/recombine/data/engine.py",
         "return backend.to_pyarrow(expression)",
         "return backend.con.sql(backend.compile(expression)).to_arrow_table()",
-        _test("tables/test_engines.py::test_spark"),
+        _test("data/test_engines.py::test_spark"),
     ),
     "Ray": Breaking(
-        "lab/src/recombine_lab/sweeps/rounds.py",
+        "lab/src/recombine_lab/sweeps/ray_pool.py",
         "ray.shutdown()",
         "pass",
         _test("lab/training/test_rehearsed.py::test_rounds_over_ray_come_to_the_same_answers"),
     ),
     "Chromium": Breaking(
-        "src/recombine/report/assets/page.js",
+        "src/recombine/output/assets/page.js",
         "function csvCell(text)",
         "function csvCellOf(text)",
-        _test("report/test_audit_page.py::test_searching_pinning_sorting_and_downloading_work"),
+        _test("output/test_audit_page.py::test_searching_pinning_sorting_and_downloading_work"),
     ),
     "S3": Breaking(
         "lab/src/recombine_lab/runs/storage.py",
@@ -80,7 +80,7 @@ BREAKINGS = {
         ("-m", "recombine", "study", "run", "redundancy", "--preset", "smoke", "--store", "{scratch}/store"),
     ),
     "siege": Breaking(
-        "src/recombine/auditing/dependence.py",
+        "src/recombine/verbs/audit/dependence.py",
         "return min(sqrt(excess / width), 1.0)",
         "return min(sqrt(excess / width) + 0.01, 1.0)",
         ("benchmarks/siege.py", "--smoke", "--only", "tables", "--workers", "1"),

@@ -14,7 +14,7 @@ def problems(tag: str, version: str, changelog: str, citation: str) -> list[str]
     """What stands in the way of a release."""
     found = []
     if tag != f"v{version}":
-        found.append(f"the tag is {tag}, and the version in src/recombine/_version.py is {version}")
+        found.append(f"the tag is {tag}, and the version in src/recombine/base/version.py is {version}")
     dated = re.search(rf"^## \[{re.escape(version)}\] - (\d{{4}}-\d{{2}}-\d{{2}})$", changelog, re.MULTILINE)
     if dated is None:
         found.append(f"CHANGELOG.md has no line '## [{version}] - YYYY-MM-DD'")
@@ -27,7 +27,7 @@ def problems(tag: str, version: str, changelog: str, citation: str) -> list[str]
 
 def main() -> int:
     """Complain, or say nothing."""
-    version = re.search(r'"(.+)"', (ROOT / "src/recombine/_version.py").read_text().split("__version__ =")[1])
+    version = re.search(r'"(.+)"', (ROOT / "src/recombine/base/version.py").read_text().split("__version__ =")[1])
     texts = ((ROOT / name).read_text(encoding="utf-8") for name in ("CHANGELOG.md", "CITATION.cff"))
     found = problems(sys.argv[1], version[1] if version else "", *texts)
     if version and f'"{version[1]}"' not in (ROOT / "lab/src/recombine_lab/_version.py").read_text():

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 import measure
-from recombine.evaluation.anatomy import Anatomy, anatomy
-from recombine.evaluation.outcomes import Outcomes, Score
-from recombine.tables.space import Factor, Space
-from recombine.tables.support import LabelTarget, Support
+from recombine.data.space import Factor, Space
+from recombine.data.support import LabelTarget, Support
+from recombine.verbs.evaluate.error_causes import Anatomy, anatomy
+from recombine.verbs.evaluate.outcomes import Outcomes, Score
 
 KNOWS = 0.5
 PLANTED = {

@@ -53,11 +53,11 @@ from threadpoolctl import threadpool_limits
 
 import measure
 import recombine
-from recombine.theory.answers import Answers, answers
-from recombine.theory.diagnosis import Diagnosis
-from recombine.theory.learner import learn
-from recombine.theory.resolve import resolve
-from recombine.theory.rules import additive_rule, mean_answer
+from recombine.verbs.predict.answers import Answers, answers
+from recombine.verbs.predict.diagnosis import Diagnosis
+from recombine.verbs.predict.kernel.salience_fit import resolve
+from recombine.verbs.predict.learner import learn
+from recombine.verbs.predict.simple_rules import additive_rule, mean_answer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 from tables import FACES, data_folder

@@ -21,7 +21,7 @@ import numpy as np
 
 import measure
 import recombine
-from recombine.expected import SOUND_FROM, Expected
+from recombine.base.grades import SOUND_FROM, Expected
 from worlds import FAMILIES, HELD_BACK, NOISE, Codes, Numbers, World
 
 GRADES = ("sound", "plausible", "weak", "failing", "untested")

@@ -29,8 +29,8 @@ import pyarrow.parquet as pq
 
 import measure
 import recombine
-from recombine.splits.divergences.measure import ATOMS_ALPHA, COMPOUNDS_ALPHA, Parts, compared, parts
-from recombine.splits.divergences.search import TEST, TRAIN, Wanted, search
+from recombine.verbs.split.compound_divergence import ATOMS_ALPHA, COMPOUNDS_ALPHA, Compounds, compared, parts
+from recombine.verbs.split.divergence_search import TEST, TRAIN, DivergenceGoal, search
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 from tables import data_folder
@@ -47,8 +47,8 @@ Sides = tuple[np.ndarray, np.ndarray]
 class Reading:
     """What a command's atoms and compounds are, and how a split of them is found."""
 
-    atoms: Parts
-    compounds: Parts
+    atoms: Compounds
+    compounds: Compounds
     find: Callable[[float], Sides]
 
     def divergences(self, sides: Sides) -> tuple[float, float]:
@@ -87,7 +87,7 @@ def word_reading(commands: list[str], *, rounds: int) -> Reading:
 
     def find(limit: float) -> Sides:
         ones = np.ones(len(commands))
-        wanted = Wanted(atoms, compounds, ones, TRAIN_SIZE, TEST_SIZE, True, limit)
+        wanted = DivergenceGoal(atoms, compounds, ones, TRAIN_SIZE, TEST_SIZE, True, limit)
         found = search(wanted, np.random.default_rng(0), rounds=rounds)
         assert found.kept, f"not within {limit}"
         return found.sides == TRAIN, found.sides == TEST
@@ -95,7 +95,7 @@ def word_reading(commands: list[str], *, rounds: int) -> Reading:
     return Reading(atoms, compounds, find)
 
 
-def runs_of(commands: list[str], lengths: tuple[int, ...]) -> Parts:
+def runs_of(commands: list[str], lengths: tuple[int, ...]) -> Compounds:
     """Runs of so many words of each command; shorter commands are filled up with one run that has no weight."""
     known: dict[tuple[str, ...], int] = {(): 0}
     held = []
@@ -106,7 +106,7 @@ def runs_of(commands: list[str], lengths: tuple[int, ...]) -> Parts:
     place = np.zeros((len(commands), max(map(len, held))), dtype=np.int64)
     for row, runs in zip(place, held, strict=True):
         row[: len(runs)] = runs
-    return Parts((lengths,), np.array([0, len(known)]), place, (place > 0).astype(float))
+    return Compounds((lengths,), np.array([0, len(known)]), place, (place > 0).astype(float))
 
 
 def compare(name: str, reading: Reading, sides: dict[str, Sides]) -> list[dict[str, Any]]:

@@ -18,17 +18,17 @@ import numpy as np
 from scipy.stats import rankdata, spearmanr
 
 from measure import options, table, write
-from recombine.evaluation import swap as swapping
-from recombine.evaluation.outcomes import Outcomes, Score
-from recombine.evaluation.swap import swap_test
-from recombine.planning import replay as replaying
-from recombine.statistics.correlation import spearman
-from recombine.statistics.intervals import difference_interval, gap_interval, interval, prediction_interval
-from recombine.statistics.resampling import IntervalSettings, difference, mean, times_drawn
-from recombine.tables.space import Space
-from recombine.tables.support import LabelTarget, NumberTarget, Support
-from recombine.theory import backtest as record
-from recombine.theory.answers import answers
+from recombine.data.space import Space
+from recombine.data.support import LabelTarget, NumberTarget, Support
+from recombine.numerics.intervals import difference_interval, gap_interval, interval, prediction_interval
+from recombine.numerics.rank_correlation import spearman
+from recombine.numerics.resampling import IntervalSettings, difference, mean, times_drawn
+from recombine.verbs.evaluate import swap_test as swapping
+from recombine.verbs.evaluate.outcomes import Outcomes, Score
+from recombine.verbs.evaluate.swap_test import swap_test
+from recombine.verbs.plan import replay as replaying
+from recombine.verbs.predict import backtest as record
+from recombine.verbs.predict.answers import answers
 
 ROWS = 20
 Ends = tuple[float, float] | None

@@ -87,7 +87,7 @@ def support_of(table: Table) -> Any:
 
 def count(table: Table) -> Callable[[], tuple[int, int, int]]:
     """Ours: find what is determined, and count it over the whole space."""
-    from recombine.auditing.determinacy import determinacy
+    from recombine.verbs.audit.determinacy import determinacy
 
     support = support_of(table)
 
@@ -100,7 +100,7 @@ def count(table: Table) -> Callable[[], tuple[int, int, int]]:
 
 def ours(table: Table, many: int) -> Callable[[], list[bool]]:
     """Ours, asked about some combinations."""
-    from recombine.auditing.determinacy import determinacy
+    from recombine.verbs.audit.determinacy import determinacy
 
     support, combinations = support_of(table), asked(table, many)
     return lambda: determinacy(support).determined(combinations).tolist()

@@ -19,9 +19,9 @@ import numpy as np
 
 import measure
 from recombine import Factor, Space, Support
-from recombine.tables.support import NumberTarget
-from recombine.theory import estimate as module
-from recombine.theory.estimate import MOST, estimate
+from recombine.data.support import NumberTarget
+from recombine.verbs.predict.kernel import salience_fit as module
+from recombine.verbs.predict.kernel.salience_fit import MOST, estimate
 
 BAND = (0.90, 0.97)
 NORMAL = 1.959964

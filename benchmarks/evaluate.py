@@ -115,16 +115,16 @@ def theirs_by_side(path: Path) -> Callable[[], Scores]:
 
 def ours_by_group(path: Path) -> Callable[[], dict[tuple[str, ...], float]]:
     """The same part of an evaluation: every combination's accuracy, from the file."""
-    from recombine.evaluation.gathering import gather
-    from recombine.evaluation.reading import outcomes_of
-    from recombine.evaluation.scoring import PredictionQuestion
-    from recombine.records import Provenance
-    from recombine.tables.question import Question
-    from recombine.tables.sides import SplitColumn
+    from recombine.base.records import Provenance
+    from recombine.data.split_sides import SplitColumn
+    from recombine.data.table_query import TableQuery
+    from recombine.verbs.evaluate.outcome_reader import outcomes_of
+    from recombine.verbs.evaluate.prediction_query import gather
+    from recombine.verbs.evaluate.scoring import PredictionQuestion
 
     def work() -> dict[tuple[str, ...], float]:
         asked = PredictionQuestion(
-            question=Question(factors=tuple(FACTORS), target="y"), prediction="said", split=SplitColumn("split")
+            question=TableQuery(factors=tuple(FACTORS), target="y"), prediction="said", split=SplitColumn("split")
         )
         found = outcomes_of(gather(path, asked), asked, Provenance(source=str(path))).outcomes
         labels = [f.labels for f in found.tested.space.factors]

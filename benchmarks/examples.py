@@ -19,7 +19,7 @@ _CLASSES, _INPUTS = 10, 200
 
 def kernel(rows: int) -> tuple[Any, Any, Any]:
     """A kernel between rows of ten noisy classes, one from other rows to them, and the classes."""
-    from recombine.theory.examples.kernels import Scaling, tangent
+    from recombine.verbs.predict.examples.input_kernels import Scaling, tangent
 
     rng = np.random.default_rng(0)
     labels = np.arange(rows) % _CLASSES
@@ -31,12 +31,12 @@ def kernel(rows: int) -> tuple[Any, Any, Any]:
 
 
 def ours_margin(rows: int) -> Callable[[], Any]:
-    from recombine.theory.examples import machines
+    from recombine.verbs.predict.examples import kernel_machines
 
     own, between, labels = kernel(rows)
-    answers = machines.Answered("label", labels[:, None].astype(float), _CLASSES)
-    machines.margin(own[:20, :20], answers[np.arange(20)])  # scikit-learn is loaded when it is first needed
-    return lambda: machines.margin(own, answers).answer(between).argmax(axis=1)
+    answers = kernel_machines.CodedAnswers("label", labels[:, None].astype(float), _CLASSES)
+    kernel_machines.margin(own[:20, :20], answers[np.arange(20)])  # scikit-learn is loaded when it is first needed
+    return lambda: kernel_machines.margin(own, answers).answer(between).argmax(axis=1)
 
 
 def theirs_margin(rows: int) -> Callable[[], Any]:
@@ -47,11 +47,11 @@ def theirs_margin(rows: int) -> Callable[[], Any]:
 
 
 def ours_ridge(rows: int) -> Callable[[], Any]:
-    from recombine.theory.examples import machines
+    from recombine.verbs.predict.examples import kernel_machines
 
     own, between, labels = kernel(rows)
-    answers = machines.Answered("label", labels[:, None].astype(float), _CLASSES)
-    return lambda: machines.squared(own, answers, ridge=0.01).answer(between).argmax(axis=1)
+    answers = kernel_machines.CodedAnswers("label", labels[:, None].astype(float), _CLASSES)
+    return lambda: kernel_machines.squared(own, answers, ridge=0.01).answer(between).argmax(axis=1)
 
 
 def theirs_ridge(rows: int) -> Callable[[], Any]:
@@ -73,8 +73,8 @@ def from_table(rows: int) -> Callable[[], Any]:
     import pyarrow as pa
 
     import recombine
-    from recombine.theory.answers import answers
-    from recombine.theory.examples.from_table import ExampleOptions, Known, forecast_from
+    from recombine.verbs.predict.answers import answers
+    from recombine.verbs.predict.examples.table_forecast import ExampleOptions, Known, forecast_from
 
     rng = np.random.default_rng(0)
     codes = rng.integers(10, size=(rows, 2))

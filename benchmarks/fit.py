@@ -26,7 +26,7 @@ def picture_task() -> Any:
 
     import torch
 
-    from recombine.tables.space import Space
+    from recombine.data.space import Space
     from recombine_lab.tasks.task import Batch, DiscreteTask, Shapes
 
     @dataclass(frozen=True)

@@ -226,8 +226,8 @@ Subject = Callable[[], Answer]
 
 def ours(given: Input) -> Subject:
     """Groups, solve, predictions."""
-    from recombine.theory.solver import Penalty
-    from recombine.theory.squared import Fitted, squared
+    from recombine.verbs.predict.kernel.solver import Penalty
+    from recombine.verbs.predict.kernel.squared_loss import ConjunctionFit, squared
 
     problem, support, answers = given.problem, given.support(), given.answers()
     unseen = given.unseen() if given.asked else support.codes[:0]
@@ -235,7 +235,7 @@ def ours(given: Input) -> Subject:
     def work() -> Answer:
         watch = Watch()
         duals = squared(support, problem.weights, Penalty(problem.full), answers[:, None], tolerance=TOLERANCE)
-        said = Fitted.of(support, problem.weights, duals).scores(unseen)[:, 0] if given.asked else np.zeros(0)
+        said = ConjunctionFit.of(support, problem.weights, duals).scores(unseen)[:, 0] if given.asked else np.zeros(0)
         taken = watch.stop()
         left = residual(problem, support.codes, duals.weights[:, 0], answers)
         return taken | {"residual": left, "iterations": duals.iterations, "said": said}
@@ -280,13 +280,13 @@ def plain_gradients(given: Input, cap: float) -> Subject:
     """SciPy's conjugate gradients on the dual equations; a product with the kernel by the same group sums as ours."""
     from scipy.sparse.linalg import LinearOperator, cg
 
-    from recombine.theory.solver import Design, Penalty, System
+    from recombine.verbs.predict.kernel.solver import ConjunctionDesign, Penalty, System
 
     problem, support, answers = given.problem, given.support(), given.answers()
 
     def work() -> Answer:
         watch = Watch()
-        system = System(Design.of(support, problem.weights), Penalty(problem.full))
+        system = System(ConjunctionDesign.of(support, problem.weights), Penalty(problem.full))
         product = LinearOperator((len(answers),) * 2, matvec=system.kernel, dtype=np.float64)
         steps, latest = 0, np.zeros(len(answers))
 
@@ -364,9 +364,9 @@ def sparse(problem: Problem, codes: np.ndarray) -> Any:
 
 def variance(given: Input, checked: int) -> Subject:
     """Variances of unseen combinations, and some of them again by the formula, with one exact solve each."""
-    from recombine.theory.solver import Penalty
-    from recombine.theory.squared import squared
-    from recombine.theory.variance import Uncertainty
+    from recombine.verbs.predict.kernel.solver import Penalty
+    from recombine.verbs.predict.kernel.squared_loss import squared
+    from recombine.verbs.predict.kernel.variance import Uncertainty
 
     problem, support, unseen = given.problem, given.support(), given.unseen()
     penalty = Penalty(problem.full)

@@ -1,7 +1,7 @@
 """What `recombine lint` says of published splits: no false alarm, or an alarm that is right.
 
 Prints one line for each split. The data are looked for where the tests look for them: `RECOMBINE_DATA`, or
-`../shared/data`. What makes each alarm right is shown in `tests/splits/test_lint.py`.
+`../shared/data`. What makes each alarm right is shown in `tests/split/test_lint.py`.
 """
 
 import os

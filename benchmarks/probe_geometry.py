@@ -24,8 +24,8 @@ from scipy import special
 import recombine
 from recombine_lab import Recipe, fit, models
 from recombine_lab.probes import Probe, geometry
-from recombine_lab.probes.grids.answering import Question, from_memory, readout
-from recombine_lab.probes.grids.cells import Cells
+from recombine_lab.probes.geometry_probe.answers import AnswerTargets, from_memory, readout
+from recombine_lab.probes.geometry_probe.cells import Cells
 from recombine_lab.tasks import Bumps
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -75,7 +75,9 @@ def known(size: int) -> dict[str, dict[str, Any]]:
     truth = made["batch"].targets.numpy()
     flat = truth.reshape(len(truth), -1)
     code = made["batch"].inputs.numpy()
-    question = Question(flat, np.zeros(()), Cells(np.eye(len(flat)), made["codes"], (size, size), seen=made["seen"]))
+    question = AnswerTargets(
+        flat, np.zeros(()), Cells(np.eye(len(flat)), made["codes"], (size, size), seen=made["seen"])
+    )
     layer = np.maximum(code @ np.random.default_rng(0).standard_normal((code.shape[1], 512)), 0)
     return {
         "lookup table": {"inner": np.eye(len(flat)), "answer": from_memory(question).reshape(truth.shape)},

@@ -31,19 +31,19 @@ from scipy.stats import spearmanr
 from torch import nn
 
 import measure
-from recombine.statistics.intervals import wilson
-from recombine.statistics.resampling import IntervalSettings
+from recombine.numerics.intervals import wilson
+from recombine.numerics.resampling import IntervalSettings
 from recombine_lab import fit
 from recombine_lab.models import MLP
 from recombine_lab.probes import influence
-from recombine_lab.probes.influences.boundaries import boundaries
-from recombine_lab.probes.influences.by_dattri import scores_of
-from recombine_lab.probes.influences.examples import Examples
-from recombine_lab.probes.influences.leaving_out import left_out
-from recombine_lab.probes.influences.pairing import paired
-from recombine_lab.probes.influences.teaching import taught
+from recombine_lab.probes.influence_probe.influence_functions import taught
+from recombine_lab.probes.influence_probe.listing import boundaries
+from recombine_lab.probes.influence_probe.paired_experiment import paired
+from recombine_lab.probes.influence_probe.probe_examples import ProbeExamples
+from recombine_lab.probes.influence_probe.retraining import left_out
+from recombine_lab.probes.influence_probe.training_influence import scores_of
 from recombine_lab.tasks import Addition, Toy
-from recombine_lab.tasks.conjunctions import ContextDependence
+from recombine_lab.tasks.conjunction_tasks import ContextDependence
 from recombine_lab.training.loop import StepEvent
 
 MEASURED = Path(__file__).parent.parent / "docs" / "measured"
@@ -150,15 +150,15 @@ def linear(*, smoke: bool) -> dict[str, Any]:
     module = nn.Linear(x.shape[1], 1, bias=False).double()
     module.weight.data = torch.from_numpy(solved(kept))[None]
     seen, unseen = (
-        Examples(
+        ProbeExamples(
             torch.from_numpy(x[rows]),
             torch.from_numpy(y[rows])[:, None],
             pa.table({"a": codes[rows, 0], "b": codes[rows, 1]}),
         )
         for rows in (kept, np.flatnonzero(asked))
     )
-    single = Examples(seen.inputs, seen.targets, pa.table({"row": np.arange(len(kept))}))
-    ask_single = Examples(unseen.inputs, unseen.targets, pa.table({"row": np.full(int(asked.sum()), -1)}))
+    single = ProbeExamples(seen.inputs, seen.targets, pa.table({"row": np.arange(len(kept))}))
+    ask_single = ProbeExamples(unseen.inputs, unseen.targets, pa.table({"row": np.full(int(asked.sum()), -1)}))
     base = loss(kept)
     by_row = np.array([loss(np.delete(kept, k)) for k in range(len(kept))]) - base
     ours = taught(module, seen, unseen, weight_decay=ridge, damping=0.0)
@@ -188,7 +188,7 @@ def linear(*, smoke: bool) -> dict[str, Any]:
     return found
 
 
-def _dattri(module: nn.Module, seen: Examples, unseen: Examples, ridge: float) -> np.ndarray | None:
+def _dattri(module: nn.Module, seen: ProbeExamples, unseen: ProbeExamples, ridge: float) -> np.ndarray | None:
     if importlib.util.find_spec("dattri") is None:
         print("dattri is not installed (pip install --group peers): left out")
         return None
@@ -196,7 +196,7 @@ def _dattri(module: nn.Module, seen: Examples, unseen: Examples, ridge: float) -
     return scores.mean(axis=1) / len(seen)
 
 
-def _captum(module: nn.Module, seen: Examples, unseen: Examples, ridge: float) -> np.ndarray | None:
+def _captum(module: nn.Module, seen: ProbeExamples, unseen: ProbeExamples, ridge: float) -> np.ndarray | None:
     if importlib.util.find_spec("captum") is None:
         print("captum is not installed (pip install --group peers): left out")
         return None
@@ -286,7 +286,7 @@ def size(*, smoke: bool) -> list[dict[str, float]]:
         x = torch.from_numpy(np.hstack([np.eye(10)[codes[:, 0]], np.eye(10)[codes[:, 1]]])).float()
         y = torch.from_numpy(codes.sum(1).astype(np.float32))[:, None]
         table = pa.table({"a": codes[:, 0], "b": codes[:, 1]})
-        rows = [Examples(x[some], y[some], table.slice(some.start, 50)) for some in (slice(0, 50), slice(50, 100))]
+        rows = [ProbeExamples(x[some], y[some], table.slice(some.start, 50)) for some in (slice(0, 50), slice(50, 100))]
         began, began_cpu = time.perf_counter(), time.process_time()
         taught(module, *rows)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

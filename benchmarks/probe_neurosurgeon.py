@@ -55,10 +55,10 @@ def masked_layers(model: Any) -> list[str]:
 
 def ours(model: Any, parameters: list[str] | None, steps: int, data: Any, forward: Any = None) -> Any:
     """A mask of ours while it is learned: `step(k, steps)` takes the next step."""
-    from recombine_lab.probes.masks.data import Component, Data
-    from recombine_lab.probes.masks.learning import Job, Learner, Subject, _Chunk
-    from recombine_lab.probes.masks.network import Asker, layouts_of, score_of, state_of
-    from recombine_lab.probes.masks.settings import search_of
+    from recombine_lab.probes.subnetwork_probe.components import Component, ComponentData
+    from recombine_lab.probes.subnetwork_probe.mask_learning import MaskJob, MaskLearner, Subject, _Chunk
+    from recombine_lab.probes.subnetwork_probe.mask_settings import search_of
+    from recombine_lab.probes.subnetwork_probe.masked_network import Asker, layouts_of, score_of, state_of
 
     search = search_of(
         estimator="continuous",
@@ -71,10 +71,10 @@ def ours(model: Any, parameters: list[str] | None, steps: int, data: Any, forwar
         against=0.0,
     )
     layouts = layouts_of(model, parameters=parameters, group="weight", heads=None)
-    learner = Learner(Asker(model, score_of("accuracy"), forward), layouts, search, 0, 1.0)
-    examples = Data(*data)
+    learner = MaskLearner(Asker(model, score_of("accuracy"), forward), layouts, search, 0, 1.0)
+    examples = ComponentData(*data)
     subject = Subject(state_of(model), Component("one", examples, examples, examples), ())
-    return _Chunk(learner, [Job("model", "one", search.configurations[0], 0)], [subject])
+    return _Chunk(learner, [MaskJob("model", "one", search.configurations[0], 0)], [subject])
 
 
 def bert_data() -> tuple[Any, Any]:

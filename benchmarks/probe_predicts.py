@@ -22,7 +22,7 @@ import torch
 import recombine_lab
 from probed.networks import Numbers, Trained, chosen, grid_rows, trained
 from probed.two_questions import Asked, networks
-from recombine.statistics.correlation import spearman
+from recombine.numerics.rank_correlation import spearman
 from recombine_lab.tasks import Toy
 from validity_cells.listing import cells, smoke_cells
 

@@ -160,19 +160,19 @@ def one_mask(width: int, depth: int) -> dict[str, Any]:
     import torch
     from torch import nn
 
-    from recombine_lab.probes.masks.data import Component, Data
-    from recombine_lab.probes.masks.learning import Job, Learner, Subject
-    from recombine_lab.probes.masks.network import Asker, accuracy, layouts_of, state_of
-    from recombine_lab.probes.masks.settings import Configuration, Search
+    from recombine_lab.probes.subnetwork_probe.components import Component, ComponentData
+    from recombine_lab.probes.subnetwork_probe.mask_learning import MaskJob, MaskLearner, Subject
+    from recombine_lab.probes.subnetwork_probe.mask_settings import MaskConfiguration, Search
+    from recombine_lab.probes.subnetwork_probe.masked_network import Asker, accuracy, layouts_of, state_of
 
     parts = [part for _ in range(depth) for part in (nn.Linear(width, width), nn.ReLU())]
-    model, data = nn.Sequential(*parts), Data(torch.randn(16, width), torch.randint(width, (16,)))
+    model, data = nn.Sequential(*parts), ComponentData(torch.randn(16, width), torch.randint(width, (16,)))
     layouts = layouts_of(model, parameters=None, group="weight", heads=None)
     weights = sum(layout.size for layout in layouts)
-    search = Search(configurations=(Configuration(0.01, 0.1, 0.1),), steps=3, batch=16)
-    learner = Learner(Asker(model, accuracy), layouts, search, 0, 1.0)
+    search = Search(configurations=(MaskConfiguration(0.01, 0.1, 0.1),), steps=3, batch=16)
+    learner = MaskLearner(Asker(model, accuracy), layouts, search, 0, 1.0)
     before, start = _status("VmRSS"), time.process_time()
-    job = Job("measured", "a", search.configurations[0], 1)
+    job = MaskJob("measured", "a", search.configurations[0], 1)
     learner.learn([job], [Subject(state_of(model), Component("a", data, data, data), ())], lambda _: None)
     return {
         "masked weights": weights,

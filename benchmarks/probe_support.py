@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from recombine.statistics.correlation import spearman
+from recombine.numerics.rank_correlation import spearman
 from recombine_lab import fit
 from recombine_lab.probes import support
-from recombine_lab.probes.supports.ranks import ranks
+from recombine_lab.probes.support_probe.ranks import ranks
 from recombine_lab.tasks import Sprites
 from recombine_lab.tasks.compositions import jacobian
 

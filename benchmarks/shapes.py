@@ -20,14 +20,13 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from recombine.planning.collectable import Collectable, merged
-from recombine.planning.costs import Costs
-from recombine.planning.goal_determined import plan_determined
-from recombine.tables.engine import silent
-from recombine.tables.space import Factor, Space
-from recombine.tables.support import Support
-from recombine.theory.resolve import resolve
-from recombine.theory.solver import kernel
+from recombine.data.engine import silent
+from recombine.data.space import Factor, Space
+from recombine.data.support import Support
+from recombine.verbs.plan.collectable import Collectable, Costs, merged
+from recombine.verbs.plan.goal_determined import plan_determined
+from recombine.verbs.predict.kernel.salience_fit import resolve
+from recombine.verbs.predict.kernel.solver import kernel
 
 SIDE = 5
 L = [(0, j) for j in range(SIDE)] + [(i, 0) for i in range(1, SIDE)]

@@ -58,7 +58,7 @@ def check(folder: str) -> dict[str, int]:
     """Hold the written table to its manifest: counted by the engine, not by us."""
     import duckdb
 
-    from recombine.splits.writing import manifest
+    from recombine.verbs.split import manifest
 
     written = manifest.read(f"{folder}/split.split.json")
     counts = f"SELECT split, count(*) FROM '{folder}/split.parquet' GROUP BY split"

@@ -43,7 +43,7 @@ from validity_cells.scoring import LEAST, Told, by_grade, summary
 ROOT = Path(__file__).parents[1]
 MEASURED = ROOT / "docs" / "measured" / "validity_cells.json"
 RESULT = ROOT / "docs" / "measured" / "validity.json"
-RECORD = ROOT / "src" / "recombine" / "theory" / "track_record.json"
+RECORD = ROOT / "src" / "recombine" / "verbs" / "predict" / "track_record.json"
 BASES = {
     "combinations": "predict",
     "examples": "predict, unseen inputs",

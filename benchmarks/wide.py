@@ -23,8 +23,8 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 import recombine
-from recombine.theory.networks import kappa, order_weights
-from recombine.theory.prediction import compared
+from recombine.verbs.predict.kernel.network_kernels import kappa, order_weights
+from recombine.verbs.predict.prediction import compared
 
 
 def table(seen: int, factors: int, values: int) -> dict[str, Any]:

@@ -17,25 +17,25 @@ import torch
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 
-from recombine.splits.geometric import Corner, Donut
+from recombine.verbs.split.geometric_holdout import Corner, Donut
 from recombine_lab.tasks.bumps import Bumps, Stripes
 from recombine_lab.tasks.compositions import COMPOSITIONS
-from recombine_lab.tasks.conjunctions import (
+from recombine_lab.tasks.conjunction_tasks import (
     Addition,
     ConjunctionTask,
     ContextDependence,
     Invariance,
     PartialExposure,
+    Toy,
     TransitiveEquivalence,
     TransitiveOrdering,
 )
-from recombine_lab.tasks.digit_pairs import DigitPairs
+from recombine_lab.tasks.continuous_supports import DiagonalBand, Orthogonal, Random
+from recombine_lab.tasks.digit_images import DigitPairs
 from recombine_lab.tasks.exposure import Exposure, Source, as_exposure
 from recombine_lab.tasks.odd_one_out import BROKEN, ProblemSet
 from recombine_lab.tasks.relations import Relations, Rule
 from recombine_lab.tasks.sprites import Sprites
-from recombine_lab.tasks.supports import DiagonalBand, Orthogonal, Random
-from recombine_lab.tasks.toy import Toy
 
 SHEETS = Path(__file__).parent / "sheets"
 GAP, MARGIN, LABEL = 8, 24, 230

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import recombine
-from recombine.theory.slope import combinations_needed, expected_slope
+from recombine.verbs.predict.effect_transfer import combinations_needed, expected_slope
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 LEAKY = "order:0,0.3,0.4"

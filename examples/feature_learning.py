@@ -26,9 +26,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from recombine.theory.examples import machines
-from recombine.theory.examples.kernels import tangent
-from recombine.theory.examples.machines import Answered
+from recombine.verbs.predict.examples import kernel_machines
+from recombine.verbs.predict.examples.input_kernels import tangent
+from recombine.verbs.predict.examples.kernel_machines import CodedAnswers
 from recombine_lab.models import MLP
 from recombine_lab.probes.tangent_kernel import own_tangent
 from recombine_lab.tasks import Addition, TransitiveEquivalence
@@ -99,11 +99,11 @@ def machine(matrix: Array, y: Array, seen: Array, *, sign: bool, offset: Array |
     """A kernel machine on the seen rows: a margin for signs, least squares for numbers and for what is left over."""
     own, between = matrix[np.ix_(seen, seen)], matrix[:, seen]
     if sign and offset is None:
-        fitted = machines.margin(own, Answered("label", (y[seen] > 0) * 1.0, 2))
+        fitted = kernel_machines.margin(own, CodedAnswers("label", (y[seen] > 0) * 1.0, 2))
         scores = fitted.answer(between)
         return score(scores[:, 1] - scores[:, 0], y, seen, sign=True)
     left = y if offset is None else y - offset
-    said = machines.squared(own, Answered("number", left[seen]), ridge=RIDGE).answer(between)
+    said = kernel_machines.squared(own, CodedAnswers("number", left[seen]), ridge=RIDGE).answer(between)
     return score(said if offset is None else said + offset, y, seen, sign=sign)
 
 

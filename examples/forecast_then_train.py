@@ -21,10 +21,10 @@ import torch
 
 import recombine
 import recombine_lab
-from recombine.seeds import derived
+from recombine.base.seeds import derived
 from recombine_lab.models import CNN, MLP
 from recombine_lab.models.model import Model
-from recombine_lab.tasks import Addition, DigitPairs, From, Own, Task
+from recombine_lab.tasks import Addition, DigitPairs, Own, TableTask, Task
 
 MEASURED = Path(__file__).resolve().parents[1] / "docs" / "measured"
 FACTORS = ("first", "second")
@@ -93,7 +93,7 @@ def forecast(cell: Cell, table: dict[str, Any], pictures: Array) -> recombine.Pr
 def trained(cell: Cell, table: dict[str, Any], pictures: Array, *, steps: int, seeds: int) -> list[float]:
     """The score of each network on the rows of unseen combinations."""
     form = "values" if cell.number else "classes"
-    task = From(source=table, inputs=pictures, factors=FACTORS, target="answer", split="split", form=form)
+    task = TableTask(source=table, inputs=pictures, factors=FACTORS, target="answer", split="split", form=form)
     recipe = recombine_lab.Recipe(
         steps=steps, lr=2e-3, batch=64, samples="every", evaluations=1, test_samples=10**6, together="never"
     )

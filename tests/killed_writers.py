@@ -20,12 +20,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from recombine import records
-from recombine.errors import OutputError
-from recombine.files import staged, write_text
-from recombine.records import Provenance, Record
-from recombine.splits.combinations import HoldOutCombinations
-from recombine.splits.writing.write import write_split
+from recombine.base import records
+from recombine.base.errors import OutputError
+from recombine.base.files import staged, write_text
+from recombine.base.records import Provenance, Record
+from recombine.verbs.split.random_holdout import HoldOutCombinations
+from recombine.verbs.split.table_writer import write_split
 
 MOVES = {"os.rename", "os.link"}
 STEPS = MOVES | {"os.remove", "os.rmdir", "os.mkdir", "shutil.rmtree", "open"}

@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from recombine import records
-from recombine.auditing import dependence
+from recombine.base import records
+from recombine.base.errors import OutputError
 from recombine.cli import app
-from recombine.errors import OutputError
+from recombine.verbs.audit import dependence
 
 _true_save = records.save
 

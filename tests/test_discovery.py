@@ -12,9 +12,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from recombine.cli import at_hand, completing, options
+from recombine.cli import completion, options, suggest_commands
 from recombine.cli.app import app
-from recombine.cli.examples import EXAMPLES
+from recombine.cli.help import EXAMPLES
 from tests.commands import run_command, subcommands
 
 VERBS = ("audit", "plan", "predict", "rehearse", "split", "lint", "evaluate")
@@ -129,7 +129,7 @@ def test_an_empty_folder(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     told = asked(monkeypatch)
     assert told.exit_code == 0
-    assert offered(told.stdout) == [line for line, _ in at_hand.START]
+    assert offered(told.stdout) == [line for line, _ in suggest_commands.START]
     for line in offered(told.stdout):  # the four lines run, one after the other
         assert asked(monkeypatch, *shlex.split(line)[1:]).exit_code in (0, 2), line
     assert Path("audit.html").exists()
@@ -185,7 +185,7 @@ def test_many_tables_are_few_lines(tmp_path, monkeypatch) -> None:
     for place in range(20):
         Path(f"part {place}.csv").write_text("a,b\n")
         Path(f"part{place}.yaml").write_text("tasks:\nmodels:\n")
-    found = at_hand.lines(Path())
+    found = suggest_commands.lines(Path())
     assert len(found) == 6
     assert "17 others of the kind here" in found[2][1]
     assert shlex.split(found[0][0])[:2] == ["recombine", "audit"]
@@ -196,7 +196,7 @@ def test_no_table_is_opened(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe.csv")
     os.mkfifo("pipe.yaml")
-    assert at_hand.lines(Path()) == []
+    assert suggest_commands.lines(Path()) == []
 
 
 @pytest.mark.process
@@ -255,13 +255,13 @@ def test_every_shell_has_its_script(shell, said) -> None:
 )
 def test_a_heading_at_a_glance(name, content, found, tmp_path) -> None:
     (tmp_path / name).write_bytes(content)
-    assert completing.heading(str(tmp_path / name)) == found
+    assert completion.heading(str(tmp_path / name)) == found
 
 
 def test_what_is_not_a_local_file_is_not_asked(tmp_path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     for source in ("s3://bucket/t.parquet", "postgresql://u@h/d", "*.csv", "gone.csv", str(tmp_path / "pipe.csv")):
-        assert completing.heading(source) == []
+        assert completion.heading(source) == []
 
 
 # -- help asked for

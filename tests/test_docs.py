@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from recombine.cli.app import app
-from recombine.theory.slope import expected_slope
+from recombine.verbs.predict.effect_transfer import expected_slope
 from tests.commands import subcommands
 from tests.pasted import paste
 

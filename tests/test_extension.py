@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from recombine import plugins
+from recombine.base import plugins
 from recombine.cli.app import app
 
 TEMPLATE = Path(__file__).parents[1] / "examples" / "extension"

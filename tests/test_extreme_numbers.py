@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recombine
-from recombine.errors import RecombineError
-from recombine.report import draw
-from recombine.theory.examples import checking
+from recombine.base.errors import RecombineError
+from recombine.output.pages import draw
+from recombine.verbs.predict.examples import forecast_state
 from tests.properties import examples
 
 CELLS = [(a, b) for a in range(6) for b in range(5)]
@@ -119,7 +119,7 @@ def test_arrays_that_overflow_are_refused_before_a_warning(part: str) -> None:
     given = {"x": np.arange(60.0).reshape(30, 2), "y": ANSWERS.copy()}
     given[part][0], given[part][1] = 1e308, -1e308
     with pytest.raises(RecombineError, match=r"or some beyond 1e\+75"):
-        checking.read(given["x"], given["y"], np.array(CELLS), None, None, None, "number")
+        forecast_state.read(given["x"], given["y"], np.array(CELLS), None, None, None, "number")
 
 
 @pytest.mark.parametrize("goal", ["determined", "pairs", "leverage", "variance"])

@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import recombine
-from recombine import files, records
-from recombine.errors import OutputError, SourceError
-from recombine.files import recover, staged, write_text
-from recombine.records import Provenance, Record
+from recombine.base import files, records
+from recombine.base.errors import OutputError, SourceError
+from recombine.base.files import recover, staged, write_text
+from recombine.base.records import Provenance, Record
 
 ROOT = Path(__file__).parents[1]
 
@@ -66,7 +66,7 @@ def test_a_killed_writer_leaves_the_old_or_the_new(what, tmp_path) -> None:
 
 def test_what_a_killed_writer_left_is_swept(tmp_path) -> None:
     code = (
-        "import os, sys, time; from pathlib import Path; from recombine.files import staged\n"
+        "import os, sys, time; from pathlib import Path; from recombine.base.files import staged\n"
         "with staged(Path('out.csv')) as new:\n"
         "    (new / 'out.csv').write_text('half'); print('ready', flush=True); time.sleep(60)\n"
     )
@@ -238,7 +238,7 @@ def test_four_splits_at_once(tmp_path) -> None:
     """Four processes, one name, nobody may replace anything: one of them succeeds."""
     (tmp_path / "t.csv").write_text("a,b,n\n" + "".join(f"{k % 3},{k % 4},{k}\n" for k in range(60)))
     words = ["split", "t.csv", "--factors", "a,b", "--out", "held.csv", "--seed"]
-    code = "import sys; from recombine.cli import main; import recombine.splits.writing.write; "
+    code = "import sys; from recombine.cli import main; import recombine.verbs.split.table_writer; "
     code += "print('ready', flush=True); sys.stdin.readline(); main()"
     crowd = [
         subprocess.Popen(
@@ -297,7 +297,7 @@ def test_a_split_that_does_not_fit(tmp_path, out) -> None:
     )
     (tmp_path / "s.csv").write_text("a,b,n\n" + "".join(f"{k % 3},{k % 4},{k}\n" for k in range(60)))
     code = (
-        "import resource, sys; from recombine.cli import main; import recombine.splits.writing.write\n"
+        "import resource, sys; from recombine.cli import main; import recombine.verbs.split.table_writer\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY)); main()"
     )
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from recombine.base.errors import RecombineError, SettingError, SourceError
+from recombine.base.files import read_cells
 from recombine.cli import options
 from recombine.cli.app import app
-from recombine.errors import RecombineError, SettingError, SourceError
-from recombine.handwritten import read_cells
-from recombine.planning.costs import Costs
+from recombine.verbs.plan.collectable import Costs
 
 MARK = "\ufeff"
 

@@ -21,7 +21,7 @@ except SystemExit:
 AUDIT = """
 import recombine
 table = {"a": ["x", "x", "y"], "b": ["p", "q", "p"]}
-from recombine.report import draw
+from recombine.output.pages import draw
 draw(recombine.audit(table, factors=["a", "b"]).record())
 """
 
@@ -52,7 +52,7 @@ try:
     main()
 except SystemExit as done:
     assert not done.code, done.code
-import recombine.cli.quick_start
+import recombine.cli.startup
 print("compilers", *sorted(n.rpartition(".")[2] for n in sys.modules if n.startswith("ibis.backends.sql.compilers.")))
 """
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from PIL import EpsImagePlugin, Image
 
 import recombine
-from recombine.errors import SourceError
-from recombine.media import ENDINGS, FORMATS, MOST_PIXELS, read_npy, read_picture
-from recombine_lab.tasks import From
+from recombine.base.errors import SourceError
+from recombine.data.media import ENDINGS, FORMATS, MOST_PIXELS, read_npy, read_picture
+from recombine_lab.tasks import TableTask
 from tests.properties import examples
 
 POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n%%EOF\n"
@@ -85,7 +85,7 @@ def predicted(folder: Path, inputs: str) -> object:
 
 def fitted(folder: Path, inputs: str) -> object:
     (folder / "rows.csv").write_text("a,b,y,file\n" + "".join(f"{a},{b},1.5,p.png\n" for a in "xy" for b in "uv"))
-    task = From(source=str(folder / "rows.csv"), inputs=inputs, factors=("a", "b"), target="y")
+    task = TableTask(source=str(folder / "rows.csv"), inputs=inputs, factors=("a", "b"), target="y")
     return task.tensors([[0, 0]], seed=0)
 
 

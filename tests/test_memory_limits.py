@@ -10,8 +10,8 @@ from unittest import mock
 
 import pytest
 
+from recombine.base.errors import RecombineError
 from recombine.cli import memory
-from recombine.errors import RecombineError
 from tests.commands import run_command
 
 LINES = "material,garment\nwool,hat\nwool,coat\nsilk,hat\n"

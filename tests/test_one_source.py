@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recombine
-from recombine.auditing import maps
-from recombine.report import draw
-from recombine.statistics.intervals import wilson
-from recombine.statistics.resampling import IntervalSettings
-from recombine.theory.ensembles import Ensemble, expected_of
+from recombine.numerics.intervals import wilson
+from recombine.numerics.resampling import IntervalSettings
+from recombine.output.pages import draw
+from recombine.verbs.audit import combination_status
+from recombine.verbs.predict.ensembles import Ensemble, expected_of
 from tests.properties import examples
 
 AB = ["a", "b"]
@@ -140,7 +140,7 @@ def test_a_share_of_all_or_none_is_an_end_of_its_interval(share: float, worth: f
 @pytest.mark.parametrize("verb", ["audit", "predict"])
 def test_the_legend_of_a_map_that_was_cut_names_the_whole(monkeypatch, verb: str) -> None:
     """A legend of what is drawn stood beside a headline of everything."""
-    monkeypatch.setattr(maps, "_MOST_CELLS", 400)
+    monkeypatch.setattr(combination_status, "_MOST_CELLS", 400)
     cells = [(a, b) for a in range(40) for b in range(40) if a == b or not a]
     table = {"a": [a for a, _ in cells], "b": [b for _, b in cells], "y": [float(a + b) for a, b in cells]}
     asked = {"factors": AB, "target": "y"}

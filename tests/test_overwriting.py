@@ -13,13 +13,13 @@ import pytest
 from typer.testing import CliRunner
 
 import recombine
-from recombine import overwriting, records
+from recombine.base import overwrite_checks, records
+from recombine.base.errors import OutputError, RecombineError
+from recombine.base.overwrite_checks import files_of, input_at, saved_kind
+from recombine.base.records import Provenance, Record
 from recombine.cli.app import app
-from recombine.errors import OutputError, RecombineError
-from recombine.overwriting import files_of, input_at, saved_kind
-from recombine.records import Provenance, Record
-from recombine_lab.runs import layout
-from recombine_lab.runs.layout import folder_of
+from recombine_lab.runs import run_files
+from recombine_lab.runs.run_files import folder_of
 from recombine_lab.runs.store import Store
 from tests.lab.runs.samples import run as a_run
 
@@ -124,7 +124,7 @@ def test_a_run_in_a_store_is_never_replaced(folder) -> None:
 
 
 def test_the_store_is_known_by_what_the_store_writes() -> None:
-    assert {overwriting.STORE_FILE, *overwriting.STORE_FOLDERS} == layout.OURS
+    assert {overwrite_checks.STORE_FILE, *overwrite_checks.STORE_FOLDERS} == run_files.OURS
 
 
 def test_every_kind_of_result_is_known() -> None:
@@ -132,7 +132,7 @@ def test_every_kind_of_result_is_known() -> None:
     for name in ("Audit", "Diff", "Evaluation", "Lint", "Plan", "Prediction", "Rehearsal", "Split"):
         assert hasattr(getattr(recombine, name), "save")
         kinds.add(name.lower())
-    assert kinds == overwriting.KINDS
+    assert kinds == overwrite_checks.KINDS
 
 
 def test_a_copied_run_is_whole_and_can_be_replaced(folder) -> None:
@@ -142,10 +142,10 @@ def test_a_copied_run_is_whole_and_can_be_replaced(folder) -> None:
     first, second = (a_run(seed).key for seed in range(2))
     assert run("runs", "show", "store", first, "--out", "copy").exit_code == 0
     assert saved_kind(Path("copy")) == "run"
-    assert recombine.records.load("copy", "run").data["key"] == first
+    assert recombine.base.records.load("copy", "run").data["key"] == first
     assert "--force" in refused("runs", "show", "store", second, "--out", "copy")
     assert run("runs", "show", "store", second, "--out", "copy", "--force").exit_code == 0
-    assert recombine.records.load("copy", "run").data["key"] == second
+    assert recombine.base.records.load("copy", "run").data["key"] == second
     assert Path("copy/model.safetensors").read_bytes() == b"weights"
     (folder / "copy" / "notes.txt").write_text("mine")
     assert "not a saved result" in refused("runs", "show", "store", first, "--out", "copy", "--force")
@@ -473,7 +473,7 @@ def test_a_page_is_not_written_into_a_folder_that_is_not_there(tmp_path, monkeyp
 @pytest.mark.parametrize("force", [(), ("--force",)])
 def test_the_demo_is_an_output_like_any_other(folder, force) -> None:
     Path("store/runs").mkdir(parents=True)
-    Path("store", overwriting.STORE_FILE).write_text(json.dumps({"kind": overwriting.STORE_KIND}))
+    Path("store", overwrite_checks.STORE_FILE).write_text(json.dumps({"kind": overwrite_checks.STORE_KIND}))
     Path("store/runs/weights").write_text("trained for a week")
     assert "lies in the run store" in refused("demo", "store/runs/weights", *force)
     assert "lies in the run store" in refused("demo", "store/runs/made.csv", *force)

@@ -9,10 +9,10 @@ import time
 import pyarrow as pa
 import pytest
 
-from recombine import records
-from recombine.errors import OutputError, RecordError
-from recombine.files import write_text
-from recombine.records import Provenance, Record
+from recombine.base import records
+from recombine.base.errors import OutputError, RecordError
+from recombine.base.files import write_text
+from recombine.base.records import Provenance, Record
 
 
 def a_record(**data) -> Record:
@@ -56,7 +56,7 @@ _REPLACES = """
 import sys
 import pyarrow as pa
 from recombine import records
-from recombine.records import Provenance, Record
+from recombine.base.records import Provenance, Record
 
 print("up", flush=True)
 for number in range(10**6):
@@ -147,12 +147,12 @@ def test_a_read_only_folder_is_named(tmp_path) -> None:
             parent.chmod(0o755)
     code = (
         "import os, sys; os.setgid(65534); os.setuid(65534)\n"
-        "from recombine.files import write_text\nfrom recombine.errors import OutputError\n"
+        "from recombine.base.files import write_text\nfrom recombine.base.errors import OutputError\n"
         f"try: write_text({str(tmp_path / 'page.html')!r}, 'x')\n"
         "except OutputError as error: print(error)\n"
     )
     # what is imported must be loaded before the rights are gone
-    code = "import recombine.files\n" + code
+    code = "import recombine.base.files\n" + code
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "cannot write" in done.stdout, done.stderr
     assert "Permission denied" in done.stdout

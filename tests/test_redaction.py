@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, assume, example, given
 from hypothesis import strategies as st
 
 import recombine
+from recombine.base.errors import RecombineError, SourceError
+from recombine.base.records import Provenance
+from recombine.base.redaction import HIDDEN, guarded, redacted, redacted_words, secrets_in
 from recombine.cli.app import run
-from recombine.errors import RecombineError, SourceError
-from recombine.records import Provenance
-from recombine.redaction import HIDDEN, guarded, redacted, redacted_words, secrets_in
 from tests import servers
 from tests.properties import examples
 

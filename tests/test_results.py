@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import recombine
-from recombine.errors import OutputError, RecordError, SettingError
-from recombine.grades import COLOURS, EXIT_CODES, GRADES, MEANING
-from recombine.report import draw, view
+from recombine.base.errors import OutputError, RecordError, SettingError
+from recombine.base.grades import COLOURS, EXIT_CODES, GRADES, MEANING
+from recombine.output.pages import draw, view
 from tests.probes.test_probe import a_probe
 from tests.studies.made import a_study
 

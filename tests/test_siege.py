@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from recombine import records
-from recombine.auditing import dependence
+from recombine.base import records
 from recombine.cli import options
 from recombine.integrations import lm_eval
-from recombine.theory.examples import inputs
+from recombine.verbs.audit import dependence
+from recombine.verbs.predict.examples import input_features
 from recombine_lab.runs.store import Store
 from recombine_lab.training import trust
 from tests import planted_faults
@@ -97,7 +97,9 @@ def test_a_log_that_is_not_refused_in_words_is_found(monkeypatch):
 
 
 def test_a_file_beside_what_was_sent_that_is_opened_is_found(monkeypatch):
-    monkeypatch.setattr(inputs, "read_npy", lambda path: (path.absolute().parents[1] / "secret.png").read_bytes())
+    monkeypatch.setattr(
+        input_features, "read_npy", lambda path: (path.absolute().parents[1] / "secret.png").read_bytes()
+    )
     assert any("was opened" in fault for fault in faults(strangers.attack, (2, 7, 12, 17)))
 
 

@@ -16,13 +16,13 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import recombine
-from recombine import records
-from recombine.errors import RecombineError, RecordError, SettingError
-from recombine.records import Record
-from recombine.report import draw
-from recombine.splits.linting.linted import Lint
-from recombine.splits.writing import manifest
-from recombine.splits.writing.split import Split
+from recombine.base import records
+from recombine.base.errors import RecombineError, RecordError, SettingError
+from recombine.base.records import Record
+from recombine.output.pages import draw
+from recombine.verbs.split import manifest
+from recombine.verbs.split.lint.lint_result import Lint
+from recombine.verbs.split.split import Split
 from recombine_lab.probes.probe import Probe
 from recombine_lab.runs.run import Run
 from recombine_studies.result import StudyResult

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recombine import words
+from recombine.base import words
 
 
 @pytest.mark.parametrize(

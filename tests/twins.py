@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from recombine.tables.space import Factor, Space
-from recombine.tables.support import LabelTarget, NumberTarget, Support
+from recombine.data.space import Factor, Space
+from recombine.data.support import LabelTarget, NumberTarget, Support
 
 
 def support_of(rows: Sequence[Sequence[Any]], *, sizes: Sequence[int] | None = None) -> Support:

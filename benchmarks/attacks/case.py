@@ -91,7 +91,7 @@ def needs(*names: str) -> None:
 
 def answers_or_words(case: Case, said: str, ask: Callable[[], object]) -> None:
     """Ask: an answer is fine, and so is an error of our own, which is words; anything else is a fault."""
-    from recombine.errors import RecombineError  # noqa: PLC0415 - the library is loaded by those who run cases
+    from recombine.base.errors import RecombineError  # noqa: PLC0415 - the library is loaded by those who run cases
 
     try:
         ask()

@@ -53,7 +53,7 @@ def _folder(folder: Path) -> str:
 
 
 def _split(note: Path) -> str:
-    from recombine.splits.writing import manifest
+    from recombine.verbs.split import manifest
 
     changed = manifest.difference(manifest.read(note))
     if changed:
@@ -176,7 +176,7 @@ def _order(write: Write, folder: Path, *, force: bool, source: str = NEW) -> Ord
 
 def there_is(case: Case, write: Write, folder: Path, said: str, *, final: bool) -> str:
     """Which of the two is there, whole. Half is a fault always, nothing if the next command did not mend it."""
-    from recombine.errors import RecombineError
+    from recombine.base.errors import RecombineError
 
     try:
         return write.whole(folder)

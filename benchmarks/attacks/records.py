@@ -151,8 +151,8 @@ def _load(case: Case, kind: str, saved: Path, said: str) -> Any:
 
 def _manifest(case: Case) -> None:
     """A manifest beside its table, read again and held against it."""
-    from recombine.errors import RecombineError
-    from recombine.splits.writing import manifest
+    from recombine.base.errors import RecombineError
+    from recombine.verbs.split import manifest
 
     place, outside = case.folder / "place", case.folder / "outside"
     place.mkdir(), outside.mkdir()

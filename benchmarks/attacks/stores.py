@@ -80,7 +80,7 @@ def original_store() -> Path:
 
 def run_of(seed: int) -> Any:
     """A finished run, made by hand."""
-    from recombine.records import Provenance
+    from recombine.base.records import Provenance
     from recombine_lab.runs.run import Configuration, Run
 
     settings: dict[str, Any] = {

@@ -162,11 +162,11 @@ def _asked(case: Case, sent: Path, given: str, said: str) -> str:
 def _shards(case: Case, sent: Path) -> str:
     """A shard, read as a task of the lab."""
     needs("torch", "pydantic", "PIL")
-    from recombine_lab.tasks import From
+    from recombine_lab.tasks import TableTask
 
     source, inputs, said = _hostile_shard(case, sent)
     answers_or_words(
-        case, said, lambda: len(From(source=source, inputs=inputs, factors=("a", "b"), target="y").listed())
+        case, said, lambda: len(TableTask(source=source, inputs=inputs, factors=("a", "b"), target="y").listed())
     )
     return said
 

@@ -142,7 +142,7 @@ def _told(case: Case, found: Any, twin: Twin) -> None:
 
 def _within(case: Case, support: Any, twin: Twin) -> None:
     """The mean of each combination, and the noise around it."""
-    from recombine.theory.answers import answers
+    from recombine.verbs.predict.answers import answers
 
     if twin.drawn.kind != "number" or twin.constant or twin.drawn.extreme:
         return
@@ -349,8 +349,8 @@ def _commands(case: Case, drawn: Drawn) -> None:
 def _long(case: Case) -> None:
     """Chains, rings and bands of more values than can be inverted densely."""
     import recombine
-    from recombine.auditing.determinacy import determinacy
-    from recombine.auditing.leverage import Leverage
+    from recombine.verbs.audit.determinacy import determinacy
+    from recombine.verbs.audit.leverage import Leverage
 
     kind = case.rng.choice((_chain, _ring, _band))
     size = case.rng.choice((1_200, 1_600, 2_500, 3_000))

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from recombine.seeds import derived
+from recombine.base.seeds import derived
 
 VALUES = 6
 SHARES, WIDTHS, STEPS, NOISE = (0.35, 0.6), (16, 64), (150, 600), 0.35

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 import recombine
-from recombine.errors import RecombineError
-from recombine.expected import Expected, earned
+from recombine.base.errors import RecombineError
+from recombine.base.grades import Expected, earned
 from validity_cells.cell import Cell
 from validity_cells.data import Array, Data, Rows, keys
 
@@ -130,7 +130,7 @@ def with_seen_inputs(cell: Cell, data: Data) -> Forecast:  # noqa: ARG001
 
 def _of_arrays(data: Data, inputs: Array | None, asked: Rows, **told: Any) -> Forecast:
     """What `predict` asks itself, from arrays: a table has no column for a picture as target."""
-    from recombine.theory.examples.forecast import forecast  # noqa: PLC0415 - an extra
+    from recombine.verbs.predict.examples.forecast import forecast  # noqa: PLC0415 - an extra
 
     seen = data.seen
     given = (seen.flat, seen.target, seen.codes, inputs, asked.codes, asked.target)

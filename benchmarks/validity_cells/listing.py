@@ -3,8 +3,8 @@
 from functools import partial
 from typing import Any
 
-from recombine.splits.combinations import HoldOutCombinations
-from recombine.splits.geometric import Corner, Donut
+from recombine.verbs.split.geometric_holdout import Corner, Donut
+from recombine.verbs.split.random_holdout import HoldOutCombinations
 from recombine_lab.models.mlp import MLP
 from recombine_lab.models.model import Model
 from recombine_lab.models.vision import CNN

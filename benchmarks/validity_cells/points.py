@@ -5,7 +5,7 @@ Letters: K factors; d numbers for the place of a value.
 
 import numpy as np
 
-from recombine.seeds import derived
+from recombine.base.seeds import derived
 from validity_cells.data import Array, Data, Rows, data_of, rows_evenly
 
 ROWS, ASKED = 1500, 800

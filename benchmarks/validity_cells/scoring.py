@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from recombine.statistics.correlation import spearman
+from recombine.numerics.rank_correlation import spearman
 
 LEAST = -1.0
 GRADES = ("sound", "plausible", "weak", "failing", "untested")

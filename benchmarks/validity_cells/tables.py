@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recombine.seeds import derived
+from recombine.base.seeds import derived
 from validity_cells.data import Array, Data, Rows, data_of
 
 ROWS, ASKED = 1500, 800

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from recombine.seeds import derived
+from recombine.base.seeds import derived
 from recombine_lab.tasks.exposure import Own, as_exposure
 from recombine_lab.tasks.task import Task
 from validity_cells.data import Array, Data, Rows, data_of, keys

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 import recombine_lab
-from recombine.tables.space import Space
+from recombine.data.space import Space
 from recombine_lab.tasks.exposure import FiniteSource, Own, Parts
 from recombine_lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes
 from validity_cells.cell import Cell

@@ -8,12 +8,12 @@ import torch
 from PIL import Image
 
 from recombine_lab import fit
-from recombine_lab.tasks import From
+from recombine_lab.tasks import TableTask
 
 folder, table = sys.argv[1], pd.read_csv(f"{sys.argv[1]}/pictures.csv")
 pixels = torch.tensor(np.stack([np.asarray(Image.open(f"{folder}/{name}")) for name in table["file"]]))
 dataset = torch.utils.data.TensorDataset(pixels.movedim(-1, 1), torch.tensor(pd.factorize(table["answer"])[0]))
-task = From(source=table, inputs=dataset, factors=["colour", "shape"])  # the dataset gives (input, target)
+task = TableTask(source=table, inputs=dataset, factors=["colour", "shape"])  # the dataset gives (input, target)
 model = {"name": "cnn", "channels": [8, 16], "dense": [32]}
 (run,) = fit(task, "hold_out_combinations", model, {"steps": 150, "samples": "every"})
 print(run.evaluate().verdict)

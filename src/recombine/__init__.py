@@ -6,104 +6,104 @@ the one part of a command in which an interrupt is not heard.
 
 from importlib import import_module
 
-from recombine._version import __version__
+from recombine.base.version import __version__
 
 TYPE_CHECKING = False  # as in `typing`, without loading it
 if TYPE_CHECKING:
     from typing import Any
 
-    from recombine.auditing.audit import Audit as Audit
-    from recombine.auditing.audit import audit as audit
-    from recombine.comparing.diff import Diff as Diff
-    from recombine.comparing.diff import diff as diff
-    from recombine.errors import RecombineError as RecombineError
-    from recombine.evaluation.evaluation import Evaluation as Evaluation
-    from recombine.evaluation.evaluation import evaluate as evaluate
-    from recombine.evaluation.outcomes import Score as Score
-    from recombine.loading import load as load
-    from recombine.planning.plan import Plan as Plan
-    from recombine.planning.plan import plan as plan
-    from recombine.proposing.proposal import Proposal as Proposal
-    from recombine.proposing.proposal import propose as propose
-    from recombine.rehearsing.rehearsal import Rehearsal as Rehearsal
-    from recombine.rehearsing.rehearsal import rehearse as rehearse
-    from recombine.results import Result as Result
-    from recombine.scoreboard.scoreboard import Scoreboard as Scoreboard
-    from recombine.splits.checker import check_split as check_split
-    from recombine.splits.combinations import CombinationKFold as CombinationKFold
-    from recombine.splits.combinations import HoldOutCombinations as HoldOutCombinations
-    from recombine.splits.combinations import train_test_split as train_test_split
-    from recombine.splits.conjunctions import HoldOutConjunctions as HoldOutConjunctions
-    from recombine.splits.contract import Contract as Contract
-    from recombine.splits.divergences.compound_divergence import CompoundDivergence as CompoundDivergence
-    from recombine.splits.divergences.measure import compound_divergence as compound_divergence
-    from recombine.splits.geometric import Corner as Corner
-    from recombine.splits.geometric import Diagonal as Diagonal
-    from recombine.splits.geometric import Donut as Donut
-    from recombine.splits.geometric import OrthogonalPlanes as OrthogonalPlanes
-    from recombine.splits.linting.claims import Expectation as Expectation
-    from recombine.splits.linting.lint import lint as lint
-    from recombine.splits.linting.linted import Lint as Lint
-    from recombine.splits.writing.split import Split as Split
-    from recombine.splits.writing.write import write_split as write_split
-    from recombine.statistics.resampling import IntervalSettings as IntervalSettings
-    from recombine.tables.read import read as read
-    from recombine.tables.sides import SplitColumn as SplitColumn
-    from recombine.tables.space import Factor as Factor
-    from recombine.tables.space import Space as Space
-    from recombine.tables.support import Support as Support
-    from recombine.theory.backtest import Backtest as Backtest
-    from recombine.theory.backtest import backtest as backtest
-    from recombine.theory.predicting import predict as predict
-    from recombine.theory.prediction import Prediction as Prediction
-    from recombine.theory.salience import Salience as Salience
+    from recombine.base.errors import RecombineError as RecombineError
+    from recombine.base.result import Result as Result
+    from recombine.base.result import load as load
+    from recombine.data.proposal import Proposal as Proposal
+    from recombine.data.proposal import propose as propose
+    from recombine.data.read import read as read
+    from recombine.data.space import Factor as Factor
+    from recombine.data.space import Space as Space
+    from recombine.data.split_sides import SplitColumn as SplitColumn
+    from recombine.data.support import Support as Support
+    from recombine.numerics.resampling import IntervalSettings as IntervalSettings
+    from recombine.verbs.audit.audit import Audit as Audit
+    from recombine.verbs.audit.audit import audit as audit
+    from recombine.verbs.diff.diff import Diff as Diff
+    from recombine.verbs.diff.diff import diff as diff
+    from recombine.verbs.evaluate.evaluation import Evaluation as Evaluation
+    from recombine.verbs.evaluate.evaluation import evaluate as evaluate
+    from recombine.verbs.evaluate.outcomes import Score as Score
+    from recombine.verbs.evaluate.scoreboard.scoreboard import Scoreboard as Scoreboard
+    from recombine.verbs.plan.plan import Plan as Plan
+    from recombine.verbs.plan.plan import plan as plan
+    from recombine.verbs.predict.backtest import Backtest as Backtest
+    from recombine.verbs.predict.backtest import backtest as backtest
+    from recombine.verbs.predict.kernel.salience import Salience as Salience
+    from recombine.verbs.predict.predict import predict as predict
+    from recombine.verbs.predict.prediction import Prediction as Prediction
+    from recombine.verbs.rehearse.rehearsal import Rehearsal as Rehearsal
+    from recombine.verbs.rehearse.rehearsal import rehearse as rehearse
+    from recombine.verbs.split.checker import check_split as check_split
+    from recombine.verbs.split.compound_divergence import compound_divergence as compound_divergence
+    from recombine.verbs.split.conjunction_holdout import HoldOutConjunctions as HoldOutConjunctions
+    from recombine.verbs.split.contract import Contract as Contract
+    from recombine.verbs.split.divergence_search import CompoundDivergence as CompoundDivergence
+    from recombine.verbs.split.geometric_holdout import Corner as Corner
+    from recombine.verbs.split.geometric_holdout import Diagonal as Diagonal
+    from recombine.verbs.split.geometric_holdout import Donut as Donut
+    from recombine.verbs.split.geometric_holdout import OrthogonalPlanes as OrthogonalPlanes
+    from recombine.verbs.split.lint.claims import Expectation as Expectation
+    from recombine.verbs.split.lint.lint import lint as lint
+    from recombine.verbs.split.lint.lint_result import Lint as Lint
+    from recombine.verbs.split.random_holdout import CombinationKFold as CombinationKFold
+    from recombine.verbs.split.random_holdout import HoldOutCombinations as HoldOutCombinations
+    from recombine.verbs.split.random_holdout import train_test_split as train_test_split
+    from recombine.verbs.split.split import Split as Split
+    from recombine.verbs.split.table_writer import write_split as write_split
 
 _HOME = {
-    "Audit": "recombine.auditing.audit",
-    "Backtest": "recombine.theory.backtest",
-    "CombinationKFold": "recombine.splits.combinations",
-    "CompoundDivergence": "recombine.splits.divergences.compound_divergence",
-    "Contract": "recombine.splits.contract",
-    "Corner": "recombine.splits.geometric",
-    "Diagonal": "recombine.splits.geometric",
-    "Diff": "recombine.comparing.diff",
-    "Donut": "recombine.splits.geometric",
-    "Evaluation": "recombine.evaluation.evaluation",
-    "Factor": "recombine.tables.space",
-    "HoldOutCombinations": "recombine.splits.combinations",
-    "HoldOutConjunctions": "recombine.splits.conjunctions",
-    "Expectation": "recombine.splits.linting.claims",
-    "IntervalSettings": "recombine.statistics.resampling",
-    "Lint": "recombine.splits.linting.linted",
-    "Score": "recombine.evaluation.outcomes",
-    "SplitColumn": "recombine.tables.sides",
-    "OrthogonalPlanes": "recombine.splits.geometric",
-    "Plan": "recombine.planning.plan",
-    "Prediction": "recombine.theory.prediction",
-    "Proposal": "recombine.proposing.proposal",
-    "RecombineError": "recombine.errors",
-    "Rehearsal": "recombine.rehearsing.rehearsal",
-    "Result": "recombine.results",
-    "Salience": "recombine.theory.salience",
-    "Scoreboard": "recombine.scoreboard.scoreboard",
-    "Space": "recombine.tables.space",
-    "Split": "recombine.splits.writing.split",
-    "Support": "recombine.tables.support",
-    "audit": "recombine.auditing.audit",
-    "backtest": "recombine.theory.backtest",
-    "check_split": "recombine.splits.checker",
-    "compound_divergence": "recombine.splits.divergences.measure",
-    "diff": "recombine.comparing.diff",
-    "evaluate": "recombine.evaluation.evaluation",
-    "lint": "recombine.splits.linting.lint",
-    "load": "recombine.loading",
-    "plan": "recombine.planning.plan",
-    "predict": "recombine.theory.predicting",
-    "propose": "recombine.proposing.proposal",
-    "read": "recombine.tables.read",
-    "rehearse": "recombine.rehearsing.rehearsal",
-    "train_test_split": "recombine.splits.combinations",
-    "write_split": "recombine.splits.writing.write",
+    "Audit": "recombine.verbs.audit.audit",
+    "Backtest": "recombine.verbs.predict.backtest",
+    "CombinationKFold": "recombine.verbs.split.random_holdout",
+    "CompoundDivergence": "recombine.verbs.split.divergence_search",
+    "Contract": "recombine.verbs.split.contract",
+    "Corner": "recombine.verbs.split.geometric_holdout",
+    "Diagonal": "recombine.verbs.split.geometric_holdout",
+    "Diff": "recombine.verbs.diff.diff",
+    "Donut": "recombine.verbs.split.geometric_holdout",
+    "Evaluation": "recombine.verbs.evaluate.evaluation",
+    "Factor": "recombine.data.space",
+    "HoldOutCombinations": "recombine.verbs.split.random_holdout",
+    "HoldOutConjunctions": "recombine.verbs.split.conjunction_holdout",
+    "Expectation": "recombine.verbs.split.lint.claims",
+    "IntervalSettings": "recombine.numerics.resampling",
+    "Lint": "recombine.verbs.split.lint.lint_result",
+    "Score": "recombine.verbs.evaluate.outcomes",
+    "SplitColumn": "recombine.data.split_sides",
+    "OrthogonalPlanes": "recombine.verbs.split.geometric_holdout",
+    "Plan": "recombine.verbs.plan.plan",
+    "Prediction": "recombine.verbs.predict.prediction",
+    "Proposal": "recombine.data.proposal",
+    "RecombineError": "recombine.base.errors",
+    "Rehearsal": "recombine.verbs.rehearse.rehearsal",
+    "Result": "recombine.base.result",
+    "Salience": "recombine.verbs.predict.kernel.salience",
+    "Scoreboard": "recombine.verbs.evaluate.scoreboard.scoreboard",
+    "Space": "recombine.data.space",
+    "Split": "recombine.verbs.split.split",
+    "Support": "recombine.data.support",
+    "audit": "recombine.verbs.audit.audit",
+    "backtest": "recombine.verbs.predict.backtest",
+    "check_split": "recombine.verbs.split.checker",
+    "compound_divergence": "recombine.verbs.split.compound_divergence",
+    "diff": "recombine.verbs.diff.diff",
+    "evaluate": "recombine.verbs.evaluate.evaluation",
+    "lint": "recombine.verbs.split.lint.lint",
+    "load": "recombine.base.result",
+    "plan": "recombine.verbs.plan.plan",
+    "predict": "recombine.verbs.predict.predict",
+    "propose": "recombine.data.proposal",
+    "read": "recombine.data.read",
+    "rehearse": "recombine.verbs.rehearse.rehearsal",
+    "train_test_split": "recombine.verbs.split.random_holdout",
+    "write_split": "recombine.verbs.split.table_writer",
 }
 
 __all__ = [

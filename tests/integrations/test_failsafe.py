@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import recombine
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine.integrations.failsafe import Failsafe
 from tests.integrations import worlds
 

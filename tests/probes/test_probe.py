@@ -4,12 +4,12 @@ import pytest
 from typer.testing import CliRunner
 
 import recombine
+from recombine.base.errors import RecombineError, SettingError
+from recombine.base.records import Provenance
 from recombine.cli.app import app
-from recombine.errors import RecombineError, SettingError
-from recombine.figures import Curve, Curves, Field, Matrix
-from recombine.records import Provenance
+from recombine.output.figures import Curve, Curves, Field, Matrix
 from recombine_lab.probes.probe import Measure, Probe, measures_table
-from recombine_lab.probes.spec import settings_of
+from recombine_lab.probes.probe_file import settings_of
 
 
 def a_probe() -> Probe:

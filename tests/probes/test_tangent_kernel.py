@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from recombine.errors import SettingError, TableError
-from recombine.theory.examples.forecast import forecast
-from recombine.theory.examples.kernels import tangent
+from recombine.base.errors import SettingError, TableError
+from recombine.verbs.predict.examples.forecast import forecast
+from recombine.verbs.predict.examples.input_kernels import tangent
 from recombine_lab.probes import tangent_kernel as room
 from recombine_lab.probes.tangent_kernel import gradients, own_tangent, parameters, sketch_error
 

@@ -1,7 +1,7 @@
 """A study made by hand: two claims, three runs, a figure of each kind."""
 
-from recombine.figures import Curve, Curves, Field, Matrix, Points, Scatter, Strip, Strips
-from recombine.records import Provenance
+from recombine.base.records import Provenance
+from recombine.output.figures import Curve, Curves, Field, Matrix, PointGroup, Scatter, Strip, Strips
 from recombine_studies.claims import Claim, exact, judged, over_seeds
 from recombine_studies.result import StudyResult, claims_table, grade_of, verdict_of
 from recombine_studies.rows import Rows
@@ -30,7 +30,9 @@ CLAIMS = (
 )
 FIGURES = (
     Strips("Seeds", "All of them.", "score", (Strip("sums", (0.7, 0.72, None), "lazy"), Strip("x", (), "rich")), 0.5),
-    Scatter("Both", "Equal on the line.", "said", "measured", (Points("a", (0.0, 1.0), (0.1, 0.9)),), diagonal=True),
+    Scatter(
+        "Both", "Equal on the line.", "said", "measured", (PointGroup("a", (0.0, 1.0), (0.1, 0.9)),), diagonal=True
+    ),
     Matrix("Table", "Rows are tasks.", ("sums",), ("said", "measured"), ((0.5, None),)),
     Curves("Training", "By step.", "step", "score", ("0", "1"), (Curve("A", (0.0, 1.0)),)),
     Field("Boundary", "Dark is 1.", "x", "y", (-1.0, 1.0), (-1.0, 1.0), ((0.0, 1.0),) * 2),

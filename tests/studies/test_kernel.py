@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from recombine.figures import Scatter, Strips
-from recombine.tables.space import Space
+from recombine.data.space import Space
+from recombine.output.figures import Scatter, Strips
 from recombine_lab.models.vision import CNN, ResNet
-from recombine_lab.tasks.conjunctions import (
+from recombine_lab.tasks.conjunction_tasks import (
     Addition,
     ContextDependence,
     Invariance,
@@ -26,7 +26,7 @@ from recombine_lab.training.fit import fit
 from recombine_studies.claims import judged
 from recombine_studies.kernel import STUDY
 from recombine_studies.kernel.answers import (
-    Answered,
+    NetworkScores,
     _measured_layer,
     additive,
     answered,
@@ -241,7 +241,7 @@ def test_a_correlation_needs_something_that_varies() -> None:
 
 def test_answers_are_gathered_by_combination() -> None:
     task = PartialExposure()
-    said = Answered(task, task.every(), np.array([0, 1, 2, 3, 3]), np.array([-2.0, -2.0, 4.0, 1.0, -3.0]))
+    said = NetworkScores(task, task.every(), np.array([0, 1, 2, 3, 3]), np.array([-2.0, -2.0, 4.0, 1.0, -3.0]))
     assert said.mean.tolist() == [-2.0, -2.0, 4.0, -1.0]
     assert said.accuracy("seen") == 1.0
     assert said.accuracy("unseen") == 0.5

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from recombine.figures import Field
+from recombine.output.figures import Field
 from recombine_studies.claims import Finding, judged
 from recombine_studies.redundancy import STUDY
 from recombine_studies.redundancy.drawing import figures, mosaic

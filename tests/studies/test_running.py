@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 import recombine
+from recombine.base.errors import RecombineError, SettingError
 from recombine.cli.app import app
-from recombine.errors import RecombineError, SettingError
 from recombine_lab.runs.store import Store
 from recombine_studies import catalogue
 from recombine_studies.claims import Claim, over_seeds

@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from recombine_lab import probes as probes
     from recombine_lab import tasks as tasks
     from recombine_lab.models.layers import features as features
-    from recombine_lab.runs.comparing import compare as compare
     from recombine_lab.runs.run import Run as Run
+    from recombine_lab.runs.run_comparison import compare as compare
     from recombine_lab.runs.scoreboard_run import run_of as run_of
     from recombine_lab.runs.store import Store as Store
-    from recombine_lab.sweeps.rounds import over_ray as over_ray
+    from recombine_lab.sweeps.ray_pool import over_ray as over_ray
     from recombine_lab.sweeps.sweep import SweepResult as SweepResult
     from recombine_lab.sweeps.sweep import sweep as sweep
     from recombine_lab.training.fit import fit as fit
     from recombine_lab.training.recipe import Recipe as Recipe
-    from recombine_lab.training.rehearsed import learner as learner
+    from recombine_lab.training.rehearsal_learner import learner as learner
     from recombine_lab.training.trust import trust as trust
 
 _HOME = {
@@ -29,11 +29,11 @@ _HOME = {
     "Run": "recombine_lab.runs.run",
     "Store": "recombine_lab.runs.store",
     "SweepResult": "recombine_lab.sweeps.sweep",
-    "compare": "recombine_lab.runs.comparing",
+    "compare": "recombine_lab.runs.run_comparison",
     "features": "recombine_lab.models.layers",
     "fit": "recombine_lab.training.fit",
-    "learner": "recombine_lab.training.rehearsed",
-    "over_ray": "recombine_lab.sweeps.rounds",
+    "learner": "recombine_lab.training.rehearsal_learner",
+    "over_ray": "recombine_lab.sweeps.ray_pool",
     "run_of": "recombine_lab.runs.scoreboard_run",
     "sweep": "recombine_lab.sweeps.sweep",
     "trust": "recombine_lab.training.trust",

@@ -1,6 +1,8 @@
 """The command line: one short file a command.
 
 Before `main` has begun, an interrupt is a traceback of Python's. So nothing is imported here that takes time.
+
+To add an option or a command: its file here, its line in `app`; what it is given and two examples in `help`.
 """
 
 import _signal  # type: ignore[import-not-found] # what `signal` is made of: its enumerations take 10 ms
@@ -31,8 +33,7 @@ def main() -> None:
 
     interrupt = Interrupt()
     try:
-        from recombine.cli.quick_start import put_off_what_is_not_used  # noqa: PLC0415
-        from recombine.cli.streams import prepare  # noqa: PLC0415
+        from recombine.cli.startup import prepare, put_off_what_is_not_used  # noqa: PLC0415
 
         prepare()
         put_off_what_is_not_used(sys.argv[1:])

@@ -14,23 +14,23 @@ from typing import Any
 import typer
 
 import recombine
-from recombine import plugins
-from recombine.cli import at_hand
+from recombine.base import plugins
+from recombine.base.errors import RecombineError, SettingError
+from recombine.base.files import cannot_use
+from recombine.base.redaction import guarded, redacted_words
+from recombine.cli import suggest_commands
 from recombine.cli.audit import audit
-from recombine.cli.demo import demo
 from recombine.cli.diff import diff
 from recombine.cli.evaluate import evaluate
-from recombine.cli.help import Command, Group
+from recombine.cli.help import Command, CommandGroup
 from recombine.cli.lint import lint
 from recombine.cli.memory import check_memory, out_of_memory
 from recombine.cli.plan import plan
 from recombine.cli.predict import predict
 from recombine.cli.rehearse import rehearse
-from recombine.cli.show import complain, say
 from recombine.cli.split import split
-from recombine.errors import RecombineError, SettingError
-from recombine.files import cannot_use
-from recombine.redaction import guarded, redacted_words
+from recombine.cli.suggest_commands import demo
+from recombine.cli.terminal import complain, say
 
 _INTERRUPTED = 130
 _GROUP = "recombine.commands"
@@ -48,7 +48,7 @@ def _misspelt_words_redacted() -> Iterator[None]:
         raise
 
 
-class _Commands(Group):
+class _Commands(CommandGroup):
     """Our commands and those of other packages; complaints about misspelt ones say no password."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -124,7 +124,7 @@ def _options(
 ) -> None:
     """Options that stand before the command; with no command at all, what lies at hand."""
     if ctx.invoked_subcommand is None:
-        at_hand.tell(Path())
+        suggest_commands.tell(Path())
 
 
 def _run_and_say_all() -> None:

@@ -6,31 +6,31 @@ from typing import Annotated, Any
 import typer
 
 import recombine
-from recombine.cli import completing, formats, gates, options, outputs, proposing, reading, telling
-from recombine.cli.show import Watch, following, note, summary
-from recombine.expected import earned
-from recombine.files import place_of, write_text
-from recombine.overwriting import check_page
+from recombine.base.files import place_of, write_text
+from recombine.base.grades import earned
+from recombine.base.overwrite_checks import check_page
+from recombine.cli import completion, gates, options, output_formats, outputs, proposal, table_options
+from recombine.cli.terminal import Watch, following, note, summary
 
 
 def audit(
-    source: reading.Source,
-    factors: reading.Factors = [],  # noqa: B006
+    source: table_options.Source,
+    factors: table_options.Factors = [],  # noqa: B006
     target: Annotated[
         str | None,
         typer.Option(
-            "--target", "-t", autocompletion=completing.one_column, help="The column that a model would predict."
+            "--target", "-t", autocompletion=completion.one_column, help="The column that a model would predict."
         ),
     ] = None,
-    target_kind: reading.TargetKind = None,
-    where: reading.Where = None,
-    bins: reading.Bins = [],  # noqa: B006
-    domain: reading.Domain = [],  # noqa: B006
-    impossible: reading.Impossible = None,
-    weight: reading.Weight = None,
-    missing: reading.Missing = "leave out",
-    table: reading.TableName = None,
-    report: reading.Report = None,
+    target_kind: table_options.TargetKind = None,
+    where: table_options.Where = None,
+    bins: table_options.Bins = [],  # noqa: B006
+    domain: table_options.Domain = [],  # noqa: B006
+    impossible: table_options.Impossible = None,
+    weight: table_options.Weight = None,
+    missing: table_options.Missing = "leave out",
+    table: table_options.TableName = None,
+    report: table_options.Report = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Save the audit as a folder of JSON and Parquet.")
     ] = None,
@@ -40,11 +40,11 @@ def audit(
             help="Write pairs of values that never meet, and perhaps cannot, to a CSV that --impossible reads."
         ),
     ] = None,
-    force: reading.Force = False,
-    as_json: reading.AsJson = False,
-    forms: formats.Format = [],  # noqa: B006
+    force: table_options.Force = False,
+    as_json: table_options.AsJson = False,
+    forms: output_formats.Format = [],  # noqa: B006
     fail_under: Annotated[
-        reading.Many,
+        table_options.Many,
         typer.Option(
             "--fail-under",
             help="A gate on what is seen or determined: determined=0.95. Exit 3 below it, 4 without evidence.",
@@ -54,16 +54,16 @@ def audit(
 ) -> None:
     """Which combinations are missing, and which of them can be worked out from the rest?"""
     if not options.names(factors):
-        proposing.refuse("audit", source, as_json=as_json, table=table, where=where, given=[weight], target=target)
+        proposal.refuse("audit", source, as_json=as_json, table=table, where=where, given=[weight], target=target)
     asked = options.gates(fail_under)
-    wanted = formats.parse(forms, as_json=as_json)
-    formats.check_gates(wanted, asked, example="determined=0.95")
+    wanted = output_formats.parse(forms, as_json=as_json)
+    output_formats.check_gates(wanted, asked, example="determined=0.95")
     read = [source, impossible]
     outputs.check("audit", out=out, force=force, inputs=read, report=report, domain=domain, forms=wanted)
     if impossible_out is not None:
         check_page(place_of(impossible_out), force=force, inputs=read)
     with Watch("counting combinations") as watch:
-        support = reading.read(
+        support = table_options.read(
             source,
             factors=factors,
             target=target,
@@ -85,11 +85,11 @@ def audit(
             write_text(impossible_out, found.impossible_csv(), force=force)
     if impossible_out is not None and found.zeros is None:
         note(f"'{impossible_out}' holds its heading and no pair: none seems impossible beyond chance")
-    formats.tell(
+    output_formats.tell(
         wanted,
         machines=lambda: _for_machines(found, checked),
         people=lambda: summary(found, checked),
-        told=lambda: [telling.of_audit(found, checked, source=source, following=following(found))],
+        told=lambda: [outputs.of_audit(found, checked, source=source, following=following(found))],
         written=(report, out, impossible_out),
         force=force,
     )

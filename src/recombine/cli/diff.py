@@ -10,11 +10,11 @@ from rich.padding import Padding
 from rich.table import Table
 
 import recombine
-from recombine.checks import check_choice
-from recombine.cli import options, outputs, reading
-from recombine.cli.show import Watch, console_for, lead, named_shortly, next_commands, short
-from recombine.grades import EXIT_CODES, OF_DIFFS
-from recombine.words import count
+from recombine.base.checks import check_choice
+from recombine.base.grades import EXIT_CODES, OF_DIFFS
+from recombine.base.words import count
+from recombine.cli import options, outputs, table_options
+from recombine.cli.terminal import Watch, console_for, lead, named_shortly, next_commands, short
 
 _SHOWN = 8
 _LISTED = 1_000
@@ -27,12 +27,12 @@ def diff(
         Path, typer.Argument(metavar="OLD", help="The folder of the older result, written by --out or .save().")
     ],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="The folder of the newer one, of the same verb.")],
-    report: reading.Report = None,
+    report: table_options.Report = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Save the diff as a folder of JSON and Parquet.")
     ] = None,
-    force: reading.Force = False,
-    as_json: reading.AsJson = False,
+    force: table_options.Force = False,
+    as_json: table_options.AsJson = False,
     fail_on: Annotated[
         str | None,
         typer.Option(

@@ -10,19 +10,19 @@ from rich.padding import Padding
 from rich.table import Table
 
 import recombine
-from recombine.cli import completing, formats, gates, options, outputs, proposing, reading, telling
+from recombine.base.errors import SettingError
+from recombine.base.words import amount, interval_words, measure, percent, percent_range
+from recombine.cli import completion, gates, options, output_formats, outputs, proposal, table_options
 from recombine.cli.gates import lines as gate_lines
-from recombine.cli.show import Watch, console_for, lead, next_commands, short
-from recombine.errors import SettingError
-from recombine.words import amount, interval_words, measure, percent, percent_range
+from recombine.cli.terminal import Watch, console_for, lead, next_commands, short
 
 
 def evaluate(
     source: Annotated[str, typer.Argument(help="The predictions: a file, glob, folder, s3:// URL or database URI.")],
-    factors: reading.Factors = [],  # noqa: B006
+    factors: table_options.Factors = [],  # noqa: B006
     target: Annotated[
         str | None,
-        typer.Option("--target", "-t", autocompletion=completing.one_column, help="The column with the true answers."),
+        typer.Option("--target", "-t", autocompletion=completion.one_column, help="The column with the true answers."),
     ] = None,
     prediction: Annotated[
         str | None,
@@ -39,10 +39,10 @@ def evaluate(
         str | None, typer.Option(help="The column that says which rows were trained on; the test side is scored.")
     ] = None,
     train_side: Annotated[
-        reading.Many, typer.Option("--train-side", help="The split's value of rows that were trained on.")
+        table_options.Many, typer.Option("--train-side", help="The split's value of rows that were trained on.")
     ] = [],  # noqa: B006
     test_side: Annotated[
-        reading.Many, typer.Option("--test-side", help="The split's value of rows that are scored.")
+        table_options.Many, typer.Option("--test-side", help="The split's value of rows that are scored.")
     ] = [],  # noqa: B006
     data: Annotated[
         str | None, typer.Option(help="Where factors and target are, if the predictions hold ids and answers alone.")
@@ -64,22 +64,22 @@ def evaluate(
     causes: Annotated[
         bool, typer.Option("--causes/--no-causes", help="Look for the causes of the errors too, which takes longest.")
     ] = True,
-    target_kind: reading.TargetKind = None,
-    where: reading.Where = None,
-    bins: reading.Bins = [],  # noqa: B006
-    domain: reading.Domain = [],  # noqa: B006
-    impossible: reading.Impossible = None,
-    missing: reading.Missing = "leave out",
-    table: reading.TableName = None,
-    report: reading.Report = None,
+    target_kind: table_options.TargetKind = None,
+    where: table_options.Where = None,
+    bins: table_options.Bins = [],  # noqa: B006
+    domain: table_options.Domain = [],  # noqa: B006
+    impossible: table_options.Impossible = None,
+    missing: table_options.Missing = "leave out",
+    table: table_options.TableName = None,
+    report: table_options.Report = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Save the evaluation as a folder of JSON and Parquet.")
     ] = None,
-    force: reading.Force = False,
-    as_json: reading.AsJson = False,
-    forms: formats.Format = [],  # noqa: B006
+    force: table_options.Force = False,
+    as_json: table_options.AsJson = False,
+    forms: output_formats.Format = [],  # noqa: B006
     fail_under: Annotated[
-        reading.Many,
+        table_options.Many,
         typer.Option(
             "--fail-under",
             help="A gate: unseen=0.8 (all, seen, worst, lift, balanced_accuracy). Exit 3 below it, 4 where untested.",
@@ -91,7 +91,7 @@ def evaluate(
 ) -> None:
     """Did the model hold on combinations that it had not seen, and if not, why?"""
     if not options.names(factors):
-        proposing.refuse(
+        proposal.refuse(
             "evaluate",
             data or source,
             as_json=as_json,
@@ -103,8 +103,8 @@ def evaluate(
             prediction=prediction or score,
         )
     asked = options.gates(fail_under)
-    wanted = formats.parse(forms, as_json=as_json)
-    formats.check_gates(wanted, asked, example="unseen=0.8")
+    wanted = output_formats.parse(forms, as_json=as_json)
+    output_formats.check_gates(wanted, asked, example="unseen=0.8")
     outputs.check(
         "evaluation",
         out=out,
@@ -143,11 +143,11 @@ def evaluate(
         outputs.write(found, watch, report=report, out=out, force=force)
     known = train is not None or split is not None
     offered = None if known or wanted.names <= {"json", "metrics"} else _split_column(data or source, table)
-    formats.tell(
+    output_formats.tell(
         wanted,
         machines=lambda: _for_machines(found, checked),
         people=lambda: summary(found, checked, split=offered),
-        told=lambda: [telling.of_evaluation(found, checked, source=source, following=_next(found, offered))],
+        told=lambda: [outputs.of_evaluation(found, checked, source=source, following=_next(found, offered))],
         written=(report, out),
         force=force,
     )
@@ -156,7 +156,7 @@ def evaluate(
 
 def _split_column(source: str, table: str | None) -> str | None:
     """A column that tells trained from tested rows, to be offered to those who named none."""
-    from recombine.evaluation.gathering import split_column  # noqa: PLC0415 - it brings the engines
+    from recombine.verbs.evaluate.prediction_query import split_column  # noqa: PLC0415 - it brings the engines
 
     return split_column(source, table=table)
 

@@ -11,33 +11,34 @@ from rich.markup import escape
 from rich.table import Table
 
 import recombine
-from recombine.cli import completing, formats, options, outputs, proposing, reading, telling
+from recombine.base.errors import RecombineError, SettingError
+from recombine.base.grades import EXIT_CODES
+from recombine.base.redaction import redacted
+from recombine.cli import completion, options, output_formats, outputs, proposal, table_options
 from recombine.cli.options import pasted
-from recombine.cli.show import Watch, console_for, lead, next_commands
-from recombine.errors import RecombineError, SettingError
-from recombine.grades import EXIT_CODES
-from recombine.redaction import redacted
+from recombine.cli.terminal import Watch, console_for, lead, next_commands
 
 
 def lint(
     source: Annotated[
-        reading.Many | None,
+        table_options.Many | None,
         typer.Argument(
             help="A table with a split column, or several, each linted by itself; leave it out where --train and "
             "--test are given."
         ),
     ] = None,
-    factors: reading.Factors = [],  # noqa: B006
+    factors: table_options.Factors = [],  # noqa: B006
     split: Annotated[str, typer.Option("--split", "-s", help="The column that tells the side of each row.")] = "split",
     expect: Annotated[
         str, typer.Option("--expect", "-e", help="What must be new in test: rows, combinations, conjunctions, values.")
     ] = "combinations",
     order: Annotated[int, typer.Option(help="How many values a conjunction holds, with --expect conjunctions.")] = 2,
     cold: Annotated[
-        reading.Many, typer.Option("--cold", help="Factors that must each be new, with --expect values: drug,cell.")
+        table_options.Many,
+        typer.Option("--cold", help="Factors that must each be new, with --expect values: drug,cell."),
     ] = [],  # noqa: B006
     exchangeable: Annotated[
-        reading.Many,
+        table_options.Many,
         typer.Option(
             "--exchangeable", help="Factors whose values may change places, such as a pair's two drugs: p1,p2."
         ),
@@ -50,38 +51,38 @@ def lint(
         typer.Option(
             "--target",
             "-t",
-            autocompletion=completing.one_column,
+            autocompletion=completion.one_column,
             help="The column of the classes, whose shares are compared.",
         ),
     ] = None,
     class_tolerance: Annotated[float, typer.Option(help="How far a class's share in test may be off.")] = 0.1,
-    train_side: Annotated[reading.Many, typer.Option(help="What the split column calls training: 0,1,2.")] = [],  # noqa: B006
-    validation_side: Annotated[reading.Many, typer.Option(help="What it calls validation.")] = [],  # noqa: B006
-    test_side: Annotated[reading.Many, typer.Option(help="What it calls test.")] = [],  # noqa: B006
+    train_side: Annotated[table_options.Many, typer.Option(help="What the split column calls training: 0,1,2.")] = [],  # noqa: B006
+    validation_side: Annotated[table_options.Many, typer.Option(help="What it calls validation.")] = [],  # noqa: B006
+    test_side: Annotated[table_options.Many, typer.Option(help="What it calls test.")] = [],  # noqa: B006
     train: Annotated[str | None, typer.Option(help="The training side, where it is a table of its own.")] = None,
     validation: Annotated[str | None, typer.Option(help="The validation side, likewise.")] = None,
     test: Annotated[str | None, typer.Option(help="The test side, likewise.")] = None,
     against: Annotated[
-        reading.Many, typer.Option("--against", help="One more table that was trained on; any number of times.")
+        table_options.Many, typer.Option("--against", help="One more table that was trained on; any number of times.")
     ] = [],  # noqa: B006
-    where: reading.Where = None,
-    bins: reading.Bins = [],  # noqa: B006
-    missing: reading.Missing = "leave out",
-    table: reading.TableName = None,
+    where: table_options.Where = None,
+    bins: table_options.Bins = [],  # noqa: B006
+    missing: table_options.Missing = "leave out",
+    table: table_options.TableName = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Save the manifest and all culprits as a folder.")
     ] = None,
-    report: reading.Report = None,
-    force: reading.Force = False,
-    as_json: reading.AsJson = False,
-    forms: formats.Format = [],  # noqa: B006
+    report: table_options.Report = None,
+    force: table_options.Force = False,
+    as_json: table_options.AsJson = False,
+    forms: output_formats.Format = [],  # noqa: B006
 ) -> None:
     """Does a split hold out what it claims to? Leaks, lost values, rows on both sides, validation equal to test."""
     tables: list[str | None] = [*dict.fromkeys(source)] if source else [None]
     if not options.names(factors):
         _refuse(tables[0], train, split=split, as_json=as_json, table=table, where=where, given=[identity, target])
-    wanted = formats.parse(forms, as_json=as_json)
-    formats.check_tables(wanted, len(tables), out=out, report=report)
+    wanted = output_formats.parse(forms, as_json=as_json)
+    output_formats.check_tables(wanted, len(tables), out=out, report=report)
     read = [*tables, train, validation, test, *against]
     outputs.check("lint", out=out, force=force, inputs=read, report=report, forms=wanted)
 
@@ -117,12 +118,12 @@ def lint(
     with Watch("counting the sides") as watch:
         found = [(one, _named(one, partial(look, one, watch), tables)) for one in tables]
         outputs.write(found[0][1], watch, report=report, out=out, force=force)
-    formats.tell(
+    output_formats.tell(
         wanted,
         machines=lambda: found[0][1].record().to_json(),
         people=lambda: _people(found, again),
         told=lambda: [
-            telling.of_lint(one, source=name or test or "", following=_next(one, again(name))) for name, one in found
+            outputs.of_lint(one, source=name or test or "", following=_next(one, again(name))) for name, one in found
         ],
         written=(report, out),
         force=force,
@@ -164,7 +165,7 @@ def _refuse(source: str | None, train: str | None, *, split: str, **asked: Any) 
             instead="recombine lint TABLE --factors a,b, or recombine lint --train A --test B --factors a,b",
         )
     named = split if split != "split" or source is None else None
-    proposing.refuse("lint", place, split=named, **asked)
+    proposal.refuse("lint", place, split=named, **asked)
 
 
 def _split_column(name: str, **words: list[str]) -> "recombine.SplitColumn":

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from recombine.errors import RecombineError
+from recombine.base.errors import RecombineError
 
 _MIB = 2**20
 _NEEDED = (("RLIMIT_AS", 1536 * _MIB, "address space", "-v"), ("RLIMIT_DATA", 512 * _MIB, "data", "-d"))

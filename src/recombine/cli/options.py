@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from recombine.errors import SettingError, SourceError
-from recombine.handwritten import read_cells, read_text
-from recombine.redaction import redacted
+from recombine.base.errors import SettingError, SourceError
+from recombine.base.files import read_cells, read_text
+from recombine.base.redaction import redacted
 
 
 def names(given: Iterable[str]) -> list[str]:

@@ -10,16 +10,16 @@ from rich.padding import Padding
 from rich.table import Table
 
 import recombine
-from recombine.cli import completing, gates, options, outputs, proposing, reading
+from recombine.base.words import count, measure
+from recombine.cli import completion, gates, options, outputs, proposal, table_options
 from recombine.cli.gates import lines as gate_lines
-from recombine.cli.show import Watch, console_for, lead, next_commands, short
-from recombine.planning.settings import check_settings
-from recombine.words import count, measure
+from recombine.cli.terminal import Watch, console_for, lead, next_commands, short
+from recombine.verbs.plan.plan_settings import check_settings
 
 
 def plan(
-    source: reading.Source,
-    factors: reading.Factors = [],  # noqa: B006
+    source: table_options.Source,
+    factors: table_options.Factors = [],  # noqa: B006
     goal: Annotated[
         str,
         typer.Option(
@@ -41,7 +41,7 @@ def plan(
     target: Annotated[
         str | None,
         typer.Option(
-            "--target", "-t", autocompletion=completing.one_column, help="The column that a model would predict."
+            "--target", "-t", autocompletion=completion.one_column, help="The column that a model would predict."
         ),
     ] = None,
     salience: Annotated[
@@ -65,22 +65,22 @@ def plan(
             help="Of combinations worth the same, the one whose values keep such company comes first.",
         ),
     ] = True,
-    target_kind: reading.TargetKind = None,
-    where: reading.Where = None,
-    bins: reading.Bins = [],  # noqa: B006
-    domain: reading.Domain = [],  # noqa: B006
-    impossible: reading.Impossible = None,
-    weight: reading.Weight = None,
-    missing: reading.Missing = "leave out",
-    table: reading.TableName = None,
-    report: reading.Report = None,
+    target_kind: table_options.TargetKind = None,
+    where: table_options.Where = None,
+    bins: table_options.Bins = [],  # noqa: B006
+    domain: table_options.Domain = [],  # noqa: B006
+    impossible: table_options.Impossible = None,
+    weight: table_options.Weight = None,
+    missing: table_options.Missing = "leave out",
+    table: table_options.TableName = None,
+    report: table_options.Report = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Save the plan as a folder of JSON and Parquet.")
     ] = None,
-    force: reading.Force = False,
-    as_json: reading.AsJson = False,
+    force: table_options.Force = False,
+    as_json: table_options.AsJson = False,
     fail_under: Annotated[
-        reading.Many,
+        table_options.Many,
         typer.Option(
             "--fail-under",
             help="A gate on what the plan would achieve: determined=0.95. Exit 3 below it, 4 without evidence.",
@@ -90,12 +90,12 @@ def plan(
 ) -> None:
     """Which combinations should be collected next, and what would each of them buy?"""
     if not options.names(factors):
-        proposing.refuse("plan", source, as_json=as_json, table=table, where=where, given=[weight], target=target)
+        proposal.refuse("plan", source, as_json=as_json, table=table, where=where, given=[weight], target=target)
     asked = options.gates(fail_under)
     outputs.check("plan", out=out, force=force, inputs=[source, cost, impossible], report=report, domain=domain)
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge, replay=replay)
     with Watch("counting combinations") as watch:
-        support = reading.read(
+        support = table_options.read(
             source,
             factors=factors,
             target=target,

@@ -10,25 +10,25 @@ from rich.padding import Padding
 from rich.table import Table
 
 import recombine
-from recombine.cli import completing, formats, gates, options, outputs, proposing, reading, telling
+from recombine.base.errors import SettingError
+from recombine.base.grades import because
+from recombine.base.words import measure, percent, percent_range
+from recombine.cli import completion, gates, options, output_formats, outputs, proposal, table_options
 from recombine.cli.gates import lines as gate_lines
-from recombine.cli.show import Watch, console_for, lead, next_commands, short
-from recombine.errors import SettingError
-from recombine.expected import because
-from recombine.tables.locations import names_a_table
-from recombine.theory.by_size import MOST_FACTORS
-from recombine.words import measure, percent, percent_range
+from recombine.cli.terminal import Watch, console_for, lead, next_commands, short
+from recombine.data.locations import names_a_table
+from recombine.verbs.predict.kernel.order_weights import MOST_FACTORS
 
 
 def predict(
-    source: reading.Source,
-    factors: reading.Factors = [],  # noqa: B006
+    source: table_options.Source,
+    factors: table_options.Factors = [],  # noqa: B006
     target: Annotated[
         str | None,
         typer.Option(
             "--target",
             "-t",
-            autocompletion=completing.one_column,
+            autocompletion=completion.one_column,
             help="The column that a model would predict. Required.",
         ),
     ] = None,
@@ -107,23 +107,23 @@ def predict(
             help="Hold out seen combinations and predict them. Without it nothing is tested.",
         ),
     ] = True,
-    target_kind: reading.TargetKind = None,
-    where: reading.Where = None,
-    bins: reading.Bins = [],  # noqa: B006
-    domain: reading.Domain = [],  # noqa: B006
-    impossible: reading.Impossible = None,
-    weight: reading.Weight = None,
-    missing: reading.Missing = "leave out",
-    table: reading.TableName = None,
-    report: reading.Report = None,
+    target_kind: table_options.TargetKind = None,
+    where: table_options.Where = None,
+    bins: table_options.Bins = [],  # noqa: B006
+    domain: table_options.Domain = [],  # noqa: B006
+    impossible: table_options.Impossible = None,
+    weight: table_options.Weight = None,
+    missing: table_options.Missing = "leave out",
+    table: table_options.TableName = None,
+    report: table_options.Report = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Save the prediction as a folder of JSON and Parquet.")
     ] = None,
-    force: reading.Force = False,
-    as_json: reading.AsJson = False,
-    forms: formats.Format = [],  # noqa: B006
+    force: table_options.Force = False,
+    as_json: table_options.AsJson = False,
+    forms: output_formats.Format = [],  # noqa: B006
     fail_under: Annotated[
-        reading.Many,
+        table_options.Many,
         typer.Option(
             "--fail-under",
             help="A CI gate: expected=0.8 (the low end of the score to expect), lift=0, fine=0.9, or right=0.9 with a "
@@ -136,11 +136,11 @@ def predict(
 ) -> None:
     """Which unseen combinations would come out wrong, and why: a leak, a shortcut, or out of reach?"""
     if not options.names(factors):
-        proposing.refuse("predict", source, as_json=as_json, table=table, where=where, given=[weight], target=target)
-    reading.require_target(target)
+        proposal.refuse("predict", source, as_json=as_json, table=table, where=where, given=[weight], target=target)
+    table_options.require_target(target)
     asked = options.gates(fail_under)
-    wanted = formats.parse(forms, as_json=as_json)
-    formats.check_gates(wanted, asked, example="expected=0.8")
+    wanted = output_formats.parse(forms, as_json=as_json)
+    output_formats.check_gates(wanted, asked, example="expected=0.8")
     whom = _rehearsed(rehearse, learner, inputs=inputs, kernel=kernel, model=model)
     features = salience if salience is not None and salience.endswith((".parquet", ".pq")) else None
     outputs.check(
@@ -152,7 +152,7 @@ def predict(
         domain=domain,
         forms=wanted,
     )
-    how = reading.asked(
+    how = table_options.asked(
         factors=factors,
         target=target,
         target_kind=target_kind,
@@ -204,11 +204,11 @@ def predict(
         )
         checked = gates.check(found.share, asked, thin=lambda name: name != "right" and found.grade == "untested")
         outputs.write(found, watch, report=report, out=out, force=force)
-    formats.tell(
+    output_formats.tell(
         wanted,
         machines=lambda: _for_machines(found, checked),
         people=lambda: summary(found, checked),
-        told=lambda: [telling.of_prediction(found, checked, source=source, following=_next(found))],
+        told=lambda: [outputs.of_prediction(found, checked, source=source, following=_next(found))],
         written=(report, out),
         force=force,
     )
@@ -235,7 +235,7 @@ def _truth(truth: str | None, source: str, support: Any, how: Any) -> Any:
     if truth is None:
         return None
     if names_a_table(truth):
-        from recombine.theory.answers import read_truth  # noqa: PLC0415 - the command's help needs no theory
+        from recombine.verbs.predict.answers import read_truth  # noqa: PLC0415 - the command's help needs no theory
 
         return read_truth(truth, support, **how)
     kind = "label" if hasattr(support.target, "classes") else "number"

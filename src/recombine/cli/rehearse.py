@@ -10,22 +10,22 @@ from rich.padding import Padding
 from rich.table import Table
 
 import recombine
-from recombine.cli import completing, gates, options, outputs, proposing, reading
+from recombine.base.grades import because
+from recombine.base.words import amount, measure, percent, percent_range
+from recombine.cli import completion, gates, options, outputs, proposal, table_options
 from recombine.cli.gates import lines as gate_lines
-from recombine.cli.show import Watch, console_for, lead, next_commands, short
-from recombine.expected import because
-from recombine.words import amount, measure, percent, percent_range
+from recombine.cli.terminal import Watch, console_for, lead, next_commands, short
 
 
 def rehearse(
-    source: reading.Source,
-    factors: reading.Factors = [],  # noqa: B006
+    source: table_options.Source,
+    factors: table_options.Factors = [],  # noqa: B006
     target: Annotated[
         str | None,
         typer.Option(
             "--target",
             "-t",
-            autocompletion=completing.one_column,
+            autocompletion=completion.one_column,
             help="The column that a model would predict. Required.",
         ),
     ] = None,
@@ -47,22 +47,22 @@ def rehearse(
     ] = None,
     rounds: Annotated[int, typer.Option(help="How often the learner is trained anew.")] = 5,
     time_limit: Annotated[float | None, typer.Option(help="Seconds that one run of a command may take.")] = None,
-    target_kind: reading.TargetKind = None,
-    where: reading.Where = None,
-    bins: reading.Bins = [],  # noqa: B006
-    domain: reading.Domain = [],  # noqa: B006
-    impossible: reading.Impossible = None,
-    weight: reading.Weight = None,
-    missing: reading.Missing = "leave out",
-    table: reading.TableName = None,
-    report: reading.Report = None,
+    target_kind: table_options.TargetKind = None,
+    where: table_options.Where = None,
+    bins: table_options.Bins = [],  # noqa: B006
+    domain: table_options.Domain = [],  # noqa: B006
+    impossible: table_options.Impossible = None,
+    weight: table_options.Weight = None,
+    missing: table_options.Missing = "leave out",
+    table: table_options.TableName = None,
+    report: table_options.Report = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Save the rehearsal as a folder of JSON and Parquet.")
     ] = None,
-    force: reading.Force = False,
-    as_json: reading.AsJson = False,
+    force: table_options.Force = False,
+    as_json: table_options.AsJson = False,
     fail_under: Annotated[
-        reading.Many,
+        table_options.Many,
         typer.Option(
             "--fail-under",
             help="A CI gate: expected=0.8 (the low end of the score to expect) or lift=0. Exit 3 below it, 4 without "
@@ -73,12 +73,12 @@ def rehearse(
 ) -> None:
     """How well will my learner do on unseen combinations? Trained anew without seen ones that are like them."""
     if not options.names(factors):
-        proposing.refuse("rehearse", source, as_json=as_json, table=table, where=where, given=[weight], target=target)
-    reading.require_target(target)
+        proposal.refuse("rehearse", source, as_json=as_json, table=table, where=where, given=[weight], target=target)
+    table_options.require_target(target)
     asked = options.gates(fail_under)
     read = [source, truth, inputs, impossible]
     outputs.check("rehearsal", out=out, force=force, inputs=read, report=report, domain=domain)
-    how = reading.asked(
+    how = table_options.asked(
         factors=factors,
         target=target,
         target_kind=target_kind,

@@ -9,17 +9,17 @@ from rich.padding import Padding
 from rich.table import Table
 
 import recombine
-from recombine.cli import options, proposing, reading, split_options
+from recombine.base.errors import SettingError
+from recombine.base.words import json_text, percent
+from recombine.cli import options, proposal, split_options, table_options
 from recombine.cli.options import quoted
-from recombine.cli.show import Watch, console_for, next_commands, say
-from recombine.errors import SettingError
-from recombine.splits.writing.destination import place_beside
-from recombine.words import json_text, percent
+from recombine.cli.terminal import Watch, console_for, next_commands, say
+from recombine.verbs.split.destinations import place_beside
 
 
 def split(
-    source: reading.Source,
-    factors: reading.Factors = [],  # noqa: B006
+    source: table_options.Source,
+    factors: table_options.Factors = [],  # noqa: B006
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where to write: FILE.parquet, FILE.csv, or a folder. Required.")
     ] = None,
@@ -39,17 +39,18 @@ def split(
     ] = None,
     strata: Annotated[str | None, typer.Option(help="The column of classes whose shares the sides keep.")] = None,
     hold: Annotated[
-        reading.Many, typer.Option("--hold", help='A conjunction to hold out: "colour=red,shape=square"; or how many.')
+        table_options.Many,
+        typer.Option("--hold", help='A conjunction to hold out: "colour=red,shape=square"; or how many.'),
     ] = [],  # noqa: B006
     order: Annotated[
         int | None, typer.Option(help="How many values a drawn conjunction holds; 2 if nothing is said.")
     ] = None,
     folds: Annotated[int | None, typer.Option(help="How many folds, with --by kfold; 5 if nothing is said.")] = None,
-    hole: Annotated[reading.Many, typer.Option("--hole", help="Limits of a donut's hole: 6,22 or x=6,22.")] = [],  # noqa: B006
-    at: Annotated[reading.Many, typer.Option("--at", help="Where a corner begins: 12 or x=12.")] = [],  # noqa: B006
+    hole: Annotated[table_options.Many, typer.Option("--hole", help="Limits of a donut's hole: 6,22 or x=6,22.")] = [],  # noqa: B006
+    at: Annotated[table_options.Many, typer.Option("--at", help="Where a corner begins: 12 or x=12.")] = [],  # noqa: B006
     width: Annotated[float | None, typer.Option(help="How wide a diagonal's band is, of 1.")] = None,
     through: Annotated[
-        reading.Many, typer.Option("--through", help='A combination whose planes training keeps: "x=0,y=0".')
+        table_options.Many, typer.Option("--through", help='A combination whose planes training keeps: "x=0,y=0".')
     ] = [],  # noqa: B006
     atom_limit: Annotated[
         float | None,
@@ -66,16 +67,16 @@ def split(
         str | None, typer.Option(help="The new column's name: split, or fold, if nothing is said.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="What is drawn; 0 if nothing is said.")] = None,
-    where: reading.Where = None,
-    bins: reading.Bins = [],  # noqa: B006
-    missing: reading.Missing = "leave out",
-    table: reading.TableName = None,
+    where: table_options.Where = None,
+    bins: table_options.Bins = [],  # noqa: B006
+    missing: table_options.Missing = "leave out",
+    table: table_options.TableName = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
-    as_json: reading.AsJson = False,
+    as_json: table_options.AsJson = False,
 ) -> None:
     """Hold out combinations honestly: write the table with a split column, and a manifest that can be checked."""
     if not options.names(factors):
-        proposing.refuse("split", source, as_json=as_json, table=table, where=where, given=[strata, identity])
+        proposal.refuse("split", source, as_json=as_json, table=table, where=where, given=[strata, identity])
     if out is None:
         raise SettingError(
             "--out is missing",

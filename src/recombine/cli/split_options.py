@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import recombine
+from recombine.base.errors import RecombineError, SettingError, nearest
 from recombine.cli import options
-from recombine.errors import RecombineError, SettingError, nearest
 
 _ALWAYS = ("bins", "missing")
 _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {

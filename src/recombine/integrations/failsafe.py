@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable
 from typing import TypeVar
 
-from recombine.errors import RecombineError
+from recombine.base.errors import RecombineError
 
 T = TypeVar("T")
 

@@ -13,11 +13,11 @@ from zipfile import ZipFile
 
 import pyarrow as pa
 
-from recombine.decoding import MalformedError, revive, shown
-from recombine.errors import RecombineError, SourceError
-from recombine.extras import needing
+from recombine.base.decoding import MalformedError, revive, shown
+from recombine.base.errors import RecombineError, SourceError
+from recombine.base.plugins import needing
+from recombine.data.locations import check_plain_file, scheme_of
 from recombine.integrations.sample_logs import beside, plain_fields, reading_sample, sample_table
-from recombine.tables.locations import check_plain_file, scheme_of
 
 with needing(__name__, "inspect_ai", extra="inspect"):
     from inspect_ai.log import EvalLog, read_eval_log

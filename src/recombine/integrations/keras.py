@@ -8,12 +8,11 @@ The scores stand among the epoch's logs as `val_unseen_accuracy` and so on, for 
 
 from typing import Any
 
-from recombine.errors import SettingError
-from recombine.extras import needing
-from recombine.integrations.answering import first_of
+from recombine.base.errors import SettingError
+from recombine.base.plugins import needing
 from recombine.integrations.failsafe import Failsafe
-from recombine.integrations.moments import known
-from recombine.scoreboard.scoreboard import Scoreboard
+from recombine.integrations.trainer_answers import first_of, known
+from recombine.verbs.evaluate.scoreboard.scoreboard import Scoreboard
 
 with needing(__name__, "keras", extra="keras"):
     from keras.callbacks import Callback

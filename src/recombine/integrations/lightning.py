@@ -15,15 +15,14 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from recombine.errors import SettingError
-from recombine.extras import needing
-from recombine.importing import found, is_place
-from recombine.integrations.answering import answers_of
+from recombine.base.errors import SettingError
+from recombine.base.object_paths import found, is_place
+from recombine.base.plugins import needing
+from recombine.base.words import count
 from recombine.integrations.failsafe import Failsafe
-from recombine.integrations.moments import known
-from recombine.scoreboard.answers import as_array
-from recombine.scoreboard.scoreboard import Scoreboard
-from recombine.words import count
+from recombine.integrations.trainer_answers import answers_of, known
+from recombine.verbs.evaluate.scoreboard.answer_arrays import as_array
+from recombine.verbs.evaluate.scoreboard.scoreboard import Scoreboard
 
 with needing(__name__, "lightning", "torch", extra="lightning"):
     import torch.distributed as dist

@@ -15,10 +15,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from recombine.decoding import parsed, revive
-from recombine.errors import SourceError
+from recombine.base.decoding import parsed, revive
+from recombine.base.errors import SourceError
+from recombine.data.locations import check_plain_file
 from recombine.integrations.sample_logs import beside, plain_fields, reading_sample, sample_table
-from recombine.tables.locations import check_plain_file
 
 _INSTEAD = "give a samples_*.jsonl that `lm_eval … --log_samples --output_path out` wrote"
 

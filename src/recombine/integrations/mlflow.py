@@ -11,10 +11,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from recombine.errors import SettingError
-from recombine.extras import needing
-from recombine.integrations.moments import last_scores
-from recombine.scoreboard.scoreboard import Scoreboard
+from recombine.base.errors import SettingError
+from recombine.base.plugins import needing
+from recombine.integrations.trainer_answers import last_scores
+from recombine.verbs.evaluate.scoreboard.scoreboard import Scoreboard
 
 with needing(__name__, "mlflow", extra="mlflow"):
     import mlflow

@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from recombine.decoding import MalformedError
-from recombine.errors import ColumnError, SourceError, TableError
+from recombine.base.decoding import MalformedError
+from recombine.base.errors import ColumnError, SourceError, TableError
 
 Row = Mapping[str, Any]
 _PLAIN = (str, bool, int, float)

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from recombine.errors import ColumnError, SettingError
-from recombine.evaluation.reading import written
-from recombine.extras import needing
+from recombine.base.errors import ColumnError, SettingError
+from recombine.base.plugins import needing
+from recombine.base.words import count
+from recombine.data.sources import as_arrow
 from recombine.integrations.failsafe import Failsafe
-from recombine.report.over_training import frame_name
-from recombine.scoreboard.scoreboard import Scoreboard
-from recombine.tables.sources import as_arrow
-from recombine.words import count
+from recombine.output.training_history import frame_name
+from recombine.verbs.evaluate.outcome_reader import written
+from recombine.verbs.evaluate.scoreboard.scoreboard import Scoreboard
 
 __all__ = ["Scoreboard", "ScoreboardDisplay", "UnseenScorer"]
 

@@ -6,8 +6,8 @@ logger), which writes the files; nothing of TensorBoard is imported here.
 
 from typing import Any
 
-from recombine.integrations.moments import last_scores
-from recombine.scoreboard.scoreboard import Scoreboard
+from recombine.integrations.trainer_answers import last_scores
+from recombine.verbs.evaluate.scoreboard.scoreboard import Scoreboard
 
 
 def add_scalars(writer: Any, board: Scoreboard, *, prefix: str = "recombine/") -> None:

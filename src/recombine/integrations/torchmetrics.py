@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from recombine.extras import needing
+from recombine.base.plugins import needing
 from recombine.integrations.failsafe import Failsafe
-from recombine.integrations.moments import known
-from recombine.scoreboard.answers import as_array
-from recombine.scoreboard.scoreboard import Scoreboard
+from recombine.integrations.trainer_answers import known
+from recombine.verbs.evaluate.scoreboard.answer_arrays import as_array
+from recombine.verbs.evaluate.scoreboard.scoreboard import Scoreboard
 
 with needing(__name__, "torchmetrics", "torch", extra="torchmetrics"):
     import torch

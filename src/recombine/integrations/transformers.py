@@ -11,13 +11,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from recombine.errors import RecombineError
-from recombine.extras import needing
-from recombine.integrations.answering import first_of
+from recombine.base.errors import RecombineError
+from recombine.base.plugins import needing
 from recombine.integrations.failsafe import Failsafe
-from recombine.integrations.moments import known
-from recombine.scoreboard.answers import as_array
-from recombine.scoreboard.scoreboard import Scoreboard
+from recombine.integrations.trainer_answers import first_of, known
+from recombine.verbs.evaluate.scoreboard.answer_arrays import as_array
+from recombine.verbs.evaluate.scoreboard.scoreboard import Scoreboard
 
 with needing(__name__, "transformers", extra="transformers"):
     from transformers import TrainerCallback

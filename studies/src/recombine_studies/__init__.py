@@ -1,6 +1,9 @@
 """Studies: the papers behind this library, re-run, with their claims as checks and every seed on the table.
 
 The public names of this room; each is loaded when it is first used, so that listing them loads no torch.
+
+To add a study: a file that ends in `STUDY = Study(…)`, its line in `catalogue`. A claim is a function over the run
+table, with planted rows in `tests/studies/` on which it holds and on which it does not.
 """
 
 from importlib import import_module

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 import recombine_lab
-from recombine.errors import RecombineError
-from recombine.figures import Figure, Matrix, Points, Scatter
-from recombine.seeds import derived
-from recombine.statistics.correlation import spearman
-from recombine.words import listing, measure, percent
+from recombine.base.errors import RecombineError
+from recombine.base.seeds import derived
+from recombine.base.words import listing, measure, percent
+from recombine.numerics.rank_correlation import spearman
+from recombine.output.figures import Figure, Matrix, PointGroup, Scatter
 from recombine_lab.runs.run import Run
 from recombine_lab.training.pack import job_of
 from recombine_studies.catalogue import STUDIES, study_of
@@ -392,7 +392,7 @@ def _scatter(rows: Rows) -> Scatter:
     for name, own in (("fresh cells", True), ("cells of the five studies", False)):
         chosen = known.where(fresh=own)
         x, y = pairs(chosen, "forecast")
-        groups.append(Points(name, tuple(x.tolist()), tuple(y.tolist()), tuple(_title(row) for row in chosen)))
+        groups.append(PointGroup(name, tuple(x.tolist()), tuple(y.tolist()), tuple(_title(row) for row in chosen)))
     said = f"{len(known)} cells of {len(rows)}; of the others nothing was forecast. On the line both are equal."
     return Scatter(
         "Said beforehand, and what happened",

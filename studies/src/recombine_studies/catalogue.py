@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from recombine.errors import SettingError, nearest
+from recombine.base.errors import SettingError, nearest
 from recombine_studies.study import PRESETS, Settings, Study
 
 STUDIES = {
@@ -22,7 +22,7 @@ def study_of(name: str) -> Study:
     >>> study_of("support")
     Traceback (most recent call last):
     ...
-    recombine.errors.SettingError: no study 'support'
+    recombine.base.errors.SettingError: no study 'support'
       why      there are supports, kernel, rendering, redundancy, subnetworks, across
       instead  did you mean 'supports'?
     """

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from recombine.statistics.distributions import beta_quantile, student_quantile
-from recombine.words import measure
+from recombine.base.words import measure
+from recombine.numerics.distributions import beta_quantile, student_quantile
 
 if TYPE_CHECKING:
     from recombine_studies.study import Evidence

@@ -12,11 +12,10 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from recombine.cli import options, reading
-from recombine.cli.examples import EXAMPLES
-from recombine.cli.help import Command, Group
-from recombine.cli.show import Watch, console_for, lead, next_commands, page_written, say, warnings_as_notes
-from recombine.words import amount, json_text, span
+from recombine.base.words import amount, json_text, span
+from recombine.cli import options, table_options
+from recombine.cli.help import EXAMPLES, Command, CommandGroup
+from recombine.cli.terminal import Watch, console_for, lead, next_commands, page_written, say, warnings_as_notes
 from recombine_lab.commands.sweep import interrupted
 
 EXAMPLES |= {
@@ -43,7 +42,7 @@ _INTERRUPTED = 130
 _COLOURS = {"holds": "green", "holds in part": "yellow", "does not hold": "red", "not enough evidence": "dim"}
 
 study = typer.Typer(
-    cls=Group,
+    cls=CommandGroup,
     help="The papers behind recombine, re-run: each claim beside what was measured, every seed shown.",
     no_args_is_help=True,
 )
@@ -106,7 +105,7 @@ def run(
         bool,
         typer.Option("--dry-run", help="Build everything, train it for a few updates, and say what it would cost."),
     ] = False,
-    as_json: reading.AsJson = False,
+    as_json: table_options.AsJson = False,
 ) -> None:
     """Train and measure what the store does not hold yet, then check every claim; stop and resume at any time."""
     names = _names(name)
@@ -125,7 +124,7 @@ def report(
     preset: Preset = "small",
     store: Place = "studies",
     out: Out = None,
-    as_json: reading.AsJson = False,
+    as_json: table_options.AsJson = False,
 ) -> None:
     """Check the claims on what the store holds, without training, and write the pages."""
     from recombine_studies.running import report_study  # noqa: PLC0415 - it loads torch

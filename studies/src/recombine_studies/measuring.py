@@ -17,8 +17,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from recombine.words import plain_setting
-from recombine_lab.runs.layout import MEASURED
+from recombine.base.words import plain_setting
+from recombine_lab.runs.run_files import MEASURED
 from recombine_lab.runs.storage import Storage
 from recombine_lab.runs.store import Store
 from recombine_studies.rows import Row, Rows
@@ -30,7 +30,7 @@ Progress = Callable[[str, float | None], None]
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _MeasureTask:
     """An item, what measures it, and where its rows are kept: all that a worker is given."""
 
     measure: Measuring
@@ -41,7 +41,7 @@ class _Asked:
 def measured(step: Step, evidence: Evidence, *, study: str, workers: int, progress: Progress) -> Rows:
     """The rows of every item; those that are kept already are read, the others are measured and kept."""
     files = Store.open(evidence.bench.place).files
-    asked = [_Asked(step.measure, item, _place(study, step, item)) for item in step.items(evidence)]
+    asked = [_MeasureTask(step.measure, item, _place(study, step, item)) for item in step.items(evidence)]
     there = sum(files.exists(one.place) for one in asked)
     missing = [one for one in asked if not files.exists(one.place)]
     for done, _ in enumerate(_made(missing, evidence.bench, workers), start=1):
@@ -57,7 +57,7 @@ def kept(step: Step, evidence: Evidence, *, study: str) -> tuple[Rows, int]:
     return Rows(row for place in there for row in _read(files, place)), len(places) - len(there)
 
 
-def _made(missing: Sequence[_Asked], bench: Bench, workers: int) -> Iterator[None]:
+def _made(missing: Sequence[_MeasureTask], bench: Bench, workers: int) -> Iterator[None]:
     if workers <= 1 or len(missing) < 2:
         for one in missing:
             _measure(one, bench)
@@ -86,7 +86,7 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def _measure(asked: _Asked, bench: Bench) -> None:
+def _measure(asked: _MeasureTask, bench: Bench) -> None:
     began = time.monotonic()
     rows = asked.measure(asked.item, bench)
     seconds = time.monotonic() - began

@@ -6,8 +6,8 @@ from typing import Any, overload
 
 import pyarrow as pa
 
-from recombine.errors import SettingError, nearest
-from recombine.figures import Strip
+from recombine.base.errors import SettingError, nearest
+from recombine.output.figures import Strip
 
 Row = Mapping[str, Any]
 

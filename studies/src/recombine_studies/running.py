@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from recombine.records import Provenance
+from recombine.base.records import Provenance
 from recombine_lab.runs.listing import lines
 from recombine_lab.runs.run import Configuration
 from recombine_lab.runs.store import Store

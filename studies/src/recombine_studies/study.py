@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from recombine.figures import Figure
+from recombine.output.figures import Figure
 from recombine_lab.runs.run import Run
 from recombine_lab.runs.store import Store
 from recombine_studies.claims import Claim

@@ -5,17 +5,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from recombine.grades import Grade
-from recombine.records import Record
-from recombine.report import frame
-from recombine.report.figures import drawn
-from recombine.report.frame import Data
-from recombine.report.headline import Headline
-from recombine.report.inline import first_image
-from recombine.report.lists import whole_table
-from recombine.report.page import Page
-from recombine.report.wording import whole
-from recombine.words import measure, span
+from recombine.base.grades import Grade
+from recombine.base.records import Record
+from recombine.base.words import measure, span
+from recombine.output import page_frame
+from recombine.output.figure_layout import drawn
+from recombine.output.headline import Headline, whole
+from recombine.output.notebook_view import first_image
+from recombine.output.page import Page
+from recombine.output.page_frame import Data
+from recombine.output.page_lists import whole_table
 
 _LISTED = ("claims", "runs")
 """The tables that a page lists; what steps measured is in figures and in files."""
@@ -30,11 +29,11 @@ MEANING: Mapping[Grade, str] = {
 """The scale of grades for a paper's claims, each checked against a threshold of its own."""
 
 
-@frame.page_of("study", called="a study", command="study run NAME")
+@page_frame.page_of("study", called="a study", command="study run NAME")
 def study_page(record: Record) -> str:
     """The complete page of a study's record."""
     data = record.data
-    return frame.render(
+    return page_frame.render(
         "study.html.j2",
         record,
         styles=["page.css", "plots.css"],

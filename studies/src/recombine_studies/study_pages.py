@@ -5,13 +5,13 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from recombine.files import write_text
-from recombine.overwriting import check_page
-from recombine.records import Record
-from recombine.report.figures import image
-from recombine.report.frame import Data
-from recombine.report.wording import decimal
-from recombine.words import span
+from recombine.base.files import write_text
+from recombine.base.overwrite_checks import check_page
+from recombine.base.records import Record
+from recombine.base.words import span
+from recombine.output.figure_layout import image
+from recombine.output.headline import decimal
+from recombine.output.page_frame import Data
 from recombine_studies.study_page import compared, study_page
 
 

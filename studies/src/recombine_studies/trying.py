@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from torch.utils.flop_counter import FlopCounterMode
 
-from recombine.errors import RecombineError
+from recombine.base.errors import RecombineError
 from recombine_lab.runs.run import Configuration, Run
 from recombine_lab.runs.store import Store
 from recombine_lab.sweeps.grid import SweepPlan
@@ -41,7 +41,7 @@ Tell = Callable[[float], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tried:
+class TrialCost:
     """One kind of run, or one step of the study: how many there are, the updates of each, and what one took here.
 
     `seconds` is None where it could not be tried (`problem` says why) or where its updates are not known; `gpu` is the
@@ -58,7 +58,7 @@ class Tried:
     def total(self, *, gpu: bool = False) -> float | None:
         """Seconds for all of them, on one processor here or on one card.
 
-        >>> Tried(name="a run", count=5, updates=100, seconds=0.01).total()
+        >>> TrialCost(name="a run", count=5, updates=100, seconds=0.01).total()
         5.0
         """
         each = self.gpu if gpu else self.seconds
@@ -81,7 +81,7 @@ class _Alike:
         return f"{of}{run.task['name']}, {run.split['name']}, {run.model['name']}"
 
 
-def try_preset(study: str | Study, *, preset: str, tell: Tell = lambda _: None) -> tuple[Tried, ...]:
+def try_preset(study: str | Study, *, preset: str, tell: Tell = lambda _: None) -> tuple[TrialCost, ...]:
     """What a preset's runs and steps cost, from a few updates of every kind; `tell` hears how far the trials are."""
     found = study_of(study) if isinstance(study, str) else study
     settings = settings_of(found, preset)
@@ -92,7 +92,7 @@ def try_preset(study: str | Study, *, preset: str, tell: Tell = lambda _: None) 
     return (*runs, *_steps(found, settings, plans, few))
 
 
-def _is_long(tried: Tried) -> bool:
+def _is_long(tried: TrialCost) -> bool:
     return tried.seconds is not None and tried.seconds > _LONG
 
 
@@ -115,16 +115,16 @@ def _spread(group: Sequence[tuple[str, Configuration]]) -> list[tuple[str, Confi
     return [group[place] for place in places]
 
 
-def _runs(kinds: Sequence[_Alike], tell: Tell) -> Iterator[Tried]:
+def _runs(kinds: Sequence[_Alike], tell: Tell) -> Iterator[TrialCost]:
     for place, alike in enumerate(kinds):
         tell(place / len(kinds))
         updates = int(alike.tried[0][1].recipe["steps"])
         try:
             seconds, gpu = np.mean(_updates(alike), axis=0).tolist()
         except RecombineError as error:
-            yield Tried(name=alike.name, count=alike.count, updates=updates, problem=error.what)
+            yield TrialCost(name=alike.name, count=alike.count, updates=updates, problem=error.what)
         else:
-            yield Tried(name=alike.name, count=alike.count, updates=updates, seconds=seconds, gpu=gpu)
+            yield TrialCost(name=alike.name, count=alike.count, updates=updates, seconds=seconds, gpu=gpu)
 
 
 def _updates(alike: _Alike) -> list[tuple[float, float]]:
@@ -169,7 +169,7 @@ def _steps(
     settings: Settings,
     plans: Mapping[str, SweepPlan],
     few: Sequence[tuple[str, Configuration]],
-) -> Iterator[Tried]:
+) -> Iterator[TrialCost]:
     """Steps on runs of two updates, with the settings that make them short."""
     if not study.steps:
         return
@@ -189,21 +189,21 @@ def _row(run: Run, grid: str) -> dict[str, Any]:
     return {**row_of(run.configuration, grid), "status": run.status, "seconds": run.seconds, **run.metrics}
 
 
-def _step(step: Step, evidence: Evidence, asked: Evidence) -> tuple[Tried, Sequence[dict[str, Any]]]:
+def _step(step: Step, evidence: Evidence, asked: Evidence) -> tuple[TrialCost, Sequence[dict[str, Any]]]:
     items = list(step.items(evidence))
     count = _counted(step, evidence, asked)
     updates = None if step.updates is None else step.updates(asked.settings)
     if not items:
-        return Tried(name=step.name, count=count, updates=updates, problem="it found nothing to measure"), []
+        return TrialCost(name=step.name, count=count, updates=updates, problem="it found nothing to measure"), []
     began = time.process_time()
     try:
         rows = step.measure(items[0], evidence.bench)
     except RecombineError as error:
-        return Tried(name=step.name, count=count, updates=updates, problem=error.what), []
+        return TrialCost(name=step.name, count=count, updates=updates, problem=error.what), []
     seconds = time.process_time() - began
     each = seconds / max(1, step.updates(evidence.settings)) if step.updates is not None else seconds
     made = [{**items[0], **row} for row in rows]
-    return Tried(name=step.name, count=count, updates=1 if updates is None else updates, seconds=each), made
+    return TrialCost(name=step.name, count=count, updates=1 if updates is None else updates, seconds=each), made
 
 
 def _counted(step: Step, tried: Evidence, asked: Evidence) -> int:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.models.model import count_parameters
 from recombine_lab.models.vision import CNN
 from recombine_lab.tasks.task import Shapes

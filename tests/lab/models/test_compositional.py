@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.models.compositional import Compositional, Monolithic, parameters
 from recombine_lab.models.model import count_parameters
 from recombine_lab.tasks.compositions import COMPOSITIONS, compose

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, stack_module_state, vmap
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.models.catalogue import MODELS
 from recombine_lab.models.decoders import SlotDecoder
 from recombine_lab.models.model import Model

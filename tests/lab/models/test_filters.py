@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.models.decoders import Filters, LowRankFilters
 from recombine_lab.models.model import count_parameters
 from recombine_lab.tasks.task import Shapes

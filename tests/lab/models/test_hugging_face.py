@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.models.catalogue import MODELS
 from recombine_lab.models.model import Model, count_parameters
 from recombine_lab.models.vision import ResNet, ViT

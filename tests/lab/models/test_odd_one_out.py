@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.models.catalogue import MODELS
 from recombine_lab.models.odd_one_out import OddOneOut
 from recombine_lab.tasks.agreement import Agreement

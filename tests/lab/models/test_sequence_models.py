@@ -6,10 +6,17 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.models.catalogue import MODELS
 from recombine_lab.models.model import Model, count_parameters
-from recombine_lab.models.sequences import LSTMSeq2Seq, Transformer, TransformerSeq2Seq, _Reader, greedy, in_pieces
+from recombine_lab.models.sequences import (
+    LSTMSeq2Seq,
+    Transformer,
+    TransformerSeq2Seq,
+    _SequenceReader,
+    greedy,
+    in_pieces,
+)
 from recombine_lab.tasks.scan import Scan
 from recombine_lab.tasks.task import Batch, Shapes
 from recombine_lab.tasks.tokens import END, PADDING
@@ -130,7 +137,7 @@ def test_the_recurrent_network_has_the_sizes_of_document_4() -> None:
 def test_the_reader_is_a_bidirectional_lstm_over_packed_rows() -> None:
     rng = torch.Generator().manual_seed(0)
     words, sizes = torch.randn(5, 6, 4, generator=rng), torch.tensor([6, 1, 3, 5, 2])
-    reader, twin = _Reader(4, 3), torch.nn.LSTM(4, 3, batch_first=True, bidirectional=True)
+    reader, twin = _SequenceReader(4, 3), torch.nn.LSTM(4, 3, batch_first=True, bidirectional=True)
     for name, weight in (*reader.onwards.named_parameters(), *reader.backwards.named_parameters("x", recurse=False)):
         backwards = name.startswith("x.")
         getattr(twin, name.removeprefix("x.") + "_reverse" * backwards).data.copy_(weight)

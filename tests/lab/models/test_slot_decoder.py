@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.models.decoders import Doubling, SlotDecoder, spreading
 from recombine_lab.models.model import count_parameters
 from recombine_lab.tasks.task import Shapes

@@ -19,11 +19,11 @@ from sklearn.model_selection import GroupKFold, KFold
 from torch.utils.data import Dataset, IterableDataset
 
 from recombine import HoldOutCombinations
-from recombine.errors import ColumnError, RecombineError, SettingError, SourceError
+from recombine.base.errors import ColumnError, RecombineError, SettingError, SourceError
 from recombine_lab import Store, fit
-from recombine_lab.tasks import From, HeldOut
+from recombine_lab.tasks import HeldOut, TableTask
 from recombine_lab.tasks.catalogue import TASKS
-from recombine_lab.tasks.splits import split_of
+from recombine_lab.tasks.exposure import split_of
 from recombine_lab.training.configurations import jobs
 from recombine_lab.training.member import Member
 
@@ -38,7 +38,7 @@ RECIPE = {"steps": 3, "samples": "every", "evaluations": 1}
 
 
 def counted(**chosen):
-    return From(**({"source": TABLE, "inputs": INPUTS, "factors": FACTORS, "target": "y"} | chosen))
+    return TableTask(**({"source": TABLE, "inputs": INPUTS, "factors": FACTORS, "target": "y"} | chosen))
 
 
 def shown(task, split, recipe=RECIPE):
@@ -107,7 +107,7 @@ def test_noise_that_was_memorised_is_no_gap_between_combinations():
         "y": rng.choice(list("pq"), 300),
     }
     inputs = rng.normal(size=(300, 60)).astype(np.float32)
-    task = From(source=table, inputs=inputs, factors=("a", "b"), target="y")
+    task = TableTask(source=table, inputs=inputs, factors=("a", "b"), target="y")
     split = HoldOutCombinations(factors=("a", "b"), test_size=0.3)
     recipe = {"steps": 300, "lr": 0.003, "samples": "every", "evaluations": 1}
     (run,) = fit(task, split, {"name": "mlp", "hidden": [128]}, recipe, progress=False)
@@ -119,7 +119,7 @@ def test_noise_that_was_memorised_is_no_gap_between_combinations():
 def test_a_forecast_says_which_combinations_it_was_not_taught():
     pairs = [(f, g) for f in "abcd" for g in "xyz" for _ in range(1 if (f, g) == ("a", "x") else 4)]
     table = {"f": [f for f, _ in pairs], "g": [g for _, g in pairs], "y": [float("abcd".index(f)) for f, _ in pairs]}
-    task = From(source=table, inputs=np.eye(len(pairs)), factors=FACTORS, target="y")
+    task = TableTask(source=table, inputs=np.eye(len(pairs)), factors=FACTORS, target="y")
     (run,) = fit(task, HoldOutCombinations(FACTORS, test_size=0.2, random_state=1), "mlp", RECIPE, progress=False)
     assert ("a", "x") in {(row["f"], row["g"]) for row in run.tables["support"].to_pylist()}
     with pytest.warns(UserWarning, match="no example of 1 combinations"):
@@ -212,7 +212,7 @@ def image(shade):
 
 
 def small(**chosen):
-    return From(**({"source": SMALL, "factors": FACTORS, "target": "y"} | chosen))
+    return TableTask(**({"source": SMALL, "factors": FACTORS, "target": "y"} | chosen))
 
 
 def rendered(task):

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import recombine_lab
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab import Store, compare, fit
 from recombine_lab.training.loop import StepEvent, terminating_as_interrupt
 from tests.lab.own.things import Difference, Net

@@ -15,7 +15,7 @@ from sklearn.model_selection import ShuffleSplit
 from torch import nn
 from transformers import ViTConfig, ViTForImageClassification
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab import Recipe, Store, fit, models, sweep, tasks
 from recombine_lab.base.source_versions import _distributions, place_of, source_version
 from recombine_lab.models.catalogue import MODELS
@@ -65,7 +65,7 @@ def test_hugging_faces_own_classifier_is_a_model():
         return ViTForImageClassification(config)
 
     pictures = {"a": ["x", "y"] * 8, "b": ["u"] * 8 + ["v"] * 8, "y": [0, 1] * 8}
-    task = tasks.From(source=pictures, inputs=torch.rand(16, 1, 28, 28).numpy(), factors=("a", "b"), target="y")
+    task = tasks.TableTask(source=pictures, inputs=torch.rand(16, 1, 28, 28).numpy(), factors=("a", "b"), target="y")
     (run,) = fit(task, "everything", make, RECIPE, progress=False)
     assert run.status == "finished"
 
@@ -88,6 +88,7 @@ def test_a_setting_called_name_of_a_network_of_ones_own_is_kept_beside_its_place
     assert fitted(models.wrap(NamedNet, name="y", module=2, name_=3)).key != wrapped.key
 
 
+@pytest.mark.slow
 def test_a_splitter_of_ones_own_and_one_of_scikit_learn_are_kept(tmp_path):
     for split in (EveryNth(n=3), ShuffleSplit(1, test_size=0.25, random_state=0)):
         (run,) = fit(Difference(), split, "mlp", RECIPE, store=tmp_path / "runs", progress=False)
@@ -248,7 +249,7 @@ def test_a_store_from_elsewhere_imports_and_calls_nothing(folder, tmp_path):
     (made,) = fit(Difference(), "everything", make_net, RECIPE, store=folder / "runs", progress=False)
     code = f"""
         import sys
-        from recombine.errors import SettingError
+        from recombine.base.errors import SettingError
         from recombine_lab import Store, models
         store = Store.open("runs")
         for key in ("{run.key}", "{made.key}"):
@@ -286,7 +287,7 @@ def test_what_the_running_script_defines_is_fitted_and_refused_for_workers(tmp_p
     script.write_text(
         textwrap.dedent(f"""
         from torch import nn
-        from recombine.errors import SettingError
+        from recombine.base.errors import SettingError
         from recombine_lab import fit, sweep
 
         class Net(nn.Sequential):

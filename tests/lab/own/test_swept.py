@@ -10,7 +10,7 @@ import pytest
 import ray
 import yaml
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab import Store, sweep
 from recombine_lab.training.fit import fit
 from tests.lab.sweeps.machines import machines, wait_for

@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from recombine.records import Provenance
+from recombine.base.records import Provenance
 from recombine_lab.runs.run import Configuration, Run
 
 

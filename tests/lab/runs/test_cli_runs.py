@@ -9,9 +9,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from recombine.base.errors import RecombineError
 from recombine.cli.app import app
-from recombine.errors import RecombineError
-from recombine_lab.runs.layout import folder_of
+from recombine_lab.runs.run_files import folder_of
 from recombine_lab.runs.store import Store
 from tests.commands import subcommands
 from tests.lab.runs.samples import configuration, run

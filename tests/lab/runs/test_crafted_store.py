@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from recombine.base.errors import OutputError, RecordError
 from recombine.cli.app import app
-from recombine.errors import OutputError, RecordError
-from recombine_lab.runs.layout import folder_of
 from recombine_lab.runs.listing import lines
 from recombine_lab.runs.pruning import removable
 from recombine_lab.runs.run import Run
+from recombine_lab.runs.run_files import folder_of
 from recombine_lab.runs.store import Store
 from tests import mutations
 from tests.lab.runs.samples import run

@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from recombine.cli.app import app
-from recombine_lab.runs.layout import FORMAT, EarlierStoreWarning
 from recombine_lab.runs.listing import lines
+from recombine_lab.runs.run_files import FORMAT, EarlierStoreWarning
 from recombine_lab.runs.store import Store
 
 STORES = Path(__file__).parent / "stores"
@@ -44,7 +44,7 @@ def test_it_opens_with_a_word_that_says_what_to_do(earlier):
     assert store.keys() == {key}
 
 
-@pytest.mark.filterwarnings("ignore::recombine_lab.runs.layout.EarlierStoreWarning")
+@pytest.mark.filterwarnings("ignore::recombine_lab.runs.run_files.EarlierStoreWarning")
 def test_its_runs_are_read_whole(earlier):
     place, key = earlier
     store = Store.open(place)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.runs import listing
-from recombine_lab.runs.comparing import Spread, compare
-from recombine_lab.runs.layout import folder_of
 from recombine_lab.runs.listing import find, lines
 from recombine_lab.runs.pruning import removable, remove
+from recombine_lab.runs.run_comparison import MetricSpread, compare
+from recombine_lab.runs.run_files import folder_of
 from recombine_lab.runs.store import Store
 from tests.lab.runs.samples import configuration, run
 
@@ -189,7 +189,7 @@ def test_a_beginning_that_several_keys_share(tmp_path):
 
 @given(st.lists(st.none() | st.floats(-5, 5), max_size=9))
 def test_a_spread_is_what_sorting_says(values):
-    spread = Spread(tuple(values))
+    spread = MetricSpread(tuple(values))
     known = sorted(value for value in values if value is not None)
     assert spread.missing == values.count(None)
     if not known:

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine import records
-from recombine.errors import OutputError, RecordError, SettingError
-from recombine_lab.runs.layout import folder_of
+from recombine.base import records
+from recombine.base.errors import OutputError, RecordError, SettingError
 from recombine_lab.runs.run import Configuration, Run
+from recombine_lab.runs.run_files import folder_of
 from recombine_lab.runs.store import Store
 from tests.lab.runs.samples import configuration, run
 from tests.properties import examples
@@ -305,7 +305,7 @@ def _with_small_files(place: str) -> str:
     """A process that may write no file above 1,500 bytes: what it says when it puts a run."""
     code = f"""
 import resource
-from recombine.errors import OutputError
+from recombine.base.errors import OutputError
 from recombine_lab.runs.store import Store
 from tests.lab.runs.samples import run
 store = Store.open({place!r})

@@ -12,12 +12,12 @@ from typing import Any
 import fsspec
 import pytest
 
-from recombine import records
-from recombine.errors import RecordError
-from recombine_lab.runs.layout import folder_of
+from recombine.base import records
+from recombine.base.errors import RecordError
 from recombine_lab.runs.listing import lines
 from recombine_lab.runs.pruning import removable, remove
 from recombine_lab.runs.run import Run
+from recombine_lab.runs.run_files import folder_of
 from recombine_lab.runs.storage import FolderStorage, ObjectStorage
 from recombine_lab.runs.store import Store
 from tests.lab.runs.samples import run

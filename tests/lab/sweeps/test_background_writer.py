@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from recombine.errors import OutputError
+from recombine.base.errors import OutputError
 from recombine_lab.runs.store import Store
 from recombine_lab.sweeps.worker import BackgroundWriter
 from tests.lab.sweeps.test_packs import run

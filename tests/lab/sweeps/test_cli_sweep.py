@@ -11,12 +11,12 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from recombine.base.errors import RecombineError
 from recombine.cli.app import app
-from recombine.errors import RecombineError
 from recombine_lab.runs.store import Store
 from recombine_lab.sweeps import sweep as room
 from recombine_lab.sweeps.grid import read_plan
-from recombine_lab.sweeps.pool import Report
+from recombine_lab.sweeps.queue import Report
 from tests.lab.sweeps.test_sweep import Scripted
 
 FILE = """

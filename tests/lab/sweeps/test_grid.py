@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine.errors import RecombineError, SettingError, SourceError
+from recombine.base.errors import RecombineError, SettingError, SourceError
 from recombine_lab.sweeps import grid
 from recombine_lab.sweeps.grid import read_plan, store_place, variants
 from recombine_lab.tasks.catalogue import TASKS

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.runs.run import Configuration
-from recombine_lab.sweeps.pool import Pack, packs
 from recombine_lab.sweeps.progress import groups
+from recombine_lab.sweeps.queue import Pack, packs
 
 
 def run(model, seed, **recipe):

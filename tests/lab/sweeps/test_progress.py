@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from recombine.words import span
-from recombine_lab.sweeps.pool import Outcome
+from recombine.base.words import span
 from recombine_lab.sweeps.progress import Board
+from recombine_lab.sweeps.queue import Outcome
 from tests.lab.sweeps.test_packs import run
 
 RUNS = [run(model, seed) for model in "ab" for seed in range(10)]

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine.errors import OutputError
-from recombine_lab.sweeps.pool import Pack, Report
-from recombine_lab.sweeps.queue import RunQueue
+from recombine.base.errors import OutputError
+from recombine_lab.sweeps.queue import Pack, Report, RunQueue
 from tests.lab.sweeps.test_packs import run
 
 PACK = Pack(tuple(run("a", seed) for seed in range(3)))

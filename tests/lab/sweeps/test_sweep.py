@@ -9,14 +9,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from recombine.errors import OutputError, RecordError, SettingError
-from recombine.records import Provenance
-from recombine_lab.runs.layout import folder_of
+from recombine.base.errors import OutputError, RecordError, SettingError
+from recombine.base.records import Provenance
 from recombine_lab.runs.run import Run
+from recombine_lab.runs.run_files import folder_of
 from recombine_lab.runs.store import Store
 from recombine_lab.sweeps import sweep as room
 from recombine_lab.sweeps.grid import read_plan
-from recombine_lab.sweeps.pool import Pack, Report, WorkerPool
+from recombine_lab.sweeps.queue import Pack, Report, WorkerPool
 from recombine_lab.sweeps.sweep import InterruptedSweep, StoppedSweepError, sweep
 from recombine_lab.sweeps.worker import outcome, sent, work
 from recombine_lab.training.fit import fit

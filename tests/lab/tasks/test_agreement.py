@@ -11,8 +11,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine.errors import SettingError
-from recombine.splits.combinations import HoldOutCombinations
+from recombine.base.errors import SettingError
+from recombine.verbs.split.random_holdout import HoldOutCombinations
 from recombine_lab.tasks.agreement import FORMS, TEMPLATES, Agreement, Pair, frames, longest, sentences, vocabulary
 from recombine_lab.tasks.catalogue import TASKS
 from recombine_lab.tasks.exposure import HeldOut

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 import recombine
 from recombine import Corner, Donut, HoldOutCombinations
-from recombine.errors import SettingError, TableError
+from recombine.base.errors import SettingError, TableError
 from recombine_lab.tasks.bumps import CODES, Bumps, Stripes, output_coverage, stripes
 from recombine_lab.tasks.catalogue import TASKS
-from recombine_lab.tasks.exposure import Everything, HeldOut, Parts
-from recombine_lab.tasks.splits import split_of, split_spec
-from recombine_lab.tasks.toy import Toy
+from recombine_lab.tasks.conjunction_tasks import Toy
+from recombine_lab.tasks.exposure import Everything, HeldOut, Parts, split_of, split_spec
 
 XY = ["x", "y"]
 DONUT = Donut(XY, hole=(6, 22))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.tasks.cogs import Cogs
 from recombine_lab.tasks.exposure import Own
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.tasks.compositions import COMPOSITIONS, compose, composed_channels, jacobian
 
 NAMES = sorted(COMPOSITIONS)

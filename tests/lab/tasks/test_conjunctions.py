@@ -7,13 +7,13 @@ import pytest
 import torch
 
 import recombine
-from recombine.errors import RecombineError, SettingError
-from recombine.splits.combinations import CombinationKFold, HoldOutCombinations
-from recombine.splits.conjunctions import HoldOutConjunctions
-from recombine.splits.geometric import Donut
-from recombine.tables.support import Support
+from recombine.base.errors import RecombineError, SettingError
+from recombine.data.support import Support
+from recombine.verbs.split.conjunction_holdout import HoldOutConjunctions
+from recombine.verbs.split.geometric_holdout import Donut
+from recombine.verbs.split.random_holdout import CombinationKFold, HoldOutCombinations
 from recombine_lab.tasks.catalogue import TASKS
-from recombine_lab.tasks.conjunctions import (
+from recombine_lab.tasks.conjunction_tasks import (
     Addition,
     ConjunctionTask,
     ContextDependence,
@@ -22,9 +22,9 @@ from recombine_lab.tasks.conjunctions import (
     TransitiveEquivalence,
     TransitiveOrdering,
 )
-from recombine_lab.tasks.digit_pairs import DigitPairs
+from recombine_lab.tasks.digit_images import DigitPairs
 from recombine_lab.tasks.exposure import HeldOut, Own
-from recombine_lab.tasks.from_data import From
+from recombine_lab.tasks.table_task import TableTask
 from recombine_lab.tasks.task import Task
 
 ALL = [
@@ -292,7 +292,7 @@ SPLIT_TASKS = [
     *ALL[:5],
     TransitiveEquivalence(classes=(5, 5)),
     DigitPairs(images="synthetic"),
-    From(source=TABLE, inputs=np.eye(50), factors=("x", "y"), target="answer"),
+    TableTask(source=TABLE, inputs=np.eye(50), factors=("x", "y"), target="answer"),
 ]
 
 

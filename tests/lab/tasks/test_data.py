@@ -15,11 +15,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recombine.errors import OutputError, SettingError, SourceError
-from recombine_lab.tasks.data import files as data_files
-from recombine_lab.tasks.data.files import local_or_downloaded, open_text
-from recombine_lab.tasks.data.images import ARCHIVE, cifar10, mnist, parse_idx
-from recombine_lab.tasks.pictures import Pool
+from recombine.base.errors import OutputError, SettingError, SourceError
+from recombine_lab.tasks import data_files
+from recombine_lab.tasks.data_files import ARCHIVE, cifar10, local_or_downloaded, mnist, open_text, parse_idx
+from recombine_lab.tasks.digit_images import Pool
 
 NAME = "scan/tasks.txt"
 TEXT = b"IN: jump OUT: I_JUMP\nIN: walk OUT: I_WALK\n"

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 import recombine
 from recombine import Salience
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.tasks.catalogue import TASKS
-from recombine_lab.tasks.digit_pairs import DigitPairs
+from recombine_lab.tasks.digit_images import DigitPairs, Pictures, Pool, augmented, glyphs, pool
 from recombine_lab.tasks.exposure import Own
-from recombine_lab.tasks.pictures import Pictures, Pool, augmented, glyphs, pool
 
 FACTORS = ["first", "second"]
 

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from PIL import Image
 from safetensors.numpy import save_file
 
-from recombine.errors import ColumnError, RecombineError, SettingError, SourceError, TableError
-from recombine.splits.combinations import HoldOutCombinations
-from recombine.words import plain_setting
+from recombine.base.errors import ColumnError, RecombineError, SettingError, SourceError, TableError
+from recombine.base.words import plain_setting
+from recombine.verbs.split.random_holdout import HoldOutCombinations
 from recombine_lab.runs.run import Configuration
 from recombine_lab.tasks.catalogue import TASKS
 from recombine_lab.tasks.exposure import HeldOut, Own
-from recombine_lab.tasks.from_data import From
 from recombine_lab.tasks.table_rows import read_table
+from recombine_lab.tasks.table_task import TableTask
 from tests.properties import examples
 
 COLOURS, SHAPES = ["red", "red", "blue", "red", "green"], ["disc", "bar", "disc", "disc", "bar"]
@@ -37,8 +37,8 @@ INPUTS = np.arange(10, dtype=np.float32).reshape(5, 2)
 FACTORS = ("colour", "shape")  # blue 0, green 1, red 2; bar 0, disc 1
 
 
-def task(**chosen: Any) -> From:
-    return From(**({"source": TABLE, "inputs": INPUTS, "factors": FACTORS, "target": "price"} | chosen))
+def task(**chosen: Any) -> TableTask:
+    return TableTask(**({"source": TABLE, "inputs": INPUTS, "factors": FACTORS, "target": "price"} | chosen))
 
 
 def rendered(**chosen: Any) -> None:
@@ -103,7 +103,7 @@ def test_any_table_against_a_search_by_hand(pairs: list[tuple[int, int]], seed: 
     """Every drawn row holds the combination that was asked for; means and lists are those found by hand."""
     pairs = [*pairs, (0, 0), (1, 1)]  # a factor that never varies is refused
     source = {"a": [a for a, _ in pairs], "b": [b for _, b in pairs], "y": [float(k) for k in range(len(pairs))]}
-    made = From(source=source, inputs=np.arange(len(pairs)), factors=("a", "b"), target="y")
+    made = TableTask(source=source, inputs=np.arange(len(pairs)), factors=("a", "b"), target="y")
     values = [factor.values for factor in made.space.factors]
     listed = [(values[0][a], values[1][b]) for a, b in made.every()]
     assert sorted(set(pairs)) == sorted(listed)
@@ -119,7 +119,7 @@ def test_a_splitter_goes_over_the_rows_that_are_there() -> None:
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 8, (60, 2))
     source = {"a": codes[:, 0], "b": codes[:, 1], "y": rng.normal(size=60)}
-    made = From(source=source, inputs=rng.normal(size=(60, 3)), factors=("a", "b"), target="y")
+    made = TableTask(source=source, inputs=rng.normal(size=(60, 3)), factors=("a", "b"), target="y")
     parts = HeldOut(HoldOutCombinations(["a", "b"])).parts(made, seed=0)
     rows = [set(source.every()[:, 2].tolist()) for source in (parts.train, parts.tests["unseen"], parts.tests["seen"])]
     assert set.union(*rows) == set(range(60))
@@ -145,7 +145,7 @@ def test_whole_numbers_are_classes_unless_said_otherwise() -> None:
     source = TABLE | {"count": [10, 20, 10, 20, 30]}
     assert task(source=source, target="count").shapes.outputs == (3,)
     many = {"a": [0, 1] * 60, "b": [0, 0, 1, 1] * 30, "count": list(range(120))}
-    made = From(source=many, inputs=np.eye(120), factors=("a", "b"), target="count")
+    made = TableTask(source=many, inputs=np.eye(120), factors=("a", "b"), target="count")
     assert made.shapes.kind == "values"  # as `recombine.read` has it: more than 100 are no classes
     assert task(source=source, target="count", form="values").tensors([[2, 0]], seed=0).targets.tolist() == [[20.0]]
 
@@ -226,7 +226,7 @@ def test_rows_of_a_large_file_keep_their_order(tmp_path: Path) -> None:
 # Settings as a run keeps them
 
 
-def key(made: From) -> str:
+def key(made: TableTask) -> str:
     other = {"split": {"name": "own"}, "model": {"name": "mlp"}, "recipe": {}}
     return Configuration(task=TASKS.spec(made), **other, seed=0, code="0").key
 
@@ -241,7 +241,7 @@ def test_a_spec_holds_paths_and_checksums(files: Path) -> None:
 
 
 def test_the_key_changes_when_the_data_do(files: Path) -> None:
-    def made() -> From:
+    def made() -> TableTask:
         return task(source=files / "factors.csv", inputs=files / "inputs.npy")
 
     first = made()

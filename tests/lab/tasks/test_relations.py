@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 import recombine
-from recombine.errors import SettingError
-from recombine.splits.combinations import HoldOutCombinations
+from recombine.base.errors import SettingError
+from recombine.verbs.split.random_holdout import HoldOutCombinations
 from recombine_lab.tasks.catalogue import TASKS
 from recombine_lab.tasks.exposure import HeldOut
 from recombine_lab.tasks.odd_one_out import BROKEN

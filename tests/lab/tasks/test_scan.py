@@ -12,14 +12,14 @@ import pytest
 import torch
 
 import recombine
-from recombine.errors import SettingError
-from recombine.splits.combinations import HoldOutCombinations
-from recombine.splits.conjunctions import HoldOutConjunctions
+from recombine.base.errors import SettingError
+from recombine.verbs.split.conjunction_holdout import HoldOutConjunctions
+from recombine.verbs.split.random_holdout import HoldOutCombinations
 from recombine_lab.tasks import scan as splits
 from recombine_lab.tasks.catalogue import TASKS
 from recombine_lab.tasks.exposure import HeldOut, Own
 from recombine_lab.tasks.scan import Scan, replaced_weights
-from recombine_lab.tasks.scan_grammar import ABSENT, ACTION_WORDS, Command, commands, encoded, parse, phrases, space
+from recombine_lab.tasks.scan_grammar import ABSENT, ACTION_WORDS, ScanCommand, commands, encoded, parse, phrases, space
 
 _COUNTS = {
     "length": (16_990, 3_920),
@@ -71,7 +71,7 @@ def test_every_command_means_what_its_words_say() -> None:
 
 @pytest.mark.slow
 def test_words_factors_and_codes_are_each_found_from_the_other() -> None:
-    assert all(parse(command.text) == command == Command.of(command.factors) for command in commands())
+    assert all(parse(command.text) == command == ScanCommand.of(command.factors) for command in commands())
     codes = space().encode([command.factors for command in commands()])
     assert np.array_equal(codes, encoded().codes)
     assert np.array_equal(codes, Scan().every())

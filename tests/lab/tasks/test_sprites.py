@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from recombine import CombinationKFold, Corner, HoldOutCombinations
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.tasks import sprites as renderer_module
 from recombine_lab.tasks.catalogue import TASKS
 from recombine_lab.tasks.compositions import COMPOSITIONS, compose

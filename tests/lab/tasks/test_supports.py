@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.tasks.bumps import Bumps
-from recombine_lab.tasks.exposure import Exposure, Parts
-from recombine_lab.tasks.splits import SPLITS
+from recombine_lab.tasks.conjunction_tasks import Toy
+from recombine_lab.tasks.continuous_supports import GAP, Band, DiagonalBand, Orthogonal, Random, Uniform
+from recombine_lab.tasks.exposure import SPLITS, Exposure, Parts
 from recombine_lab.tasks.sprites import Sprites
-from recombine_lab.tasks.supports import GAP, Band, DiagonalBand, Orthogonal, Random, Uniform
 from recombine_lab.tasks.task import Batch, ContinuousTask, Range, Shapes
-from recombine_lab.tasks.toy import Toy
 from tests.properties import examples
 
 MANY = 30_000

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from recombine.errors import RecombineError, SourceError
-from recombine_lab.tasks import From
-from recombine_lab.tasks.table_shards import MOST_SHARDS, MOST_TEXT, read_shards, shard_paths
+from recombine.base.errors import RecombineError, SourceError
+from recombine_lab.tasks import TableTask
+from recombine_lab.tasks.table_rows import MOST_SHARDS, MOST_TEXT, read_shards, shard_paths
 from tests.properties import examples
 
 ROWS = [{"a": f"x{row % 3}", "b": f"y{row % 2}", "y": row % 2, "x": float(row)} for row in range(12)]
@@ -36,8 +36,8 @@ def shard(path: Path, more: Mapping[str, bytes] = {}, told: Mapping[str, Any] = 
     return str(path)
 
 
-def ask(source: str, inputs: Any = ("x",)) -> From:
-    task = From(source=source, inputs=inputs, factors=("a", "b"), target="y")
+def ask(source: str, inputs: Any = ("x",)) -> TableTask:
+    task = TableTask(source=source, inputs=inputs, factors=("a", "b"), target="y")
     assert task.shapes.inputs
     return task
 

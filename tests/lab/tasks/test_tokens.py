@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine.errors import TableError
+from recombine.base.errors import TableError
 from recombine_lab.tasks.tokens import END, PADDING, Vocabulary
 
 _WORDS = ("a", "bc", "d", "é")

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 import recombine
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.tasks.catalogue import TASKS
+from recombine_lab.tasks.conjunction_tasks import Toy
 from recombine_lab.tasks.exposure import Own, Source
-from recombine_lab.tasks.toy import Toy
 
 MANY = 200_000
 

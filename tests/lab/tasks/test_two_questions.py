@@ -6,9 +6,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.tasks import TwoQuestions
-from recombine_lab.tasks.splits import split_of
+from recombine_lab.tasks.exposure import split_of
 from tests.properties import examples
 
 

@@ -23,8 +23,8 @@ from recombine_lab.models.model import Model
 from recombine_lab.models.odd_one_out import OddOneOut
 from recombine_lab.models.sequences import LSTMSeq2Seq, Transformer, TransformerSeq2Seq
 from recombine_lab.tasks.catalogue import TASKS
-from recombine_lab.tasks.from_data import From
-from recombine_lab.tasks.splits import SPLITS, split_of
+from recombine_lab.tasks.exposure import SPLITS, split_of
+from recombine_lab.tasks.table_task import TableTask
 from recombine_lab.tasks.task import Shapes
 from recombine_lab.training.fit import fit
 from recombine_lab.training.recipe import TRAINING_NUMERICS
@@ -97,7 +97,7 @@ def parts() -> list[Part]:
 
 def of_task(name: str) -> Numbers:
     """What a task draws for a few of its combinations."""
-    task = TASKS.build({"name": name} | _SETTINGS.get(name, {})) if name != "from" else From(**_SETTINGS[name])
+    task = TASKS.build({"name": name} | _SETTINGS.get(name, {})) if name != "from" else TableTask(**_SETTINGS[name])
     few = task.every()[:: max(len(task.every()) // 7, 1)][:7]
     batch = task.tensors(few, seed=3)
     return [*told(batch.inputs), *told(batch.targets)]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from recombine.errors import SettingError
-from recombine_lab.training.devices import device_of, mode_of
+from recombine.base.errors import SettingError
 from recombine_lab.training.fit import fit
+from recombine_lab.training.learners import device_of, mode_of
 from recombine_lab.training.recipe import Recipe, recipe_of
 from tests.lab.training.toys import SPLIT, Net, Sum, errors, same
 

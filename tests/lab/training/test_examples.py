@@ -5,9 +5,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.tasks.exposure import BinnedSource, FiniteSource
-from recombine_lab.training.examples import Fixed, Fresh, examples_of, feed_of
+from recombine_lab.training.batches import Fixed, Fresh, examples_of, feed_of
 from recombine_lab.training.recipe import Recipe
 from tests.lab.training.toys import Sum
 from tests.properties import examples

@@ -11,15 +11,15 @@ import torch
 from safetensors.torch import load
 from torch import Tensor, nn
 
-from recombine import Donut, HoldOutCombinations, records
-from recombine.errors import RecordError, SettingError
+from recombine import Donut, HoldOutCombinations
+from recombine.base import records
+from recombine.base.errors import RecordError, SettingError
 from recombine_lab.models import mlp
 from recombine_lab.models.model import Model
 from recombine_lab.runs.run import Run
 from recombine_lab.runs.store import Store
 from recombine_lab.tasks.catalogue import TASKS
-from recombine_lab.tasks.exposure import Everything, Exposure, HeldOut, Parts
-from recombine_lab.tasks.splits import split_of, split_spec
+from recombine_lab.tasks.exposure import Everything, Exposure, HeldOut, Parts, split_of, split_spec
 from recombine_lab.tasks.task import Batch, Shapes
 from recombine_lab.training.configurations import configurations
 from recombine_lab.training.fit import fit

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from recombine.errors import SettingError
-from recombine.tables.space import Space
+from recombine.base.errors import SettingError
+from recombine.data.space import Space
 from recombine_lab.tasks.task import Shapes
-from recombine_lab.training.examples import ExampleGroups
+from recombine_lab.training.batches import ExampleGroups
 from recombine_lab.training.fit import fit
 from recombine_lab.training.losses import hinge, loss_of, token_cross_entropy
-from recombine_lab.training.questions import Question, ask
+from recombine_lab.training.questions import EvaluationSet, ask
 from recombine_lab.training.recipe import Recipe
 from tests.lab.training.toys import Echo, Sum
 
@@ -76,7 +76,7 @@ class Says(nn.Module):
 
 def _asked(task: Any, rule: Any, n: int = 40, **more: Any) -> Any:
     latents = torch.from_numpy(np.random.default_rng(0).integers(task.space.sizes[0], size=(n, 2)))
-    question = Question("seen", task, latents, 0)
+    question = EvaluationSet("seen", task, latents, 0)
     module = Says(rule)
     for name, value in more.items():
         setattr(module, name, value)
@@ -101,7 +101,7 @@ def test_a_perfect_a_constant_and_a_contrary_model() -> None:
 
 def test_a_set_of_one_target_has_no_r2() -> None:
     task = Sum(noise=0.0)
-    question = Question("seen", task, torch.zeros(7, 2, dtype=torch.long), 0)
+    question = EvaluationSet("seen", task, torch.zeros(7, 2, dtype=torch.long), 0)
     assert math.isnan(ask(Says(lambda x: x[:, :1]), question, loss_of(Recipe(steps=1), task.shapes)).score)
 
 

@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from recombine_lab.models.catalogue import MODELS
 from recombine_lab.tasks.catalogue import TASKS
-from recombine_lab.tasks.toy import Toy
+from recombine_lab.tasks.conjunction_tasks import Toy
 from recombine_lab.training.configurations import configurations, numerics
 from tests.lab.training import golden
 from tests.lab.training.golden import Part

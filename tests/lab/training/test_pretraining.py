@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab import fit
 from recombine_lab.models import MLP, Transformer
 from recombine_lab.tasks import Addition

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from recombine.tables.space import Space
+from recombine.data.space import Space
 from recombine_lab.models.vision import CNN
 from recombine_lab.tasks.task import Batch, DiscreteTask, Shapes
 from recombine_lab.training.fit import fit

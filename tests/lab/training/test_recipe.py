@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.training.recipe import Recipe, evaluation_steps, is_constant, rate, recipe_of
 
 

@@ -9,10 +9,10 @@ import pytest
 
 import recombine
 import recombine_lab as lab
-from recombine.errors import RecombineError, SettingError
-from recombine.rehearsing.examples import examples_of
-from recombine.rehearsing.learners import Estimator
-from recombine_lab.sweeps.rounds import _answered, _heard
+from recombine.base.errors import RecombineError, SettingError
+from recombine.verbs.rehearse.learners import Estimator
+from recombine.verbs.rehearse.round_examples import examples_of
+from recombine_lab.sweeps.ray_pool import _answered, _heard
 
 SEEN = [(a, b) for a, b in product(range(6), range(6)) if (a + 2 * b) % 5]
 FACTORS = ["a", "b"]

@@ -17,7 +17,7 @@ from recombine_lab.runs.store import Store
 from recombine_lab.training import loop
 from recombine_lab.training.configurations import configurations, jobs
 from recombine_lab.training.fit import fit
-from recombine_lab.training.learner import Optimiser
+from recombine_lab.training.learners import Optimiser
 from recombine_lab.training.loop import StepEvent, TrainingContext, deferred_interrupt
 from recombine_lab.training.pack import train, train_jobs
 from tests.lab.training.toys import SPLIT, Memory, Net, Sum, same

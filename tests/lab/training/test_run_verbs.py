@@ -10,12 +10,12 @@ import pytest
 import torch
 
 import recombine
-from recombine.errors import RecordError, SettingError
-from recombine_lab.runs.layout import folder_of
+from recombine.base.errors import RecordError, SettingError
 from recombine_lab.runs.run import Run
+from recombine_lab.runs.run_files import folder_of
 from recombine_lab.runs.store import Store
 from recombine_lab.tasks.catalogue import TASKS
-from recombine_lab.tasks.from_data import From
+from recombine_lab.tasks.table_task import TableTask
 from recombine_lab.training.fit import fit
 from tests.lab.training.toys import SPLIT, Net, Penalised, Sum
 
@@ -184,13 +184,13 @@ def test_weights_that_were_damaged_are_refused(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def named() -> tuple[From, Run]:
+def named() -> tuple[TableTask, Run]:
     """A task of a table whose target is a column of names; of two rows of a combination one is asked as seen."""
     rng = np.random.default_rng(0)
     a, b = (np.tile(column.ravel(), 2) for column in np.meshgrid(range(4), range(4)))
     kinds = np.array(["cat", "dog", "owl"])
     source = {"a": a, "b": b, "kind": kinds[(a + b) % 3]}
-    task = From(source=source, inputs=rng.normal(size=(32, 3)), factors=("a", "b"), target="kind")
+    task = TableTask(source=source, inputs=rng.normal(size=(32, 3)), factors=("a", "b"), target="kind")
     return task, fit(task, "hold_out_combinations", MLP, RECIPE, progress=False)[0]
 
 
@@ -223,7 +223,9 @@ def test_classes_that_are_numbers_stay_labels():
     """A column of decimals that is said to be classes is not read as a number afterwards."""
     a, b = (np.tile(column.ravel(), 2) for column in np.meshgrid(range(3), range(3)))
     source = {"a": a, "b": b, "size": np.array([0.5, 1.5])[(a + b) % 2]}
-    task = From(source=source, inputs=np.tile(np.eye(9), (2, 1)), factors=("a", "b"), target="size", form="classes")
+    task = TableTask(
+        source=source, inputs=np.tile(np.eye(9), (2, 1)), factors=("a", "b"), target="size", form="classes"
+    )
     run = fit(task, "hold_out_combinations", MLP, RECIPE, progress=False)[0]
     assert set(run.tables["predictions"]["target"].to_pylist()) == {0.5, 1.5}
     assert {"score_0.5", "score_1.5"} <= set(run.tables["predictions"].column_names)
@@ -233,7 +235,7 @@ def test_classes_that_are_numbers_stay_labels():
 def test_a_factor_of_that_name_comes_before_a_score():
     a, b = (column.ravel() for column in np.meshgrid(range(3), range(3)))
     source = {"score_x": a, "b": b, "kind": np.array(["x", "y"])[(a + b) % 2]}
-    task = From(source=source, inputs=np.eye(9), factors=("score_x", "b"), target="kind")
+    task = TableTask(source=source, inputs=np.eye(9), factors=("score_x", "b"), target="kind")
     run = fit(task, "hold_out_combinations", MLP, RECIPE, progress=False)[0]
     answers = run.tables["predictions"]
     assert set(answers["score_x"].to_pylist()) <= {0, 1, 2}

@@ -17,15 +17,15 @@ from torch import nn
 from typer.testing import CliRunner
 
 import recombine_lab
+from recombine.base.errors import RecombineError, RecordError, SettingError
 from recombine.cli.app import app
-from recombine.errors import RecombineError, RecordError, SettingError
 from recombine_lab import Store, fit, sweep, trust
 from recombine_lab.base.catalogue import settings_of
 from recombine_lab.base.source_versions import TRUSTED, places_in
 from recombine_lab.models.catalogue import MODELS
 from recombine_lab.runs.run import Configuration, Run
 from recombine_lab.tasks.catalogue import TASKS
-from recombine_lab.tasks.splits import SPLITS
+from recombine_lab.tasks.exposure import SPLITS
 from recombine_lab.training.pack import job_of
 from recombine_lab.training.trust import check_known
 from recombine_studies.kernel.answers import task_of, untrained

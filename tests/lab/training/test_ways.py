@@ -11,11 +11,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.training import pack
-from recombine_lab.training.batched import LANES
 from recombine_lab.training.configurations import described
 from recombine_lab.training.fit import fit
+from recombine_lab.training.learners import LANES
 from recombine_lab.training.pack import notes
 from tests.lab.training.toys import SPLIT, Net, Sum, errors, same
 from tests.properties import examples
@@ -114,7 +114,7 @@ def test_functions_that_round_by_place_are_given_full_vectors(monkeypatch: pytes
         return any(not same(run, whole[place]) for place, run in enumerate(_fit(recipe, seeds=(0, 1), model=model)))
 
     assert not differs()
-    monkeypatch.setattr("recombine_lab.training.batched._is_even", lambda graph: True)
+    monkeypatch.setattr("recombine_lab.training.learners._is_even", lambda graph: True)
     if torch.backends.cpu.get_cpu_capability() == "AVX512":
         assert differs()
     assert LANES == 32

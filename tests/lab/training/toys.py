@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from recombine.tables.space import Space
+from recombine.data.space import Space
 from recombine_lab.models.model import Model
 from recombine_lab.runs.run import Configuration, Run
 from recombine_lab.tasks.task import Batch, DiscreteTask, Shapes

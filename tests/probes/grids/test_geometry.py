@@ -8,11 +8,11 @@ import torch
 from torch import nn
 
 import recombine
-from recombine.errors import ColumnError, SettingError, SourceError, TableError
+from recombine.base.errors import ColumnError, SettingError, SourceError, TableError
 from recombine_lab import Recipe, fit, models
 from recombine_lab.probes import geometry
-from recombine_lab.probes.grids import sources
-from recombine_lab.probes.grids.geometry import salience_at
+from recombine_lab.probes.geometry_probe import layer_sources
+from recombine_lab.probes.geometry_probe.geometry import salience_at
 from recombine_lab.tasks import Addition, Bumps
 from tests.probes.grids.worlds import bumps, codes_of, corner, one_hot
 
@@ -345,14 +345,14 @@ def test_a_layer_that_gives_no_row_for_each_input_is_left_out_or_refused():
 
 def test_a_wide_layer_keeps_a_part_of_its_numbers(monkeypatch):
     whole = of(network(300), inputs=inputs(), layers=["1"]).value("additivity")
-    monkeypatch.setattr(sources, "MOST_FEATURES", 150)
+    monkeypatch.setattr(layer_sources, "MOST_FEATURES", 150)
     assert of(network(300), inputs=inputs(), layers=["1"]).value("additivity") == pytest.approx(whole, abs=0.05)
 
 
 def test_a_wide_answer_and_its_truth_keep_the_same_numbers(monkeypatch):
     n, settings = 12, {"seen": corner(12, 6), "truth": bumps(12), "rest": 0.0, "n": 12}
     whole = of(answers_of("superposed"), **settings)
-    monkeypatch.setattr(sources, "MOST_FEATURES", n * n - 20)
+    monkeypatch.setattr(layer_sources, "MOST_FEATURES", n * n - 20)
     part = of(answers_of("superposed"), **settings)
     assert part.outcome == whole.outcome == "memorised"
     assert part.value("error on unseen / trivial") == pytest.approx(whole.value("error on unseen / trivial"), rel=0.3)
@@ -361,12 +361,12 @@ def test_a_wide_answer_and_its_truth_keep_the_same_numbers(monkeypatch):
 
 def test_weights_that_no_part_resets_change_places():
     module = models.LowRankFilters().build(Bumps(size=6, code="onehot").shapes)
-    fresh = sources.reinitialised(module, 3)
+    fresh = layer_sources.reinitialised(module, 3)
     assert not torch.equal(fresh.x.strengths, module.x.strengths)
     assert torch.equal(fresh.x.strengths.flatten().sort()[0], module.x.strengths.flatten().sort()[0])
-    again = sources.reinitialised(module, 3)
+    again = layer_sources.reinitialised(module, 3)
     assert torch.equal(again.merge[1].weight, fresh.merge[1].weight)
-    assert not torch.equal(sources.reinitialised(module, 4).merge[1].weight, fresh.merge[1].weight)
+    assert not torch.equal(layer_sources.reinitialised(module, 4).merge[1].weight, fresh.merge[1].weight)
 
 
 # runs, files

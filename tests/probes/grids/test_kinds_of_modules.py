@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.probes import geometry
 from tests.probes.grids.worlds import codes_of, one_hot
 

@@ -3,13 +3,19 @@
 import numpy as np
 import pytest
 
-from recombine_lab.probes.grids.answering import Question, from_memory, readout
-from recombine_lab.probes.grids.linear import probes
-from recombine_lab.probes.grids.outputs import output_coverage, superposed
-from recombine_lab.probes.grids.separability import centred_separability, separability
-from recombine_lab.probes.grids.shares import additivity, effective_rank, order_shares, salience_of
-from recombine_lab.probes.grids.stripes import stripe_shares
-from recombine_lab.probes.grids.tangents import log_volumes, orthogonality, published_factorization, steps, warp
+from recombine_lab.probes.geometry_probe.answers import AnswerTargets, from_memory, output_coverage, readout, superposed
+from recombine_lab.probes.geometry_probe.kernel_measures import (
+    centred_separability,
+    log_volumes,
+    orthogonality,
+    probes,
+    published_factorization,
+    separability,
+    steps,
+    warp,
+)
+from recombine_lab.probes.geometry_probe.stripes import stripe_shares
+from recombine_lab.probes.geometry_probe.variance_shares import additivity, effective_rank, order_shares, salience_of
 from tests.probes.grids.worlds import bumps, cells_of, codes_of, corner, donut, one_hot, profiles, stripes_of
 
 N = 28
@@ -142,7 +148,7 @@ def test_counts(seen, counts):
 
 def asked_of_bumps(seen=None):
     grid = cells_of(np.zeros((N * N, 1)), (N, N), seen=donut() if seen is None else seen)
-    return Question(bumps(N), np.zeros(()), grid)
+    return AnswerTargets(bumps(N), np.zeros(()), grid)
 
 
 def errors(answers, question):

@@ -5,10 +5,10 @@ import pytest
 import torch
 from torch import nn
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.probes import geometry
-from recombine_lab.probes.grids.deciding import _number
-from recombine_lab.probes.grids.kernel_measures import Found
+from recombine_lab.probes.geometry_probe.kernel_measures import MeasuredInterval
+from recombine_lab.probes.geometry_probe.verdict import _number
 from tests.probes.grids.worlds import bumps, codes_of, corner, one_hot
 
 N = 8
@@ -108,7 +108,7 @@ def test_outputs_that_are_never_moved_are_told_where_there_are_some(unlit, said)
 
 
 def test_what_rounding_leaves_is_said_without_digits():
-    assert _number(Found(1.1e-15, 0.0, 3.19e-15)) == "under 0.0001"
-    assert _number(Found(1.1e-15, 0.0, 0.2)) == "under 0.0001 (0 to 0.2)"
-    assert _number(Found(0.0, 0.0, 0.0)) == "0"
-    assert _number(Found(2.58, 1.42, 3.74)) == "2.58 (1.42 to 3.74)"
+    assert _number(MeasuredInterval(1.1e-15, 0.0, 3.19e-15)) == "under 0.0001"
+    assert _number(MeasuredInterval(1.1e-15, 0.0, 0.2)) == "under 0.0001 (0 to 0.2)"
+    assert _number(MeasuredInterval(0.0, 0.0, 0.0)) == "0"
+    assert _number(MeasuredInterval(2.58, 1.42, 3.74)) == "2.58 (1.42 to 3.74)"

@@ -5,16 +5,27 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recombine.theory.salience import Salience
-from recombine_lab.probes.grids.cells import Cells, complete_part, gram_of, thinned
-from recombine_lab.probes.grids.intervals import jackknife, left_out, predicted
-from recombine_lab.probes.grids.linear import probes
-from recombine_lab.probes.grids.nulls import matched_memory
-from recombine_lab.probes.grids.outputs import partial_input, superposed
-from recombine_lab.probes.grids.separability import centred_separability, separability
-from recombine_lab.probes.grids.shares import additivity, effective_rank, order_shares, salience_of, variance_by_set
-from recombine_lab.probes.grids.stripes import stripe_shares
-from recombine_lab.probes.grids.tangents import log_volumes, orthogonality, steps
+from recombine.verbs.predict.kernel.salience import Salience
+from recombine_lab.probes.geometry_probe.answers import partial_input, superposed
+from recombine_lab.probes.geometry_probe.cells import Cells, complete_part, gram_of, thinned
+from recombine_lab.probes.geometry_probe.controls import matched_memory
+from recombine_lab.probes.geometry_probe.intervals import jackknife, left_out, predicted
+from recombine_lab.probes.geometry_probe.kernel_measures import (
+    centred_separability,
+    log_volumes,
+    orthogonality,
+    probes,
+    separability,
+    steps,
+)
+from recombine_lab.probes.geometry_probe.stripes import stripe_shares
+from recombine_lab.probes.geometry_probe.variance_shares import (
+    additivity,
+    effective_rank,
+    order_shares,
+    salience_of,
+    variance_by_set,
+)
 from tests.probes.grids.worlds import cells_of, codes_of
 from tests.properties import examples
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from recombine_lab.probes.grids.cells import Cells, gram_of
+from recombine_lab.probes.geometry_probe.cells import Cells, gram_of
 
 
 def codes_of(*sizes):

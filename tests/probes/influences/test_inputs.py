@@ -8,15 +8,13 @@ from hypothesis import strategies as st
 from torch import nn
 
 import recombine
-from recombine.errors import RecombineError, SettingError
+from recombine.base.errors import RecombineError, SettingError
 from recombine_lab.probes import influence
-from recombine_lab.probes.influences.answering import Asking
-from recombine_lab.probes.influences.examples import table_of
-from recombine_lab.probes.influences.information import _shuffled, bits, counted_bits
-from recombine_lab.probes.influences.locating import located, mask_of
-from recombine_lab.probes.influences.reinitialising import reinitialised
-from recombine_lab.probes.influences.slopes import slopes
-from recombine_lab.probes.influences.swaps import donors
+from recombine_lab.probes.influence_probe.factor_locations import located, mask_of
+from recombine_lab.probes.influence_probe.factor_measures import _shuffled, bits, counted_bits, donors, slopes
+from recombine_lab.probes.influence_probe.module_answers import Asking
+from recombine_lab.probes.influence_probe.new_weights import reinitialised
+from recombine_lab.probes.influence_probe.probe_examples import table_of
 from tests.probes.influences.rules import BOTH, CONSTANT, LARGER, OTHER, OWN, TRAINING, Rule, toy
 from tests.properties import examples
 

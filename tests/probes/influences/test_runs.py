@@ -9,18 +9,17 @@ from torch import nn
 from typer.testing import CliRunner
 
 import recombine_lab
+from recombine.base.errors import SettingError
 from recombine.cli.app import app
-from recombine.errors import SettingError
 from recombine_lab import fit
 from recombine_lab.models import MLP
 from recombine_lab.probes import influence
-from recombine_lab.probes.influences.boundaries import boundaries
-from recombine_lab.probes.influences.information import counted_bits
-from recombine_lab.probes.influences.pairing import paired, student
-from recombine_lab.probes.influences.settings_ab import in_setting
+from recombine_lab.probes.influence_probe.factor_measures import counted_bits
+from recombine_lab.probes.influence_probe.listing import boundaries
+from recombine_lab.probes.influence_probe.paired_experiment import in_setting, paired, student
 from recombine_lab.tasks import Addition, DigitPairs, Toy
-from recombine_lab.tasks.conjunctions import PartialExposure
-from recombine_lab.tasks.splits import split_of
+from recombine_lab.tasks.conjunction_tasks import PartialExposure
+from recombine_lab.tasks.exposure import split_of
 from tests.probes.influences.rules import BOTH, LARGER, OWN, TRAINING, toy
 
 TOY = {"steps": 1024, "lr": 0.1, "optimiser": "sgd", "batch": 10, "evaluations": 4, "test_samples": 500}

@@ -8,18 +8,18 @@ from scipy.stats import spearmanr
 from torch import nn
 from torch.nn import functional
 
-from recombine.errors import SettingError
-from recombine.statistics.correlation import Rank
+from recombine.base.errors import SettingError
+from recombine.numerics.rank_correlation import Rank
 from recombine_lab.models import MLP
 from recombine_lab.probes import influence
-from recombine_lab.probes.influences import by_dattri
-from recombine_lab.probes.influences.by_dattri import taught_by_dattri
-from recombine_lab.probes.influences.examples import Examples
-from recombine_lab.probes.influences.leaving_out import left_out
-from recombine_lab.probes.influences.outputs import LOSSES, Network
-from recombine_lab.probes.influences.summing import Summed
-from recombine_lab.probes.influences.teaching import taught
-from recombine_lab.probes.influences.wording import said_of_teaching
+from recombine_lab.probes.influence_probe import training_influence
+from recombine_lab.probes.influence_probe.influence_functions import taught
+from recombine_lab.probes.influence_probe.influence_summary import Summed
+from recombine_lab.probes.influence_probe.module_answers import LOSSES, Network
+from recombine_lab.probes.influence_probe.probe_examples import ProbeExamples
+from recombine_lab.probes.influence_probe.retraining import left_out
+from recombine_lab.probes.influence_probe.training_influence import taught_by_dattri
+from recombine_lab.probes.influence_probe.verdict import said_of_teaching
 from recombine_lab.tasks import Addition
 
 RIDGE = 0.05
@@ -36,9 +36,9 @@ class Grid:
         self.y = self.x @ rng.normal(size=8) + 0.2 * self.codes.prod(1) + 0.3 * rng.normal(size=n)
         self.unseen = (self.codes == 3).all(1)
 
-    def examples(self, rows) -> Examples:
+    def examples(self, rows) -> ProbeExamples:
         table = pa.table({"a": self.codes[rows, 0], "b": self.codes[rows, 1]})
-        return Examples(torch.from_numpy(self.x[rows]), torch.from_numpy(self.y[rows])[:, None], table)
+        return ProbeExamples(torch.from_numpy(self.x[rows]), torch.from_numpy(self.y[rows])[:, None], table)
 
     def solved(self, rows, ridge: float) -> np.ndarray:
         x, y = self.x[rows], self.y[rows]
@@ -82,7 +82,7 @@ def test_one_row_each_is_the_known_correction_by_leverage():
     residual = y - x @ weights
     module = nn.Linear(3, 1, bias=False).double()
     module.weight.data = torch.from_numpy(weights)[None]
-    rows = Examples(torch.from_numpy(x), torch.from_numpy(y)[:, None], pa.table({"row": np.arange(30)}))
+    rows = ProbeExamples(torch.from_numpy(x), torch.from_numpy(y)[:, None], pa.table({"row": np.arange(30)}))
     found = taught(module, rows, rows, damping=0.0)
     own = np.diag(found.influence)
     assert own == pytest.approx((residual / (1 - leverage)) ** 2 - residual**2, abs=1e-10)
@@ -102,8 +102,8 @@ def test_from_the_start_of_training_it_equals_gradient_descent_that_fits_every_r
         made.weight.data = start.weight.data + (torch.linalg.pinv(x[rows]) @ left).T
         return made
 
-    seen = Examples(x[:5], y[:5], pa.table({"row": np.arange(5)}))
-    asked = Examples(x[5:], y[5:], pa.table({"row": [5]}))
+    seen = ProbeExamples(x[:5], y[:5], pa.table({"row": np.arange(5)}))
+    asked = ProbeExamples(x[5:], y[5:], pa.table({"row": [5]}))
     found = taught(ended(list(range(5))), seen, asked, start=start, damping=1e-9)
     base = functional.mse_loss(ended(list(range(5)))(x[5:]), y[5:])
     truth = [
@@ -140,7 +140,7 @@ def test_logistic_regression_is_near_what_training_again_gives():
 
     rows = np.flatnonzero(~unseen)
     examples = [
-        Examples(x[some], y[some], pa.table({"a": codes[some, 0], "b": codes[some, 1]}))
+        ProbeExamples(x[some], y[some], pa.table({"a": codes[some, 0], "b": codes[some, 1]}))
         for some in (rows, np.flatnonzero(unseen))
     ]
     settings = {"seen": examples[0], "unseen": examples[1], "weight_decay": 0.01, "damping": 0.0}
@@ -189,7 +189,7 @@ def test_a_single_logit_is_the_same_as_two_scores():
     x, y = torch.from_numpy(rng.normal(size=(40, 3))), torch.from_numpy(rng.integers(0, 2, 40))
     one, two = nn.Linear(3, 1, bias=False).double(), nn.Linear(3, 2, bias=False).double()
     two.weight.data = torch.cat([-one.weight.data / 2, one.weight.data / 2])
-    rows = Examples(x, y, pa.table({"a": np.arange(40) % 4}))
+    rows = ProbeExamples(x, y, pa.table({"a": np.arange(40) % 4}))
     # two scores move along (-w, w) only: half the damping is the same pull
     single, double = taught(one, rows, rows, damping=0.02), taught(two, rows, rows, damping=0.04)
     assert single.influence == pytest.approx(double.influence, rel=1e-6, abs=1e-9)
@@ -262,7 +262,7 @@ def test_jacobians_of_any_module_equal_small_differences(made):
 def test_a_combination_that_alone_holds_a_weight_is_not_guessed():
     """Without it nothing says what the weight is: not a number, rather than a wrong one."""
     x = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]).double()
-    rows = Examples(x, torch.tensor([[1.0], [2.0], [3.0]]).double(), pa.table({"a": [0, 1, 2]}))
+    rows = ProbeExamples(x, torch.tensor([[1.0], [2.0], [3.0]]).double(), pa.table({"a": [0, 1, 2]}))
     module = nn.Linear(2, 1, bias=False).double()
     module.weight.data = torch.tensor([[1.5, 3.0]]).double()
     found = taught(module, rows, rows, damping=0.0)
@@ -351,7 +351,7 @@ def test_without_dattri_it_is_said_what_to_install(monkeypatch):
     def absent(name):
         raise ModuleNotFoundError(name="dattri")
 
-    monkeypatch.setattr(by_dattri, "import_module", absent)
+    monkeypatch.setattr(training_influence, "import_module", absent)
     grid = Grid()
     with pytest.raises(SettingError, match="pip install dattri"):
         influence(

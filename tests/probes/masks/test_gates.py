@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine_lab.probes.masks.gates import (
+from recombine_lab.probes.subnetwork_probe.mask_settings import (
     BETA,
     HIGH,
     LOW,

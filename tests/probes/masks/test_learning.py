@@ -5,14 +5,19 @@ import pytest
 import torch
 from torch import nn
 
-from recombine.seeds import derived
-from recombine_lab.probes.masks import learning
-from recombine_lab.probes.masks.continuous import Continuous
-from recombine_lab.probes.masks.data import components_of, shuffled
-from recombine_lab.probes.masks.gates import temperature
-from recombine_lab.probes.masks.learning import Job, Learner, Subject, _batches, _Chunk
-from recombine_lab.probes.masks.network import Asker, accuracy, layouts_of, state_of
-from recombine_lab.probes.masks.settings import Configuration, Search, search_of
+from recombine.base.seeds import derived
+from recombine_lab.probes.subnetwork_probe import mask_learning
+from recombine_lab.probes.subnetwork_probe.components import components_of, shuffled
+from recombine_lab.probes.subnetwork_probe.mask_learning import (
+    Continuous,
+    MaskJob,
+    MaskLearner,
+    Subject,
+    _batches,
+    _Chunk,
+)
+from recombine_lab.probes.subnetwork_probe.mask_settings import MaskConfiguration, Search, search_of, temperature
+from recombine_lab.probes.subnetwork_probe.masked_network import Asker, accuracy, layouts_of, state_of
 from tests.probes.masks import toys
 
 
@@ -22,8 +27,8 @@ def problem(search, model=None, *, group="weight"):
     layouts = layouts_of(model, parameters=None, group=group, heads=None)
     asker = Asker(model, accuracy)
     state = state_of(model)
-    learner = Learner(asker, layouts, search, 0, np.log(4))
-    jobs = [Job("measured", one.name, made, 1) for one in parts for made in search.configurations]
+    learner = MaskLearner(asker, layouts, search, 0, np.log(4))
+    jobs = [MaskJob("measured", one.name, made, 1) for one in parts for made in search.configurations]
     by_name = {one.name: one for one in parts}
     others = {one.name: tuple(other for other in parts if other is not one) for one in parts}
     subjects = [Subject(state, by_name[job.component], others[job.component]) for job in jobs]
@@ -91,7 +96,7 @@ def test_the_published_settings_are_those_of_the_paper():
 
 @pytest.mark.parametrize("start", [-0.05, 0.0, 0.05, 0.1])
 def test_a_scaled_start_is_the_whole_network(start):
-    search = Search(configurations=(Configuration(0.01, start, 0.1),), spread=0.0)
+    search = Search(configurations=(MaskConfiguration(0.01, start, 0.1),), spread=0.0)
     learner, jobs, subjects = problem(search)
     chunk = _Chunk(learner, jobs[:1], subjects[:1])
     masked, _ = chunk.masked(*chunk.heats(0, 10))
@@ -191,7 +196,7 @@ def test_gradients_that_wait_for_one_step_and_those_that_do_not_give_the_same(mo
     learner, jobs, subjects = problem(usual())
     found = []
     for few in (0, 10**6):
-        monkeypatch.setattr(learning, "_FEW", few)
+        monkeypatch.setattr(mask_learning, "_FEW", few)
         chunk = _Chunk(learner, jobs[:1], subjects[:1])
         assert chunk.at_end == bool(few)
         for step in range(6):

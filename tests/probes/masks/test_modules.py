@@ -8,11 +8,12 @@ from torch import nn
 from torch.nn import functional
 
 from recombine_lab.probes import subnetworks
-from recombine_lab.probes.masks.baselines import magnitude, random_mask, saliency, top_mask
-from recombine_lab.probes.masks.data import Data, components_of
-from recombine_lab.probes.masks.judging import Judge
-from recombine_lab.probes.masks.learning import rights
-from recombine_lab.probes.masks.network import (
+from recombine_lab.probes.subnetwork_probe.ablation import Judge
+from recombine_lab.probes.subnetwork_probe.component_usage import usage, used_mask
+from recombine_lab.probes.subnetwork_probe.components import ComponentData, components_of
+from recombine_lab.probes.subnetwork_probe.mask_learning import rights
+from recombine_lab.probes.subnetwork_probe.mask_search import magnitude, random_mask, saliency, top_mask
+from recombine_lab.probes.subnetwork_probe.masked_network import (
     Asker,
     accuracy,
     layouts_of,
@@ -20,7 +21,6 @@ from recombine_lab.probes.masks.network import (
     reinitialised,
     state_of,
 )
-from recombine_lab.probes.masks.usage import usage, used_mask
 from tests.probes.masks import toys
 
 QUICK = {"steps": 8, "seeds": 2, "rates": (0.03,), "penalties": (0.1,), "base_accuracy": 0.0}
@@ -76,7 +76,7 @@ def test_tied_weights_have_one_mask_in_both_places():
     assert list(layouts) == ["first.weight", "last.weight"]
     probed(model)
     mask = torch.rand(toys.INPUTS, toys.INPUTS) > 0.5
-    data = Data(*toys.questions(0, 40, 3))
+    data = ComponentData(*toys.questions(0, 40, 3))
     by_hand = copy.deepcopy(model)
     with torch.no_grad():
         by_hand.first.weight.mul_(mask)
@@ -103,7 +103,7 @@ def test_an_lstm_works_and_answers_with_its_masked_weights():
     found = probed(model)
     assert set(masked(model)) == {"lstm.weight_ih_l0", "lstm.weight_hh_l0", "last.weight"}
     assert found.numbers["density"] > 0
-    data = Data(*toys.questions(0, 40, 3))
+    data = ComponentData(*toys.questions(0, 40, 3))
     by_hand = copy.deepcopy(model)
     with torch.no_grad():
         by_hand.lstm.weight_ih_l0.mul_(0.5)
@@ -250,9 +250,9 @@ def test_a_hugging_face_model_masked_by_hand_answers_the_same():
     with torch.no_grad():
         by_hand.get_parameter(name).mul_(mask)
     state = state_of(model)
-    loss = Asker(model, accuracy).many({name: (state[name] * mask)[None]}, state, Data(inputs, targets), own=False)[0][
-        0
-    ]
+    loss = Asker(model, accuracy).many(
+        {name: (state[name] * mask)[None]}, state, ComponentData(inputs, targets), own=False
+    )[0][0]
     expected = functional.cross_entropy(by_hand(**inputs).logits, targets, reduction="none")
     assert torch.allclose(loss, expected, atol=1e-5)
 
@@ -303,7 +303,7 @@ def test_reinitialised_weights_are_new_and_the_network_is_not():
 def test_masks_that_nobody_searched_for_are_as_large_in_every_layer(group):
     model = toys.plain(6)
     layouts = tuple(masked(model, group=group).values())
-    state, data = state_of(model), Data(*toys.questions(0, 40, 3))
+    state, data = state_of(model), ComponentData(*toys.questions(0, 40, 3))
     like = {one.name: torch.rand(one.mask) > 0.4 for one in layouts}
     worths = (magnitude(state, layouts), saliency(Asker(model, accuracy), state, layouts, data))
     for mask in (top_mask(like, worth) for worth in worths):
@@ -333,7 +333,7 @@ def test_what_a_component_uses_is_its_block_and_nothing_of_the_other():
     model = toys.two_blocks()
     layouts = tuple(masked(model).values())
     for half in range(2):
-        data = Data(*toys.questions(half, 200, 3))
+        data = ComponentData(*toys.questions(half, 200, 3))
         use = usage(Asker(model, accuracy), state_of(model), layouts, data, seed=0)
         units = slice(4 * half, 4 * half + 4)
         expected = torch.zeros(8, dtype=torch.bool)
@@ -348,14 +348,14 @@ def test_use_is_felt_where_the_network_is_sure_of_its_answers():
     """The loss of a sure network is flat, and rows on which it is unsure would speak for all."""
     model, sure = toys.two_blocks(), toys.two_blocks(gain=30.0)
     layouts = tuple(masked(model).values())
-    data = Data(*toys.questions(0, 200, 3))
+    data = ComponentData(*toys.questions(0, 200, 3))
     found = [used_mask(usage(Asker(one, accuracy), state_of(one), layouts, data, 0), 0.99) for one in (model, sure)]
     assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
 
 
 def test_saliency_is_weight_times_gradient():
     model = toys.plain(6)
-    data = Data(*toys.questions(0, 40, 3))
+    data = ComponentData(*toys.questions(0, 40, 3))
     layouts = tuple(masked(model).values())
     found = saliency(Asker(model, accuracy), state_of(model), layouts, data)
     functional.cross_entropy(model(data.inputs), data.targets).backward()
@@ -438,6 +438,6 @@ def test_rows_are_asked_in_pieces():
     model = toys.plain(6)
     inputs, targets = toys.questions(0, 1300, 3)
     state = state_of(model)
-    found = rights(Asker(model, accuracy), {"0.weight": state["0.weight"][None]}, state, Data(inputs, targets))
+    found = rights(Asker(model, accuracy), {"0.weight": state["0.weight"][None]}, state, ComponentData(inputs, targets))
     assert found.shape == (1, 1300)
     assert found[0].tolist() == (model(inputs).argmax(1) == targets).tolist()

@@ -6,10 +6,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine_lab.probes.masks.network import Layout
-from recombine_lab.probes.masks.outcomes import (
+from recombine_lab.probes.subnetwork_probe.accuracy_summary import (
     OUTCOMES,
-    Estimate,
+    MaskEstimate,
     contrast,
     difference,
     label,
@@ -19,6 +18,7 @@ from recombine_lab.probes.masks.outcomes import (
     share_estimate,
     wilson,
 )
+from recombine_lab.probes.subnetwork_probe.masked_network import ParameterLayout
 
 SHARES = st.floats(0, 1)
 
@@ -70,7 +70,7 @@ def _brute_overlap(sets):
 
 @given(st.lists(st.lists(st.booleans(), min_size=6, max_size=6), min_size=1, max_size=3))
 def test_overlap_is_intersection_over_union(rows):
-    layout = Layout("w", (2, 3), (2, 3), (2, 3))
+    layout = ParameterLayout("w", (2, 3), (2, 3), (2, 3))
     masks = [{"w": torch.tensor(row).reshape(2, 3)} for row in rows]
     expected = _brute_overlap([{k for k, one in enumerate(row) if one} for row in rows])
     found = overlap(masks, [layout])
@@ -78,7 +78,7 @@ def test_overlap_is_intersection_over_union(rows):
 
 
 def test_overlap_of_three_masks_is_not_held_to_the_last_alone():
-    layout = Layout("w", (4,), (4,), (4,))
+    layout = ParameterLayout("w", (4,), (4,), (4,))
     masks = [{"w": torch.tensor(row)} for row in ([1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 0, 0])]
     masks = [{"w": one["w"].bool()} for one in masks]
     assert overlap(masks, [layout]) == pytest.approx(1 / 4)  # over the last mask alone it would be 1
@@ -86,7 +86,7 @@ def test_overlap_of_three_masks_is_not_held_to_the_last_alone():
 
 
 def test_groups_count_with_their_weights():
-    layouts = [Layout("a", (2, 10), (2, 10), (2, 1)), Layout("b", (2, 1), (2, 1), (2, 1))]
+    layouts = [ParameterLayout("a", (2, 10), (2, 10), (2, 1)), ParameterLayout("b", (2, 1), (2, 1), (2, 1))]
     one = {"a": torch.tensor([[True], [True]]), "b": torch.tensor([[True], [False]])}
     other = {"a": torch.tensor([[True], [False]]), "b": torch.tensor([[True], [True]])}
     assert overlap([one, other], layouts) == pytest.approx(11 / 22)
@@ -124,5 +124,5 @@ def test_selectivity_is_minus_the_contrast_and_its_interval_holds_the_truth():
 
 
 def test_a_difference_is_as_wide_as_both():
-    found = difference(Estimate(0.5, 0.2, 0.7, 3), Estimate(0.1, 0.0, 0.5, 3))
+    found = difference(MaskEstimate(0.5, 0.2, 0.7, 3), MaskEstimate(0.1, 0.0, 0.5, 3))
     assert (found.value, found.low) == (pytest.approx(0.4), pytest.approx(0.4 - 0.5))

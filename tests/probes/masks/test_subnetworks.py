@@ -10,11 +10,11 @@ import torch
 from torch import nn
 
 import recombine
-from recombine.errors import RecordError, SettingError
+from recombine.base.errors import RecordError, SettingError
 from recombine_lab.probes import subnetworks
-from recombine_lab.probes.masks.keeping import saved_masks
-from recombine_lab.probes.masks.settings import CONTROLS
 from recombine_lab.probes.probe import Probe
+from recombine_lab.probes.subnetwork_probe.mask_cache import saved_masks
+from recombine_lab.probes.subnetwork_probe.mask_settings import CONTROLS
 from tests.probes.masks import toys
 from tests.probes.masks.planted import Planted
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from recombine_lab.probes.supports import measuring
+from recombine_lab.probes.support_probe import measures
 
 
 @pytest.fixture(autouse=True)
 def few_rows(monkeypatch):
-    monkeypatch.setattr(measuring, "MOST_ROWS", 600)
-    monkeypatch.setattr(measuring, "OPEN_SITES", 2)
+    monkeypatch.setattr(measures, "MOST_ROWS", 600)
+    monkeypatch.setattr(measures, "OPEN_SITES", 2)

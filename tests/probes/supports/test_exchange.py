@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from recombine_lab.probes.supports.recovery import exchanged
+from recombine_lab.probes.support_probe.recovery import exchanged
 from recombine_lab.tasks.compositions import compose
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from recombine_lab.probes.supports.openness import NOISE, Situated, anchor_at, left_open, sketched
+from recombine_lab.probes.support_probe.openness import NOISE, Situated, anchor_at, left_open, sketched
 from recombine_lab.tasks.compositions import jacobian
 
 

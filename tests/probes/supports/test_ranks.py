@@ -6,9 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine_lab.probes.supports.operators import products, spectrum
-from recombine_lab.probes.supports.outputs import composed_of
-from recombine_lab.probes.supports.ranks import changed, ranks
+from recombine_lab.probes.support_probe.component_outputs import composed_of
+from recombine_lab.probes.support_probe.ranks import changed, products, ranks, spectrum
 from recombine_lab.tasks.compositions import COMPOSITIONS, jacobian
 from tests.properties import examples
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from recombine_lab.probes.supports.recovery import aligned, mismatch, rescaled, visible
+from recombine_lab.probes.support_probe.recovery import aligned, mismatch, rescaled, visible
 from recombine_lab.tasks.compositions import compose
 
 GENERATOR = torch.Generator().manual_seed(0)

@@ -10,11 +10,11 @@ import torch
 from torch import nn
 
 import recombine
-from recombine.errors import ColumnError, RecombineError, SettingError, SourceError, TableError
+from recombine.base.errors import ColumnError, RecombineError, SettingError, SourceError, TableError
 from recombine_lab import fit
 from recombine_lab.probes import support
-from recombine_lab.probes.spec import settings_of
-from recombine_lab.probes.supports.wording import DIAGONAL, EVEN, OUTCOMES
+from recombine_lab.probes.probe_file import settings_of
+from recombine_lab.probes.support_probe.verdict import DIAGONAL, EVEN, OUTCOMES
 from recombine_lab.tasks import DiagonalBand, Orthogonal, Random, Sprites
 
 TASK = Sprites(size=8)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine_lab.probes.supports import neighbours as near
-from recombine_lab.probes.supports.points import points_of, product_of_marginals
+from recombine_lab.probes.support_probe import neighbours as near
+from recombine_lab.probes.support_probe.points import points_of, product_of_marginals
 from recombine_lab.tasks import DiagonalBand, Orthogonal, Random, Sprites
 from tests.properties import examples
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import typer
 
-from recombine.tables.readers import Reader
+from recombine.data.readers import Reader
 
 
 def holds(path: Path) -> bool:

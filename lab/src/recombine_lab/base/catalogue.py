@@ -10,8 +10,8 @@ refactorings then keep every stored run, and a changed formula keeps none of tho
 to golden numbers of its version.
 
 What is the user's own has no entry: it is named by its place, `package.module:Class`, wherever a name is taken, and its
-version is that of its source (`importing`). `register` gives it a short name in this process; written down it is always
-the place, which every other process can find.
+version is that of its source (`source_versions`). `register` gives it a short name in this process; written down it is
+always the place, which every other process can find.
 """
 
 import inspect
@@ -21,9 +21,9 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
-from recombine.errors import SettingError, nearest
-from recombine.importing import found, is_place
-from recombine.words import plain_setting
+from recombine.base.errors import SettingError, nearest
+from recombine.base.object_paths import found, is_place
+from recombine.base.words import plain_setting
 from recombine_lab.base.source_versions import place_of, source_version
 
 Spec = Mapping[str, Any]
@@ -50,11 +50,11 @@ class Adapter(Protocol):
 class Catalogue:
     """Names and the classes behind them.
 
-    >>> catalogue = Catalogue("factor", {"factor": "recombine.tables.space:Factor"})
+    >>> catalogue = Catalogue("factor", {"factor": "recombine.data.space:Factor"})
     >>> catalogue.build({"name": "factor", "values": ["red"]})
     Traceback (most recent call last):
     ...
-    recombine.errors.SettingError: the factor 'factor' cannot be made of {'values': ['red']}
+    recombine.base.errors.SettingError: the factor 'factor' cannot be made of {'values': ['red']}
       why      name: Field required
       instead  its settings are name_, values, declared
     """
@@ -217,7 +217,7 @@ def settings_of(made: Any) -> dict[str, str]:
 
     Written down, `name` says which class is meant; so a setting of that name is written `name_`.
 
-    >>> from recombine.tables.space import Factor
+    >>> from recombine.data.space import Factor
     >>> settings_of(Factor)["name_"]
     'name'
     """

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 
 
 def on_device(array: npt.NDArray[np.float64], device: str) -> torch.Tensor:

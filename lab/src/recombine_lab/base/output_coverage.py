@@ -12,7 +12,7 @@ Outputs = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Coverage:
+class OutputCoverage:
     """How much of the unseen outputs lies where training has been.
 
     unlit    share of the outputs that nothing seen moves
@@ -25,18 +25,18 @@ class Coverage:
     spanned: float
 
 
-def coverage(seen: Outputs, unseen: Outputs, *, lit: float) -> Coverage:
+def coverage(seen: Outputs, unseen: Outputs, *, lit: float) -> OutputCoverage:
     """Of rows (n, d) and (m, d), both measured from rest; an output is lit where a seen row moves it more than `lit`.
 
     >>> coverage(np.array([[1.0, 0.0]]), np.array([[0.5, 0.5]]), lit=0.01)
-    Coverage(unlit=0.5, dark=0.5, spanned=0.5)
+    OutputCoverage(unlit=0.5, dark=0.5, spanned=0.5)
     """
     energy = float(np.square(unseen).sum())
     dark = ~(np.abs(seen) > lit).any(axis=0)
     squares, directions = np.linalg.eigh(seen.T @ seen)
     held = np.sqrt(squares.clip(min=0))  # the singular values of the seen rows, the largest last
     inside = unseen @ directions[:, held > LEAST_SINGULAR * held[-1]]
-    return Coverage(
+    return OutputCoverage(
         unlit=float(dark.mean()),
         dark=float(np.square(unseen[:, dark]).sum()) / energy,
         spanned=float(np.square(inside).sum()) / energy,

@@ -22,8 +22,8 @@ from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from recombine.errors import SettingError
-from recombine.importing import broken, found, is_place
+from recombine.base.errors import SettingError
+from recombine.base.object_paths import broken, found, is_place
 
 MAIN = "__main__"
 MEMORY = "memory:"

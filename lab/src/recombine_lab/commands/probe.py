@@ -10,11 +10,10 @@ from rich.padding import Padding
 from rich.table import Table
 
 import recombine_lab
-from recombine.cli import options, outputs, reading
-from recombine.cli.examples import EXAMPLES
-from recombine.cli.help import Command, Group
-from recombine.cli.show import Watch, console_for, lead, next_commands, short
-from recombine.words import measure
+from recombine.base.words import measure
+from recombine.cli import options, outputs, table_options
+from recombine.cli.help import EXAMPLES, Command, CommandGroup
+from recombine.cli.terminal import Watch, console_for, lead, next_commands, short
 
 EXAMPLES |= {
     "probe": (
@@ -42,7 +41,7 @@ EXAMPLES |= {
 _SHOWN = 12
 
 probe = typer.Typer(
-    cls=Group,
+    cls=CommandGroup,
     help="Why? Look inside a model, with controls: support, geometry, influence, subnetworks.",
     no_args_is_help=True,
 )
@@ -75,12 +74,12 @@ def _command(name: str) -> Callable[..., None]:
     def ask(
         spec: Spec,
         run: RunKey = None,
-        report: reading.Report = None,
+        report: table_options.Report = None,
         out: Out = None,
-        force: reading.Force = False,
-        as_json: reading.AsJson = False,
+        force: table_options.Force = False,
+        as_json: table_options.AsJson = False,
         seed: Seed = 0,
-        trust: reading.Trust = None,
+        trust: table_options.Trust = None,
     ) -> None:
         if trust:
             recombine_lab.trust(*trust)
@@ -127,7 +126,7 @@ def _settings(spec: str, run: str | None, ask: Any) -> dict[str, Any]:
         return {"model": store.get(find(store, run))}
     if spec.endswith(".parquet"):
         return {"model": spec}
-    from recombine_lab.probes.spec import settings_of  # noqa: PLC0415 - a command that names no probe needs none
+    from recombine_lab.probes.probe_file import settings_of  # noqa: PLC0415 - a command that names no probe needs none
 
     return settings_of(spec, ask)
 

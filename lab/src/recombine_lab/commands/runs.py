@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recombine.cli import options, outputs, reading
-from recombine.cli.examples import EXAMPLES
-from recombine.cli.help import Command, Group
-from recombine.cli.show import Watch, page_written, say, warnings_as_notes
-from recombine.errors import RecordError, SettingError
-from recombine.redaction import redacted
-from recombine.words import json_text
+from recombine.base.errors import RecordError, SettingError
+from recombine.base.redaction import redacted
+from recombine.base.words import json_text
+from recombine.cli import options, outputs, table_options
+from recombine.cli.help import EXAMPLES, Command, CommandGroup
+from recombine.cli.terminal import Watch, page_written, say, warnings_as_notes
 from recombine_lab.commands import show_runs
 
 if TYPE_CHECKING:
-    from recombine_lab.runs.listing import Line
+    from recombine_lab.runs.listing import RunLine
     from recombine_lab.runs.store import Store
 
 EXAMPLES |= {
@@ -44,18 +43,18 @@ EXAMPLES |= {
 }
 
 runs = typer.Typer(
-    cls=Group, help="What was trained: list, show, compare and prune the runs of a store.", no_args_is_help=True
+    cls=CommandGroup, help="What was trained: list, show, compare and prune the runs of a store.", no_args_is_help=True
 )
 
 Place = Annotated[
     str, typer.Argument(metavar="STORE", help="The run store: a folder, or a URL such as s3://bucket/path.")
 ]
 Where = Annotated[
-    reading.Many,
+    table_options.Many,
     typer.Option("--where", "-w", help="Only runs with this setting: task=sprites, recipe.lr=0.01, seed=3."),
 ]
 Metrics = Annotated[
-    reading.Many, typer.Option("--metric", "-m", help="Which measurements to show: unseen.score,seen.loss.")
+    table_options.Many, typer.Option("--metric", "-m", help="Which measurements to show: unseen.score,seen.loss.")
 ]
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -69,7 +68,7 @@ def list_runs(
     metric: Metrics = [],  # noqa: B006
     check: Annotated[bool, typer.Option("--check", help="Read every file and compare its checksum.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Show every line, however many there are.")] = False,
-    as_json: reading.AsJson = False,
+    as_json: table_options.AsJson = False,
 ) -> None:
     """Which runs are there, and how did they end?"""
     with Watch("reading the store"):
@@ -89,8 +88,8 @@ def show(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Copy the run to a folder, for use with the other commands.")
     ] = None,
-    force: reading.Force = False,
-    as_json: reading.AsJson = False,
+    force: table_options.Force = False,
+    as_json: table_options.AsJson = False,
 ) -> None:
     """One run: its settings, its scores, and how to go on with its files."""
     from recombine_lab.runs.listing import find  # noqa: PLC0415 - it brings Arrow
@@ -118,15 +117,15 @@ def compare(
         list[str] | None, typer.Argument(metavar="[KEY]...", help="Runs by the beginnings of their keys; else all.")
     ] = None,
     by: Annotated[
-        reading.Many, typer.Option("--by", "-b", help="The settings that make the groups: model,split.")
+        table_options.Many, typer.Option("--by", "-b", help="The settings that make the groups: model,split.")
     ] = [],  # noqa: B006
     where: Where = [],  # noqa: B006
     metric: Metrics = [],  # noqa: B006
-    as_json: reading.AsJson = False,
+    as_json: table_options.AsJson = False,
 ) -> None:
     """How do runs compare? Every seed is shown, with the median and the range."""
-    from recombine_lab.runs.comparing import compare as compared  # noqa: PLC0415 - it brings Arrow
     from recombine_lab.runs.listing import find  # noqa: PLC0415
+    from recombine_lab.runs.run_comparison import compare as compared  # noqa: PLC0415 - it brings Arrow
 
     with Watch("reading the store"):
         store = _open(place)
@@ -149,13 +148,13 @@ def prune(
     place: Place,
     older: Annotated[str, typer.Option(help="How old left-overs and unfinished work must be: 30m, 12h, 7d.")] = "1d",
     status: Annotated[
-        reading.Many, typer.Option("--status", help="Also remove runs that ended so: failed, diverged, damaged.")
+        table_options.Many, typer.Option("--status", help="Also remove runs that ended so: failed, diverged, damaged.")
     ] = [],  # noqa: B006
     keep_code: Annotated[
         str | None, typer.Option(help="latest: remove runs that a later version of the code has run again.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do it; without this it is only told.")] = False,
-    as_json: reading.AsJson = False,
+    as_json: table_options.AsJson = False,
 ) -> None:
     """Remove what interrupted writers left behind, forgotten unfinished work, and runs that you name."""
     from recombine_lab.runs.pruning import removable, remove  # noqa: PLC0415 - it brings Arrow
@@ -180,7 +179,7 @@ def _open(place: str) -> "Store":
         return Store.open(place, create=False)
 
 
-def _lines(store: "Store", where: list[str], *, only: set[str] | None = None, check: bool = False) -> "list[Line]":
+def _lines(store: "Store", where: list[str], *, only: set[str] | None = None, check: bool = False) -> "list[RunLine]":
     from recombine_lab.runs import listing  # noqa: PLC0415 - it brings Arrow
 
     conditions = options.assignments("--where", where)
@@ -188,19 +187,19 @@ def _lines(store: "Store", where: list[str], *, only: set[str] | None = None, ch
     return listing.where(found, conditions) if conditions else found
 
 
-def _metrics(found: "list[Line]", asked: list[str]) -> list[str]:
-    from recombine_lab.runs.comparing import compare as compared  # noqa: PLC0415 - it brings Arrow
+def _metrics(found: "list[RunLine]", asked: list[str]) -> list[str]:
+    from recombine_lab.runs.run_comparison import compare as compared  # noqa: PLC0415 - it brings Arrow
 
     return list(compared(found, by=[], metrics=options.names(asked) or None).metrics)
 
 
-def _plain(line: "Line") -> dict[str, Any]:
+def _plain(line: "RunLine") -> dict[str, Any]:
     return {**vars(line), "settings": dict(line.settings), "metrics": dict(line.metrics)}
 
 
 def _folder(store: "Store", key: str) -> Path | None:
     """Where a run's files lie, if other commands can read them there."""
-    from recombine_lab.runs.layout import folder_of  # noqa: PLC0415 - it brings Arrow
+    from recombine_lab.runs.run_files import folder_of  # noqa: PLC0415 - it brings Arrow
 
     return Path(store.place) / folder_of(key) if store.files.moves_folders else None
 

@@ -13,9 +13,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from recombine.base.words import amount, listing, measure
 from recombine.cli import options
-from recombine.cli.show import console_for, next_commands, short
-from recombine.words import amount, listing, measure
+from recombine.cli.terminal import console_for, next_commands, short
 
 _SIGN = {"finished": "default", "diverged": "yellow", "failed": "red", "damaged": "bold red", "other version": "yellow"}
 _NAMES = ("task", "split", "model")
@@ -164,7 +164,7 @@ def _by_part(settings: Mapping[str, Any]) -> Table:
 
 def _lines(console: Any, found: Sequence[Any], metrics: Sequence[str]) -> None:
     """A line for each run; where that is too wide, what sets runs apart stands above them instead of beside."""
-    from recombine_lab.runs.comparing import apart  # noqa: PLC0415 - it brings Arrow
+    from recombine_lab.runs.run_comparison import apart  # noqa: PLC0415 - it brings Arrow
 
     told = apart(found)
     rows = [_row(line, metrics) for line in found]

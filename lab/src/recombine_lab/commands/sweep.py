@@ -19,11 +19,11 @@ from rich.padding import Padding
 from rich.table import Table
 
 import recombine_lab
-from recombine.cli import options, reading
-from recombine.cli.examples import EXAMPLES
-from recombine.cli.show import console_for, next_commands, say, warnings_as_notes
-from recombine.errors import SettingError
-from recombine.words import amount, count, json_text, span
+from recombine.base.errors import SettingError
+from recombine.base.words import amount, count, json_text, span
+from recombine.cli import options, table_options
+from recombine.cli.help import EXAMPLES
+from recombine.cli.terminal import console_for, next_commands, say, warnings_as_notes
 
 EXAMPLES |= {
     "sweep": (
@@ -65,8 +65,8 @@ def sweep(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done: runs, packs, what is finished, how long.")
     ] = False,
-    trust: reading.Trust = None,
-    as_json: reading.AsJson = False,
+    trust: table_options.Trust = None,
+    as_json: table_options.AsJson = False,
 ) -> None:
     """Train every run of a grid that is not in the store yet; stop and resume at any time."""
     room = _loaded()

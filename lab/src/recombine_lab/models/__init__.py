@@ -1,6 +1,8 @@
 """Models: compositional and monolithic networks, as settings that build a torch module for any task's shapes.
 
 The public names of this room. Each is loaded when it is first used: listing them loads no torch.
+
+To add a model: a file, and its line in `catalogue` and here.
 """
 
 from importlib import import_module
@@ -16,11 +18,11 @@ if TYPE_CHECKING:
     from recombine_lab.models.decoders import PixelTransformer as PixelTransformer
     from recombine_lab.models.decoders import SpatialBroadcast as SpatialBroadcast
     from recombine_lab.models.mlp import MLP as MLP
+    from recombine_lab.models.model import CustomModel as CustomModel
     from recombine_lab.models.model import Model as Model
     from recombine_lab.models.model import count_parameters as count_parameters
+    from recombine_lab.models.model import wrap as wrap
     from recombine_lab.models.odd_one_out import OddOneOut as OddOneOut
-    from recombine_lab.models.own import Own as Own
-    from recombine_lab.models.own import wrap as wrap
     from recombine_lab.models.sequences import LSTMSeq2Seq as LSTMSeq2Seq
     from recombine_lab.models.sequences import Transformer as Transformer
     from recombine_lab.models.sequences import TransformerSeq2Seq as TransformerSeq2Seq
@@ -38,7 +40,7 @@ _HOME = {
     "Model": "recombine_lab.models.model",
     "Monolithic": "recombine_lab.models.compositional",
     "OddOneOut": "recombine_lab.models.odd_one_out",
-    "Own": "recombine_lab.models.own",
+    "CustomModel": "recombine_lab.models.model",
     "PixelTransformer": "recombine_lab.models.decoders",
     "ResNet": "recombine_lab.models.vision",
     "SpatialBroadcast": "recombine_lab.models.decoders",
@@ -46,7 +48,7 @@ _HOME = {
     "TransformerSeq2Seq": "recombine_lab.models.sequences",
     "ViT": "recombine_lab.models.vision",
     "count_parameters": "recombine_lab.models.model",
-    "wrap": "recombine_lab.models.own",
+    "wrap": "recombine_lab.models.model",
 }
 
 __all__ = [
@@ -54,12 +56,12 @@ __all__ = [
     "MLP",
     "CNNDecoder",
     "Compositional",
+    "CustomModel",
     "LSTMSeq2Seq",
     "LowRankFilters",
     "Model",
     "Monolithic",
     "OddOneOut",
-    "Own",
     "PixelTransformer",
     "ResNet",
     "SpatialBroadcast",

@@ -21,5 +21,5 @@ MODELS = Catalogue(
         "vit": "recombine_lab.models.vision:ViT",
     },
     base="recombine_lab.models.model:Model",
-    adapter="recombine_lab.models.own:Own",
+    adapter="recombine_lab.models.model:CustomModel",
 )

@@ -14,7 +14,7 @@ from typing import Literal, final
 import torch
 from torch import Tensor, nn
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.models.decoders import CNNDecoder, SlotDecoder, SpatialBroadcast
 from recombine_lab.models.mlp import MLP
 from recombine_lab.models.model import Model, Shaped, answer_shape, check_positive, count_parameters, refusal
@@ -73,7 +73,7 @@ class Compositional(Model):
         )
         settings = _DECODERS[self.decoder](self.hidden, self.channels)
         decoders = [settings.build(part) for _ in range(1 if self.shared else shapes.slots)]
-        return _Composed(decoders, self.composition, shapes.slots, answer)
+        return _ComposedModule(decoders, self.composition, shapes.slots, answer)
 
     def _component(self, shapes: Shapes, answer: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of what a decoder gives, so that the whole has the shape of an answer."""
@@ -90,7 +90,7 @@ class Compositional(Model):
         )
 
 
-class _Composed(nn.Module):
+class _ComposedModule(nn.Module):
     def __init__(self, decoders: list[nn.Module], composition: str, slots: int, answer: tuple[int, ...]) -> None:
         super().__init__()
         self.decoders = nn.ModuleList(decoders)

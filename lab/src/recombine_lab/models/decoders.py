@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.models.model import (
     Image,
     Model,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from recombine.errors import SettingError, nearest
+from recombine.base.errors import SettingError, nearest
 
 Forward = Callable[[nn.Module, Any], Any]
 """How a module is asked about a batch, where `module(batch)` or `module(**batch)` is not the way."""

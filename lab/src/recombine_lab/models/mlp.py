@@ -18,7 +18,7 @@ Initialisation = Literal["normal", "torch", "he", "glorot", "width"]
 
 _ACTIVATIONS: dict[Activation, Callable[[], nn.Module]] = {
     "relu": nn.ReLU,
-    # the slope of `recombine.theory`'s leaky kernel
+    # the slope of `recombine.verbs.predict`'s leaky kernel
     "leaky_relu": lambda: nn.LeakyReLU(0.1),
     "elu": nn.ELU,
     "gelu": nn.GELU,

@@ -46,10 +46,10 @@ class OddOneOut(Model):
         words = None if shapes.vocabularies is None else (shapes.vocabularies[0], self.width)
         item = Shapes(inputs=shapes.inputs[1:], outputs=(self.width,), kind="values", vocabularies=words)
         backbone: Model = MODELS.build(self.backbone)
-        return _OddOneOut(backbone.build(item))
+        return _OddOneOutModule(backbone.build(item))
 
 
-class _OddOneOut(nn.Module):
+class _OddOneOutModule(nn.Module):
     def __init__(self, backbone: nn.Module) -> None:
         super().__init__()
         self.backbone = backbone

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.models.model import Model, answer_shape, check_attention, check_positive, head, refusal
 from recombine_lab.tasks.task import Shapes
 from recombine_lab.tasks.tokens import END, PADDING
@@ -124,7 +124,7 @@ class _LSTMNetwork(nn.Module):
         super().__init__()
         read, state = 2 * settings.encoder, settings.decoder
         self.words = nn.Embedding(words, settings.embedding)
-        self.reader = _Reader(settings.embedding, settings.encoder)
+        self.reader = _SequenceReader(settings.embedding, settings.encoder)
         self.bridge = nn.Identity() if state == 2 * read else nn.Linear(2 * read, state)
         self.tokens = nn.Embedding(tokens, settings.embedding)
         self.writer = nn.LSTM(settings.embedding, state, batch_first=True)
@@ -149,19 +149,19 @@ class _LSTMNetwork(nn.Module):
 
         return greedy(next_scores, rows=len(inputs), length=length, device=inputs.device)
 
-    def _read(self, inputs: Tensor) -> "_Memory":
+    def _read(self, inputs: Tensor) -> "_ReaderMemory":
         inputs = inputs[:, : used(inputs)]
         there = inputs != PADDING
         sizes = there.sum(dim=1).clamp(min=1)
         read = self.reader(self.words(inputs), sizes)
         last = read[torch.arange(len(read), device=read.device), sizes - 1]
-        return _Memory(read, there, self.bridge(torch.cat([read[:, 0], last], dim=1))[None])
+        return _ReaderMemory(read, there, self.bridge(torch.cat([read[:, 0], last], dim=1))[None])
 
-    def _write(self, memory: "_Memory", targets: Tensor) -> Tensor:
+    def _write(self, memory: "_ReaderMemory", targets: Tensor) -> Tensor:
         written, _ = self.writer(self.tokens(shifted(targets)), (memory.start, memory.start))
         return self._scores(written, memory)
 
-    def _scores(self, written: Tensor, memory: "_Memory") -> Tensor:
+    def _scores(self, written: Tensor, memory: "_ReaderMemory") -> Tensor:
         if self.attention is not None:
             written = self.attention(written, memory.read, memory.there)
         scores: Tensor = self.scores(written)
@@ -169,18 +169,18 @@ class _LSTMNetwork(nn.Module):
 
 
 @dataclass(frozen=True, eq=False)
-class _Memory:
+class _ReaderMemory:
     """What was read: the reader's outputs (n, S, E), which of them are words (n, S), the writer's start (1, n, H)."""
 
     read: Tensor
     there: Tensor
     start: Tensor
 
-    def rows(self, rows: Tensor) -> "_Memory":
-        return _Memory(self.read[rows], self.there[rows], self.start[:, rows].contiguous())
+    def rows(self, rows: Tensor) -> "_ReaderMemory":
+        return _ReaderMemory(self.read[rows], self.there[rows], self.start[:, rows].contiguous())
 
 
-class _Reader(nn.Module):
+class _SequenceReader(nn.Module):
     """A bidirectional LSTM over rows of different lengths.
 
     The second LSTM reads each row from its last word to its first, padding last: what `nn.LSTM` does with packed rows,

@@ -13,7 +13,7 @@ from typing import Literal, final
 
 from torch import Tensor, nn
 
-from recombine.errors import SettingError, nearest
+from recombine.base.errors import SettingError, nearest
 from recombine_lab.base.catalogue import LATER
 from recombine_lab.models.model import (
     Image,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from recombine.errors import TableError
+from recombine.base.errors import TableError
 
 
 def check_even(columns: Mapping[Any, Any], called: str) -> None:

@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Literal, final
 
 import pyarrow as pa
 
-from recombine.decoding import revive_all
-from recombine.figures import Figure
-from recombine.grades import Grade
-from recombine.records import Provenance, Record
-from recombine.results import Result
-from recombine.words import plain_setting
+from recombine.base.decoding import revive_all
+from recombine.base.grades import Grade
+from recombine.base.records import Provenance, Record
+from recombine.base.result import Result
+from recombine.base.words import plain_setting
+from recombine.output.figures import Figure
 
 ProbeName = Literal["support", "geometry", "influence", "subnetworks"]
 MEASURED = "measured"

@@ -1,20 +1,19 @@
 """A probe as one HTML page: the outcome, matrices, curves from layer to layer, fields, and every measure as a list.
 
-What is drawn is in the record (`recombine/figures.py`); `report/figures.py` turns it into places and colours.
+What is drawn is in the record (`recombine/figures.py`); `output/figure_layout.py` turns it into places and colours.
 """
 
 from collections.abc import Mapping
 
-from recombine.grades import Grade
-from recombine.records import Record
-from recombine.report import frame
-from recombine.report.figures import drawn
-from recombine.report.frame import Data
-from recombine.report.headline import Headline
-from recombine.report.inline import first_figure
-from recombine.report.lists import whole_table
-from recombine.report.page import Page
-from recombine.report.wording import decimal
+from recombine.base.grades import Grade
+from recombine.base.records import Record
+from recombine.output import page_frame
+from recombine.output.figure_layout import drawn
+from recombine.output.headline import Headline, decimal
+from recombine.output.notebook_view import first_figure
+from recombine.output.page import Page
+from recombine.output.page_frame import Data
+from recombine.output.page_lists import whole_table
 
 _PACKAGE = "recombine_lab.probes"
 _ABOUT = {
@@ -37,18 +36,18 @@ MEANING: Mapping[Grade, str] = {
 """The scale of grades where nothing is forecast and nothing held out, but measured beside controls."""
 
 
-@frame.page_of("probe", called="a probe", command="probe")
+@page_frame.page_of("probe", called="a probe", command="probe")
 def probe_page(record: Record) -> str:
     """The complete page of a probe's record.
 
-    >>> from recombine.records import Provenance
+    >>> from recombine.base.records import Provenance
     >>> data = {"verdict": "Nothing was found.", "grade": "untested", "rows": 3, "probe": "geometry"}
     >>> data |= {"outcome": "unclear", "figures": [], "reasons": [], "numbers": {}}
     >>> "Nothing was found." in probe_page(Record("probe", data, {}, Provenance(source="network")))
     True
     """
     data = record.data
-    return frame.render(
+    return page_frame.render(
         "probe.html.j2",
         record,
         styles=["page.css", "plots.css"],

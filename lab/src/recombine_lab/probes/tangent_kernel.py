@@ -6,7 +6,8 @@ with p parameters w that product is
     k(x, x') = 1/q Σₒ ∇w fₒ(x) · ∇w fₒ(x')
 
 A wide network that is trained by small steps is a kernel machine with this kernel as it was at the start, and then it
-is one of those in `kernels`. A network that learns features changes it on the way: ask for it again after some steps.
+is one of those in `input_kernels`. A network that learns features changes it on the way: ask for it again after some
+steps.
 
 Gradients of large modules are sketched: every parameter is added, with a random sign, to one of `width` numbers (a
 count sketch; Charikar, Chen and Farach-Colton 2002). Products of sketches are right in the mean, and off by a standard
@@ -23,11 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from recombine.algebra.groups import Numbers
-from recombine.checks import check_seed, check_whole
-from recombine.errors import SettingError, TableError
-from recombine.theory.examples.arrays import fetched
-from recombine.theory.examples.kernels import Kernel
+from recombine.base.checks import check_seed, check_whole
+from recombine.base.errors import SettingError, TableError
+from recombine.numerics.groups import Numbers
+from recombine.verbs.predict.examples.input_kernels import Kernel, fetched
 
 EXACT = 2**15
 """Parameters of a module whose gradients are kept as they are, unless told."""

@@ -13,11 +13,10 @@ from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
-from recombine.errors import RecordError, SettingError, nearest
-from recombine.records import FILE
-from recombine_lab.runs.layout import KEY, RUNS, folder_of
-from recombine_lab.runs.record import StoredRun, decoded
+from recombine.base.errors import RecordError, SettingError, nearest
+from recombine.base.records import FILE
 from recombine_lab.runs.run import PARTS, Failure, RunSummary, Status
+from recombine_lab.runs.run_files import KEY, RUNS, StoredRun, decoded, folder_of
 from recombine_lab.runs.storage import FileInfo
 
 Shown = Status | Literal["damaged", "other version"]
@@ -39,7 +38,7 @@ class Readable(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class RunLine:
     """One run, as a list shows it; `settings` has a name for each, such as `model.width`, and `model` for its name."""
 
     key: str
@@ -64,7 +63,7 @@ class Line:
         return {name: known[name] for name in names if name in known}
 
 
-def lines(store: Readable, *, only: Collection[str] | None = None, check: bool = False) -> list[Line]:
+def lines(store: Readable, *, only: Collection[str] | None = None, check: bool = False) -> list[RunLine]:
     """Every finished run, and every one whose attempts have all failed so far; or `only` those of some keys."""
     listed = _listed(store, only)
     marks = _marks(listed)
@@ -95,7 +94,7 @@ def damaged(store: Readable, keys: Collection[str]) -> dict[str, str]:
     return {line.key: line.reason or "" for line in found if line.status == "damaged"}
 
 
-def differing(found: Sequence[Line]) -> list[str]:
+def differing(found: Sequence[RunLine]) -> list[str]:
     """The names that are not the same for all lines, and the settings that are not among things of the same name.
 
     What an `mlp` and a `cnn` do not have in common is said by their names.
@@ -104,7 +103,7 @@ def differing(found: Sequence[Line]) -> list[str]:
     return [name for name in _named(sound) if _varying(name, sound)]
 
 
-def apart(found: Sequence[Line]) -> list[dict[str, Any]]:
+def apart(found: Sequence[RunLine]) -> list[dict[str, Any]]:
     """For each line what sets it apart: names that differ, and settings that differ among things of its own names."""
     sound = [line.settings for line in found if line.settings]
     varying = {name: owners for name in _named(sound) if (owners := _varying(name, sound))}
@@ -118,7 +117,7 @@ def apart(found: Sequence[Line]) -> list[dict[str, Any]]:
     ]
 
 
-def common(found: Sequence[Line]) -> dict[str, Any]:
+def common(found: Sequence[RunLine]) -> dict[str, Any]:
     """The settings that are the same for all lines."""
     sound = [line.settings for line in found if line.settings]
     first = sound[0] if sound else {}
@@ -129,17 +128,17 @@ def common(found: Sequence[Line]) -> dict[str, Any]:
     }
 
 
-def metrics(found: Iterable[Line]) -> list[str]:
+def metrics(found: Iterable[RunLine]) -> list[str]:
     """Every measurement that some run has."""
     return list(dict.fromkeys(name for line in found for name in line.metrics))
 
 
-def scores(found: Iterable[Line]) -> list[str]:
+def scores(found: Iterable[RunLine]) -> list[str]:
     """The main ones: the score of each part that was asked about."""
     return [name for name in metrics(found) if name.endswith(".score") and not name.startswith("train.")]
 
 
-def where(found: Sequence[Line], conditions: Mapping[str, str]) -> list[Line]:
+def where(found: Sequence[RunLine], conditions: Mapping[str, str]) -> list[RunLine]:
     """The lines that fulfil all conditions, such as `{"task": "sprites", "model.width": "64"}`."""
     known = check_names(found, conditions)
     if not known:
@@ -147,7 +146,7 @@ def where(found: Sequence[Line], conditions: Mapping[str, str]) -> list[Line]:
     return [line for line in found if all(_equal(line.asked(name), value) for name, value in conditions.items())]
 
 
-def check_names(found: Sequence[Line], asked: Iterable[str]) -> list[str]:
+def check_names(found: Sequence[RunLine], asked: Iterable[str]) -> list[str]:
     """The names that can be asked for, where those that are asked for are among them."""
     known = list(dict.fromkeys([name for line in found for name in line.settings] + ["seed", "code", "status"]))
     for name in asked if found else ():
@@ -158,7 +157,7 @@ def check_names(found: Sequence[Line], asked: Iterable[str]) -> list[str]:
     return known if found else []
 
 
-def table(found: Sequence[Line]) -> pa.Table:
+def table(found: Sequence[RunLine]) -> pa.Table:
     """Lines as a table: key, status, names, the settings that differ, seed, code, scores, and how long it took."""
     named = [part for part in PARTS if any(part in line.settings for line in found)]
     same = common(found)
@@ -246,23 +245,25 @@ def _is_run(name: str) -> bool:
     return len(parts) == 4 and KEY.fullmatch(parts[2]) is not None and parts[2].startswith(parts[1])
 
 
-def _line(store: Readable, key: str, content: bytes | OSError, listed: Mapping[str, FileInfo], *, check: bool) -> Line:
+def _line(
+    store: Readable, key: str, content: bytes | OSError, listed: Mapping[str, FileInfo], *, check: bool
+) -> RunLine:
     if isinstance(content, OSError):
-        return Line(key=key, status="damaged", reason=content.strerror or str(content))
+        return RunLine(key=key, status="damaged", reason=content.strerror or str(content))
     try:
         mark = decoded(key, content)
     except ValueError as error:
-        return Line(key=key, status="damaged", reason=f"{FILE}: {error}")
+        return RunLine(key=key, status="damaged", reason=f"{FILE}: {error}")
     except RecordError as error:
-        return Line(key=key, status="other version", reason=error.why)
+        return RunLine(key=key, status="other version", reason=error.why)
     wrong = _fault(store, key, mark, listed, check=check)
     found = line_of(mark)
     return found if wrong is None else replace(found, status="damaged", reason=wrong)
 
 
-def line_of(run: RunSummary) -> Line:
+def line_of(run: RunSummary) -> RunLine:
     """A run that is at hand, as a list shows it."""
-    return Line(
+    return RunLine(
         key=run.key,
         status=run.status,
         reason=run.reason,
@@ -291,9 +292,9 @@ def _fault(store: Readable, key: str, mark: StoredRun, listed: Mapping[str, File
     return next(iter(store.faults(key)), None) if doubtful else None
 
 
-def _failed(failure: Failure) -> Line:
+def _failed(failure: Failure) -> RunLine:
     tries = f" (attempt {failure.attempt})" if failure.attempt > 1 else ""
-    return Line(
+    return RunLine(
         key=failure.key,
         status="failed",
         reason=failure.reason + tries,
@@ -304,7 +305,7 @@ def _failed(failure: Failure) -> Line:
     )
 
 
-def _order(line: Line, names: Sequence[str]) -> tuple[Any, ...]:
+def _order(line: RunLine, names: Sequence[str]) -> tuple[Any, ...]:
     """Sound ones first, by the settings that differ, then by seed."""
     settings = [_rank(line.settings.get(name)) for name in names]
     return (line.status == "damaged", settings, line.seed or 0, line.code or "", line.key)

@@ -6,11 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from recombine.errors import RecordError
-from recombine.records import FILE
-from recombine_lab.runs.layout import RUNS, STATES, folder_of
-from recombine_lab.runs.listing import Line, lines
-from recombine_lab.runs.record import decoded
+from recombine.base.errors import RecordError
+from recombine.base.records import FILE
+from recombine_lab.runs.listing import RunLine, lines
+from recombine_lab.runs.run_files import RUNS, STATES, decoded, folder_of
 from recombine_lab.runs.storage import STAGING, FileInfo
 from recombine_lab.runs.store import Store
 
@@ -105,15 +104,15 @@ def _sizes(runs: Mapping[str, FileInfo]) -> dict[str, int]:
     return sizes
 
 
-def _run(line: Line, sizes: Mapping[str, int]) -> Removable:
+def _run(line: RunLine, sizes: Mapping[str, int]) -> Removable:
     folder = folder_of(line.key)
     why = f"{line.status}: {line.reason}" if line.reason else line.status
     return Removable("run" if folder in sizes else "failure", line.key, sizes.get(folder, 0), why)
 
 
-def _superseded(listed: Sequence[Line], sizes: Mapping[str, int]) -> Iterator[Removable]:
+def _superseded(listed: Sequence[RunLine], sizes: Mapping[str, int]) -> Iterator[Removable]:
     """Of finished runs that differ in the code's version alone, all but the latest."""
-    twins: dict[str, list[Line]] = {}
+    twins: dict[str, list[RunLine]] = {}
     for line in listed:
         if line.status == "finished":
             alike = json.dumps([line.settings, line.seed], sort_keys=True)

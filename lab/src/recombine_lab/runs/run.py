@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recombine import records
-from recombine.decoding import FileName, MalformedError, beside, decoding, parsed, revive, revive_all
-from recombine.errors import SettingError
-from recombine.grades import Grade
-from recombine.records import FILE, Provenance, Record
-from recombine.results import Result
-from recombine.words import plain_setting
+from recombine.base import records
+from recombine.base.decoding import FileName, MalformedError, beside, decoding, parsed, revive, revive_all
+from recombine.base.errors import SettingError
+from recombine.base.grades import Grade
+from recombine.base.records import FILE, Provenance, Record
+from recombine.base.result import Result
+from recombine.base.words import plain_setting
 from recombine_lab.base.catalogue import Spec
 from recombine_lab.base.source_versions import places_in
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from torch import nn
 
-    from recombine.auditing.audit import Audit
-    from recombine.evaluation.evaluation import Evaluation
-    from recombine.tables.support import Support
-    from recombine.theory.prediction import Prediction
+    from recombine.data.support import Support
+    from recombine.verbs.audit.audit import Audit
+    from recombine.verbs.evaluate.evaluation import Evaluation
+    from recombine.verbs.predict.prediction import Prediction
 
 Status = Literal["finished", "diverged", "failed"]
 PARTS = ("task", "split", "model", "recipe")
@@ -151,7 +151,7 @@ class Run(RunSummary, Result):
     answers. `weights` reads the trained weights, unless the recipe said `keep_model=False`; `start` builds the network
     of a run that was just trained in this process, whose model or data may have no name by which it is found again.
 
-    >>> from recombine.records import Provenance
+    >>> from recombine.base.records import Provenance
     >>> parts = {"task": {"name": "addition"}, "split": {"name": "own"}, "model": {"name": "mlp"}, "recipe": {}}
     >>> run = Run(
     ...     configuration=Configuration(**parts, seed=0, code="0.1.0"),
@@ -211,13 +211,13 @@ class Run(RunSummary, Result):
 
     def support(self) -> "Support":
         """The combinations that it was trained on, in its own space."""
-        from recombine.tables.read import read  # noqa: PLC0415 - a listing of runs needs no engine
+        from recombine.data.read import read  # noqa: PLC0415 - a listing of runs needs no engine
 
         return read(self.tables["support"], factors=self.factors, weight="count", **self._space())
 
     def audit(self, **settings: Any) -> "Audit":
         """What its training examples say of the combinations that it was not shown; as `recombine.audit`."""
-        from recombine.auditing.audit import audit  # noqa: PLC0415 - a listing of runs needs no algebra
+        from recombine.verbs.audit.audit import audit  # noqa: PLC0415 - a listing of runs needs no algebra
 
         return audit(self.support(), **settings)
 
@@ -227,8 +227,8 @@ class Run(RunSummary, Result):
         It is taught the targets of the test `seen`, and held against those of every test. The loss is the run's own:
         "squared" for numbers and "margin" for classes, to which cross-entropy and hinge loss lead in the end.
         """
-        from recombine.tables.read import read  # noqa: PLC0415 - a listing of runs needs no engine
-        from recombine.theory.predicting import predict  # noqa: PLC0415 - nor theory
+        from recombine.data.read import read  # noqa: PLC0415 - a listing of runs needs no engine
+        from recombine.verbs.predict.predict import predict  # noqa: PLC0415 - nor theory
 
         answers = self._answers(needs="target")
         taught = answers.filter(pc.equal(answers["part"], "seen"))
@@ -253,8 +253,8 @@ class Run(RunSummary, Result):
 
     def evaluate(self, **settings: Any) -> "Evaluation":
         """How its answers hold on combinations that it was not shown; as `recombine.evaluate`."""
-        from recombine.evaluation.evaluation import evaluate  # noqa: PLC0415 - a listing of runs needs no statistics
-        from recombine.evaluation.outcomes import Score  # noqa: PLC0415
+        from recombine.verbs.evaluate.evaluation import evaluate  # noqa: PLC0415 - a listing of runs needs no statistics
+        from recombine.verbs.evaluate.outcomes import Score  # noqa: PLC0415
 
         answers = self._answers()
         scored: dict[str, Any] = {"score": Score("error", "lower")}

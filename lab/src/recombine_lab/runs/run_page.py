@@ -1,8 +1,8 @@
 """A run has no page of its own: what it answered is evaluated, and that has one."""
 
-from recombine.errors import RecordError
-from recombine.records import Record
-from recombine.report.page import Page
+from recombine.base.errors import RecordError
+from recombine.base.records import Record
+from recombine.output.page import Page
 
 
 def _refuse(record: Record) -> str:

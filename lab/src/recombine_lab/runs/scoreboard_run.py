@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from recombine._version import __version__
-from recombine.algebra.groups import Codes, Numbers
-from recombine.errors import OutputError, SettingError
-from recombine.records import Provenance
-from recombine.scoreboard.scoreboard import LastAnswers, Scoreboard
-from recombine.scoreboard.yardstick import Yardstick
-from recombine.tables.space import Space, text
-from recombine.tables.support import Support
+from recombine.base.errors import OutputError, SettingError
+from recombine.base.records import Provenance
+from recombine.base.version import __version__
+from recombine.data.space import Space, text
+from recombine.data.support import Support
+from recombine.numerics.groups import Codes, Numbers
+from recombine.verbs.evaluate.scoreboard.scoreboard import LastAnswers, Scoreboard
+from recombine.verbs.evaluate.scoreboard.yardstick import Yardstick
 from recombine_lab.base.catalogue import Spec
 from recombine_lab.runs.run import Configuration, Run
 from recombine_lab.runs.store import Store

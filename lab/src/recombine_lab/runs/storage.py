@@ -23,8 +23,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeVar, final
 
-from recombine.errors import SettingError, nearest
-from recombine.redaction import guarded, redacted, redacted_words
+from recombine.base.errors import SettingError, nearest
+from recombine.base.redaction import guarded, redacted, redacted_words
 
 STAGING = "tmp"
 # What a file system says where a folder is to be moved to a name that is taken.

@@ -1,4 +1,4 @@
-"""The run store: finished runs under their key, in plain files (see `layout`), never lost and never half there.
+"""The run store: finished runs under their key, in plain files (see `run_files`), never lost and never half there.
 
 How many can write at once. A run is believed if and only if its mark is there, and the mark comes last.
 
@@ -28,26 +28,30 @@ from typing import Any, TypeVar, final
 
 import pyarrow as pa
 
-from recombine.decoding import MalformedError, decoding, parsed, sealed, unsealed
-from recombine.errors import OutputError, RecordError, SettingError
-from recombine.records import FILE, written_whole
-from recombine.redaction import guarded
-from recombine_lab.runs.layout import (
+from recombine.base.decoding import MalformedError, decoding, parsed, sealed, unsealed
+from recombine.base.errors import OutputError, RecordError, SettingError
+from recombine.base.records import FILE, written_whole
+from recombine.base.redaction import guarded
+from recombine_lab.runs.listing import lines, table
+from recombine_lab.runs.run import MODEL_FILE, Configuration, Failure, Run
+from recombine_lab.runs.run_files import (
     FAILURES,
     HEAD,
     KEY,
     OURS,
     RUNS,
     EarlierStoreWarning,
+    RunFile,
+    StoredRun,
+    decoded,
+    encoded,
+    fault,
     folder_of,
     new_head,
     notice_of,
     now,
     state_file,
 )
-from recombine_lab.runs.listing import lines, table
-from recombine_lab.runs.record import Part, StoredRun, decoded, encoded, fault
-from recombine_lab.runs.run import MODEL_FILE, Configuration, Failure, Run
 from recombine_lab.runs.storage import FileInfo, FolderStorage, ObjectStorage, Storage
 from recombine_lab.runs.tracking import URI as TRACKING_URI
 from recombine_lab.runs.tracking import track
@@ -242,7 +246,7 @@ class Store:
         """A line for each run: key, status, the settings that differ, seed, scores, when."""
         return table(lines(self))
 
-    def _content(self, key: str, part: Part) -> bytes:
+    def _content(self, key: str, part: RunFile) -> bytes:
         name = f"{folder_of(key)}/{part.at}"
         content = self._reading(lambda: _read_or_none(self.files, name))
         wrong = "it is gone" if content is None else fault(part, content)

@@ -18,8 +18,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from recombine.records import save
-from recombine.redaction import guarded, redacted, redacted_words
+from recombine.base.records import save
+from recombine.base.redaction import guarded, redacted, redacted_words
 from recombine_lab.runs.run import Run
 
 URI = "MLFLOW_TRACKING_URI"

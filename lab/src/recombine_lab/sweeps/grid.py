@@ -16,19 +16,17 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from recombine.errors import RecombineError, SettingError, nearest
-from recombine.words import plain_setting
+from recombine.base.errors import RecombineError, SettingError, nearest
+from recombine.base.words import plain_setting
 from recombine_lab.base.catalogue import Spec
 from recombine_lab.models.catalogue import MODELS
 from recombine_lab.runs.run import Configuration
-from recombine_lab.sweeps.settings_file import parsed
+from recombine_lab.sweeps.sweep_file import parsed
 from recombine_lab.tasks.catalogue import TASKS
-from recombine_lab.tasks.exposure import Parts
-from recombine_lab.tasks.splits import split_of
+from recombine_lab.tasks.exposure import Parts, split_of
 from recombine_lab.tasks.task import Batch
-from recombine_lab.training.configurations import MOST_RUNS, configurations
+from recombine_lab.training.configurations import MOST_RUNS, configurations, try_model, two_examples
 from recombine_lab.training.recipe import recipe_of
-from recombine_lab.training.trial import try_model, two_examples
 from recombine_lab.training.trust import check_known
 
 _PARTS = ("task", "split", "model", "recipe", "seed")

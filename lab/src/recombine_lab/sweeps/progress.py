@@ -17,9 +17,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from recombine.words import measure, span
+from recombine.base.words import measure, span
 from recombine_lab.runs.run import Configuration
-from recombine_lab.sweeps.pool import Outcome
+from recombine_lab.sweeps.queue import Outcome
 
 _LINES = 20
 """Where output is piped, about so many lines tell of a whole sweep."""
@@ -46,7 +46,7 @@ class SweepGroup:
 
 
 @dataclass
-class Tally:
+class GroupProgress:
     """How far one group is."""
 
     group: SweepGroup
@@ -77,14 +77,14 @@ class Board:
     console: Console
     shown: bool = True
     workers: int = 1
-    tallies: list[Tally] = field(init=False)
-    _of: dict[str, Tally] = field(init=False)
+    tallies: list[GroupProgress] = field(init=False)
+    _of: dict[str, GroupProgress] = field(init=False)
     _live: Live | None = None
     _told: int = 0
     _began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        self.tallies = [Tally(group) for group in groups(self.runs)]
+        self.tallies = [GroupProgress(group) for group in groups(self.runs)]
         self._of = {key: tally for tally in self.tallies for key in tally.group.keys}
 
     def __enter__(self) -> Self:
@@ -180,7 +180,7 @@ class Board:
     def _varies(self, part: str) -> bool:
         return len({getattr(tally.group, part) for tally in self.tallies}) > 1
 
-    def _cells(self, tally: Tally) -> list[str]:
+    def _cells(self, tally: GroupProgress) -> list[str]:
         seconds = tally.estimate(self._each(), self.workers) if tally.left else None
         return [
             f"{tally.done}/{len(tally.group.keys)}",

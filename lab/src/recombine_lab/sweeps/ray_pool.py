@@ -2,6 +2,11 @@
 
 Each pack is one Ray task. Ray's own retries are switched off, because a sweep's ledger knows more: that a lost machine
 is not a pack's fault, that a failing pack is taken apart, and when to give up.
+
+The rounds of a rehearsal over Ray: one task each, on this machine or on a cluster, whatever the learner.
+
+A round's answers hang on its examples and its seed alone, so they are the same wherever it runs, and a round whose
+machine is lost is run again.
 """
 
 import logging
@@ -9,12 +14,17 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from recombine.errors import SettingError, SourceError
-from recombine_lab.sweeps.pool import Pack, Report, WorkerPool
+from recombine.base.checks import check_whole
+from recombine.base.errors import RecombineError, SettingError, SourceError
+from recombine.numerics.groups import Numbers
+from recombine.verbs.rehearse.learners import Learner, Level, Part, learner_of
+from recombine.verbs.rehearse.round_examples import RehearsalExamples
+from recombine_lab.sweeps.queue import Pack, Report, WorkerPool
 from recombine_lab.sweeps.worker import sent
 
 _TICK_SECONDS = 0.2
@@ -214,3 +224,95 @@ def _first_sentence(error: BaseException) -> str:
 def _first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
+
+
+_RETRIES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class OverRay:
+    """A learner whose rounds are run by Ray. Made by `over_ray`."""
+
+    learner: Learner
+    address: str | None
+    workers: int | None
+
+    @property
+    def name(self) -> str:
+        """The learner's own."""
+        return self.learner.name
+
+    @property
+    def level(self) -> Level:
+        """The learner's own."""
+        return self.learner.level
+
+    @property
+    def stands_for_a_network(self) -> bool:
+        """The learner's own."""
+        return bool(getattr(self.learner, "stands_for_a_network", False))
+
+    def answer(self, train: RehearsalExamples, test: RehearsalExamples, *, seed: int) -> Numbers:
+        """One round alone, here."""
+        return self.learner.answer(train, test, seed=seed)
+
+    def answer_all(self, parts: Sequence[Part]) -> list[Numbers]:
+        """All rounds, as many at once as there are processors."""
+        ray = ray_itself()
+        ours = not ray.is_initialized()
+        if ours:
+            connect(ray, self.address, self.workers)
+        try:
+            task = ray.remote(max_retries=_RETRIES, num_cpus=1)(_answered)
+            learner = ray.put(self.learner)
+            return [_heard(ray, one) for one in [task.remote(learner, *part) for part in parts]]
+        finally:
+            if ours:
+                ray.shutdown()
+
+
+def over_ray(learner: Any, *, address: str | None = None, workers: int | None = None) -> OverRay:
+    """Any learner of `recombine.rehearse`, whose rounds are then run by Ray: at an address, or on this machine.
+
+    >>> from recombine_lab import learner
+    >>> over_ray(learner({"name": "mlp", "hidden": [16]}, {"steps": 200, "samples": "every"}), workers=2).name
+    'mlp (3 seeds)'
+    """
+    if workers is not None:
+        check_whole("workers", workers, least=1)
+    return OverRay(learner_of(learner), address, workers)
+
+
+@dataclass(frozen=True)
+class _Refused:
+    """An error of ours in parts, because its class takes them by name and so does not travel."""
+
+    kind: type[RecombineError]
+    what: str
+    why: str
+    instead: str
+
+
+def _answered(learner: Learner, train: RehearsalExamples, test: RehearsalExamples, seed: int) -> Numbers | _Refused:
+    """What runs on a worker."""
+    try:
+        return learner.answer(train, test, seed=seed)
+    except RecombineError as error:
+        return _Refused(type(error), error.what, error.why, error.instead)
+
+
+def _heard(ray: Any, reference: Any) -> Numbers:
+    """A round's answers; what a learner was refused for is raised here, as if it had run here."""
+    try:
+        found: Numbers | _Refused = ray.get(reference)
+    except ray.exceptions.RayTaskError:
+        raise
+    except ray.exceptions.RayError as error:
+        raise SourceError(
+            "a round of the rehearsal was lost",
+            why=str(error).strip().splitlines()[0],
+            instead="look at the cluster, or rehearse without over_ray(…)",
+        ) from error
+    if isinstance(found, _Refused):
+        raise found.kind(found.what, why=found.why, instead=found.instead)
+    return found

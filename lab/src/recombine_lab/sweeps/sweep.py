@@ -13,18 +13,17 @@ from typing import Any
 
 from rich.console import Console
 
-from recombine.checks import check_number
-from recombine.errors import OutputError, RecordError, SettingError, SourceError
-from recombine.redaction import redacted
-from recombine.words import amount
+from recombine.base.checks import check_number
+from recombine.base.errors import OutputError, RecordError, SettingError, SourceError
+from recombine.base.redaction import redacted
+from recombine.base.words import amount
 from recombine_lab.base.source_versions import MAIN
 from recombine_lab.runs.listing import damaged
 from recombine_lab.runs.run import Configuration
 from recombine_lab.runs.store import Store
 from recombine_lab.sweeps.grid import SweepPlan, read_plan, store_place
-from recombine_lab.sweeps.pool import MOST, Outcome, Report, WorkerPool, packs
 from recombine_lab.sweeps.progress import Board, groups
-from recombine_lab.sweeps.queue import QueuedPack, RunQueue
+from recombine_lab.sweeps.queue import MOST, Outcome, QueuedPack, Report, RunQueue, WorkerPool, packs
 from recombine_lab.sweeps.ray_pool import RayPool, processors
 from recombine_lab.sweeps.worker import InProcessPool
 from recombine_lab.sweeps.worker import outcome as outcome_of

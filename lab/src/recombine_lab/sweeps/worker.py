@@ -20,14 +20,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, final
 
-from recombine._version import __version__
-from recombine.errors import OutputError, RecombineError, RecordError, SourceError
-from recombine.redaction import guarded, redacted_words
+from recombine.base.errors import OutputError, RecombineError, RecordError, SourceError
+from recombine.base.redaction import guarded, redacted_words
+from recombine.base.version import __version__
 from recombine_lab.base.source_versions import folder_of
-from recombine_lab.runs.layout import EarlierStoreWarning
 from recombine_lab.runs.run import Configuration, Run
+from recombine_lab.runs.run_files import EarlierStoreWarning
 from recombine_lab.runs.store import Store
-from recombine_lab.sweeps.pool import FaultKind, Outcome, Pack, Report, WorkerPool
+from recombine_lab.sweeps.queue import FaultKind, Outcome, Pack, Report, WorkerPool
 from recombine_lab.training.configurations import numerics
 from recombine_lab.training.pack import train
 

@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from recombine.checks import check_choice, check_whole
-from recombine.seeds import derived
-from recombine.tables.space import Value
+from recombine.base.checks import check_choice, check_whole
+from recombine.base.seeds import derived
+from recombine.data.space import Value
 from recombine_lab.tasks.odd_one_out import ITEMS, OddOneOutTask, ProblemSet
 from recombine_lab.tasks.task import Part, Shapes
 from recombine_lab.tasks.tokens import Vocabulary
@@ -190,7 +190,7 @@ _TESTED = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Sentences:
+class AgreementSentences:
     """Every sentence of one construction as tokens (frames, 2, 2, length): number of the first × of the second.
 
     The frames of the test pool are not in the training pool, so that no sentence is in both.
@@ -227,7 +227,7 @@ def vocabulary(pair: Pair) -> Vocabulary:
 
 
 @cache
-def sentences(pair: Pair, construction: str, length: int) -> Sentences:
+def sentences(pair: Pair, construction: str, length: int) -> AgreementSentences:
     """All sentences of a construction, encoded once."""
     texts = [text for frame in frames(TEMPLATES[pair][construction]) for text in frame]
     tokens = vocabulary(pair).encode(texts, length=length).reshape(-1, 2, 2, length)
@@ -235,7 +235,7 @@ def sentences(pair: Pair, construction: str, length: int) -> Sentences:
     order = np.random.default_rng(derived(0, "pools", pair, construction)).permutation(len(tokens) // 2)
     mixed = torch.from_numpy(order[:, None] * 2 + np.arange(2)).flatten()
     tested = 2 * max(1, round(_TESTED * len(order)))
-    return Sentences(tokens, {"test": mixed[:tested], "train": mixed[tested:]})
+    return AgreementSentences(tokens, {"test": mixed[:tested], "train": mixed[tested:]})
 
 
 def longest(pair: Pair) -> int:

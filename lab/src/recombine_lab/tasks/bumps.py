@@ -13,11 +13,11 @@ from typing import Any, Literal, final
 import torch
 from torch import Tensor
 
-from recombine.checks import check_choice, check_number, check_whole
-from recombine.errors import SettingError, TableError
-from recombine.seeds import derived
-from recombine.tables.space import Factor, Space
-from recombine_lab.base.output_coverage import Coverage, coverage
+from recombine.base.checks import check_choice, check_number, check_whole
+from recombine.base.errors import SettingError, TableError
+from recombine.base.seeds import derived
+from recombine.data.space import Factor, Space
+from recombine_lab.base.output_coverage import OutputCoverage, coverage
 from recombine_lab.tasks.exposure import Exposure, FiniteSource, Parts, Source, as_exposure
 from recombine_lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes, Task
 
@@ -198,11 +198,11 @@ class Stripes(Exposure):
         return Parts(Mixed(base.train, FiniteSource(stripes(task)), self.share), base.tests)
 
 
-def output_coverage(seen: Tensor, unseen: Tensor, *, blank: float = 0.0) -> Coverage:
+def output_coverage(seen: Tensor, unseen: Tensor, *, blank: float = 0.0) -> OutputCoverage:
     """What the training images (n, …) leave unlit of the unseen ones (m, …), both measured from `blank`.
 
     >>> output_coverage(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.5, 0.5]]))
-    Coverage(unlit=0.5, dark=0.5, spanned=0.5)
+    OutputCoverage(unlit=0.5, dark=0.5, spanned=0.5)
     """
     shown, asked = ((images.flatten(1) - blank).to(torch.float64).numpy() for images in (seen, unseen))
     if not len(shown) or not (asked**2).sum() > 0:

@@ -9,10 +9,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from recombine.checks import check_whole
-from recombine.errors import SettingError
-from recombine.tables.space import Factor, Space
-from recombine_lab.tasks.data.files import open_text
+from recombine.base.checks import check_whole
+from recombine.base.errors import SettingError
+from recombine.data.space import Factor, Space
+from recombine_lab.tasks.data_files import open_text
 from recombine_lab.tasks.exposure import FiniteSource, Parts
 from recombine_lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes
 from recombine_lab.tasks.tokens import Vocabulary
@@ -109,12 +109,12 @@ class Cogs(DiscreteTask):
         return FiniteSource(torch.from_numpy(np.column_stack([self._sentences.codes[rows], rows])))
 
     @cached_property
-    def _sentences(self) -> "_Sentences":
+    def _sentences(self) -> "_CogsSentences":
         return _sentences(self.longest)
 
 
 @dataclass(frozen=True, eq=False)
-class _Sentences:
+class _CogsSentences:
     """The sentences of all files, in order: their codes, and both sides as tokens."""
 
     space: Space
@@ -150,14 +150,14 @@ class _Sentences:
 
 
 @cache
-def _sentences(longest: int | None) -> _Sentences:
+def _sentences(longest: int | None) -> _CogsSentences:
     lines = [(name, *line.split("\t")) for name in _FILES for line in open_text(f"cogs/{name}.tsv")]
     lines = [line for line in lines if longest is None or len(line[2].split()) < longest]
     splits, sentences, forms, kinds = (list(column) for column in zip(*lines, strict=True))
     words, symbols = Vocabulary.of(sentences), Vocabulary.of(forms)
     space, codes = _space_and_codes(splits, kinds, sentences)
     inputs, targets = words.encode(sentences), symbols.encode(forms, end=True)
-    return _Sentences(space, codes, words, symbols, inputs, targets)
+    return _CogsSentences(space, codes, words, symbols, inputs, targets)
 
 
 def _space_and_codes(splits: list[str], kinds: list[str], sentences: list[str]) -> tuple[Space, Codes]:

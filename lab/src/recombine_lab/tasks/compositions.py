@@ -16,8 +16,8 @@ from functools import reduce
 import torch
 from torch import Tensor
 
-from recombine.checks import check_whole
-from recombine.errors import SettingError, nearest
+from recombine.base.checks import check_whole
+from recombine.base.errors import SettingError, nearest
 
 COVERED = 0.5  # a hard front covers the pixels whose channels sum to more than this
 _RGBA = 4

@@ -1,13 +1,17 @@
 """What a learner is shown, and what it is then asked.
 
 An *exposure* says, for any task, where the training examples come from and which sets of examples are asked about:
-a splitter of `recombine.splits` over the task's combinations, a sampler over continuous latents, or the sets that a
+a splitter of `recombine` over the task's combinations, a sampler over continuous latents, or the sets that a
 paper gives with its task. Sources draw latents; the task renders them.
+
+A task's examples through torch's own `DataLoader`, for a training loop of one's own.
+
+Splits by name: the splitters, the supports of continuous tasks, the tasks' own sets, and those of the user's own.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
@@ -15,11 +19,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import torch
 from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
 
-from recombine.checks import check_whole
-from recombine.errors import SettingError
-from recombine.seeds import derived
-from recombine_lab.tasks.task import Codes, Part, Task
+from recombine.base.checks import check_whole
+from recombine.base.errors import SettingError, nearest
+from recombine.base.object_paths import is_place
+from recombine.base.seeds import derived
+from recombine_lab.base.catalogue import Catalogue, Spec, settings_of
+from recombine_lab.tasks.task import Codes, Part, Task, factor_columns
 
 Rows = npt.NDArray[np.int64]
 
@@ -184,7 +191,7 @@ class Everything(Exposure):
 
 @dataclass(frozen=True, eq=False)
 class HeldOut(Exposure):
-    """A splitter of `recombine.splits`, or any that splits as scikit-learn's do, over the task's combinations.
+    """A splitter of `recombine.verbs.split`, or any that splits as scikit-learn's do, over the task's combinations.
 
     Of a splitter that gives several splits, `fold` chooses one, counted from 0.
     """
@@ -248,4 +255,141 @@ def as_exposure(split: Any) -> Exposure:
         f"{split!r} is not a split",
         why="it is neither a splitter nor one of the tasks' supports",
         instead="give for example HoldOutCombinations(factors=[…]), or Own() for the task's own sets",
+    )
+
+
+SPLITS = Catalogue(
+    "split",
+    {
+        "combination_k_fold": "recombine.verbs.split.random_holdout:CombinationKFold",
+        "corner": "recombine.verbs.split.geometric_holdout:Corner",
+        "diagonal": "recombine.verbs.split.geometric_holdout:Diagonal",
+        "diagonal_band": "recombine_lab.tasks.continuous_supports:DiagonalBand",
+        "donut": "recombine.verbs.split.geometric_holdout:Donut",
+        "everything": "recombine_lab.tasks.exposure:Everything",
+        "hold_out_combinations": "recombine.verbs.split.random_holdout:HoldOutCombinations",
+        "hold_out_conjunctions": "recombine.verbs.split.conjunction_holdout:HoldOutConjunctions",
+        "orthogonal": "recombine_lab.tasks.continuous_supports:Orthogonal",
+        "orthogonal_planes": "recombine.verbs.split.geometric_holdout:OrthogonalPlanes",
+        "own": "recombine_lab.tasks.exposure:Own",
+        "random": "recombine_lab.tasks.continuous_supports:Random",
+        "stripes": "recombine_lab.tasks.bumps:Stripes",
+    },
+)
+_NESTED, _FOLD = "base", "fold"
+
+
+def split_of(given: str | Spec | Any, task: Task) -> Exposure:
+    """A split as an exposure: from a name, a spec, a splitter, or an exposure.
+
+    A splitter whose spec leaves `factors` open is given all of the task's; `fold` chooses one of a splitter's splits;
+    a spec under `base` is itself a split.
+
+    >>> from recombine_lab.tasks.catalogue import TASKS
+    >>> split_of({"name": "hold_out_combinations", "test_size": 0.25}, TASKS.build("addition")).splitter.test_size
+    0.25
+    """
+    if not isinstance(given, str | Mapping):
+        return as_exposure(given)
+    settings: dict[str, Any] = {"name": given} if isinstance(given, str) else dict(given)
+    fold = 0 if _has_setting(settings.get("name"), _FOLD) else settings.pop(_FOLD, 0)
+    nested = settings.get(_NESTED)
+    if isinstance(nested, str | Mapping):
+        base = split_of(nested, task)
+        settings[_NESTED] = base.splitter if isinstance(base, HeldOut) and not base.fold else base
+    made = SPLITS.load(str(settings.get("name")))
+    if not (isinstance(made, type) and (issubclass(made, Exposure) or callable(getattr(made, "split", None)))):
+        return as_exposure(made)  # which refuses it, before it is called
+    built = SPLITS.build(settings, factors=task.space.names)
+    return built if isinstance(built, Exposure) else HeldOut(built, fold)
+
+
+def split_spec(split: Exposure) -> dict[str, Any]:
+    """A split as its name and all of its settings, as plain data; `split_of` turns it back."""
+    if isinstance(split, HeldOut):
+        return _nested_spec(split.splitter) | ({_FOLD: split.fold} if split.fold else {})
+    return _nested_spec(split)
+
+
+def _nested_spec(thing: Any) -> dict[str, Any]:
+    nested = getattr(thing, _NESTED, None)
+    if is_dataclass(thing) and nested is not None and not isinstance(nested, str | Mapping):
+        # first the split within: a spec holds plain data only, and refuses an object
+        thing = replace(thing, **{_NESTED: split_spec(as_exposure(nested))})  # type: ignore[type-var]
+    return SPLITS.spec(thing)
+
+
+def _has_setting(name: Any, setting: str) -> bool:
+    known = isinstance(name, str) and (name in SPLITS.entries or is_place(name))
+    return known and setting in settings_of(SPLITS.load(name))
+
+
+_TRAIN = "train"
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PartExamples(Dataset[tuple[Tensor, Tensor]]):
+    """The examples of one part of a split, each rendered when it is asked for."""
+
+    task: Task
+    latents: Tensor
+    part: Part
+    seed: int
+
+    def __len__(self) -> int:
+        return len(self.latents)
+
+    def __getitem__(self, place: int) -> tuple[Tensor, Tensor]:
+        inputs, targets = self.__getitems__([place])
+        return inputs[0], targets[0]
+
+    def __getitems__(self, places: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """A batch at once, which is how torch's loader asks where it can."""
+        seed = derived(self.seed, "render", *places[:1])
+        batch = self.task.render(self.latents[list(places)], seed=seed, part=self.part)
+        return batch.inputs, batch.targets
+
+    def table(self) -> pa.Table:
+        """The factors of each example, in their order, and the target where it is a single value."""
+        columns: dict[str, Any] = factor_columns(self.task.space, self.task.combinations(self.latents))
+        targets = self.__getitems__(range(len(self)))[1]
+        names = self.task.shapes.names
+        if self.task.shapes.kind == "classes":
+            columns["target"] = pa.array([names[one] if names else one for one in targets.tolist()])
+        elif targets.numel() == len(targets):
+            columns["target"] = pa.array(targets.reshape(-1).tolist())
+        return pa.table(columns)
+
+
+def loader(
+    task: Task, split: Any, *, part: str, batch_size: int, samples: int | None, seed: int
+) -> DataLoader[tuple[Tensor, Tensor]]:
+    """The batches of a part; see `Task.loader`."""
+    parts = split_of(split, task).parts(task, seed=derived(seed, "split"))
+    sources = {_TRAIN: parts.train, **parts.tests}
+    if part not in sources:
+        raise SettingError(
+            f"no part {part!r}", why="this split has none of that name", instead=nearest(part, list(sources))
+        )
+    source = sources[part]
+    weighted = isinstance(source, FiniteSource) and source.weights is not None
+    listed = source.every()
+    if samples is None and weighted and listed is not None:
+        samples = len(listed)
+    if samples is None and listed is None:
+        raise SettingError(
+            f"part={part!r} without samples",
+            why="the examples are points of a continuous task, and cannot be counted",
+            instead="write how many are to be drawn, for example samples=1000",
+        )
+    latents = listed if samples is None else source.draw(samples, seed=derived(seed, part))
+    side: Part = "train" if part == _TRAIN else "test"
+    assert latents is not None  # noqa: S101 - counted or drawn
+    return DataLoader(
+        PartExamples(task, latents, side, seed),
+        batch_size=batch_size,
+        shuffle=part == _TRAIN,
+        collate_fn=lambda batch: batch,  # it is one already
+        generator=torch.Generator().manual_seed(derived(seed, "order")),
     )

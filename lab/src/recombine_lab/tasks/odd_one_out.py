@@ -24,10 +24,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from recombine.checks import check_choice
-from recombine.errors import SettingError
-from recombine.seeds import derived
-from recombine.tables.space import Space, Value
+from recombine.base.checks import check_choice
+from recombine.base.errors import SettingError
+from recombine.base.seeds import derived
+from recombine.data.space import Space, Value
 from recombine_lab.tasks.exposure import FiniteSource, Parts
 from recombine_lab.tasks.task import Batch, Codes, DiscreteTask, Part
 

@@ -17,9 +17,9 @@ from typing import Literal, final, get_args
 import torch
 from torch import Tensor
 
-from recombine.checks import check_choice, check_number, check_whole
-from recombine.seeds import derived
-from recombine.tables.space import Value
+from recombine.base.checks import check_choice, check_number, check_whole
+from recombine.base.seeds import derived
+from recombine.data.space import Value
 from recombine_lab.tasks.odd_one_out import ITEMS, OddOneOutTask, ProblemSet
 from recombine_lab.tasks.outlines import box, gap, lines, outlines, reach
 from recombine_lab.tasks.task import Part, Shapes

@@ -16,12 +16,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from recombine.checks import check_choice
-from recombine.errors import SettingError, nearest
-from recombine.tables.space import Space
-from recombine_lab.tasks.data.files import local_or_downloaded, open_text
+from recombine.base.checks import check_choice
+from recombine.base.errors import SettingError, nearest
+from recombine.data.space import Space
+from recombine_lab.tasks.data_files import local_or_downloaded, open_text
 from recombine_lab.tasks.exposure import FiniteSource, Parts
-from recombine_lab.tasks.scan_grammar import ACTION_WORDS, TURN, Command, Phrase, commands, encoded, parse, space
+from recombine_lab.tasks.scan_grammar import ACTION_WORDS, TURN, Phrase, ScanCommand, commands, encoded, parse, space
 from recombine_lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes
 
 Setting = Literal["A", "B-all", "B-jump"]
@@ -152,19 +152,19 @@ def replaced_weights(weights: Weights, words: Sequence[str], by: Sequence[str]) 
 
 
 @dataclass(frozen=True, eq=False)
-class Lines:
+class CommandCounts:
     """How often each of the 20,910 commands stands in the training part and in the test part."""
 
     train: Counts
     test: Counts
 
     @classmethod
-    def of(cls, train: Mask, test: Mask) -> "Lines":
+    def of(cls, train: Mask, test: Mask) -> "CommandCounts":
         """Each command once."""
         return cls(train.astype(np.int64), test.astype(np.int64))
 
 
-def lines_of(name: str) -> Lines:
+def lines_of(name: str) -> CommandCounts:
     """A published split, by rule where it has one.
 
     >>> lines = lines_of("addprim_jump")
@@ -176,13 +176,13 @@ def lines_of(name: str) -> Lines:
 
 
 @cache
-def by_rule(name: str) -> Lines:
+def by_rule(name: str) -> CommandCounts:
     """A split that follows from the grammar."""
     return RULES[name]()
 
 
 @cache
-def from_files(name: str) -> Lines:
+def from_files(name: str) -> CommandCounts:
     """A split as its files have it."""
     folder = check_name(name)
     members = [f"{folder}/tasks_{part}_{name}.txt" for part in ("train", "test")]
@@ -190,7 +190,7 @@ def from_files(name: str) -> Lines:
         train, test = _archived(members)
     else:
         train, test = (open_text(f"scan/{member}") for member in members)
-    return Lines(_counted(train), _counted(test))
+    return CommandCounts(_counted(train), _counted(test))
 
 
 def check_name(name: str) -> str:
@@ -200,32 +200,32 @@ def check_name(name: str) -> str:
     return FOLDERS[name]
 
 
-def _length() -> Lines:
+def _length() -> CommandCounts:
     short = np.array([len(command.actions.split()) <= _LONGEST_TRAINED for command in commands()])
-    return Lines.of(short, ~short)
+    return CommandCounts.of(short, ~short)
 
 
-def _new_phrase(new: Phrase, *held: str) -> Lines:
-    alone = np.array([command == Command(new) for command in commands()])
+def _new_phrase(new: Phrase, *held: str) -> CommandCounts:
+    alone = np.array([command == ScanCommand(new) for command in commands()])
     inside = _holding(*held)
     train = (~inside).astype(np.int64)
     train[alone] = train.sum() // _NINTH
-    return Lines(train, (inside & ~alone).astype(np.int64))
+    return CommandCounts(train, (inside & ~alone).astype(np.int64))
 
 
-def _template(mode: str, verb: str | None = None) -> Lines:
+def _template(mode: str, verb: str | None = None) -> CommandCounts:
     # `turn` has no action word that could fill the template: commands that hold it there are in neither part.
     left_out = _holding(TURN, mode, "right")
     held = _holding(verb, mode, "right")
-    return Lines.of(~held & ~left_out, held & ~left_out)
+    return CommandCounts.of(~held & ~left_out, held & ~left_out)
 
 
-def _filler(number: int) -> Lines:
+def _filler(number: int) -> CommandCounts:
     withheld = [_holding(verb, "around", "right") for verb in (*_FILLERS[number:], "jump", TURN)]
-    return Lines.of(~np.logical_or.reduce(withheld), _template("around", "jump").test.astype(bool))
+    return CommandCounts.of(~np.logical_or.reduce(withheld), _template("around", "jump").test.astype(bool))
 
 
-RULES: dict[str, Callable[[], Lines]] = {
+RULES: dict[str, Callable[[], CommandCounts]] = {
     "length": _length,
     "addprim_jump": partial(_new_phrase, Phrase("jump"), "jump"),
     "addprim_turn_left": partial(_new_phrase, Phrase(TURN, "plain", "left"), TURN, "plain", "left"),

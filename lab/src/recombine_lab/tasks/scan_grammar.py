@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from recombine.errors import SettingError, nearest
-from recombine.tables.space import Space
+from recombine.base.errors import SettingError, nearest
+from recombine.data.space import Space
 from recombine_lab.tasks.task import Codes
 from recombine_lab.tasks.tokens import Vocabulary
 
@@ -70,13 +70,13 @@ class Phrase:
 
 
 @dataclass(frozen=True)
-class Command:
+class ScanCommand:
     """A phrase, or two of them. After `after` the second is done first.
 
-    >>> command = Command(Phrase("walk"), "after", Phrase("run"))
+    >>> command = ScanCommand(Phrase("walk"), "after", Phrase("run"))
     >>> command.text, command.actions
     ('walk after run', 'I_RUN I_WALK')
-    >>> parse("walk after run") == command == Command.of(command.factors)
+    >>> parse("walk after run") == command == ScanCommand.of(command.factors)
     True
     """
 
@@ -85,7 +85,7 @@ class Command:
     second: Phrase | None = None
 
     @classmethod
-    def of(cls, factors: Mapping[str, str]) -> "Command":
+    def of(cls, factors: Mapping[str, str]) -> "ScanCommand":
         """The command that has these values."""
         first, second = (Phrase(*(factors[f"{part}{half}"] for part in _PARTS)) for half in "12")
         return cls(first) if factors["conj"] == NONE else cls(first, factors["conj"], second)
@@ -128,14 +128,14 @@ def phrases() -> tuple[Phrase, ...]:
 
 
 @cache
-def commands() -> tuple[Command, ...]:
+def commands() -> tuple[ScanCommand, ...]:
     """All 20,910 commands, in the order of the space's codes."""
-    alone = tuple(Command(phrase) for phrase in phrases())
+    alone = tuple(ScanCommand(phrase) for phrase in phrases())
     joined = product(CONJUNCTIONS[1:], phrases(), phrases())
-    return alone + tuple(Command(first, conjunction, second) for conjunction, first, second in joined)
+    return alone + tuple(ScanCommand(first, conjunction, second) for conjunction, first, second in joined)
 
 
-def parse(text: str) -> Command:
+def parse(text: str) -> ScanCommand:
     """The command that some words are, or an error that says where they stop being one."""
     words = text.split()
     if unknown := [word for word in words if word not in _WORDS]:
@@ -146,9 +146,9 @@ def parse(text: str) -> Command:
     if len(joints) > 1:
         raise SettingError(f"the command {text!r}", why="it joins more than two phrases", instead="join two at most")
     if not joints:
-        return Command(_phrase(text, words))
+        return ScanCommand(_phrase(text, words))
     first, second = (_phrase(text, part) for part in (words[: joints[0]], words[joints[0] + 1 :]))
-    return Command(first, words[joints[0]], second)
+    return ScanCommand(first, words[joints[0]], second)
 
 
 @cache

@@ -25,8 +25,8 @@ from typing import Literal, final
 import torch
 from torch import Tensor
 
-from recombine.checks import check_number, check_whole
-from recombine.errors import SettingError
+from recombine.base.checks import check_number, check_whole
+from recombine.base.errors import SettingError
 from recombine_lab.tasks.compositions import compose, composed_channels, composition
 from recombine_lab.tasks.task import Batch, Codes, ContinuousTask, Part, Range, Shapes
 

@@ -19,8 +19,8 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from recombine.errors import ColumnError, SettingError, SourceError, nearest
-from recombine.media import read_npy, read_picture
+from recombine.base.errors import ColumnError, SettingError, SourceError, nearest
+from recombine.data.media import read_npy, read_picture
 from recombine_lab.base.source_versions import MEMORY
 
 Array = npt.NDArray[Any]
@@ -100,7 +100,7 @@ class Tokens(Inputs):
 
 
 @dataclass(frozen=True, eq=False)
-class Pictures(Inputs):
+class RowPictures(Inputs):
     """A picture for each row. Each is read when it is first needed, and kept; all are of one size."""
 
     count: int
@@ -320,11 +320,11 @@ def array_inputs(array: Array, transform: Callable[[Any], Any] | None) -> Inputs
     return Items(len(array), lambda place: plain.rows(np.array([place]))[0], transform)
 
 
-def _made(pictures: Pictures, transform: Callable[[Any], Any] | None) -> Inputs:
+def _made(pictures: RowPictures, transform: Callable[[Any], Any] | None) -> Inputs:
     return pictures if transform is None else Items(len(pictures), pictures.read, transform)
 
 
-def pictures_of(column: pa.ChunkedArray, name: str, folder: Path) -> Pictures:
+def pictures_of(column: pa.ChunkedArray, name: str, folder: Path) -> RowPictures:
     """Pictures by the names of their files, as bytes, as Hugging Face holds them, or as places within tar files."""
     kind = column.type
     if pa.types.is_struct(kind):
@@ -349,7 +349,7 @@ def pictures_of(column: pa.ChunkedArray, name: str, folder: Path) -> Pictures:
         file = f"'{folder / held['path']}'"
         return file if held.get("offset") is None else f"of row {place:,} in {file}"
 
-    return Pictures(len(held_rows), read, named)
+    return RowPictures(len(held_rows), read, named)
 
 
 def _content(held: Mapping[str, Any], folder: Path) -> Path | bytes:

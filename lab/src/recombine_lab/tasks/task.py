@@ -21,10 +21,10 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from recombine.checks import WordedSettings, check_choice, check_number
-from recombine.errors import SettingError
-from recombine.seeds import derived
-from recombine.tables.space import Factor, Space, Value
+from recombine.base.checks import WordedSettings, check_choice, check_number
+from recombine.base.errors import SettingError
+from recombine.base.seeds import derived
+from recombine.data.space import Factor, Space, Value
 
 Codes = npt.NDArray[np.int64]
 Part = Literal["train", "test"]
@@ -134,7 +134,7 @@ class Task(metaclass=WordedSettings):
         (4, 10) (4, 1)
         """
         # By name: it stands on splits, and those on this file.
-        loader = import_module("recombine_lab.tasks.loading").loader
+        loader = import_module("recombine_lab.tasks.exposure").loader
         made: DataLoader[tuple[Tensor, Tensor]] = loader(
             self, split, part=part, batch_size=batch_size, samples=samples, seed=seed
         )
@@ -282,7 +282,7 @@ def one_of(setting: str, given: object, kind: object) -> None:
     >>> one_of("rule", "summ", Literal["first", "sum"])
     Traceback (most recent call last):
     ...
-    recombine.errors.SettingError: rule='summ'
+    recombine.base.errors.SettingError: rule='summ'
       why      rule has no such value
       instead  did you mean 'sum'?
     """

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from recombine.errors import TableError
+from recombine.base.errors import TableError
 
 PADDING, END = 0, 1
 _FIRST = 2

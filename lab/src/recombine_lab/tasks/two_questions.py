@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from recombine.checks import check_number
-from recombine.seeds import derived
-from recombine.tables.space import Space
+from recombine.base.checks import check_number
+from recombine.base.seeds import derived
+from recombine.data.space import Space
 from recombine_lab.tasks.task import Batch, Codes, DiscreteTask, Part, Shapes, at_least
 
 QUESTIONS = ("first", "second")

@@ -11,9 +11,9 @@ from safetensors.torch import load as tensors_of
 from safetensors.torch import save as bytes_of
 from torch import Tensor, nn
 
-from recombine.errors import RecordError
+from recombine.base.errors import RecordError
 from recombine_lab.runs.run import Run
-from recombine_lab.training.learner import OPTIMISER, WEIGHTS, State
+from recombine_lab.training.learners import OPTIMISER, WEIGHTS, State
 from recombine_lab.training.questions import Evaluated
 
 Way = Literal["alone", "together"]

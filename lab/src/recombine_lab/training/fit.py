@@ -8,18 +8,17 @@ from typing import Any
 
 from torch import Tensor
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.base.catalogue import Spec
 from recombine_lab.models.model import Model
 from recombine_lab.runs.run import Run
 from recombine_lab.runs.store import Store
 from recombine_lab.tasks.task import Task
 from recombine_lab.training.checkpoints import RunStore
-from recombine_lab.training.configurations import Recipes, Seeds, jobs
+from recombine_lab.training.configurations import Recipes, Seeds, jobs, try_model, two_examples
 from recombine_lab.training.loop import Callback, TrainingContext, progress_bar, terminating_as_interrupt
 from recombine_lab.training.member import Job, Member
 from recombine_lab.training.pack import train_jobs
-from recombine_lab.training.trial import try_model, two_examples
 
 
 def fit(  # noqa: PLR0913 - each is one plain question, and most have an answer already

@@ -9,7 +9,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load as tensors_of
 from torch import nn
 
-from recombine.errors import RecordError, SettingError, nearest
+from recombine.base.errors import RecordError, SettingError, nearest
 from recombine_lab.models.catalogue import MODELS
 from recombine_lab.models.layers import layer_of, watching
 from recombine_lab.models.model import Model

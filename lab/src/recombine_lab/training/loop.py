@@ -24,9 +24,9 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from torch import nn
 
 from recombine_lab.runs.run import MODEL_FILE
+from recombine_lab.training.batches import Feed
 from recombine_lab.training.checkpoints import RunStore, Unfinished, Way, save_unfinished, weights_of
-from recombine_lab.training.examples import Feed
-from recombine_lab.training.learner import Learner
+from recombine_lab.training.learners import RunTrainer
 from recombine_lab.training.member import Member
 from recombine_lab.training.questions import Evaluated, training_loss
 from recombine_lab.training.recipe import evaluation_steps
@@ -88,7 +88,7 @@ class Loop:
     """Members, their learner and their batches, from one step to the last."""
 
     def __init__(
-        self, members: Sequence[Member], learner: Learner, feed: Feed, *, way: Way, context: TrainingContext
+        self, members: Sequence[Member], learner: RunTrainer, feed: Feed, *, way: Way, context: TrainingContext
     ) -> None:
         self._members, self._learner, self._feed, self._way, self._context = members, learner, feed, way, context
         self._steps = members[0].job.recipe.steps

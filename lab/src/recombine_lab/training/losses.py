@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from recombine.errors import SettingError
+from recombine.base.errors import SettingError
 from recombine_lab.tasks.task import Batch, Shapes
 from recombine_lab.training.recipe import Recipe
 
@@ -52,7 +52,7 @@ def loss_of(recipe: Recipe, shapes: Shapes) -> Loss:
     >>> loss_of(Recipe(steps=1, loss="hinge"), shapes)
     Traceback (most recent call last):
     ...
-    recombine.errors.SettingError: loss='hinge' for a task whose targets are values
+    recombine.base.errors.SettingError: loss='hinge' for a task whose targets are values
       why      such targets go with mse
       instead  write loss='mse', or leave it out
     """

@@ -7,19 +7,19 @@ from weakref import WeakKeyDictionary
 
 from torch import Tensor, nn
 
-from recombine.errors import SettingError, nearest
-from recombine.seeds import derived
+from recombine.base.errors import SettingError, nearest
+from recombine.base.seeds import derived
 from recombine_lab.models.model import Model
 from recombine_lab.runs.run import Configuration, Run, Status
 from recombine_lab.tasks.exposure import Exposure, HeldOut, Parts
 from recombine_lab.tasks.task import Task
-from recombine_lab.training.devices import device_of
-from recombine_lab.training.examples import Examples, examples_of
+from recombine_lab.training.batches import TrainingExamples, examples_of
+from recombine_lab.training.learners import device_of
 from recombine_lab.training.losses import Loss, loss_of
 from recombine_lab.training.questions import (
-    Answered,
     Evaluated,
-    Question,
+    EvaluationSet,
+    SetScores,
     ask,
     domain,
     evaluated,
@@ -54,7 +54,7 @@ class Member:
     job: Job
     seconds: float = 0.0
     evaluations: list[Evaluated] = field(default_factory=list)
-    answered: dict[str, Answered] = field(default_factory=dict)
+    answered: dict[str, SetScores] = field(default_factory=dict)
     result: Run | None = None
 
     @property
@@ -80,12 +80,12 @@ class Member:
         return known[1]
 
     @cached_property
-    def examples(self) -> Examples:
+    def examples(self) -> TrainingExamples:
         """What is shown."""
         return examples_of(self.job.task, self.parts.train, self.job.recipe, seed=self.seed)
 
     @cached_property
-    def questions(self) -> tuple[Question, ...]:
+    def questions(self) -> tuple[EvaluationSet, ...]:
         """What is asked."""
         tests, recipe = self.parts.tests, self.job.recipe
         if recipe.patience is not None and STOPS_ON not in tests:

@@ -1,7 +1,7 @@
 """Runs of one shape, trained: as one where that is faster, one after another where not, and from where they stood.
 
 A run's numbers depend on its configuration alone. Trained as one, they do not depend on the others in the pack (see
-`batched`), on one thread; a run that was interrupted goes on in the way in which it was begun. What may differ is the
+`learners`), on one thread; a run that was interrupted goes on in the way in which it was begun. What may differ is the
 way itself: `together="auto"` takes the faster one, and the two round differently in the last digits. Which one is
 faster is measured once, then remembered in a small file of the cache folder.
 """
@@ -22,21 +22,25 @@ from typing import Any
 import torch
 from torch import nn
 
-from recombine.errors import OutputError, SettingError
-from recombine.files import write_text
+from recombine.base.errors import OutputError, SettingError
+from recombine.base.files import write_text
 from recombine_lab.models.catalogue import MODELS
 from recombine_lab.models.model import Model
 from recombine_lab.runs.run import Configuration, Run
 from recombine_lab.tasks.catalogue import TASKS
-from recombine_lab.tasks.data.files import cache_folder
-from recombine_lab.tasks.exposure import Exposure
-from recombine_lab.tasks.splits import split_of
+from recombine_lab.tasks.data_files import cache_folder
+from recombine_lab.tasks.exposure import Exposure, split_of
 from recombine_lab.tasks.task import Batch, Task
-from recombine_lab.training.batched import BatchedLearner, CannotBatchError, check_batchable
+from recombine_lab.training.batches import Feed, Fixed, feed_of
 from recombine_lab.training.checkpoints import RunStore, Unfinished, Way, load_unfinished
-from recombine_lab.training.devices import mode_of
-from recombine_lab.training.examples import Feed, Fixed, feed_of
-from recombine_lab.training.learner import Learner, SingleLearner
+from recombine_lab.training.learners import (
+    BatchedLearner,
+    CannotBatchError,
+    RunTrainer,
+    SingleLearner,
+    check_batchable,
+    mode_of,
+)
 from recombine_lab.training.loop import Callback, Loop, TrainingContext
 from recombine_lab.training.member import Job, Member
 from recombine_lab.training.recipe import Recipe, recipe_of
@@ -143,7 +147,7 @@ def train_jobs(jobs: Sequence[Job], context: TrainingContext, *, threads: int | 
         group = [Member(jobs[place]) for place in places]
         recipe = jobs[places[0]].recipe
         with _threads(threads or recipe.threads), mode_of(recipe):
-            _Group(group, context).train()
+            _ShapeGroup(group, context).train()
         results |= {place: _result(member) for place, member in zip(places, group, strict=True)}
     return [results[place] for place in range(len(jobs))]
 
@@ -182,7 +186,7 @@ class _Ready:
         return self.start, self.way, examples.batch, examples.size if isinstance(examples, Fixed) else None
 
 
-class _Group:
+class _ShapeGroup:
     """Members of one shape."""
 
     def __init__(self, members: Sequence[Member], context: TrainingContext) -> None:
@@ -218,7 +222,7 @@ class _Group:
             feed = feed_of([one.member.examples for one in several], stacked=True)
             self._run(several, self._batched(several, feed), feed)
 
-    def _run(self, several: Sequence[_Ready], learner: Learner, feed: Feed) -> None:
+    def _run(self, several: Sequence[_Ready], learner: RunTrainer, feed: Feed) -> None:
         for place, one in enumerate(several):
             if one.state is not None:
                 learner.load(place, one.state.tensors, step=one.start)

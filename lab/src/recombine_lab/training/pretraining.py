@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as f
 
-from recombine.checks import check_number, check_whole
-from recombine.seeds import derived
+from recombine.base.checks import check_number, check_whole
+from recombine.base.seeds import derived
 from recombine_lab.models.sequences import Encoder
 from recombine_lab.tasks.tokens import PADDING
 

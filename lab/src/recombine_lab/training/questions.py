@@ -16,14 +16,14 @@ import pyarrow as pa
 import torch
 from torch import Tensor, nn
 
-from recombine.records import Provenance
-from recombine.seeds import derived
-from recombine.tables.space import Space, Value, text
+from recombine.base.records import Provenance
+from recombine.base.seeds import derived
+from recombine.data.space import Space, Value, text
 from recombine_lab.base.catalogue import Spec
 from recombine_lab.runs.run import SCORE, TEXTS
 from recombine_lab.tasks.exposure import Source
 from recombine_lab.tasks.task import Batch, Codes, Shapes, Speaks, Task, factor_columns
-from recombine_lab.training.examples import ExampleGroups, rendered
+from recombine_lab.training.batches import ExampleGroups, rendered
 from recombine_lab.training.losses import Loss, answers
 
 Floats = npt.NDArray[np.float64]
@@ -37,7 +37,7 @@ _MOST_SCORED = 100
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Answered:
+class SetScores:
     """How a model did on a set: `error` of each example, a squared error or 1 for a wrong answer.
 
     `scores` holds what a model of classes gave for each of them, before they are made to sum to one; `said` the tokens
@@ -54,7 +54,7 @@ class Answered:
 
 
 @dataclass(eq=False)
-class Question:
+class EvaluationSet:
     """A named set of examples, drawn once for a run."""
 
     name: str
@@ -82,7 +82,7 @@ class Question:
         self._kept = made if keep else None
 
 
-def question_of(name: str, task: Task, source: Source, *, samples: int, seed: int) -> Question:
+def question_of(name: str, task: Task, source: Source, *, samples: int, seed: int) -> EvaluationSet:
     """The examples of a test: all of a source that has no more than are asked for, else drawn from it.
 
     Where an example looks different each time, as a digit does, it is asked about several times.
@@ -90,9 +90,9 @@ def question_of(name: str, task: Task, source: Source, *, samples: int, seed: in
     own = derived(seed, "test", name)
     listed = source.every()
     if listed is None or len(listed) > samples:
-        return Question(name, task, source.draw(samples, seed=own), own)
+        return EvaluationSet(name, task, source.draw(samples, seed=own), own)
     times = samples // max(len(listed), 1) if _varies(task, listed[:8]) else 1
-    return Question(name, task, listed.repeat(times, 1), own)
+    return EvaluationSet(name, task, listed.repeat(times, 1), own)
 
 
 def _varies(task: Task, latents: Tensor) -> bool:
@@ -102,7 +102,7 @@ def _varies(task: Task, latents: Tensor) -> bool:
 
 
 @torch.no_grad()
-def ask(module: nn.Module, question: Question, loss: Loss) -> Answered:
+def ask(module: nn.Module, question: EvaluationSet, loss: Loss) -> SetScores:
     """How a model does on a set, its weights as they stand."""
     shapes = question.task.shapes
     was_training = module.training
@@ -111,12 +111,12 @@ def ask(module: nn.Module, question: Question, loss: Loss) -> Answered:
     marks = [_mark(module, batch.to(device), shapes, loss) for batch in question.chunks() if len(batch)]
     module.train(was_training)
     if not marks:
-        return Answered(loss=np.nan, score=np.nan, error=np.zeros(0), targets=None, predictions=None)
+        return SetScores(loss=np.nan, score=np.nan, error=np.zeros(0), targets=None, predictions=None)
     sizes = np.array([len(mark.error) for mark in marks], dtype=np.float64)
     error = np.concatenate([mark.error for mark in marks])
     single = marks[0].predictions is not None
     targets = torch.cat([mark.targets for mark in marks])
-    return Answered(
+    return SetScores(
         loss=float(np.average([mark.loss for mark in marks], weights=sizes)),
         score=_explained(error, targets) if shapes.kind == "values" else float(1 - error.mean()),
         error=error,
@@ -181,7 +181,7 @@ class Evaluated:
     cells: Floats
 
 
-def evaluated(step: int, question: Question, found: Answered) -> Evaluated:
+def evaluated(step: int, question: EvaluationSet, found: SetScores) -> Evaluated:
     """An answered question as it is kept."""
     return Evaluated(
         step=step,
@@ -215,8 +215,8 @@ def tables(
     space: Space,
     *,
     evaluations: Sequence[Evaluated],
-    questions: Sequence[Question],
-    answered: Mapping[str, Answered],
+    questions: Sequence[EvaluationSet],
+    answered: Mapping[str, SetScores],
     support: tuple[Codes, Codes],
 ) -> dict[str, pa.Table]:
     """The tables of a run."""
@@ -253,7 +253,7 @@ def _curve(evaluations: Sequence[Evaluated]) -> pa.Table:
     return pa.table(columns, schema=_CURVE)
 
 
-def _combinations(space: Space, evaluations: Sequence[Evaluated], questions: Sequence[Question]) -> pa.Table:
+def _combinations(space: Space, evaluations: Sequence[Evaluated], questions: Sequence[EvaluationSet]) -> pa.Table:
     of = {question.name: question.cells for question in questions}
     asked = [one for one in evaluations if one.part in of]
     sizes = [len(one.cells) for one in asked]
@@ -267,7 +267,7 @@ def _combinations(space: Space, evaluations: Sequence[Evaluated], questions: Seq
     return pa.table(columns | factor_columns(space, codes) | {"count": pa.array(counts), "error": _numbers(errors)})
 
 
-def _predictions(space: Space, questions: Sequence[Question], answered: Mapping[str, Answered]) -> pa.Table:
+def _predictions(space: Space, questions: Sequence[EvaluationSet], answered: Mapping[str, SetScores]) -> pa.Table:
     asked = [question for question in questions if question.name in answered]
     found = [answered[question.name] for question in asked]
     codes = _stacked([question.cells.codes[question.cells.place] for question in asked], len(space.factors))
@@ -301,7 +301,7 @@ def _classes(places: Codes, names: Sequence[Any]) -> pa.Array:
     return pa.array(list(names)).take(pa.array(places)) if names else pa.array(places)
 
 
-def _scores(filled: Sequence[Answered], names: Sequence[Any], *, taken: Mapping[str, Any]) -> dict[str, pa.Array]:
+def _scores(filled: Sequence[SetScores], names: Sequence[Any], *, taken: Mapping[str, Any]) -> dict[str, pa.Array]:
     """A column for each class; none of them where a factor has the name of one."""
     if any(one.scores is None for one in filled):
         return {}

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args, get_type_hints
 
-from recombine.checks import WordedSettings, check_choice, check_number, check_whole
-from recombine.errors import SettingError
+from recombine.base.checks import WordedSettings, check_choice, check_number, check_whole
+from recombine.base.errors import SettingError
 from recombine_lab.base.catalogue import Catalogue
 
 # The version of the numbers that training gives: how seeds are derived, examples drawn, steps taken, answers scored.
@@ -57,7 +57,7 @@ class Recipe(metaclass=WordedSettings):
     >>> Recipe(steps=100, momentum=0.9)
     Traceback (most recent call last):
     ...
-    recombine.errors.SettingError: momentum=0.9 with optimiser='adam'
+    recombine.base.errors.SettingError: momentum=0.9 with optimiser='adam'
       why      only optimiser='sgd' uses it
       instead  write optimiser='sgd', or leave momentum out
     """

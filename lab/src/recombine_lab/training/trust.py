@@ -13,8 +13,8 @@ from typing import Any
 
 from torch import nn
 
-from recombine.errors import SettingError
-from recombine.importing import is_place
+from recombine.base.errors import SettingError
+from recombine.base.object_paths import is_place
 from recombine_lab.base.source_versions import TRUSTED, place_of, places_in
 from recombine_lab.models.catalogue import MODELS
 from recombine_lab.models.model import Model

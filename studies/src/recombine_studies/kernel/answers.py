@@ -14,20 +14,20 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
-from recombine.algebra.groups import Codes, Ints
-from recombine.evaluation.additivity import Additivity, additivity
-from recombine.evaluation.outcomes import Outcomes, Score
-from recombine.seeds import derived
-from recombine.tables.read import read
-from recombine.tables.space import Space
-from recombine.tables.support import Support
-from recombine.theory.answers import answers
-from recombine.theory.learner import Loss, learn
-from recombine.theory.salience import Salience
-from recombine.theory.slope import line
+from recombine.base.seeds import derived
+from recombine.data.read import read
+from recombine.data.space import Space
+from recombine.data.support import Support
+from recombine.numerics.groups import Codes, Ints
+from recombine.verbs.evaluate.additivity import Additivity, additivity
+from recombine.verbs.evaluate.outcomes import Outcomes, Score
+from recombine.verbs.predict.answers import answers
+from recombine.verbs.predict.effect_transfer import line
+from recombine.verbs.predict.kernel.salience import Salience
+from recombine.verbs.predict.learner import Loss, learn
 from recombine_lab.models.layers import activations
 from recombine_lab.runs.run import Run
-from recombine_lab.tasks.conjunctions import ConjunctionTask
+from recombine_lab.tasks.conjunction_tasks import ConjunctionTask
 from recombine_lab.training.pack import job_of
 
 Numbers = npt.NDArray[np.float64]
@@ -39,7 +39,7 @@ _BODY = "body"
 
 
 @dataclass(frozen=True, eq=False)
-class Answered:
+class NetworkScores:
     """A score for each example that a network was asked about, and the combination that it is of.
 
     A score is the number that was given, or by how much the score of +1 is above that of -1. `codes` has a row for each
@@ -97,7 +97,7 @@ class Answered:
         return float((self.score * self.truth[self.of] > 0)[asked].mean())
 
 
-def answered(run: Run) -> Answered:
+def answered(run: Run) -> NetworkScores:
     """What a run answered to its tests."""
     task = task_of(run)
     table = run.tables["predictions"]
@@ -108,7 +108,7 @@ def answered(run: Run) -> Answered:
         places = {value: place for place, value in enumerate(factor.values)}
         columns.append([places[value] for value in table[factor.name].to_pylist()])
     codes, of = np.unique(np.array(columns, dtype=np.int64).T, axis=0, return_inverse=True)
-    return Answered(task, codes, of.reshape(-1), np.asarray(score, dtype=np.float64))
+    return NetworkScores(task, codes, of.reshape(-1), np.asarray(score, dtype=np.float64))
 
 
 def task_of(run: Run) -> ConjunctionTask:

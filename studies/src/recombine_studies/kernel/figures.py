@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 
-from recombine.figures import Figure, Points, Scatter, Strip, Strips
-from recombine.words import measure
+from recombine.base.words import measure
+from recombine.output.figures import Figure, PointGroup, Scatter, Strip, Strips
 from recombine_studies.kernel.claims import ADDITIVE, testable
 from recombine_studies.kernel.steps import ANSWERS, NETWORKS
 from recombine_studies.rows import Row, Rows, strips
@@ -60,10 +60,10 @@ def _combinations(rows: Rows) -> Scatter:
     )
 
 
-def _averaged(network: str, rows: Rows) -> Points:
+def _averaged(network: str, rows: Rows) -> PointGroup:
     """One point for each task and combination: the means over seeds."""
     cells = rows.by("task", "combination")
-    return Points(
+    return PointGroup(
         network,
         tuple(fmean(chosen.numbers("predicted")) for chosen in cells.values()),
         tuple(fmean(chosen.numbers("measured")) for chosen in cells.values()),
@@ -76,7 +76,7 @@ def _examples(rows: Rows) -> Iterator[Scatter]:
     if not len(unseen):
         return
     groups = tuple(
-        Points(
+        PointGroup(
             network,
             tuple(chosen.numbers("predicted")),
             tuple(chosen.numbers("measured")),

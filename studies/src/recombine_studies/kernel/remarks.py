@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from statistics import stdev
 
-from recombine.theory.slope import expected_slope
-from recombine.words import listing, measure
+from recombine.base.words import listing, measure
+from recombine.verbs.predict.effect_transfer import expected_slope
 from recombine_studies.kernel.claims import ADDITIVE, distances, networks_of, testable
 from recombine_studies.kernel.figures import mean_of
 from recombine_studies.kernel.steps import NETWORKS

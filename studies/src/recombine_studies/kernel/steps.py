@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from recombine.theory.salience import Salience
+from recombine.verbs.predict.kernel.salience import Salience
 from recombine_lab.runs.run import Run
-from recombine_lab.tasks.conjunctions import ConjunctionTask
+from recombine_lab.tasks.conjunction_tasks import ConjunctionTask
 from recombine_studies.kernel.answers import (
-    Answered,
+    NetworkScores,
     Numbers,
     additive,
     answered,
@@ -122,7 +122,7 @@ def answers_beside(item: Row, bench: Bench) -> Sequence[Row]:
     return rows
 
 
-def _some_examples(said: Answered, kernel: Numbers, unit: float, *, seed: int) -> list[Row]:
+def _some_examples(said: NetworkScores, kernel: Numbers, unit: float, *, seed: int) -> list[Row]:
     asked = np.flatnonzero(~said.seen[said.of])
     drawn = np.random.default_rng(seed).permutation(asked)[:_SHOWN]
     whole = together(kernel[said.of[asked]], said.score[asked])
@@ -140,16 +140,16 @@ def _some_examples(said: Answered, kernel: Numbers, unit: float, *, seed: int) -
     ]
 
 
-def _values(said: Answered, place: int) -> list[Any]:
+def _values(said: NetworkScores, place: int) -> list[Any]:
     return [factor.values[code] for factor, code in zip(said.task.space.factors, said.codes[place], strict=True)]
 
 
-def _unit(said: Answered, kernel: Numbers) -> float:
+def _unit(said: NetworkScores, kernel: Numbers) -> float:
     """What a kernel's answers are divided by, as the network's are."""
     return 1.0 if said.task.form == "values" else float((said.truth * kernel)[said.seen].mean())
 
 
-def _beside(run: Run, images: int) -> tuple[Salience, Answered, Numbers]:
+def _beside(run: Run, images: int) -> tuple[Salience, NetworkScores, Numbers]:
     """The weights, the network's answers, and the kernel's, in one order."""
     said = answered(run)
     if said.task.code == "onehot":
@@ -168,12 +168,12 @@ def _untrained(key: str, run: Run, images: int) -> Salience:
     return _KEPT[key, images]
 
 
-def _in_order(said: Answered, of_every: Numbers) -> Numbers:
+def _in_order(said: NetworkScores, of_every: Numbers) -> Numbers:
     places = {tuple(code): place for place, code in enumerate(said.task.every().tolist())}
     return of_every[[places[tuple(code)] for code in said.codes.tolist()]]
 
 
-def _both_sides(said: Answered, scores: Numbers) -> dict[str, float | None]:
+def _both_sides(said: NetworkScores, scores: Numbers) -> dict[str, float | None]:
     """Slopes on both sides, and the mean right-signed score of the unseen as a share of that of the seen."""
     signed = np.sign(said.truth) * scores
     seen, unseen = float(signed[said.seen].mean()), float(signed[~said.seen].mean())
@@ -185,14 +185,14 @@ def _both_sides(said: Answered, scores: Numbers) -> dict[str, float | None]:
     }
 
 
-def _tangent(said: Answered) -> dict[str, float | None]:
+def _tangent(said: NetworkScores) -> dict[str, float | None]:
     """The same of the tangent kernel, in which both layers learn; for networks on symbols alone."""
     if said.task.code != "onehot":
         return {"slope": None}
     return {"slope": _both_sides(said, _in_order(said, kernel_of_symbols(said.task, "ntk")))["slope"]}
 
 
-def _additive(said: Answered) -> dict[str, float | bool | None]:
+def _additive(said: NetworkScores) -> dict[str, float | bool | None]:
     seen = _shown(said.task)
     found = additive(said.task.space, seen, said.codes[~said.seen].astype(np.int32), said.mean[~said.seen])
     free = found.rank

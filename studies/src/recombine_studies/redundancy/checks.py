@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from recombine.statistics.intervals import wilson
-from recombine.statistics.resampling import IntervalSettings
+from recombine.numerics.intervals import wilson
+from recombine.numerics.resampling import IntervalSettings
 from recombine_studies.claims import Claim, Comparison, over_seeds, within
 from recombine_studies.redundancy.grids import DIGITS, SCAN, TOY
 from recombine_studies.redundancy.reading import (

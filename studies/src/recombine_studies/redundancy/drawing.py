@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 
-from recombine.figures import Cells, Curve, Curves, Field, Figure, Strip, Strips
-from recombine.words import amount, listing, measure, percent
+from recombine.base.words import amount, listing, measure, percent
+from recombine.output.figures import Cells, Curve, Curves, Field, Figure, Strip, Strips
 from recombine_studies.claims import over_seeds
 from recombine_studies.redundancy.checks import RIGHT
 from recombine_studies.redundancy.grids import DIGITS, SCAN, TOY

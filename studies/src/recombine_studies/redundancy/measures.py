@@ -15,18 +15,15 @@ import torch
 from torch import Tensor, nn
 
 from recombine_lab.models.layers import evaluating
-from recombine_lab.probes.influences.answering import Asking
-from recombine_lab.probes.influences.boundaries import boundaries
-from recombine_lab.probes.influences.information import bits
-from recombine_lab.probes.influences.locating import Located, located
-from recombine_lab.probes.influences.slopes import frozen, slopes
-from recombine_lab.probes.influences.swaps import changes, donors
+from recombine_lab.probes.influence_probe.factor_locations import Located, located
+from recombine_lab.probes.influence_probe.factor_measures import bits, changes, donors, frozen, slopes
+from recombine_lab.probes.influence_probe.listing import boundaries
+from recombine_lab.probes.influence_probe.module_answers import Asking
 from recombine_lab.runs.run import TEXTS, Run
-from recombine_lab.tasks.digit_pairs import DigitPairs
-from recombine_lab.tasks.pictures import ImageSet
+from recombine_lab.tasks.conjunction_tasks import Toy
+from recombine_lab.tasks.digit_images import DigitPairs, ImageSet
 from recombine_lab.tasks.scan_grammar import ACTION_WORDS
 from recombine_lab.tasks.task import Codes
-from recombine_lab.tasks.toy import Toy
 from recombine_lab.training.member import Member
 from recombine_lab.training.pack import job_of
 from recombine_studies.redundancy.grids import DIGITS, EARLY, SCAN, TOY
@@ -76,7 +73,7 @@ def curve_of(run: Run, grid: str, setting: str) -> list[Row]:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ExchangeRows:
     """Rows that networks are asked about: `second` can be exchanged in all of them, `few` are followed by derivative.
 
     `pull` says how far the scores go where the second input pointed in the training of A; it is 0 for a network that
@@ -122,7 +119,7 @@ def network_of(run: Run, step: int) -> nn.Module:
     return run.module() if step else Member(job_of(run)).start()
 
 
-def asked_of(grid: str, settings: Settings) -> Asked:
+def asked_of(grid: str, settings: Settings) -> ExchangeRows:
     """The rows of a task."""
     if grid == TOY:
         return toy_rows(settings["rows"], settings["followed"])
@@ -130,22 +127,24 @@ def asked_of(grid: str, settings: Settings) -> Asked:
 
 
 @cache
-def toy_rows(rows: int, followed: int) -> Asked:
+def toy_rows(rows: int, followed: int) -> ExchangeRows:
     """The four combinations of the toy, evenly."""
     task = Toy()
     codes = _evenly(task.every(), rows)
     inputs = task.tensors(codes, seed=0, part="test").inputs
-    return Asked(*_exchanged(inputs, codes, 1, followed), codes[:, 1], lambda module, _: slope_against(module, inputs))
+    return ExchangeRows(
+        *_exchanged(inputs, codes, 1, followed), codes[:, 1], lambda module, _: slope_against(module, inputs)
+    )
 
 
 @cache
-def digit_rows(images: str, rows: int, followed: int) -> Asked:
+def digit_rows(images: str, rows: int, followed: int) -> ExchangeRows:
     """The hundred pairs of digits, evenly, as new pictures."""
     task = DigitPairs(images=cast("ImageSet", images))
     codes = _evenly(task.every(), rows)
     inputs = task.tensors(codes, seed=0, part="test").inputs
     places = slice(_WIDTH, 2 * _WIDTH)
-    return Asked(
+    return ExchangeRows(
         *_exchanged(inputs, codes, places, followed),
         codes[:, 1],
         lambda _, scores: digit_pull(scores, codes),
@@ -166,12 +165,12 @@ def _exchanged(inputs: Tensor, codes: Codes, places: Any, followed: int) -> tupl
     )
 
 
-def leaning(module: nn.Module, asked: Asked) -> dict[str, float | None]:
+def leaning(module: nn.Module, asked: ExchangeRows) -> dict[str, float | None]:
     """How far a network's answers hang on the second input, five ways.
 
     `swap` is the share of answers that change when it comes from a row with another second label; `slope` the mean
     length of the scores' derivative by it; `bits` the information of the second label in the answer, corrected for its
-    bias, with `floor`, which 95 of 100 shuffled labels stay below; `pull` and `suggested` as in `Asked`.
+    bias, with `floor`, which 95 of 100 shuffled labels stay below; `pull` and `suggested` as in `ExchangeRows`.
     """
     asking = Asking("classes", None)
     scores = asking.scores(module, asked.where.inputs)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from recombine.words import interval_words, listing, measure, percent
+from recombine.base.words import interval_words, listing, measure, percent
 from recombine_studies.claims import over_seeds
 from recombine_studies.redundancy.checks import RIGHT
 from recombine_studies.redundancy.drawing import mean_of

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from recombine.words import amount
+from recombine.base.words import amount
 from recombine_studies.rendering.claims import CLAIMS
 from recombine_studies.rendering.drawing import figures, remarks
 from recombine_studies.rendering.grids import PRESETS, grids

@@ -5,11 +5,11 @@ from statistics import fmean
 
 import numpy as np
 
-from recombine.statistics.correlation import spearman
-from recombine_lab.probes.grids.answering import EXCESS
-from recombine_lab.probes.grids.kernel_measures import ORTHOGONALITY
-from recombine_lab.probes.grids.nulls import UNTRAINED
-from recombine_lab.probes.grids.sources import ANSWER
+from recombine.numerics.rank_correlation import spearman
+from recombine_lab.probes.geometry_probe.answers import EXCESS
+from recombine_lab.probes.geometry_probe.controls import UNTRAINED
+from recombine_lab.probes.geometry_probe.kernel_measures import ORTHOGONALITY
+from recombine_lab.probes.geometry_probe.layer_sources import ANSWER
 from recombine_lab.probes.probe import MEASURED
 from recombine_studies.claims import Claim, Comparison, exact, over_seeds, within
 from recombine_studies.rendering.grids import ALONE, BOTH, PLAIN

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from statistics import fmean
 
-from recombine.figures import Curve, Curves, Figure, Points, Scatter, Strip, Strips
-from recombine.words import amount, listing, measure
-from recombine_lab.probes.grids.answering import SUPERPOSITION
-from recombine_lab.probes.grids.kernel_measures import ORTHOGONALITY
-from recombine_lab.probes.grids.nulls import TRUTH, UNTRAINED
-from recombine_lab.probes.grids.sources import ANSWER
+from recombine.base.words import amount, listing, measure
+from recombine.output.figures import Curve, Curves, Figure, PointGroup, Scatter, Strip, Strips
+from recombine_lab.probes.geometry_probe.answers import SUPERPOSITION
+from recombine_lab.probes.geometry_probe.controls import TRUTH, UNTRAINED
+from recombine_lab.probes.geometry_probe.kernel_measures import ORTHOGONALITY
+from recombine_lab.probes.geometry_probe.layer_sources import ANSWER
 from recombine_lab.probes.probe import MEASURED
 from recombine_studies.rendering.claims import (
     COMPOSING,
@@ -148,7 +148,7 @@ def _stripes(evidence: Evidence) -> Strips:
 
 def _coverage(evidence: Evidence) -> Scatter:
     groups = [
-        Points(
+        PointGroup(
             f"{name}, {_SHOWN[share]}",
             tuple(some.numbers("outside")),
             tuple(some.numbers(UNSEEN)),
@@ -178,7 +178,7 @@ def _samples(evidence: Evidence) -> Scatter:
     groups = []
     for stripes, some in sorted(rows.by("stripes").items()):
         known = some.chosen(lambda row: row["needed"] is not None)
-        groups.append(Points(_SHOWN[stripes], tuple(known.numbers("size")), tuple(known.numbers("needed"))))
+        groups.append(PointGroup(_SHOWN[stripes], tuple(known.numbers("size")), tuple(known.numbers("needed"))))
     slopes = [list(exponents(evidence, stripes=stripes).values()) for stripes in (False, True)]
     return Scatter(
         "Training images that reach the target, over N",

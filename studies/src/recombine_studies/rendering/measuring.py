@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from recombine_lab.probes.grids.answering import EXCESS, GAP, SEEN_ERROR, SUPERPOSITION
-from recombine_lab.probes.grids.geometry import geometry
-from recombine_lab.probes.grids.kernel_measures import ADDITIVITY, CENTRED, ORTHOGONALITY
-from recombine_lab.probes.grids.nulls import RANDOM, TRUTH, UNTRAINED
-from recombine_lab.probes.grids.sources import ANSWER
+from recombine_lab.probes.geometry_probe.answers import EXCESS, GAP, SEEN_ERROR, SUPERPOSITION
+from recombine_lab.probes.geometry_probe.controls import RANDOM, TRUTH, UNTRAINED
+from recombine_lab.probes.geometry_probe.geometry import geometry
+from recombine_lab.probes.geometry_probe.kernel_measures import ADDITIVITY, CENTRED, ORTHOGONALITY
+from recombine_lab.probes.geometry_probe.layer_sources import ANSWER
 from recombine_lab.probes.probe import MEASURED
 from recombine_lab.tasks.bumps import Bumps, Mixed, output_coverage
 from recombine_lab.tasks.exposure import Source

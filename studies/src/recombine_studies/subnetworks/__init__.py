@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from recombine_lab.probes.masks.settings import PUBLISHED_EPOCHS
+from recombine_lab.probes.subnetwork_probe.mask_settings import PUBLISHED_EPOCHS
 from recombine_studies.claims import Claim
 from recombine_studies.study import Settings, Step, Study
 from recombine_studies.subnetworks import checks

@@ -10,8 +10,8 @@ from statistics import fmean, median
 
 import numpy as np
 
-from recombine.statistics.correlation import Rank, spearman
-from recombine_lab.probes.masks.outcomes import contrast
+from recombine.numerics.rank_correlation import Rank, spearman
+from recombine_lab.probes.subnetwork_probe.accuracy_summary import contrast
 from recombine_studies.claims import Comparison, over_seeds, within
 from recombine_studies.rows import Row, Rows
 from recombine_studies.study import Evidence

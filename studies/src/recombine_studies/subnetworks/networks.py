@@ -15,8 +15,8 @@ from safetensors.torch import load as tensors_of
 from safetensors.torch import save as bytes_of
 from torch import Tensor, nn
 
-from recombine.errors import RecordError
-from recombine.seeds import derived
+from recombine.base.errors import RecordError
+from recombine.base.seeds import derived
 from recombine_lab.tasks.agreement import TEMPLATES, Agreement
 from recombine_lab.tasks.catalogue import TASKS
 from recombine_lab.tasks.odd_one_out import ITEMS, OddOneOutTask

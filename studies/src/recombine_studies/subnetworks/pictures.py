@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from statistics import fmean
 
-from recombine.figures import Figure, Points, Scatter, Strip, Strips
-from recombine.statistics.correlation import Rank
-from recombine.words import amount, measure, percent
+from recombine.base.words import amount, measure, percent
+from recombine.numerics.rank_correlation import Rank
+from recombine.output.figures import Figure, PointGroup, Scatter, Strip, Strips
 from recombine_studies.rows import strips
 from recombine_studies.study import Evidence
 from recombine_studies.subnetworks import checks
@@ -109,7 +109,7 @@ def generalisation(evidence: Evidence) -> Scatter:
     """Structural modularity against the score on unseen combinations, over all networks that have both."""
     rows = evidence.of("structure")
     groups = [
-        Points(
+        PointGroup(
             f"two questions, {network}",
             tuple(some.numbers("selectivity")),
             tuple(some.numbers("unseen")),
@@ -121,7 +121,9 @@ def generalisation(evidence: Evidence) -> Scatter:
     for origin, some in sentences.by("origin").items():
         titles = tuple(f"{row['task']}, seed {row['seed']}" for row in some)
         groups.append(
-            Points(f"sentences, {origin}", tuple(some.numbers("selectivity")), tuple(some.numbers("unseen")), titles)
+            PointGroup(
+                f"sentences, {origin}", tuple(some.numbers("selectivity")), tuple(some.numbers("unseen")), titles
+            )
         )
     return Scatter(
         "Does modularity go with generalisation?",

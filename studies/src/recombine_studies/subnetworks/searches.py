@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from recombine.seeds import derived
-from recombine_lab.probes.masks.subnetworks import subnetworks
+from recombine.base.seeds import derived
 from recombine_lab.probes.probe import Probe
+from recombine_lab.probes.subnetwork_probe.subnetworks import subnetworks
 from recombine_lab.tasks.agreement import Agreement
 from recombine_lab.tasks.two_questions import QUESTIONS as ASKED
 from recombine_lab.tasks.two_questions import TwoQuestions

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from recombine.statistics.correlation import spearman
+from recombine.numerics.rank_correlation import spearman
 from recombine_studies.claims import Comparison, apart, exact, over_seeds, share_of, within
 from recombine_studies.rows import Rows
 from recombine_studies.study import Evidence

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from statistics import fmean
 
-from recombine.figures import Figure, Matrix, Points, Scatter, Strip, Strips
-from recombine.words import listing, measure
+from recombine.base.words import listing, measure
+from recombine.output.figures import Figure, Matrix, PointGroup, Scatter, Strip, Strips
 from recombine_studies.rows import Rows
 from recombine_studies.study import Evidence
 from recombine_studies.supports.arms import ARMS, NO_LOSS, arm, collapsed, said, told, trained, worse_slot
@@ -107,10 +107,10 @@ def _both(evidence: Evidence) -> Scatter:
     )
 
 
-def _points(name: str, rows: Rows) -> Points:
+def _points(name: str, rows: Rows) -> PointGroup:
     known = rows.chosen(lambda row: row.get(SEEN) is not None and row.get(WHOLE) is not None)
     titles = tuple(f"{row['support']}, seed {row['seed']}" for row in known)
-    return Points(name, tuple(known.numbers(SEEN)), tuple(known.numbers(WHOLE)), titles)
+    return PointGroup(name, tuple(known.numbers(SEEN)), tuple(known.numbers(WHOLE)), titles)
 
 
 def _drawn(evidence: Evidence) -> Strips:

@@ -7,12 +7,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from recombine.seeds import derived
+from recombine.base.seeds import derived
 from recombine_lab.models.compositional import Compositional
-from recombine_lab.probes.supports.of_run import of_run
-from recombine_lab.probes.supports.recovery import aligned, exchanged, mismatch, rescaled
-from recombine_lab.probes.supports.support import support
-from recombine_lab.tasks.splits import split_of
+from recombine_lab.probes.support_probe.recovery import aligned, exchanged, mismatch, rescaled
+from recombine_lab.probes.support_probe.run_inputs import of_run
+from recombine_lab.probes.support_probe.support import support
+from recombine_lab.tasks.exposure import split_of
 from recombine_lab.tasks.sprites import Sprites
 from recombine_lab.training.member import Member
 from recombine_lab.training.pack import job_of

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from statistics import fmean
 
-from recombine.words import listing
+from recombine.base.words import listing
 from recombine_studies.rows import Rows
 from recombine_studies.study import Evidence
 from recombine_studies.supports.arms import (

@@ -1,0 +1,151 @@
+"""The first question: on which input factor do the answers hang, before, during and after training?"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from torch import nn
+
+from recombine.base.errors import SettingError
+from recombine.base.seeds import derived
+from recombine.base.words import amount
+from recombine.data.engine import Steps
+from recombine_lab.models.layers import Forward, length
+from recombine_lab.probes.influence_probe.factor_locations import Located, check_apart, form_of, located
+from recombine_lab.probes.influence_probe.listing import hanging_figures, measures_of, steps_table
+from recombine_lab.probes.influence_probe.module_answers import Asking, asking_of
+from recombine_lab.probes.influence_probe.new_weights import reinitialised
+from recombine_lab.probes.influence_probe.probe_examples import check_column, check_rows, codes_of, inputs_of, table_of
+from recombine_lab.probes.influence_probe.questions import Half, RunSettings
+from recombine_lab.probes.influence_probe.sensitivity import (
+    SensitivityQuestion,
+    Untrained,
+    hung,
+    majority,
+    question_of,
+    right,
+    score_bits,
+    untrained,
+)
+from recombine_lab.probes.influence_probe.verdict import said_of_inputs
+
+
+def where_of(given: RunSettings, regions: Any, render: Any) -> tuple[Located, pa.Table]:
+    """The inputs with what can be exchanged in them, and the table of their factors."""
+    if given.where is not None:
+        return given.where, given.table
+    inputs, table = inputs_of(given.inputs, "inputs"), table_of(given.table, "inputs")
+    check_rows("inputs", length(inputs), table.num_rows)
+    found = located(inputs, table, regions, render)
+    if render is None:
+        check_apart(found.masks, given.target, given.redundant)
+    return found, table
+
+
+def asked_of(
+    module: nn.Module,
+    where: Located,
+    table: pa.Table,
+    given: RunSettings,
+    *,
+    layer: str | None,
+    forward: Forward | None,
+    seed: int,
+) -> SensitivityQuestion:
+    """What is asked of every network, checked."""
+    target, redundant = (
+        check_column(table, name, f"{setting}={name!r}")
+        for name, setting in ((given.target, "target"), (given.redundant, "redundant"))
+    )
+    if target == redundant:
+        raise SettingError(
+            f"target and redundant are both {target!r}",
+            why="the answer should hang on one and not on the other",
+            instead="name two factors",
+        )
+    for name in (target, redundant):
+        if name not in where.factors:
+            raise SettingError(
+                f"no region for {name!r}",
+                why=f"it cannot be swapped; regions are given for {', '.join(where.factors) or 'nothing'}",
+                instead=f"write regions={{{name!r}: …}}, or render=",
+            )
+        if len(codes_of(table, name)[1]) < 2:
+            raise SettingError(
+                f"{name!r} has one value",
+                why="there is nothing to swap it for",
+                instead="give rows in which it differs",
+            )
+    codes, values = codes_of(table, target)
+    scores = Asking("values", None, forward).scores(module, where.inputs)
+    asking = asking_of(scores, given.targets, codes, values, forward)
+    follow = form_of(where, module, layer)
+    return question_of(asking, where, table, target=target, redundant=redundant, follow=follow, seed=seed)
+
+
+def inputs_half(
+    module: nn.Module,
+    given: RunSettings,
+    ask: SensitivityQuestion,
+    snapshots: Mapping[str, nn.Module],
+    *,
+    controls: int,
+    least: float,
+    tell: Steps,
+) -> Half:
+    """The first half: the inputs."""
+    by_step = {}
+    for k, (step, snapshot) in enumerate(snapshots.items()):
+        tell("swapping and following inputs, step by step", k / len(snapshots))
+        by_step[step] = hung(snapshot, ask)
+    tell("swapping and following inputs", None)
+    found = hung(module, ask)
+    shuffled: list[int] = []
+    control = untrained(_fresh(module, given, controls, ask.seed, shuffled, tell), ask)
+    score, most = right(module, ask), majority(ask)
+    said = said_of_inputs(found, control, ask, score, most, least)
+    extra = []
+    if any(shuffled):
+        extra.append(
+            f"{amount(max(shuffled), 'weight')} had no way to be drawn anew, and kept their numbers, shuffled."
+        )
+    if found[ask.target].slope is None:
+        extra.append("Derivatives were not taken: where the factors are in the inputs is not known.")
+    said = replace(said, reasons=(*said.reasons, *extra))
+    numbers = {
+        f"answers changed by swapping {ask.redundant}": found[ask.redundant].swap.value,
+        f"answers changed by swapping {ask.target}": found[ask.target].swap.value,
+        "the same, re-initialised networks": _mean(control, ask.redundant),
+        "right answers": score.value,
+        f"bits of {ask.redundant} in the answer": found[ask.redundant].bits.value,
+        f"bits left once {ask.target} is known": found[ask.redundant].given.value,
+    }
+    tables = {"information": pa.Table.from_pylist(score_bits(module, ask))}
+    if by_step:
+        tables["steps"] = steps_table({**by_step})
+    return Half(
+        said,
+        measures_of(found, control, ask, score, most),
+        numbers,
+        tables,
+        hanging_figures(module, snapshots, found, by_step, control, ask),
+        length(ask.where.inputs),
+    )
+
+
+def _mean(control: Untrained, factor: str) -> float | None:
+    return float(np.nanmean(control.swap[factor])) if control.networks else None
+
+
+def _fresh(
+    module: nn.Module, given: RunSettings, count: int, seed: int, shuffled: list[int], tell: Steps
+) -> Iterable[nn.Module]:
+    """The control: the network with new random weights, again and again; drawn as a run draws them where it is one."""
+    for k in range(count):
+        tell("the same with re-initialised networks", k / count)
+        number = derived(seed, "control", k)
+        made, kept = (given.fresh(number), 0) if given.fresh is not None else reinitialised(module, seed=number)
+        shuffled.append(kept)
+        yield made

@@ -1,0 +1,197 @@
+"""How masks are searched for: the grid of configurations, as published and as we would do it.
+
+From scores to masks: what an estimator multiplies a weight by while it learns, and what is kept of it in the end.
+
+Legend: s a real number for each group of weights, T the temperature, which rises from 1 to 200 while masks are learned.
+Whatever the estimator, a group is kept where s > 0 and is taken out elsewhere, at s = 0 too; only such hard masks are
+ever judged.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from recombine.base.checks import check_choice, check_number, check_whole
+from recombine.base.errors import SettingError
+
+Estimator = Literal["continuous", "hard concrete", "straight through"]
+FINAL = 200.0
+"""The temperature at the end."""
+LOW, HIGH, BETA = -0.1, 1.1, 2 / 3
+"""Hard concrete: the ends of the stretch, and the fixed temperature (Louizos et al. 2018)."""
+
+
+def temperature(progress: float, final: float = FINAL) -> float:
+    """From 1 to the final temperature, by the same factor at every step.
+
+    >>> round(temperature(1 / 90), 6), round(temperature(1.0), 9)
+    (1.060638, 200.0)
+    """
+    return float(final**progress)
+
+
+def start_scale(start: float, progress: float) -> float:
+    """What masks are multiplied by, so that the masked network starts as the network that it is a part of.
+
+    1 / sigmoid(start) at the first step, and 1 at the last one, where the mask is hard and must not be scaled.
+
+    >>> round(start_scale(0.0, 0.0), 3), start_scale(0.0, 1.0)
+    (2.0, 1.0)
+    """
+    return float((1 + math.exp(-start)) ** (1 - progress))
+
+
+def soft_mask(estimator: Estimator, scores: Tensor, heat: Tensor, noise: Tensor | None = None) -> Tensor:
+    """What weights are multiplied by while a mask is learned; `noise` are logits of uniform numbers (hard concrete).
+
+    >>> soft_mask("continuous", torch.tensor([-0.05, 0.0, 0.05, 0.1]), torch.tensor(1.0)).round(decimals=4).tolist()
+    [0.48750001192092896, 0.5, 0.512499988079071, 0.5249999761581421]
+    """
+    if estimator == "continuous":
+        return torch.sigmoid(heat * scores)
+    if estimator == "hard concrete":
+        drawn = torch.sigmoid((scores + (0.0 if noise is None else noise)) / (BETA if noise is not None else 1.0))
+        return (drawn * (HIGH - LOW) + LOW).clamp(0.0, 1.0)
+    smooth = torch.sigmoid(scores)
+    return smooth + ((scores > 0).to(smooth.dtype) - smooth).detach()
+
+
+def expected_open(estimator: Estimator, scores: Tensor, heat: Tensor) -> Tensor:
+    """What the penalty counts: how much of each group is open, or how likely it is to be."""
+    if estimator == "continuous":
+        return torch.sigmoid(heat * scores)
+    if estimator == "hard concrete":
+        return torch.sigmoid(scores - BETA * math.log(-LOW / HIGH))
+    return torch.sigmoid(scores)
+
+
+def hard_mask(scores: Tensor) -> Tensor:
+    """What is kept; its complement is what is taken out, so that the two add up to everything.
+
+    >>> hard_mask(torch.tensor([-1.0, 0.0, 1.0])).tolist()
+    [False, False, True]
+    """
+    return scores > 0
+
+
+ESTIMATORS = ("continuous", "hard concrete", "straight through")
+GROUPS = ("weight", "row", "channel", "head")
+ABLATIONS = ("zero", "mean", "resample", "re-init")
+CONTROLS = ("re-initialised", "random", "shuffled", "magnitude", "saliency")
+PUBLISHED_EPOCHS = 90
+
+
+@dataclass(frozen=True)
+class MaskConfiguration:
+    """One point of the search: learning rate, score at the start, weight of the penalty."""
+
+    rate: float
+    start: float
+    penalty: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """Everything that shapes a mask but the network and the data."""
+
+    configurations: tuple[MaskConfiguration, ...]
+    estimator: Estimator = "continuous"
+    steps: int | None = 300
+    """None: as many as `PUBLISHED_EPOCHS` epochs take."""
+    batch: int = 64
+    scaled: bool = True
+    """Start as the whole network: masks are multiplied by 1 / sigmoid(start), less and less."""
+    penalty_shared: bool = True
+    """The penalty is divided by the number of masked weights."""
+    per_epoch: bool = False
+    """The temperature rises once an epoch, not at every step."""
+    spread: float = 0.01
+    """Standard deviation of the scores at the start, which breaks ties between copies of the same part."""
+    eps: float = 1e-12
+    against: float = 0.0
+    """Weight of the term that lowers the other components; 0 for none."""
+    final: float = FINAL
+    published: bool = False
+
+    def plain(self) -> dict[str, Any]:
+        """As it stands in the provenance."""
+        return asdict(self)
+
+
+_USUAL: dict[str, tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]] = {
+    "continuous": ((0.01, 0.03), (0.1,), (0.1, 1.0)),
+    "hard concrete": ((0.05, 0.2), (2.0,), (0.1, 1.0)),
+    "straight through": ((0.01, 0.03), (0.1,), (0.1, 1.0)),
+}
+"""Rates, starts and penalties that are tried for each estimator."""
+_PUBLISHED = ((1e-2, 1e-4), (-0.05, 0.0, 0.05, 0.1), (1e-8,))
+
+
+def search_of(
+    *,
+    estimator: str,
+    published: bool,
+    rates: Sequence[float] | None,
+    starts: Sequence[float] | None,
+    penalties: Sequence[float] | None,
+    steps: int | None,
+    batch: int,
+    against: float,
+) -> Search:
+    """The search that is asked for, with what was left out filled in."""
+    check_choice("estimator", estimator, ESTIMATORS)
+    check_whole("batch_size", batch, least=1)
+    check_number("against", against, least=0)
+    if steps is not None:
+        check_whole("steps", steps, least=1)
+    if published and estimator != "continuous":
+        raise SettingError(
+            f"published=True with estimator={estimator!r}",
+            why="what was published is continuous sparsification",
+            instead="leave one of the two out",
+        )
+    usual = _PUBLISHED if published else _USUAL[estimator]
+    grid = [
+        given if given is not None else known for given, known in zip((rates, starts, penalties), usual, strict=True)
+    ]
+    _check_grid(grid)
+    configurations = tuple(MaskConfiguration(*map(float, point)) for point in product(*grid))
+    if published:
+        return Search(
+            configurations=configurations,
+            steps=steps,
+            batch=batch,
+            scaled=False,
+            penalty_shared=False,
+            per_epoch=True,
+            spread=0.0,
+            eps=1e-8,
+            against=against,
+            published=True,
+        )
+    return Search(
+        configurations=configurations,
+        estimator=estimator,  # type: ignore[arg-type]  # it is one of the choices
+        steps=steps if steps is not None else 300,
+        batch=batch,
+        scaled=estimator == "continuous",
+        against=against,
+    )
+
+
+def _check_grid(grid: Sequence[Any]) -> None:
+    for name, values in zip(("rates", "starts", "penalties"), grid, strict=True):
+        if isinstance(values, str) or not isinstance(values, Sequence) or not len(values):
+            raise SettingError(
+                f"{name}={values!r}", why="the search tries each of some numbers", instead=f"write {name}=(0.01, 0.1)"
+            )
+        for value in values:
+            if name == "starts":
+                check_number(name, value, above=-20, below=20)
+            else:
+                check_number(name, value, above=0 if name == "rates" else None, least=None if name == "rates" else 0)

@@ -1,0 +1,469 @@
+"""Does a network hold separate parts for separate components? Masks are searched for, taken out, and held to controls.
+
+A mask is learned on one component alone, with the weights frozen. It is judged by what is lost without it: a mask that
+does its component alone proves nothing, because masks can build almost any function out of random weights.
+
+One probe from its checks to its answer: the whole network, the search, the baselines, the judging.
+"""
+
+import math
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import torch
+from torch import nn
+
+from recombine.base.checks import check_choice, check_number, check_seed, check_whole
+from recombine.base.errors import SettingError
+from recombine.base.records import Provenance
+from recombine.base.seeds import derived
+from recombine.data.engine import Steps, silent
+from recombine_lab.models.layers import Forward, evaluating
+from recombine_lab.probes.probe import MEASURED, Probe, measures_table
+from recombine_lab.probes.subnetwork_probe import mask_search
+from recombine_lab.probes.subnetwork_probe import verdict as telling
+from recombine_lab.probes.subnetwork_probe.ablation import Judge, Right, check_units
+from recombine_lab.probes.subnetwork_probe.accuracy_summary import PartSummaries, Rights, Summary
+from recombine_lab.probes.subnetwork_probe.component_usage import (
+    AS_GOOD,
+    CORE,
+    MASKS,
+    NEARLY_ALL,
+    NETWORKS,
+    usage,
+    used_mask,
+)
+from recombine_lab.probes.subnetwork_probe.components import Component, components_of, poolable
+from recombine_lab.probes.subnetwork_probe.mask_cache import Keeper, fingerprint
+from recombine_lab.probes.subnetwork_probe.mask_learning import Mask, MaskJob, MaskLearner, Subject
+from recombine_lab.probes.subnetwork_probe.mask_search import Cast, MaskSearchResult, searched
+from recombine_lab.probes.subnetwork_probe.mask_settings import ABLATIONS, CONTROLS, GROUPS, Search, search_of
+from recombine_lab.probes.subnetwork_probe.masked_network import (
+    Asker,
+    ParameterLayout,
+    State,
+    layouts_of,
+    owner_of,
+    score_of,
+    state_of,
+    unwrapped,
+)
+from recombine_lab.probes.subnetwork_probe.verdict import Final, base_verdict, grade, verdict
+
+_TOGETHER = 3_000_000
+"""Masked weights that are learned side by side, at most."""
+_MOST_TOGETHER = 64
+_CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+_PICTURES = 50_000
+"""Numbers in a batch of inputs above which several networks with convolutions are asked faster one by one."""
+_SMALL = 5_000_000
+"""Weights up to which several re-initialised networks are kept at hand."""
+
+
+@dataclass(frozen=True, eq=False)
+class Probing:
+    """A probe while it is made."""
+
+    model: nn.Module
+    asker: Asker
+    layouts: tuple[ParameterLayout, ...]
+    components: tuple[Component, ...]
+    search: Search
+    chances: Mapping[str, float]
+    settings: Mapping[str, Any]
+    allow_repeats: bool
+    seed: int
+    command: str | None
+
+    def answer(self, *, at_once: int | None, resume: str | Path | None, told: Steps) -> Probe:
+        """Check, search, judge, and say."""
+        with evaluating(self.model), _plainly():
+            state = state_of(self.model)
+            for one in self.components:
+                self.asker.check(state, one.fit.rows(slice(0, 8)))
+            together = self._together(at_once, state)
+            settings = (self.settings["group"], self.settings["ablation"], self.seed, together)
+            judge = Judge(self.model, self.asker, self.layouts, self.components, *settings)
+            told("asking the whole network", 0.0)
+            whole = judge.whole(state)
+            if min(right.mean() for right in whole.values()) < self.settings["base_accuracy"]:
+                return self._refused(whole)
+            keeper = Keeper.open(resume, {**self.settings, **fingerprint(state, self.layouts, self.components)})
+            cast = Cast(self.model, state, self.components, self.seed, 64 if _count(state) <= _SMALL else 1)
+            found = self._searched(cast, keeper, together, told)
+            told("judging masks", 0.92)
+            return self._told(judge, cast, keeper, found, whole)
+
+    @property
+    def size(self) -> int:
+        """How many weights are masked."""
+        return sum(layout.size for layout in self.layouts)
+
+    def _together(self, at_once: int | None, state: State) -> int:
+        """How many masks are learned side by side: as many as are asked for, fit, and can be."""
+        wanted = at_once or self._worth_asking_together()
+        if wanted > 1:
+            self.asker.try_together(state, self.layouts, self.components[0].fit.rows(slice(0, 4)))
+        return wanted if self.asker.together else 1
+
+    def _worth_asking_together(self) -> int:
+        """Many small networks are asked faster as one; large ones, and convolutions of large pictures, are not."""
+        rows = self.components[0].fit.rows(slice(0, self.search.batch))
+        convolved = any(isinstance(owner_of(self.model, one.name), _CONVOLUTIONS) for one in self.layouts)
+        if convolved and sum(one.numel() for one in rows.tensors.values()) > _PICTURES:
+            return 1
+        return max(1, min(_MOST_TOGETHER, _TOGETHER // self.size))
+
+    @property
+    def searched_on(self) -> list[str]:
+        """Everybody who gets a search: the network, and controls that can have one."""
+        asked = self.settings["controls"]
+        controls = ["re-initialised"] if "re-initialised" in asked else []
+        return [MEASURED, *controls, *(["shuffled"] if "shuffled" in asked and poolable(self.components) else [])]
+
+    def _searched(self, cast: Cast, keeper: Keeper, together: int, told: Steps) -> MaskSearchResult:
+        ceiling = -math.log(max(min(self.chances.values()), 1e-6))
+        device = next(iter(cast.state.values())).device
+        return searched(
+            MaskLearner(self.asker, self.layouts, self.search, self.seed, ceiling, device),
+            cast,
+            keeper,
+            who=self.searched_on,
+            seeds=self.settings["seeds"],
+            sufficient=self.settings["sufficient"],
+            at_once=together,
+            told=lambda done: told("learning masks", 0.02 + 0.9 * done),
+        )
+
+    def _told(self, judge: Judge, cast: Cast, keeper: Keeper, found: MaskSearchResult, whole: Right) -> Probe:
+        names = [one.name for one in self.components]
+        final: dict[str, Final] = {who: {name: found.final(who, name) for name in names} for who in self.searched_on}
+        judged = {
+            who: {name: _rights(judge, cast, who, name, final[who]) for name in names} for who in self.searched_on
+        }
+        judged |= self._baselines(judge, cast, final[MEASURED])
+        parts, used = self._parts(judge, cast, final, judged)
+        masks = {name: [one.mask for _, one in final[MEASURED][name]] for name in names}
+        keeper.choose(
+            {name: {job.seed: self._arrays(one.mask) for job, one in final[MEASURED][name]} for name in names}
+        )
+        tried = telling.spread(judge, cast, found, parts.carved)
+        return self._probe(
+            outcome=parts.outcome,
+            verdict=verdict(parts),
+            grade=grade(parts, self.settings["seeds"]),
+            reasons=self._reasons(parts, tried),
+            numbers=telling.numbers(parts, masks, used, self.layouts, tried),
+            figures=telling.figures(parts),
+            tables={
+                "measures": measures_table(telling.measures(parts, whole)),
+                "masks": telling.masks_table(parts.carved, final),
+                "search": pa.Table.from_pylist(tried),
+                "overlap": telling.overlap_table(masks, self.layouts),
+            },
+        )
+
+    def _parts(
+        self, judge: Judge, cast: Cast, final: Mapping[str, Final], judged: dict[str, dict[str, Rights]]
+    ) -> tuple[PartSummaries, dict[str, list[Mask]]]:
+        """The learned masks, all that is used and its core, judged alike; and the masks of all that is used."""
+        names = [one.name for one in self.components]
+        every: dict[str, dict[str, Rights]] = {}
+        core: dict[str, Rights] = {}
+        used: dict[str, list[Mask]] = {}
+        for who in self.searched_on:
+            for name in names:
+                seeds = max(self.settings["seeds"], NETWORKS if who == "re-initialised" else 0)
+                jobs = [MaskJob(who, name, final[who][name][0][0].configuration, 1 + k) for k in range(seeds)]
+                states = [cast.state_of(who, job.seed) for job in jobs]
+                both = [self._used(judge, cast.subject(job), job) for job in jobs]
+                every.setdefault(who, {})[name] = Rights.of(name, judge.judged([one for one, _ in both], states))
+                if who == MEASURED:
+                    used[name] = [one for one, _ in both]
+                    core[name] = Rights.of(name, judge.judged([one for _, one in both], states))
+        if "random" in self.settings["controls"]:
+            every["random"] = {name: self._randomly(judge, cast, name, masks) for name, masks in used.items()}
+        rows = {one.name: len(one.test) for one in self.components}
+        carved, all_used, core_used = (
+            Summary(whose, self.chances, rows, self.settings["sufficient"])
+            for whose in (judged, every, {MEASURED: core})
+        )
+        return PartSummaries(carved, all_used, core_used), used
+
+    def _used(self, judge: Judge, subject: Subject, job: MaskJob) -> tuple[Mask, Mask]:
+        """Nearly all that a component uses, as much as is enough to do it on held-out examples; and the core of it."""
+        seed = derived(self.seed, "use", job.seed)
+        use = usage(self.asker, subject.state, self.layouts, subject.component.fit, seed)
+        held_out = partial(judge.alone, state=subject.state, data=subject.component.held_out)
+        enough = held_out({name: torch.ones_like(one, dtype=torch.bool) for name, one in use.items()}) - AS_GOOD
+        masks = (used_mask(use, share) for share in NEARLY_ALL)
+        mask: Mask = {}
+        for mask in masks:
+            if held_out(mask) >= enough:
+                break
+        return mask, used_mask(use, CORE)
+
+    def _randomly(self, judge: Judge, cast: Cast, name: str, masks: list[Mask]) -> Rights:
+        """Random masks as large as what a component uses."""
+        drawn = [
+            mask_search.random_mask(masks[k % len(masks)], self.layouts, derived(self.seed, "random use", name, k))
+            for k in range(MASKS)
+        ]
+        return self._unsearched_rights(judge, cast, name, drawn)
+
+    def _refused(self, whole: Right) -> Probe:
+        """The network itself does not do what parts of it are searched for."""
+        least = self.settings["base_accuracy"]
+        reached = {name: float(right.mean()) for name, right in whole.items()}
+        said = f"base_accuracy={least:g} is asked of the whole network on every test, before anything is learned."
+        return self._probe(
+            outcome="not sufficient",
+            verdict=base_verdict(reached, least),
+            grade="untested",
+            reasons=(said,),
+            numbers={f"whole network, {name}": value for name, value in reached.items()},
+            figures=(),
+            tables={"measures": measures_table(telling.whole_measures(whole))},
+        )
+
+    def _probe(self, **found: Any) -> Probe:
+        made = Provenance(source=type(self.model).__name__, settings=dict(self.settings), command=self.command)
+        rows = sum(len(one.fit) + len(one.held_out) + len(one.test) for one in self.components)
+        return Probe(probe="subnetworks", rows=rows, provenance=made, **found)
+
+    def _arrays(self, mask: Mask) -> dict[str, npt.NDArray[np.bool_]]:
+        return {layout.name: layout.whole(mask[layout.name]).numpy() for layout in self.layouts}
+
+    def _baselines(self, judge: Judge, cast: Cast, final: Final) -> dict[str, dict[str, Rights]]:
+        """Masks as large as those that were found, which nobody searched for."""
+        asked = [who for who in ("random", "magnitude", "saliency") if who in self.settings["controls"]]
+        found: dict[str, dict[str, Rights]] = {}
+        for who in asked:
+            for one in self.components:
+                masks = [learned.mask for _, learned in final[one.name]]
+                made = self._unsearched(who, judge, cast.state, one, masks)
+                found.setdefault(who, {})[one.name] = self._unsearched_rights(judge, cast, one.name, made)
+        return found
+
+    @staticmethod
+    def _unsearched_rights(judge: Judge, cast: Cast, name: str, masks: Sequence[Mask]) -> Rights:
+        return Rights.of(name, judge.judged(masks, [cast.state] * len(masks)))
+
+    def _unsearched(self, who: str, judge: Judge, state: State, component: Component, masks: list[Mask]) -> list[Mask]:
+        if who == "random":
+            return [self._random(judge, state, component, mask, k) for k, mask in enumerate(masks)]
+        worth = (
+            mask_search.magnitude(state, self.layouts)
+            if who == "magnitude"
+            else mask_search.saliency(self.asker, state, self.layouts, component.fit)
+        )
+        return [mask_search.top_mask(mask, worth) for mask in masks]
+
+    def _random(self, judge: Judge, state: State, component: Component, like: Mask, number: int) -> Mask:
+        """The best of as many random masks as configurations were tried, chosen as those were."""
+        drawn = [
+            mask_search.random_mask(like, self.layouts, derived(self.seed, "random mask", component.name, number, k))
+            for k in range(len(self.search.configurations))
+        ]
+        return max(drawn, key=lambda mask: judge.alone(mask, state, component.held_out))
+
+    def _reasons(self, parts: PartSummaries, tried: list[telling.Row]) -> tuple[str, ...]:
+        group, ablation = self.settings["group"], self.settings["ablation"]
+        said = telling.reasons(parts, self.search, tried, group=group, ablation=ablation)
+        if "shuffled" in self.searched_on:
+            said.append("Shuffled components: masks are learned from random shares of all components' examples.")
+        elif "shuffled" in self.settings["controls"]:
+            said.append("Components were not shuffled: their examples have different shapes.")
+        if self.asker.apart_because and self.asker.apart_because != self.asker.NOT_TRIED:
+            said.append(f"Masks were learned one by one: {self.asker.apart_because}.")
+        if self.allow_repeats:
+            said.append("Examples that masks were learned from may be among those that they are judged by.")
+        return tuple(said)
+
+
+@contextmanager
+def _plainly() -> Iterator[None]:
+    """Every part is asked by its own operations, one after the other.
+
+    Compiled parts would be compiled again for every new set of weights, and torch's fused layers have no gradient when
+    several are asked as one. What is looped over inside of a batch is no news to whoever reads the answer.
+    """
+    fused = torch.backends.mha.get_fastpath_enabled()
+    eager: AbstractContextManager[Any] = nullcontext()
+    if "torch._dynamo" in sys.modules:  # else nothing was compiled, and to ask takes seconds
+        eager = torch.compiler.set_stance("force_eager")
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with eager, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*performance drop.*")
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fused)
+
+
+def _rights(judge: Judge, cast: Cast, who: str, name: str, final: Final) -> Rights:
+    masks = [one.mask for _, one in final[name]]
+    return Rights.of(name, judge.judged(masks, [cast.state_of(who, job.seed) for job, _ in final[name]]))
+
+
+def _count(state: State) -> int:
+    return sum(one.numel() for one in state.values())
+
+
+def subnetworks(  # noqa: PLR0913 - each is one plain question, and all but two have an answer already
+    model: Any,
+    score: Any = "accuracy",
+    *,
+    components: Mapping[str, Any] | None = None,
+    forward: Forward | None = None,
+    estimator: str = "continuous",
+    published: bool = False,
+    against: float = 0.0,
+    rates: Sequence[float] | None = None,
+    starts: Sequence[float] | None = None,
+    penalties: Sequence[float] | None = None,
+    steps: int | None = None,
+    batch_size: int = 64,
+    parameters: str | Sequence[str] | None = None,
+    group: str = "weight",
+    heads: int | None = None,
+    ablation: str = "zero",
+    controls: Sequence[str] = CONTROLS,
+    seeds: int = 4,
+    sufficient: float = 0.9,
+    base_accuracy: float = 0.9,
+    chance: float | None = None,
+    allow_repeats: bool = False,
+    at_once: int | None = None,
+    resume: str | Path | None = None,
+    seed: int = 0,
+    progress: Steps | None = None,
+    command: str | None = None,
+) -> Probe:
+    """Does a network hold a separate part for each component?
+
+    `model`: any torch module, or a run of a store. It is asked in evaluation mode and never changed. `score`:
+    "accuracy" for classes, "odd one out" for vectors (rows, items, d), or a function from the answers and the targets
+    to the loss and to what is right, a number for every row.
+    `components`: for each component `(mask_train, test)`, each a pair `(inputs, targets)`; inputs are a tensor or
+    tensors by name. Masks are learned from the first, where the other components vary freely, and judged by the second.
+    `forward`: how the model is asked about inputs, where `model(inputs)` or `model(**inputs)` is not the way.
+
+    `estimator`: "continuous" sparsification, "hard concrete" or "straight through"; `published` keeps the published
+    settings (no scaling, penalty summed, temperature by epoch, 90 epochs). `against`: the weight of a term that lowers
+    the other components while a mask is learned; it stands in the published text and not in the published code.
+    `rates`, `starts`, `penalties`: the configurations that are tried; the sparsest mask that is `sufficient` on
+    held-out examples of its own component is chosen. `seeds`: masks that are learned with it and judged.
+    `parameters`: names or patterns of what is masked; else every matrix but embeddings. `group`: what is kept or left
+    out as one: "weight", "row" (all that leads into one output), "channel" (all that leaves one input), "head".
+    `ablation`: "zero" and "re-init" of weights ask whether a part can be carved out, "mean" and "resample" of the
+    activations of rows, channels or heads whether it is used.
+    `controls` get the same search. `base_accuracy`: what the whole network must reach on every test. `chance`: the
+    accuracy of one answer for all, where targets are no classes. `resume`: a folder in which finished masks are kept.
+
+    The outcome is one of: modular, redundant, collapse, anti-modular, not sufficient, unclear.
+
+    >>> import torch
+    >>> from torch import nn
+    >>> network = nn.Sequential(nn.Linear(8, 8, bias=False), nn.ReLU(), nn.Linear(8, 4, bias=False))
+    >>> with torch.no_grad():
+    ...     _ = network[0].weight.copy_(torch.eye(8)), network[2].weight.copy_(torch.eye(4).repeat(1, 2))
+    >>> def largest(half: int, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
+    ...     inputs = torch.zeros(rows, 8)
+    ...     inputs[:, 4 * half : 4 * half + 4] = 9 * torch.rand(rows, 4, generator=torch.Generator().manual_seed(rows))
+    ...     return inputs, inputs[:, 4 * half : 4 * half + 4].argmax(1)
+    >>> components = {name: (largest(half, 300), largest(half, 200)) for half, name in enumerate(("left", "right"))}
+    >>> subnetworks(network, components=components, steps=100, seeds=3).outcome
+    'modular'
+    """
+    told = progress or silent
+    _check(group, ablation, controls, seeds, sufficient, base_accuracy, chance, at_once, seed)
+    module = unwrapped(model)
+    search = search_of(
+        estimator=estimator,
+        published=published,
+        rates=rates,
+        starts=starts,
+        penalties=penalties,
+        steps=steps,
+        batch=batch_size,
+        against=against,
+    )
+    parts = components_of(components, seed=seed, allow_repeats=allow_repeats)
+    layouts = layouts_of(module, parameters=parameters, group=group, heads=heads)
+    check_units(module, layouts, group, ablation)
+    asker = Asker(module, score_of(score), forward)
+    chances = {one.name: _chance(one, chance) for one in parts}
+    settings = {
+        "search": search.plain(),
+        "group": group,
+        "heads": heads,
+        "ablation": ablation,
+        "controls": list(controls),
+        "seeds": seeds,
+        "sufficient": sufficient,
+        "base_accuracy": base_accuracy,
+        "chance": chance,
+        "seed": seed,
+        "score": score if isinstance(score, str) else getattr(score, "__name__", "a function"),
+        "masked": [layout.name for layout in layouts],
+    }
+    asking = Probing(module, asker, layouts, parts, search, chances, settings, allow_repeats, seed, command)
+    return asking.answer(at_once=at_once, resume=resume, told=told)
+
+
+def _check(
+    group: str,
+    ablation: str,
+    controls: Sequence[str],
+    seeds: int,
+    sufficient: float,
+    base: float,
+    chance: float | None,
+    at_once: int | None,
+    seed: int,
+) -> None:
+    check_choice("group", group, GROUPS)
+    check_choice("ablation", ablation, ABLATIONS)
+    if isinstance(controls, str):
+        raise SettingError(f"controls={controls!r}", why="they are listed", instead=f"write controls=[{controls!r}]")
+    for control in controls:
+        check_choice("controls", control, CONTROLS)
+    check_whole("seeds", seeds, least=1)
+    check_number("sufficient", sufficient, above=0, most=1)
+    check_number("base_accuracy", base, least=0, most=1)
+    if chance is not None:
+        check_number("chance", chance, least=0, below=1)
+    if at_once is not None:
+        check_whole("at_once", at_once, least=1)
+    check_seed(seed)
+
+
+def _chance(component: Component, given: float | None) -> float:
+    """The accuracy of one answer for all on a component's test."""
+    if given is not None:
+        return given
+    targets = component.test.targets
+    if targets.ndim != 1 or targets.is_floating_point():
+        raise SettingError(
+            f"the targets of the test of {component.name!r} are {'×'.join(map(str, targets.shape))} {targets.dtype}",
+            why="what one answer for all would reach cannot be counted: they are no classes",
+            instead="write chance=0.25, or what it is",
+        )
+    found = float(np.unique(targets.cpu().numpy(), return_counts=True)[1].max()) / len(targets)
+    if found >= 1:
+        raise SettingError(
+            f"the test of {component.name!r} has one target only",
+            why="an answer that never changes is always right on it",
+            instead="give a test in which the component varies",
+        )
+    return found

@@ -1,1 +1,0 @@
-"""The ground of arrays: groups, graphs, arithmetic modulo a prime, null spaces, and the additive design."""

@@ -1,1 +1,0 @@
-"""What the data alone say: coverage, determinacy, leverage, dependence and redundancy."""

@@ -1,0 +1,1 @@
+"""What everything stands on: errors, files, records, the `Result` interface, words, seeds, checks, plug-ins."""

@@ -1,0 +1,202 @@
+"""The one scale of grades: how far a verdict can be trusted, in the same five words for every verb.
+
+A grade is earned by evidence and lost by it. Words for single combinations (seen, determined, leak, …) are another
+matter: they say why, the grade says how far to trust it.
+
+To add a grade: its word, meaning, colour and exit code here; every page then explains it. Then the verbs that award it:
+`verdict.py` of audit, predict, evaluate and diff, `plan/plan.py`, `split/lint/lint.py` (mypy finds those that must say
+a sentence for each), and the tables in `docs/results.md`.
+
+The score that is to be expected on unseen combinations: how high, how sure, against what, and on what it rests.
+
+Every verb that promises anything promises it in this shape, and every grade is earned here. A forecast abstains (its
+value is None, with a reason) rather than promise what was not tested.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from recombine.base.words import percent
+
+Grade = Literal["sound", "plausible", "weak", "failing", "untested"]
+
+MEANING: Mapping[Grade, str] = {
+    "sound": "tested on held-out combinations: better than one answer for all, worse than no simple rule beyond "
+    "chance, and the low end reaches what was asked",
+    "plausible": "better than the best simple rule, but not as good as asked for certain; or it follows if something "
+    "holds that could not be tested here, such as that the factors add up",
+    "weak": "tested, and not reliably better than a simple rule; or hanging on one or two examples",
+    "failing": "tested, and worse than asked or than a simple rule; or not to be had from what was seen",
+    "untested": "not enough evidence to say",
+}
+OF_DIFFS: Mapping[Grade, str] = {
+    "sound": "nothing got worse: nothing changed, or a drop of the score by more than 5 points is ruled out",
+    "plausible": "nothing got worse as far as can be told: the score's change is within chance, or there is no score",
+    "weak": "combinations were lost or single ones got worse, but no grade fell, nor a score by more than chance",
+    "failing": "the grade fell, or a score is worse by more than chance",
+    "untested": "nothing is known to be worse, but there is not enough evidence that the score is not",
+}
+"""The same scale where two results are compared: how far it is safe to say that nothing got worse."""
+GRADES: tuple[Grade, ...] = get_args(Grade)
+
+COLOURS: Mapping[Grade, str] = {
+    "sound": "green",
+    "plausible": "green",
+    "weak": "yellow",
+    "failing": "red",
+    "untested": "yellow",
+}
+"""Of the verdict on a terminal, where the word itself may stand far away."""
+
+EXIT_CODES: Mapping[Grade, int] = {"sound": 0, "plausible": 0, "weak": 3, "failing": 3, "untested": 4}
+"""How a command ends that is held to its grade: 0 pass, 3 fail, 4 not enough evidence."""
+
+
+FEWEST_TESTED = 5
+"""With fewer tested combinations nothing can be said about the next one."""
+SOUND_FROM = 0.8
+"""What the low end must reach for *sound*, where nobody asked for more or less."""
+FAILING_BELOW = 0.5
+"""More often wrong than right; of R², more missed than explained."""
+
+MOST_MATCHED = 0.8
+"""Of the unseen rows, that a matched gap must speak for to be told as theirs: else those without a match, which are the
+strange ones, could shift it by more than 20 points."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A score on unseen combinations, tested on others like them.
+
+    `score` is its name: "accuracy", or "R²" (one less the squared error over that of always answering the mean of what
+    was seen). The interval is for the score of the `of` unseen combinations that are like the `tested` ones, not for a
+    mean that nobody will measure. `lift` is the score less that of the best simple rule, with its own interval;
+    `over_constant` the same beside always giving one answer, where that is not the best rule itself.
+
+    >>> Expected("accuracy", 0.9, 0.85, 0.94, 0.5, "majority", (0.3, 0.4, 0.5), tested=200, of=40, basis="combinations")
+    ... # doctest: +ELLIPSIS
+    Expected(score='accuracy', value=0.9, ...)
+    """
+
+    score: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    baseline: float | None = None
+    baseline_name: str | None = None
+    lift: tuple[float, float, float] | None = None
+    over_constant: tuple[float, float, float] | None = None
+    tested: int = 0
+    of: int = 0
+    basis: str | None = None
+    reason: str | None = None
+
+    @property
+    def abstains(self) -> bool:
+        """Whether nothing is promised; `reason` says why."""
+        return self.value is None
+
+    @property
+    def beats_constant(self) -> bool:
+        """Whether it is better than one answer for all, beyond chance."""
+        lift = self.over_constant or self.lift
+        return lift is not None and lift[0] > 0
+
+
+def earned(expected: Expected | None, *, asked: float | None = None) -> Grade:
+    """The grade that a tested score earns. `asked` is the score that somebody holds it to.
+
+    What must be beaten beyond chance is one answer for all. Adding up, one factor alone and the nearest seen are rules
+    that a good model holds within itself: to be level with them is what it does where they are right, so a tie costs
+    nothing where the score itself is high enough; to lose to one of them beyond chance does.
+
+    >>> good = Expected("accuracy", 0.9, 0.85, 0.94, 0.5, "majority", (0.3, 0.4, 0.5), tested=200, of=40)
+    >>> earned(good), earned(good, asked=0.9), earned(good, asked=0.95), earned(Expected("accuracy"))
+    ('sound', 'plausible', 'failing', 'untested')
+    >>> earned(Expected("accuracy", 0.5, 0.43, 0.57, 0.52, "majority", (-0.1, -0.02, 0.06), tested=200, of=40))
+    'weak'
+    """
+    if expected is None or expected.abstains or expected.low is None or expected.high is None:
+        return "untested"
+    if expected.lift is None:
+        return "untested"
+    if expected.lift[2] < 0 or expected.high < (FAILING_BELOW if asked is None else asked):
+        return "failing"
+    if not expected.beats_constant:
+        return "weak"
+    if expected.low >= (SOUND_FROM if asked is None else asked):
+        return "sound"
+    return "plausible" if expected.lift[0] > 0 else "weak"
+
+
+def because(grade: Grade, expected: Expected | None) -> str:
+    """Why a forecast has its grade, in words that hold for its own numbers.
+
+    A verb may grade lower than the score alone earns, where it knows of something that was not tested.
+
+    >>> good = Expected("accuracy", 0.9, 0.75, 0.94, 0.5, "majority", (0.2, 0.4, 0.5), tested=200, of=40)
+    >>> because("plausible", good)
+    'better than one answer for all beyond chance, but the low end of its interval, 75 %, is below 80 %'
+    """
+    if expected is None or expected.abstains or expected.low is None or expected.lift is None:
+        return MEANING[grade]
+    return _BECAUSE[grade](expected)
+
+
+def _rule(expected: Expected) -> str:
+    named = expected.baseline_name
+    return "one answer for all" if named in ("majority", "mean", None) else f"the best simple rule ({named})"
+
+
+def _low(expected: Expected) -> str:
+    low = expected.low or 0.0
+    return percent(low) if low >= 0 else "less than nothing"
+
+
+def _sound(expected: Expected) -> str:
+    reached = f"the low end of its interval, {_low(expected)}, reaches {percent(SOUND_FROM)}"
+    return f"better than one answer for all beyond chance, and {reached}"
+
+
+def _plausible(expected: Expected) -> str:
+    assert expected.low is not None  # noqa: S101 - whoever abstains is not graded here
+    assert expected.lift is not None  # noqa: S101
+    if expected.lift[0] <= 0:
+        return "better than a simple rule only if something holds that was not tested here: see the reasons"
+    if expected.low >= SOUND_FROM:
+        return "as good as asked where it was tested, but it hangs on something that was not tested: see the reasons"
+    below = f"the low end of its interval, {_low(expected)}, is below {percent(SOUND_FROM)}"
+    return f"better than {_rule(expected)} beyond chance, but {below}"
+
+
+def _weak(expected: Expected) -> str:
+    assert expected.lift is not None  # noqa: S101 - as above
+    if not expected.beats_constant:
+        return "not better than one answer for all beyond chance"
+    if expected.lift[0] <= 0:
+        return f"not better than {_rule(expected)} beyond chance"
+    return "on what was held out a simple rule did as well or better"
+
+
+def _failing(expected: Expected) -> str:
+    assert expected.lift is not None  # noqa: S101 - as above
+    if expected.lift[2] < 0:
+        return f"worse than {_rule(expected)} beyond chance"
+    more = "more is wrong than right" if expected.score == "accuracy" else "more is missed than explained"
+    if (expected.high or 0.0) < FAILING_BELOW:
+        return f"{more}, even at the high end of its interval"
+    return f"even if every example can be read it is worse than a simple rule, or {more}"
+
+
+def _unlike(expected: Expected) -> str:  # noqa: ARG001 - of one shape with the others
+    return "most of what is unseen is not like what was tested, or too uncertain to say"
+
+
+_BECAUSE: Mapping[Grade, Callable[[Expected], str]] = {
+    "sound": _sound,
+    "plausible": _plausible,
+    "weak": _weak,
+    "failing": _failing,
+    "untested": _unlike,
+}

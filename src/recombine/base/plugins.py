@@ -1,0 +1,121 @@
+"""What other packages add to recombine, found by their entry points.
+
+| group | name | what stands there |
+|---|---|---|
+| `recombine.commands` | the command's word | a function with options as Typer reads them, or a `typer.Typer` |
+| `recombine.results` | the kind, as it is saved | a subclass of `Result` |
+| `recombine.pages` | the kind | how it is drawn: a `output.page.Page` |
+| `recombine.readers` | any | a kind of table: a `data.readers.Reader` |
+| `recombine.devices` | any | arrays elsewhere than in memory: a `theory.examples.devices.Device` |
+
+Our own commands, kinds and readers are static tables beside their use: asking every installed package takes tens of
+milliseconds, and is done only for a name that is not among them.
+
+A plain sentence where a package is missing that an extra brings.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from recombine.base.errors import SettingError
+
+_COMES_WITH = {
+    "probe": "lab",
+    "run": "lab",
+    "runs": "lab",
+    "study": "studies",
+    "sweep": "lab",
+}
+"""Commands and kinds of results of our own other packages, for who has not installed them."""
+_INSTALL = {
+    "lab": "pip install 'recombine[lab]'",
+    "studies": "install the lab and the studies from a checkout of recombine: pip install ./lab ./studies",
+}
+
+
+@cache
+def _entries(group: str) -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=group)}
+
+
+def names(group: str) -> list[str]:
+    """What installed packages add to a group, in alphabetical order."""
+    return sorted(_entries(group))
+
+
+def load(group: str, name: str) -> Any | None:
+    """What an installed package calls by this name; None where there is none."""
+    entry = _entries(group).get(name)
+    return None if entry is None else entry.load()
+
+
+def install_hint(name: str) -> str | None:
+    """How to install what brings a command or a kind of result of ours; None for a name that none of ours has.
+
+    >>> install_hint("sweep"), install_hint("swep")
+    ("pip install 'recombine[lab]'", None)
+    """
+    package = _COMES_WITH.get(name)
+    return None if package is None else _INSTALL[package]
+
+
+_PACKAGES = {
+    "PIL": "Pillow",
+    "fsspec": "fsspec",
+    "inspect_ai": "inspect_ai",
+    "keras": "Keras",
+    "lightning": "Lightning",
+    "matplotlib": "matplotlib",
+    "mlflow": "MLflow",
+    "pooch": "pooch",
+    "pydantic": "pydantic",
+    "ray": "Ray",
+    "safetensors": "safetensors",
+    "sklearn": "scikit-learn",
+    "torch": "PyTorch",
+    "torchmetrics": "torchmetrics",
+    "transformers": "Transformers",
+    "wandb": "Weights & Biases",
+    "yaml": "PyYAML",
+}
+"""What the extras bring, as it is imported and as it is called."""
+
+
+def needed(module: str, what: str, *, extra: str, instead: str = "") -> Any:
+    """A module that an extra brings, or a sentence that says how to install it.
+
+    >>> needed("json", "inputs", extra="examples").__name__
+    'json'
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        package = (error.name or module).partition(".")[0]  # a module of ours may ask for it in turn
+        raise SettingError(
+            what,
+            why=f"it takes {_PACKAGES.get(package, package)}, which is not installed",
+            instead=f"pip install 'recombine[{extra}]'{instead}",
+        ) from error
+
+
+@contextmanager
+def needing(room: str, *packages: str, extra: str) -> Iterator[None]:
+    """Around the imports of a module that is for some packages: where one is missing, a sentence says what to install.
+
+    >>> with needing("recombine.integrations.nothing", "nothing_of_that_name", extra="nothing"):
+    ...     import nothing_of_that_name
+    Traceback (most recent call last):
+    ImportError: recombine.integrations.nothing needs nothing_of_that_name: pip install 'recombine[nothing]'
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in packages:  # something that the package itself asks for, and names
+            raise
+        sentence = f"{room} needs {_PACKAGES.get(package, package)}: pip install 'recombine[{extra}]'"
+        raise ImportError(sentence, name=package) from error

@@ -1,1 +1,0 @@
-"""Two saved results of the same verb: what changed, and whether it is more than chance."""

@@ -1,0 +1,329 @@
+"""The one GROUP BY: by the factors, and by whatever else is asked, pushed to the engine that holds the table.
+
+`read`, `lint`, `write_split` and `evaluate` all count here. Each says with an `Aggregate` what it asks of a combination
+beside its rows: the target's class or sums, the side of a split, how a prediction fared. `support_assembly` makes a
+support of the lines; several tables can be asked, and their lines meet in one space (`stacked`).
+
+A number near which a column lies, so that sums of squares about it keep their digits.
+
+A sum of squares about 0 loses twice the digits of mean / spread: at 10^8 all of them. The first rows tell a number
+near the mean, for the price of a question about a thousand of them; it is subtracted inside the one GROUP BY. Rows
+that come first may mislead (a sorted table, a ramp-up), so the sums themselves are looked at, and asked for once
+more about their own mean where digits were lost after all.
+
+An ordinary column, whose mean is no more than a hundred times its spread, is summed about 0 as it is.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any, TypeVar
+
+import ibis
+import numpy as np
+import pyarrow as pa
+
+from recombine.base.errors import ColumnError, TableError
+from recombine.data import columns
+from recombine.data.columns import FactorKey
+from recombine.data.engine import OpenTable, Progress, explained, run, sniffing_again, unreadable
+from recombine.data.sources import opened
+from recombine.data.table_query import TableQuery, filtered
+from recombine.numerics.groups import Numbers
+
+MOST_COMBINATIONS = 5 * 10**7  # some gigabytes of lines; a table with more has an identifier among its factors
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """What is asked beside the combinations: further keys, and sums over the rows that share all keys."""
+
+    by: Mapping[str, Any] = field(default_factory=dict)
+    sums: Mapping[str, Any] = field(default_factory=dict)
+    context: Any = None
+    """How the question was understood, handed back with the answer."""
+
+
+Asking = Callable[[Any, Any], Aggregate]
+"""From a table and its engine to what is asked of it: some of it (bins, a pilot) takes a small question first."""
+
+
+@dataclass(frozen=True)
+class JoinedTable:
+    """Columns of another table, joined row by row where its column `id` equals this table's `own_id`.
+
+    No column of it may have the name of one of this table's.
+    """
+
+    rows: pa.Table
+    id: str
+    own_id: str
+
+
+@dataclass(frozen=True)
+class EngineCounts:
+    """What the engine counted: a line for each combination (columns f0, f1 …) and each further key, with `rows`."""
+
+    lines: pa.Table
+    keys: tuple[FactorKey, ...]
+    source: str
+    context: Any = None
+
+
+def count_table(
+    source: Any,
+    question: TableQuery,
+    asking: Asking,
+    *,
+    needs: Sequence[str] = (),
+    joined: Sequence[JoinedTable] = (),
+    progress: Progress | None = None,
+) -> EngineCounts:
+    """Open a table, and count it by its combinations and by whatever `asking(table, backend)` adds.
+
+    >>> question = TableQuery(factors=("a", "b"))
+    >>> table = {"a": [0, 0, 1], "b": [0, 0, 1], "y": [1.0, 2.0, 4.0]}
+    >>> found = count_table(table, question, lambda table, _: Aggregate(sums={"total": table.y.sum()}), needs=["y"])
+    >>> sorted(zip(*(found.lines[name].to_pylist() for name in ("f0", "f1", "rows", "total"))))
+    [(0, 0, 2, 3.0), (1, 1, 1, 4.0)]
+    """
+    wanted = None if question.where is not None else list(dict.fromkeys([*question.factors, *needs]))
+
+    def count(sniff_all: bool) -> EngineCounts:
+        with (
+            opened(source, table=question.table, columns=wanted, sniff_all=sniff_all) as open_table,
+            explained(open_table),
+        ):
+            table = filtered(open_table.table, question.where, open_table.backend)
+            columns.require(table, question.factors, role="a factor")
+            for other in joined:
+                table = _joined(table, other)
+            return count_groups(replace(open_table, table=table), question, asking, progress=progress)
+
+    return sniffing_again(count)
+
+
+def count_groups(
+    open_table: OpenTable,
+    question: TableQuery,
+    asking: Asking,
+    *,
+    stand_ins: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> EngineCounts:
+    """Count an open table: the GROUP BY itself. Its `where` was applied, or is none of its business.
+
+    `stand_ins` names, for some of the factors, the column that is asked in their place.
+    """
+    table, backend = open_table.table, open_table.backend
+    keys = factor_keys(table, question, backend, stand_ins=stand_ins)
+    asked = asking(table, backend)
+    by = {f"f{place}": key.expression for place, key in enumerate(keys)} | dict(asked.by)
+    sums = {"rows": table.count(), **asked.sums}
+    lines = run(backend, table.group_by(**by).aggregate(**sums).limit(MOST_COMBINATIONS + 1), progress)
+    _check_size(lines, open_table.name, further=bool(asked.by))
+    return EngineCounts(lines, keys, open_table.name, asked.context)
+
+
+def factor_keys(
+    table: Any, question: TableQuery, backend: Any, *, stand_ins: Mapping[str, str] | None = None
+) -> tuple[FactorKey, ...]:
+    """How each factor is asked of the engine: as it is, or in its bins."""
+    asked = {name: (stand_ins or {}).get(name, name) for name in question.factors}
+    columns.require(table, tuple(asked.values()), role="a factor")
+    return tuple(
+        replace(
+            columns.key(table, column, bins=question.bins.get(name), declared=name in question.domain, backend=backend),
+            name=name,
+        )
+        for name, column in asked.items()
+    )
+
+
+def _check_size(lines: pa.Table, name: str, *, further: bool) -> None:
+    if len(lines) > MOST_COMBINATIONS:
+        raise TableError(
+            f"'{name}' has more than {MOST_COMBINATIONS:,} distinct combinations{' and answers' if further else ''}",
+            why="a factor is probably an identifier, or a number without bins",
+            instead="leave that factor out, or bin it",
+        )
+
+
+def _joined(table: Any, other: JoinedTable) -> Any:
+    """A table with the other's columns beside its own, missing where the other has no such row."""
+    columns.require(table, [other.own_id], role="the id")
+    rows = ibis.memtable(other.rows)
+    mine, theirs = table[other.own_id], rows[other.id]
+    if mine.type() != theirs.type():
+        mine, theirs = mine.cast("string"), theirs.cast("string")
+    return table.left_join(rows, mine == theirs).drop(other.id)
+
+
+def columns_of(source: Any, names: Sequence[str], *, role: str) -> pa.Table:
+    """Some columns of a table, row by row, for a join."""
+    with opened(source, columns=list(names)) as open_table:
+        columns.require(open_table.table, names, role=role)
+        try:
+            return open_table.backend.to_pyarrow(open_table.table.select(*dict.fromkeys(names)))
+        except Exception as error:
+            raise unreadable(open_table.name, error, engine=open_table.backend.name) from error
+
+
+def stacked(counts: Sequence[EngineCounts], marks: Sequence[Any]) -> pa.Table:
+    """Lines of several tables under one another, `side` telling them apart; what only one was asked is missing.
+
+    A factor that one table writes as a number and another as text is compared as text.
+    """
+    tables = [
+        one.lines.append_column("side", pa.array([mark] * len(one.lines), pa.string()))
+        if mark is not None
+        else one.lines
+        for one, mark in zip(counts, marks, strict=True)
+    ]
+    names = list(dict.fromkeys(name for table in tables for name in table.column_names))
+    for name in names:
+        kinds = {table.schema.field(name).type for table in tables if name in table.column_names}
+        if len(kinds) > 1:
+            common = _common(name, kinds)
+            tables = [_cast(table, name, common) for table in tables]
+    return pa.concat_tables(tables, promote_options="default")
+
+
+def _common(name: str, kinds: set[Any]) -> Any:
+    if all(pa.types.is_integer(kind) for kind in kinds):
+        return pa.int64()
+    numeric = all(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) for kind in kinds
+    )
+    if numeric:
+        return pa.float64()
+    if any(pa.types.is_nested(kind) for kind in kinds):
+        raise ColumnError(
+            f"the column {name!r} is of other types in the two tables",
+            why="one of them holds lists or structs",
+            instead="give both tables the same columns",
+        )
+    return pa.string()
+
+
+def _cast(table: pa.Table, name: str, kind: Any) -> pa.Table:
+    if name not in table.column_names:
+        return table
+    place = table.column_names.index(name)
+    return table.set_column(place, name, table[name].cast(kind, safe=False))
+
+
+Answered = TypeVar("Answered")
+Centres = Mapping[str, float]
+"""By name, the number that a column's sums are taken about."""
+Sums = tuple[Numbers, Numbers, Numbers, float]
+"""Counts, totals and squares of a column, and what they were taken about."""
+
+_LOOKED_AT = 1_000  # rows: enough for quartiles
+_ORDINARY = 100.0  # spreads: a mean so near costs four of the sixteen digits
+_TOLERATED = 1_000.0
+"""A mean this many spreads away costs six of the sixteen digits: ten are left."""
+_WHOLE = 2.0**52
+"""From here on a float64 cannot tell every whole number from the next."""
+
+_SMALLEST = 1e-75
+LARGEST = 1e75
+"""Between the two, squares of the squares keep their digits too."""
+
+
+def pilots(table: Any, numbers: Mapping[str, Any], backend: Any) -> Centres:
+    """For each of some numbers of a table, one near its first values, or 0 where that is as good: one question."""
+    if not numbers:
+        return {}
+    known = {name: about(column, 0.0, backend) for name, column in numbers.items()}
+    first = table.select(**known).limit(_LOOKED_AT)
+    asked = {f"{name}_{place}": first[name].quantile(place / 4) for name in known for place in range(5)}
+    told = backend.to_pyarrow(first.aggregate(**asked)).to_pylist()[0]
+    return {name: near([told[f"{name}_{place}"] for place in range(5)]) for name in known}
+
+
+def near(quartiles: Sequence[Any]) -> float:
+    """The middle of a sample, on a grid as coarse as its spread; 0 where the spread is not small beside it.
+
+    Of the least, the quartiles and the largest number: a few strays do not move these. Samples of one column mostly
+    tell the same number, because of the grid; and taking it off a float64 is exact.
+
+    >>> near([0, 1e8 + 1, 1e8 + 2, 1e8 + 5, 1e8 + 9]), near([1, 2, 3, 4, 5]), near([7] * 5), near([None] * 5)
+    (100000002.0, 0.0, 7.0, 0.0)
+    """
+    # Numbers beyond the range are summed about 0, as they are: about their own mean they would look small.
+    if any(number is None or not abs(number) <= LARGEST for number in quartiles):
+        return 0.0
+    least, low, middle, high, most = map(float, quartiles)
+    spread = (high - low) / 2 or most / 2 - least / 2
+    if abs(middle) <= _ORDINARY * spread:
+        return 0.0
+    grid = math.ldexp(1.0, math.frexp(spread)[1] - 1)
+    return round(middle / grid) * grid if spread and abs(middle / grid) < _WHOLE else middle
+
+
+def about(column: Any, centre: float, backend: Any) -> Any:
+    """A column less a number, as float64: exact for whole numbers and decimals that a float64 cannot hold."""
+    kind = column.type()
+    if abs(centre) >= _WHOLE and (kind.is_integer() or kind.is_decimal()):
+        scale = kind.scale if kind.is_decimal() else 0
+        exact = column.cast(ibis.dtype(f"decimal(38, {scale})"))
+        return (exact - ibis.literal(Decimal(centre), type=ibis.dtype(f"decimal(38, {scale})"))).cast("float64")
+    number = columns.without_nan(column.cast("float64"), backend)
+    return number - centre if centre else number
+
+
+def difference(one: Any, other: Any, backend: Any) -> Any:
+    """One column less another, as float64: exact where both are whole numbers or decimals, of any size."""
+    kinds = (one.type(), other.type())
+    if not all(kind.is_integer() or kind.is_decimal() for kind in kinds):
+        return about(one, 0.0, backend) - about(other, 0.0, backend)
+    scale = max(kind.scale if kind.is_decimal() else 0 for kind in kinds)
+    exact = ibis.dtype(f"decimal(38, {scale})")
+    return (one.cast(exact) - other.cast(exact)).cast("float64")
+
+
+def settled(ask: Callable[[Centres], Answered], sums: Callable[[Answered], Mapping[str, Sums]]) -> Answered:
+    """Ask; and ask once more, about the means that were found, where a pilot turned out to be far away."""
+    found = ask({})
+    far = {name: centre for name, given in sums(found).items() if (centre := better(*given)) is not None}
+    return ask(far) if far else found
+
+
+def better(count: Numbers, total: Numbers, squares: Numbers, centre: float) -> float | None:
+    """What the sums should have been taken about; None where too few digits were lost to matter.
+
+    >>> better(np.array([2.0]), np.array([2e9 + 2]), np.array([2e18]), 0.0)
+    1000000001.0
+    >>> better(np.array([1.0]), np.array([1e200]), np.array([1.0]), 0.0) is None
+    True
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused where the sums are used
+        known, whole, square = (float(np.nansum(part)) for part in (count, total, squares))
+    if not known > 0 or not math.isfinite(whole) or not math.isfinite(square):
+        return None
+    off = whole / known
+    if abs(off) > LARGEST:
+        return None
+    variance = max(square / known - off**2, 0.0)
+    return centre + off if abs(off) > _TOLERATED * math.sqrt(variance) else None
+
+
+def out_of_range(count: Numbers, total: Numbers, squares: Numbers) -> str | None:
+    """Why numbers with these sums cannot be computed with, if so: their squares overflow, or vanish.
+
+    Within the range, everything scales: numbers in another unit give the same answers in that unit.
+
+    >>> one = np.ones(1)
+    >>> out_of_range(one, 1e-200 * one, 0 * one), out_of_range(one, one, one)
+    ('so small that their squares vanish', None)
+    """
+    held = count > 0
+    if not (np.isfinite(total).all() and np.isfinite(squares).all()):
+        return "infinite, or so large that their squares are"
+    if (squares[held] / count[held]).max(initial=0.0) > LARGEST**2:
+        return "infinite, or so large that their squares are"
+    if 0 < np.abs(total[held] / count[held]).max(initial=0.0) < _SMALLEST:
+        return "so small that their squares vanish"
+    return None

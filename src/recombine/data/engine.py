@@ -1,0 +1,210 @@
+"""The engine that holds a table: run one question on it, tell how far it is, stop it when the user does, and explain
+what it complains of.
+"""
+
+import codecs
+import re
+import shlex
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import TimeoutError as NotYet
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import Any, TypeVar
+
+import duckdb
+import ibis
+import pyarrow as pa
+
+from recombine.base.errors import RecombineError, SourceError
+from recombine.data.engine_errors import UNREAD_LINES, first_line
+from recombine.data.locations import OBJECT_STORES, scheme_of, suffix_of
+
+Answered = TypeVar("Answered")
+Progress = Callable[[float | None], None]
+"""Called a few times a second with the share done, or None where the engine does not tell."""
+
+Steps = Callable[[str, float | None], None]
+"""Called with the name of a step and, where it is known, how far it is."""
+
+_TICK_SECONDS = 0.1  # how often progress is told, and how soon an interruption is noticed
+_BATCH = 100_000  # rows that are in memory at a time
+_NOT_CONVERTED = re.compile("Could not (convert|parse) string|invalid (date|time|timestamp) field")
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """A table, the engine that counts it, and what to call it."""
+
+    table: Any
+    backend: Any
+    name: str
+    whole_file_sniffed: bool = True
+
+
+def run(backend: Any, expression: Any, progress: Progress | None) -> pa.Table:
+    """The answer to a question as an Arrow table."""
+    if progress is None:
+        return backend.to_pyarrow(expression)
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        answer = pool.submit(backend.to_pyarrow, expression)
+        try:
+            return _watched(answer, backend, progress)
+        except BaseException:
+            while not answer.done():  # once is not enough: the engine may not have begun yet
+                _interrupt(backend)
+                wait([answer], timeout=_TICK_SECONDS)
+            raise
+
+
+def _watched(answer: "Future[pa.Table]", backend: Any, progress: Progress) -> pa.Table:
+    while True:
+        try:
+            return answer.result(timeout=_TICK_SECONDS)
+        except NotYet:
+            if answer.done():  # the engine's own time-out, not ours
+                raise
+            progress(_share_done(backend))
+
+
+def _share_done(backend: Any) -> float | None:
+    tell = getattr(getattr(backend, "con", None), "query_progress", None)
+    percent = tell() if tell is not None else -1.0
+    return float(percent) / 100 if 0 <= percent <= 100 else None
+
+
+def _interrupt(backend: Any) -> None:
+    connection = getattr(backend, "con", None)
+    for stop in ("interrupt", "cancel"):  # DuckDB's word, PostgreSQL's word
+        if hasattr(connection, stop):
+            getattr(connection, stop)()
+            return
+
+
+def stream(backend: Any, expression: Any) -> pa.RecordBatchReader:
+    """The rows of any engine as a stream of Arrow batches: never more than one batch of them in memory."""
+    if backend.name == "duckdb":  # Ibis 12 asks with a word that DuckDB 2 has forgotten
+        rows = backend.con.sql(backend.compile(expression))
+        return getattr(rows, "to_arrow_reader", rows.fetch_arrow_reader)(_BATCH)
+    return backend.to_pyarrow_batches(expression, chunk_size=_BATCH)
+
+
+def interruptible(work: Callable[[], Answered]) -> Answered:
+    """Do what an engine does not stop for anybody: when the user interrupts, it is left behind in its thread."""
+    answer: Future[Answered] = Future()
+
+    def do() -> None:
+        try:
+            answer.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the answer is waited for
+            answer.set_exception(error)
+
+    Thread(target=do, daemon=True).start()
+    return answer.result()
+
+
+def silent(_: str, __: float | None) -> None:
+    """Steps to which nobody listens."""
+
+
+def sniffing_again(ask: Callable[[bool], Answered]) -> Answered:
+    """Ask; and with all lines looked at ask again, where a CSV's first ones look like another type than the rest."""
+    try:
+        return ask(False)
+    except duckdb.ConversionException:
+        return ask(True)
+
+
+@contextmanager
+def explained(open_table: OpenTable) -> Iterator[None]:
+    """What an engine complains of while it is asked, as one of our errors; a type guessed too soon passes through."""
+    try:
+        yield
+    except duckdb.ConversionException as error:
+        if open_table.whole_file_sniffed:
+            raise unreadable(open_table.name, error) from error
+        raise
+    except RecombineError:
+        raise
+    except Exception as error:
+        raise unreadable(open_table.name, error, engine=open_table.backend.name) from error
+
+
+@contextmanager
+def own_duckdb(file: Path | None = None) -> Iterator[Any]:
+    """A DuckDB of our own, which spills to a folder that goes away with it rather than to the working one."""
+    with tempfile.TemporaryDirectory(prefix="recombine-") as spill:
+        try:
+            backend = ibis.duckdb.connect(file or ":memory:", read_only=file is not None, temp_directory=spill)
+        except duckdb.Error as error:
+            raise unreadable(str(file), error) from error
+        backend.con.execute("SET preserve_insertion_order = false")
+        try:
+            yield backend
+        finally:
+            backend.disconnect()
+
+
+def unreadable(name: str, error: Exception, *, engine: str = "duckdb") -> RecombineError:
+    """What an engine said when it could not read a source, as one of our errors."""
+    return SourceError(f"cannot read '{name}'", why=first_line(error), instead=_remedy(name, error, engine))
+
+
+def _remedy(name: str, error: Exception, engine: str) -> str:
+    scheme = scheme_of(name)
+    if isinstance(error, duckdb.Error) and (of_value := _remedy_of_value(str(error))):
+        return of_value
+    if scheme and "extension" in str(error):
+        return f"copy the file here, or let DuckDB fetch its {scheme} part from extensions.duckdb.org once"
+    if scheme in OBJECT_STORES:
+        return "check the address, and that this machine is allowed to read it"
+    if "Compilation rule" in str(error):  # Ibis's word for what an engine has no function for
+        return f"{engine} cannot count this: write the table out as Parquet or CSV, and give that file"
+    if scheme or engine != "duckdb":
+        return "check that the server is up, and that its user may read the table"
+    return _remedy_of_file(name, str(error))
+
+
+def _remedy_of_value(said: str) -> str | None:
+    """What helps where a value does not fit. recombine takes no text for a number or a date, only conditions do."""
+    if _NOT_CONVERTED.search(said) and "CSV Error" not in said:
+        return (
+            "in `where` compare text with text (size = '7'), or let what is no number or date be missing: "
+            "TRY_CAST(size AS BIGINT) = 7"
+        )
+    if said.startswith("Conversion Error") and "INT64" in said:
+        return "a whole number does not fit into 64 bits: turn that column into text, or leave such rows out (`where`)"
+    return None
+
+
+def _remedy_of_file(name: str, said: str) -> str:
+    if "not utf-8" in said.lower():
+        return f"turn it into UTF-8: iconv -f {_encoding(name)} -t UTF-8 {shlex.quote(name)} > utf8.csv"
+    if UNREAD_LINES in said:  # it names UTF-8, too, but only as what was tried
+        return (
+            "give every line the same columns and the same ending; where endings are mixed: "
+            f"tr -d '\\r' < {shlex.quote(name)} > plain.csv"
+        )
+    if suffix_of(name) in (".parquet", ".pq"):
+        return "check that the file is whole and is what its name says (a half-copied Parquet file looks like this)"
+    return "check that the file is whole, that every line has the same columns, and that several files are alike"
+
+
+def _encoding(name: str) -> str:
+    """What a file that is not UTF-8 is most likely written in: its first bytes tell UTF-16 and UTF-32."""
+    try:
+        with Path(name).open("rb") as file:
+            start = file.read(4_096)
+    except OSError:  # a pattern
+        return "WINDOWS-1252"
+    if start[:4] in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
+        return "UTF-32"
+    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "UTF-16"
+    even, odd = start[::2].count(0), start[1::2].count(0)
+    if max(even, odd) > len(start) / 8:  # every other byte of plain text in UTF-16 is 0
+        return "UTF-16LE" if odd > even else "UTF-16BE"
+    return "WINDOWS-1252"

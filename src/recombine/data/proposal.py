@@ -1,0 +1,131 @@
+"""A proposal: which columns of a table could be the factors, and which the target."""
+
+from dataclasses import asdict, dataclass
+from math import prod
+from typing import Any
+
+from recombine.base.errors import RecombineError
+from recombine.base.words import amount, listing
+from recombine.data.column_profile import look
+from recombine.data.engine import Progress
+from recombine.data.proposal_rules import MOST_FACTORS, ProposedColumn, Role, further_factors, roles, with_counts, words
+from recombine.data.read import read
+from recombine.data.table_query import Where
+
+_LARGE = 10**6
+"""Possible combinations, or rows, up to which the proposed factors are counted, as an audit would count them."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What the columns of a table look like: a start for somebody who knows what they mean, not an answer."""
+
+    source: str
+    rows: int
+    columns: tuple[ProposedColumn, ...]
+    factors: tuple[str, ...]
+    target: str | None
+    split: str | None
+    prediction: str | None
+    seen: int | None
+    """How many combinations of the factors occur; None where they were not counted."""
+    space: int | None
+    """How many there could be."""
+    not_looked_at: int
+    """Columns after the first thousand."""
+
+    @property
+    def verdict(self) -> str:
+        """The proposal in a few sentences."""
+        return " ".join([_factors(self), _target(self), *_further(self)])
+
+    def column(self, name: str) -> ProposedColumn:
+        """One of the columns."""
+        return next(one for one in self.columns if one.name == name)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return {"verdict": self.verdict, **asdict(self)}
+
+
+def propose(
+    source: Any, *, table: str | None = None, where: Where | None = None, progress: Progress | None = None
+) -> Proposal:
+    """Which columns could be factors, and which the target: by rules of thumb over names and counts, with reasons.
+
+    >>> shapes = {"id": range(8), "colour": [*"rrbbrrbb"], "shape": [*"sosososo"], "label": [*"xyyxxyyx"]}
+    >>> found = propose(shapes)
+    >>> found.factors, found.target, found.column("id").reason
+    (('colour', 'shape'), 'label', 'every row has its own')
+    """
+    looks = look(source, table=table, where=where, progress=progress)
+    columns = roles(looks)
+    factors = _all(columns, "factor")
+    factors = factors if len(factors) > 1 else ()
+    rarest, seen, space = _counts(source, factors, columns, looks.rows, table=table, where=where)
+    return Proposal(
+        source=looks.source,
+        rows=looks.rows,
+        columns=with_counts(columns, rarest),
+        factors=factors,
+        target=_first(columns, "target"),
+        split=_first(columns, "split"),
+        prediction=_first(columns, "prediction"),
+        seen=seen,
+        space=space,
+        not_looked_at=looks.not_looked_at,
+    )
+
+
+def _all(columns: tuple[ProposedColumn, ...], role: Role) -> tuple[str, ...]:
+    return tuple(one.name for one in columns if one.role == role)
+
+
+def _first(columns: tuple[ProposedColumn, ...], role: Role) -> str | None:
+    """The one with the plainest name: `split` before `split_by_length`, whichever stands first."""
+    found = _all(columns, role)
+    return min(found, key=lambda name: (words(name) != [role], len(words(name)), found.index(name)), default=None)
+
+
+def _counts(
+    source: Any, factors: tuple[str, ...], columns: tuple[ProposedColumn, ...], rows: int, **how: Any
+) -> tuple[dict[str, int], int | None, int | None]:
+    """The rows of each factor's rarest value, and how many combinations are seen of how many."""
+    space = prod(one.values or 1 for one in columns if one.name in factors)
+    if not factors or min(space, rows) > _LARGE:
+        return {}, None, None
+    try:
+        support = read(source, factors=factors, **how)
+    except RecombineError:  # the proposal stands without it
+        return {}, None, None
+    rarest = {name: int(counts.min()) for name, counts in zip(factors, support.value_counts, strict=True)}
+    return rarest, len(support), support.space.size
+
+
+def _factors(found: Proposal) -> str:
+    if not found.factors:
+        single = _all(found.columns, "factor")
+        which = f"only {single[0]} looks" if single else "no column looks"
+        return f"In '{found.source}' {which} like a factor, and it takes two: name columns that you know to be some."
+    said = f"{listing(found.factors)} look like factors"
+    more = further_factors(found.columns)
+    if more:
+        said += f", and so do {amount(more, 'other column')} after the first {MOST_FACTORS}"
+    if found.seen is None or found.space is None:
+        return f"{said}."
+    return f"{said}: {amount(found.space, 'possible combination')}, {found.seen:,} of them seen."
+
+
+def _target(found: Proposal) -> str:
+    if found.target is None:
+        return "No column is named like a target."
+    return f"{found.target} looks like the target."
+
+
+def _further(found: Proposal) -> list[str]:
+    said = [] if found.split is None else [f"{found.split} looks like a split."]
+    if found.prediction is not None:
+        said.append(f"{found.prediction} looks like a model's prediction.")
+    if found.not_looked_at:
+        said.append(f"{amount(found.not_looked_at, 'further column')} were not looked at.")
+    return said

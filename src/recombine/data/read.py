@@ -1,0 +1,173 @@
+"""Read a table's support: one GROUP BY is pushed to the engine, and only the counts come back.
+
+What is decided about untidy tables: a row that misses a factor holds no combination, so it is left out,
+counted and reported (or kept with `missing="value"`, as a value of its own); a row that misses only the
+target still shows its combination.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Unpack
+
+from recombine.base.checks import check_choice, check_known
+from recombine.base.errors import ColumnError, SettingError
+from recombine.data import columns
+from recombine.data.columns import Bins
+from recombine.data.counting import Aggregate, Centres, EngineCounts, Sums, about, count_table, pilots, settled
+from recombine.data.engine import Progress
+from recombine.data.space import Value
+from recombine.data.support import Support
+from recombine.data.support_assembly import TargetAsked, assemble, floats
+from recombine.data.table_query import ReadOptions, TableQuery, TargetKind, Where, conjunctions, declared_values
+
+_MOST_CLASSES = 100  # whole numbers with more different values than this are amounts, not classes
+
+
+def read(  # noqa: PLR0913 - each is one plain question, and all but two have an answer already
+    source: Any,
+    *,
+    factors: Sequence[str],
+    target: str | None = None,
+    target_kind: TargetKind | None = None,
+    where: Where | None = None,
+    bins: Mapping[str, Bins] | None = None,
+    domain: Mapping[str, Sequence[Value]] | None = None,
+    impossible: Iterable[Mapping[str, Value]] = (),
+    weight: str | None = None,
+    missing: Literal["leave out", "value"] = "leave out",
+    table: str | None = None,
+    command: str | None = None,
+    progress: Progress | None = None,
+) -> Support:
+    """Count a table's combinations where the table lies.
+
+    `source` is a path or glob (Parquet, CSV, JSON lines, compressed or not, also `s3://…`), a frame of pandas
+    or Polars, an Arrow table, a Hugging Face dataset, a dict of columns, an Ibis table, or a database URI
+    with `table`.
+
+    `where` is an SQL condition in the engine's dialect, or a function from an Ibis table to a condition.
+    `domain` lists values that could occur, seen or not. `impossible` lists conjunctions that cannot occur.
+    `weight` names a column that says how many examples a row stands for; a row that stands for 0 is not there.
+
+    >>> table = {"material": ["wool", "wool", "silk"], "garment": ["coat", "hat", "hat"], "price": [9, 2, 5]}
+    >>> read(table, factors=["material", "garment"], target="price")
+    Support(3 combinations of material 2 x garment 2; 3 rows)
+    """
+    question = TableQuery(
+        factors=(factors,) if isinstance(factors, str) else tuple(factors),
+        target=target,
+        target_kind=target_kind,
+        where=where,
+        bins=dict(bins or {}),
+        domain=declared_values(domain),
+        impossible=conjunctions(impossible),
+        weight=weight,
+        missing=missing,
+        table=table,
+    )
+    counts = settled(
+        lambda centres: count_table(
+            source,
+            question,
+            lambda table, backend: _aggregate(table, question, centres, backend),
+            needs=[name for name in (target, weight) if name is not None],
+            progress=progress,
+        ),
+        _number_sums,
+    )
+    return assemble(counts, question, target=counts.context, command=command)
+
+
+def support_of(source: Any, verb: str, *, progress: Progress | None = None, **reading: Unpack[ReadOptions]) -> Support:
+    """The support that a verb works on: the one that it was given, or that of a table with `factors` beside it."""
+    check_known(reading, list(ReadOptions.__annotations__), who=f"recombine.{verb}")
+    if isinstance(source, Support):
+        if reading:
+            raise SettingError(
+                f"recombine.{verb} was given a Support and {', '.join(reading)}",
+                why="a Support was read already, and these say how to read a table",
+                instead=f"leave them out, or give recombine.{verb} the table itself",
+            )
+        return source
+    if "factors" not in reading:
+        raise SettingError(
+            f"recombine.{verb} was given a {type(source).__name__} without factors",
+            why="it must know which columns make a combination",
+            instead=f"write recombine.{verb}(table, factors=['material', 'garment'])",
+        )
+    return read(source, progress=progress, **reading)
+
+
+def _number_sums(counts: EngineCounts) -> dict[str, Sums]:
+    target: TargetAsked | None = counts.context
+    if target is None or target.kind != "number":
+        return {}
+    count, total, squares = (floats(counts.lines[f"target_{part}"]) for part in ("count", "total", "squares"))
+    return {"target": (count, total, squares, target.shift)}
+
+
+def _aggregate(table: Any, question: TableQuery, centres: Centres, backend: Any) -> Aggregate:
+    """What is asked of each combination: its weight, and its rows by class or the sums of the target."""
+    weight = _weight(table, question.weight)
+    sums: dict[str, Any] = {}
+    if weight is not None:
+        sums |= {"weight": weight.sum(), "weight_known": weight.count(), "weight_least": weight.min()}
+        sums["weight_nothing"] = (weight == 0).ifelse(1, 0).sum()
+    kind = target_kind(table, question, backend)
+    if kind is None:
+        return Aggregate(sums=sums)
+    column = table[question.target]
+    if kind == "label":
+        return Aggregate({"target": columns.as_value(column)}, sums, TargetAsked(kind))
+    shift = (centres or pilots(table, {"target": column}, backend))["target"]
+    apart = about(column, shift, backend)
+    sums["target_count"] = apart.count() if weight is None else apart.notnull().ifelse(weight, 0).sum()
+    sums["target_total"] = apart.sum() if weight is None else (apart * weight).sum()
+    sums["target_squares"] = (apart * apart if weight is None else apart * apart * weight).sum()
+    return Aggregate(sums=sums, context=TargetAsked(kind, shift))
+
+
+def _weight(table: Any, name: str | None) -> Any:
+    if name is None:
+        return None
+    columns.require(table, [name], role="the weight")
+    if not table[name].type().is_numeric():
+        raise ColumnError(
+            f"the weight {name!r} is of type {table[name].type()}",
+            why="a weight says how many examples a row stands for",
+            instead="name a column of numbers, or leave the weight out",
+        )
+    return table[name].cast("float64")
+
+
+def target_kind(table: Any, question: TableQuery, backend: Any) -> TargetKind | None:
+    """Whether the target is a label or a number; None where there is none."""
+    if question.target is None:
+        return None
+    columns.require(table, [question.target], role="the target")
+    column = table[question.target]
+    kind = column.type()
+    if question.target_kind is not None and columns.is_plain(kind):
+        return _checked_kind(kind, question.target_kind, question.target)
+    if columns.is_whole(kind):  # digits are labels, prices are numbers: few distinct values make a label
+        few = table.select(target=column).distinct().limit(_MOST_CLASSES + 1).count()
+        return "label" if backend.to_pyarrow(few).as_py() <= _MOST_CLASSES else "number"
+    if kind.is_numeric():
+        return "number"
+    if kind.is_string() or kind.is_boolean():
+        return "label"
+    raise ColumnError(
+        f"the target {question.target!r} is of type {kind}",
+        why="a target is a label (text, boolean, whole number) or a number",
+        instead="choose another column, or turn it into text or a number first",
+    )
+
+
+def _checked_kind(kind: Any, asked: TargetKind, target: str) -> TargetKind:
+    if asked == "number" and not (kind.is_numeric() or kind.is_boolean()):
+        raise SettingError(
+            f"target_kind='number' for {target!r}",
+            why=f"it is of type {kind}",
+            instead="write target_kind='label'",
+        )
+    check_choice("target_kind", asked, ("label", "number"), instead="write 'label' or 'number'")
+    return asked

@@ -1,0 +1,59 @@
+"""Kinds of tables that a package of their own reads, each as a `Reader`.
+
+To add one without changing anything here, a package names its `Reader` as an entry point of the group
+`recombine.readers` (`docs/extending.md`; Lance, in `lance.py`, is added in this way). It is asked about every
+folder, and about a file whose ending nobody knows.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recombine.base import plugins
+from recombine.base.errors import RecombineError, SourceError
+from recombine.data.engine_errors import first_line
+
+_GROUP = "recombine.readers"
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A kind of table: how a file or folder of the kind is known, and how its rows are read."""
+
+    name: str
+    holds: Callable[[Path], bool]
+    """Whether a path is a table of the kind; it looks at names, and at the beginning of a file at most."""
+    read: Callable[[Path, Sequence[str] | None], Any]
+    """The rows, with the columns that are asked for or more (None: all): an Arrow table or dataset."""
+    install: str = ""
+    """How to install what it imports, such as `pip install 'recombine[lance]'`."""
+
+    def __str__(self) -> str:
+        return f"{'an' if self.name[0] in 'AEIOU' else 'a'} {self.name} table"
+
+
+def added_reader(path: Path) -> Reader | None:
+    """The reader of an installed package that takes a path for a table of its kind; None where none does."""
+    readers = (plugins.load(_GROUP, name) for name in plugins.names(_GROUP))
+    return next((reader for reader in readers if reader is not None and reader.holds(path)), None)
+
+
+def dataset_of(path: Path, reader: Reader, columns: Sequence[str] | None) -> Any:
+    """The rows of a table as something that DuckDB scans; what goes wrong in its package is said in words."""
+    try:
+        return reader.read(path, columns)
+    except RecombineError:
+        raise
+    except ImportError as error:
+        raise SourceError(
+            f"'{path}' is {reader}",
+            why=f"what reads it is not installed ({first_line(error)})",
+            instead=reader.install or "install the package that it is read with",
+        ) from error
+    except Exception as error:
+        raise SourceError(
+            f"cannot read '{path}', {reader}",
+            why=first_line(error),
+            instead="check that it is whole; or export it to Parquet, and give that",
+        ) from error

@@ -1,0 +1,101 @@
+"""Row by row: the combination that each row of a table in memory holds, and its answer, in the rows' order.
+
+A support is counted; a learner, a splitter or an array that lies beside the table needs the rows themselves. They are
+asked of the same engine with the same expressions as the support was, so that a bin is the same bin in both.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from recombine.data import columns
+from recombine.data.columns import Bins, FactorKey
+from recombine.data.counting import factor_keys
+from recombine.data.locations import is_database
+from recombine.data.sources import opened
+from recombine.data.space import Factor
+from recombine.data.support import LabelTarget, NumberTarget, Support
+from recombine.data.table_query import TableQuery, Where, filtered
+from recombine.numerics.groups import Ints, Numbers
+
+_ROW = "recombine_row"
+
+
+@dataclass(frozen=True, eq=False)
+class RowCodes:
+    """Of each row the number of its combination in the support, and what it answers. Legend: n rows.
+
+    A row that misses a factor, or that a condition leaves out, has the combination -1. Answers are the class's place
+    among the target's classes, or the number; NaN where it is missing. None without a target.
+    """
+
+    combination: Ints  # (n,)
+    answers: Numbers | None  # (n,)
+
+
+def has_order(source: Any) -> bool:
+    """Whether the rows of a source have an order: those of a table in a database have none.
+
+    >>> has_order({"a": [1]}), has_order("rows.csv"), has_order("postgresql://host/shop")
+    (True, True, False)
+    """
+    in_database = isinstance(source, str | Path) and is_database(str(source))
+    return not (in_database or type(source).__module__.startswith("ibis."))
+
+
+def row_codes(
+    arrow: pa.Table,
+    support: Support,
+    *,
+    bins: Mapping[str, Bins] | None = None,
+    domain: Mapping[str, Any] | None = None,
+    where: Where | None = None,
+) -> RowCodes:
+    """Number the rows of a table in memory, of which the support was counted with the same settings.
+
+    >>> from recombine.data.read import read
+    >>> table = pa.table({"a": ["x", "y", "x"], "b": ["p", "p", "q"], "y": [1.5, None, 2.0]})
+    >>> found = row_codes(table, read(table, factors=["a", "b"], target="y"))
+    >>> found.combination.tolist(), found.answers.tolist()
+    ([0, 2, 1], [1.5, nan, 2.0])
+    """
+    question = TableQuery(factors=support.space.names, bins=dict(bins or {}), domain=dict(domain or {}))
+    target = support.target
+    with opened(arrow.append_column(_ROW, pa.array(np.arange(len(arrow))))) as source:
+        table = filtered(source.table, where, source.backend)
+        keys = factor_keys(table, question, source.backend)
+        asked = {f"f{place}": key.expression for place, key in enumerate(keys)}
+        if target is not None:
+            asked["target"] = columns.as_value(table[target.name])
+        answer = source.backend.to_pyarrow(table.select(table[_ROW].name("row"), **asked))
+    place = answer["row"].to_numpy()
+    codes = np.full((len(arrow), len(keys)), -1, dtype=np.int32)
+    for k, (key, factor) in enumerate(zip(keys, support.space.factors, strict=True)):
+        codes[place, k] = _codes(answer[f"f{k}"], key, factor)
+    combination = support.groups(range(len(keys))).lookup(codes)
+    return RowCodes(combination, None if target is None else _answers(answer["target"], target, place, len(arrow)))
+
+
+def _answers(column: pa.ChunkedArray, target: LabelTarget | NumberTarget, place: Ints, rows: int) -> Numbers:
+    found = np.full(rows, np.nan)
+    if isinstance(target, NumberTarget):
+        found[place] = column.cast(pa.float64(), safe=False).to_numpy()
+        return found
+    labels = _codes(column, None, Factor(target.name, target.classes)).astype(np.float64)
+    found[place] = np.where(labels < 0, np.nan, labels)
+    return found
+
+
+def _codes(column: pa.ChunkedArray, key: FactorKey | None, factor: Factor) -> Ints:
+    """Where each row's value stands among the factor's values; -1 where it is missing and is no value."""
+    dictionary = pc.dictionary_encode(column, null_encoding="encode").combine_chunks()
+    raw = dictionary.dictionary.to_pylist()
+    values = raw if key is None else key.values(raw)
+    found = np.array([factor.code(value) for value in values], dtype=np.int64)
+    codes: Ints = found[dictionary.indices.to_numpy()]
+    return codes

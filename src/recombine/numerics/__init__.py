@@ -1,0 +1,1 @@
+"""Algebra and statistics over arrays: groups, graphs, the additive design, intervals, resampling, tests."""

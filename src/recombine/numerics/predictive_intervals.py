@@ -1,0 +1,223 @@
+"""What to expect of combinations that were never seen, from others that were held out.
+
+The interval is for the score that the unseen combinations will have, so it holds two kinds of chance: which
+combinations happened to be tested (1/n of them), and which happen to be unseen (1/m of those). Their variances add up,
+which is the same as having tested fewer: 1/n + 1/m instead of 1/n.
+
+Accuracy is drawn: the chance of a right answer from what was tested (a beta with Jeffreys' half success and half
+failure), then the unseen answers from that chance. R² is one less a quotient of squared errors, so its logarithm is
+what is nearly normal: log(own / mean) ± t s √(1/n + 1/m), and R² can't pass 1. A table in which every held-out answer
+was exact promises no exactness: an unseen one may be the first exception, as wrong as the mean is, and the low end is
+nowhere above the share without exception that can be promised.
+
+Errors come in groups: a value whose effect is badly known spoils all its combinations, and so does a pair of values
+that does not add up. With the `codes` of the tested combinations the interval is widened by what their groups show.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+
+from recombine.base.grades import FEWEST_TESTED, Expected
+from recombine.numerics.distributions import student_quantile
+from recombine.numerics.groups import Codes, Ints, Numbers
+from recombine.numerics.intervals import Interval, difference_interval
+from recombine.numerics.resampling import IntervalSettings, difference
+
+Score = Literal["accuracy", "R²"]
+MEAN = "mean"
+"""The baseline that R² is measured against, by name."""
+CONSTANTS = (MEAN, "majority")
+"""One answer for all, under the name that its kind of target gives it."""
+_DRAWS = 20_000
+"""Enough for the 500th on each side to hardly move."""
+_NO_SPREAD = 1e-12
+_MOST_LOG = 30.0
+"""An R² below minus 10^13 is as good as any other."""
+_FEWEST_GROUPS = 3
+_MOST_PAIRED = 20
+"""190 pairs of factors; beyond, only single ones are looked at."""
+
+
+def expected_score(
+    own: Numbers,
+    baselines: Mapping[str, Numbers],
+    *,
+    score: Score,
+    unseen: int,
+    codes: Codes | None = None,
+    weights: Numbers | None = None,
+    basis: str = "combinations",
+    settings: IntervalSettings | None = None,
+) -> Expected:
+    """The score to expect on `unseen` combinations, from what a rule did on held-out ones.
+
+    For accuracy `own` and the baselines hold the share of right answers of each held-out combination; for R² the
+    squared error, and one of the baselines is the mean. The best baseline is the one to beat. A constant answer is that
+    of all seen combinations: the commonest class of those that are left is less often that of the one held out, which
+    would make a coin look better than guessing. `weights` say how much each held-out combination counts where some are
+    more like the unseen ones than others; the interval is then that of fewer, (Σw)² / Σw².
+
+    >>> right = np.array([1.0] * 45 + [0.0] * 5)
+    >>> found = expected_score(right, {"majority": np.tile([1.0, 0.0], 25)}, score="accuracy", unseen=25)
+    >>> found.value, round(found.low, 2), round(found.high, 2), found.baseline, found.lift[0] > 0
+    (0.9, 0.72, 1.0, 0.5, True)
+    """
+    sure = settings or IntervalSettings()
+    own, unit = np.asarray(own, dtype=np.float64), _unit(own, baselines, score)
+    why = _unsaid(own, unit, unseen)
+    if why:
+        return Expected(score, tested=len(own), of=unseen, reason=why)
+    tested = _TestedShare(unseen, codes, sure, None if weights is None else np.asarray(weights) / np.mean(weights))
+    low, high = (_accuracy if score == "accuracy" else _r2)(own, unit, tested)
+    if tested.weights is not None:  # sums are all that is needed of what follows
+        own, unit = own * tested.weights, unit * tested.weights
+        baselines = {one: np.asarray(base) * tested.weights for one, base in baselines.items()}
+    name = max(baselines, key=lambda one: _score(np.asarray(baselines[one]), unit, score))
+    lifts = {one: _lift(own, baselines[one], unit, score, sure) for one in {name, *CONSTANTS} & baselines.keys()}
+    constant = next((one for one in CONSTANTS if one in lifts and one != name), None)
+    value = _score(own, unit, score)
+    return Expected(
+        score,
+        value,
+        low,
+        high,
+        baseline=_score(np.asarray(baselines[name]), unit, score),
+        baseline_name=name,
+        lift=lifts[name],
+        over_constant=lifts.get(constant) if constant else None,
+        tested=len(own),
+        of=unseen,
+        basis=basis,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _TestedShare:
+    """How many combinations are unseen, which were tested (if known), how sure the interval is to be, and how much
+    each of the tested ones counts, 1 on average; None where all count alike.
+    """
+
+    unseen: int
+    codes: Codes | None
+    settings: IntervalSettings
+    weights: Numbers | None = None
+
+    def number(self, own: Numbers) -> float:
+        """How many were tested, or would say as much if all counted alike."""
+        if self.weights is None:
+            return float(len(own))
+        return float(self.weights.sum() ** 2 / np.square(self.weights).sum())
+
+    def mean(self, own: Numbers) -> float:
+        """The mean of what was tested."""
+        return float(np.average(own, weights=self.weights))
+
+    def variance(self, own: Numbers) -> float:
+        """The variance of one of the tested."""
+        if self.weights is None:
+            return float(own.var(ddof=1))
+        count = self.number(own)
+        around = float(np.average(np.square(own - self.mean(own)), weights=self.weights))
+        return around * count / (count - 1) if count > 1 else around
+
+    def grouped(self, moved: Numbers) -> float:
+        """How much more a mean of these varies than if errors did not come in groups: the design effect.
+
+        Over clusters it is the sum of squared cluster sums over the sum of squares. The largest of the groupings is
+        taken, and of its excess over 1 half: of many noisy estimates the largest is too large.
+        """
+        apart = (moved - self.mean(moved)) * (1.0 if self.weights is None else self.weights)
+        return 1.0 if self.codes is None else (1 + design_effect(apart, self.codes)) / 2
+
+
+def design_effect(apart: Numbers, codes: Codes) -> float:
+    """How much more a sum of these varies if those with a value in common vary together: the largest of all groupings.
+
+    `apart` is how far each combination is from the mean of all.
+
+    >>> codes = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1]], dtype=np.int32)
+    >>> design_effect(np.array([1.0, 1, -1, -1, 0, 0]), codes), design_effect(np.array([1.0, -1, 1, -1, 1, -1]), codes)
+    (2.0, 1.0)
+    """
+    total = float(np.square(apart).sum())
+    if total <= 0:
+        return 1.0
+    return max([1.0, *(float(np.square(np.bincount(group, apart)).sum()) / total for group in _groupings(codes))])
+
+
+def _groupings(codes: Codes) -> Iterator[Ints]:
+    """The values of each factor, and of each pair of factors where there are more than two."""
+    factors = codes.shape[1]
+    orders = (1, 2) if 2 < factors <= _MOST_PAIRED else (1,)
+    for chosen in (sets for order in orders for sets in combinations(range(factors), order)):
+        key = codes[:, chosen[0]].astype(np.int64)
+        for k in chosen[1:]:
+            key = key * (int(codes[:, k].max(initial=0)) + 1) + codes[:, k]
+        _, group = np.unique(key, return_inverse=True)
+        if _FEWEST_GROUPS <= group.max(initial=0) + 1 < len(group):
+            yield group
+
+
+def _unit(own: Numbers, baselines: Mapping[str, Numbers], score: Score) -> Numbers:
+    """What each combination counts: 1 answer, or the squared error that the mean makes of it."""
+    return np.ones(len(own)) if score == "accuracy" else np.asarray(baselines[MEAN], dtype=np.float64)
+
+
+def _unsaid(own: Numbers, unit: Numbers, unseen: int) -> str | None:
+    """Why nothing can be expected, if nothing can."""
+    if not unseen:
+        return "no unseen combination is like those that could be held out"
+    if len(own) < FEWEST_TESTED:
+        return f"only {len(own)} of the seen combinations can be held out; it takes {FEWEST_TESTED}"
+    return None if unit.sum() > 0 else "the target never varies"
+
+
+def _score(own: Numbers, unit: Numbers, score: Score) -> float:
+    share = float(own.sum() / unit.sum())
+    return share if score == "accuracy" else 1 - share
+
+
+def _lift(
+    own: Numbers, other: Numbers, unit: Numbers, score: Score, settings: IntervalSettings
+) -> tuple[float, float, float]:
+    """How far the rule is above another one."""
+    other = np.asarray(other, dtype=np.float64)
+    share = score == "accuracy"
+    apart = difference(unit, other, own) if share else difference(unit, unit - other, unit - own)
+    return _around(apart.of_all, difference_interval(apart, settings, "lift", share=share), share=share)
+
+
+def _around(value: float, found: Interval | None, *, share: bool) -> tuple[float, float, float]:
+    """Where no interval could be had: a share could be anything; a difference that never varies is what it is."""
+    low, high = found or ((-1.0, 1.0) if share else (value, value))
+    return low, value, high
+
+
+def _accuracy(own: Numbers, _: Numbers, tested: _TestedShare) -> Interval:
+    value, spread, number = tested.mean(own), tested.variance(own), tested.number(own)
+    # as many right-or-wrong answers a combination as would make shares vary like these; one where nothing varies
+    each = max(value * (1 - value) / spread, 1.0) if spread > _NO_SPREAD else 1.0
+    each /= tested.grouped(own)
+    answers, right = each * number, each * number * value
+    rng, asked = tested.settings.generator("unseen accuracy"), max(1, round(each * tested.unseen))
+    chance = rng.beta(right + 0.5, answers - right + 0.5, size=_DRAWS)
+    low, high = np.quantile(rng.binomial(asked, chance) / asked, [tested.settings.tail, 1 - tested.settings.tail])
+    return float(min(low, value)), float(max(high, value))
+
+
+def _r2(own: Numbers, unit: Numbers, tested: _TestedShare) -> Interval:
+    mean, usual, number = tested.mean(own), tested.mean(unit), tested.number(own)
+    kept, _ = _accuracy((own < usual).astype(np.float64), unit, tested)
+    if mean <= _NO_SPREAD * usual:
+        return kept, 1.0
+    moved = own / mean - unit / usual
+    middle = math.log(mean / usual)
+    variance = tested.variance(moved) * tested.grouped(moved) * (1 / number + 1 / tested.unseen)
+    freedom = max(2, min(int(number), tested.unseen) - 1)  # the sum over few squared errors is skewed on either side
+    reach = float(student_quantile(1 - tested.settings.tail, freedom)) * math.sqrt(variance)
+    return min(1 - math.exp(middle + min(reach, _MOST_LOG)), kept), 1 - math.exp(middle - reach)

@@ -1,0 +1,179 @@
+"""An evaluation as one HTML page that needs nothing but itself.
+
+First what was asked: how the model does on combinations that it saw, and on those that it did not. Then where, and why.
+What was not tested is drawn as untested, never as nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from recombine.base.records import Record
+from recombine.output import error_pictures, headline, page_frame, score_map, score_pictures
+from recombine.output.page_frame import Data, names_of, shown_of
+from recombine.output.training_history import history_list, over_training
+
+
+@page_frame.page_of("evaluation", called="an evaluation", command="evaluate")
+def evaluation_page(record: Record) -> str:
+    """The complete page of an evaluation's record.
+
+    >>> from recombine.base.records import Provenance
+    >>> data = {"verdict": "Nothing was tested.", "grade": "not enough evidence", "rows": 0}
+    >>> data |= {"score": {"name": "accuracy", "better": "higher", "share": True}}
+    >>> "Nothing was tested." in evaluation_page(Record("evaluation", data, {}, Provenance(source="said.csv")))
+    True
+    """
+    data, tables = record.data, record.tables
+    maps = score_map.score_maps(data, tables)
+    packed = score_map.maps_payload(maps, data)
+    return page_frame.render(
+        "evaluation.html.j2",
+        record,
+        styles=["page.css", "plots.css", "evaluation.css"],
+        scripts=["mapview.js", "scoremap.js"],
+        payload=packed,
+        lists=[*action_lists(data), *history_list(tables.get("history"))],
+        trained=over_training(tables.get("history"), data["score"]),
+        tested=next((one["combinations"] for one in data.get("sides") or [] if one["name"] == "all"), 0),
+        score=score_pictures.score_name(data["score"]),
+        reasons=_reasons(data),
+        pairs=[{"title": _pair(one), "cut": one.cut} for one in maps] if packed else [],
+        pairs_left_out=_pairs_left_out(len(maps), len(data.get("factors") or [])),
+        sides=score_pictures.sides(data),
+        target=_target(data),
+        rules=score_pictures.rules(data),
+        gap=score_pictures.gap(data),
+        gap_sentence=score_pictures.gap_sentence(data),
+        compared=score_pictures.compared(data),
+        by_factor=score_pictures.by_factor(data, tables.get("by_value")),
+        factors_left_out=score_pictures.factors_left_out(data),
+        volcano=error_pictures.volcano(data, tables.get("combinations")),
+        causes=error_pictures.causes(data.get("anatomy")),
+        swaps=error_pictures.swaps(data.get("swap")),
+        additive=error_pictures.additive(data.get("additivity")),
+        beside=error_pictures.beside(data.get("theory"), data["score"]),
+    )
+
+
+def _target(data: Data) -> str:
+    """The target and what it is; nothing where rows came with a score."""
+    found = data.get("target") or {}
+    if not found.get("name"):
+        return ""
+    classes = len(found.get("classes") or ())
+    many = f"a label with {headline.whole(classes)} value{'' if classes == 1 else 's'}"
+    return f"{headline.value(found['name'])}, {'a number' if data.get('answers') == 'number' else many}"
+
+
+def action_lists(data: Data) -> list[dict[str, Any]]:
+    """The lists that one acts on: the worst combinations, those worse than their parts, those never tested."""
+    told = data.get("training") is not None
+    sides = (("unseen", False), ("seen", True)) if told else (("tested", None),)
+    found = (*(_worst(data, name, seen) for name, seen in sides), _deviating(data), _untested(data))
+    return [one for one in found if one is not None]
+
+
+def _worst(data: Data, name: str, seen: bool | None) -> dict[str, Any] | None:
+    """The worst of one side: what fails on seen combinations is mended otherwise than what fails on unseen ones."""
+    listed = [one for one in data.get("worst") or [] if seen is None or (one["rung"] == "seen") == seen]
+    counts = {one["name"]: one["combinations"] for one in data.get("sides") or []}
+    tested = counts.get("seen" if seen else "all", len(listed)) - (counts.get("seen", 0) if seen is False else 0)
+    missing = (data.get("untested") or {}).get("total", 0) if not seen else 0
+    were = "combination was" if missing == 1 else "combinations were"
+    but = f" {headline.whole(missing)} {were} never tested and may be worse." if missing else ""
+    rung = ("rung",) if seen is False else ()
+    return _measured(
+        f"Worst of the {name} combinations",
+        "worst.csv" if not seen else "worst_seen.csv",
+        data["score"],
+        listed,
+        (*rung, "rows", "score", "shrunk", "low", "high"),
+        lambda shown: (
+            f"{shown_of(shown, max(tested, shown))} tested, the worst first by the shrunk score, which does not let a "
+            f"few unlucky rows decide; low and high are its interval.{but}"
+        ),
+    )
+
+
+def _deviating(data: Data) -> dict[str, Any] | None:
+    found = data.get("deviations") or {}
+    listed = sorted(found.get("listed") or [], key=lambda one: one.get("rung") == "seen")
+    return _measured(
+        "Worse than their parts",
+        "causes.csv",
+        data["score"],
+        listed,
+        (*_rung(data), "rows", "score", "expected", "deviation", "q"),
+        lambda shown: (
+            f"{shown_of(shown, found.get('worse') or shown)} that do worse than their parts give elsewhere, the unseen "
+            "ones first. Expected is what the parts give; q is the share of those named down to this one "
+            "that may be luck."
+        ),
+    )
+
+
+def _untested(data: Data) -> dict[str, Any] | None:
+    found = data.get("untested") or {}
+    total = found.get("total") or 0
+    listed = [{**one, "in training": "yes" if one["seen"] else "no"} for one in found.get("listed") or []]
+    return _measured(
+        "Never tested",
+        "untested.csv",
+        data["score"],
+        listed,
+        ("in training", "rows"),
+        lambda shown: (
+            f"{headline.whole(total)} combinations of the space have no tested row, so nothing is known of them"
+            f"{f'; {shown} are listed' if shown < total else ''}. Rows are those in training, or as many as would be "
+            "expected there."
+        ),
+    )
+
+
+def _measured(
+    title: str, file: str, score: Data, listed: Sequence[Data], keys: Sequence[str], lead: Callable[[int], str]
+) -> dict[str, Any] | None:
+    """A list of combinations with some measures of each."""
+    if not listed:
+        return None
+    names = names_of(listed)
+    rows = [[*(one["combination"].get(name) for name in names), *(one.get(key) for key in keys)] for one in listed]
+    shown = rows[: page_frame.listed(len(names) + len(keys))]
+    worded = {"rung", "in training"}
+    amounts = {"score", "shrunk", "low", "high", "expected"} if score.get("share") else set()
+    found = {
+        "title": title,
+        "file": file,
+        "lead": lead(len(shown)),
+        "columns": [*names, *keys],
+        "numeric": [len(names) + place for place, key in enumerate(keys) if key not in worded],
+        "plain": [len(names) + place for place, key in enumerate(keys) if key in worded],
+        "shares": [len(names) + place for place, key in enumerate(keys) if key in amounts],
+        "rows": shown,
+    }
+    return page_frame.bounded(found)
+
+
+def _rung(data: Data) -> tuple[str, ...]:
+    """A column for the rung, where it is known what was trained on."""
+    return ("rung",) if data.get("training") is not None else ()
+
+
+def _pair(one: score_map.ScoreMap) -> str:
+    return " × ".join(headline.shorten(headline.value(axis.factor)) for axis in (one.rows, one.columns))
+
+
+def _pairs_left_out(drawn: int, factors: int) -> str:
+    pairs = factors * (factors - 1) // 2
+    return (
+        f"{drawn} of {headline.whole(pairs)} pairs of factors have a map here; the saved tables hold more."
+        if drawn < pairs
+        else ""
+    )
+
+
+def _reasons(data: Data) -> list[str]:
+    """The reasons that no picture says already."""
+    parts = [data.get(name) or {} for name in ("anatomy", "swap", "additivity", "theory", "against")]
+    said = {part.get("verdict") for part in parts} | {(data.get("deviations") or {}).get("sentence")}
+    return [one for one in data.get("reasons") or [] if one not in said]

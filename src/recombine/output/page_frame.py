@@ -1,0 +1,244 @@
+"""What every page shares: one template around it, one policy, one way to write data for its script.
+
+Every text that came from a user's table is escaped, set as text and never as markup; a page's policy
+allows exactly the one script that stands in it, and no request at all.
+"""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import cache, wraps
+from importlib.resources import files
+from itertools import accumulate
+from typing import Any
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template, UndefinedError
+
+from recombine.base.decoding import MalformedError, decoding, revive
+from recombine.base.errors import RecordError
+from recombine.base.grades import MEANING, Expected, because
+from recombine.base.records import Record
+from recombine.output import headline as wording
+from recombine.output.headline import Headline, headline
+
+SCRIPTS = ("page.js", "address.js", "save.js", "markdown.js")
+"""What every page can do, before what is its own."""
+LISTED = 200
+_PACKAGE = "recombine.output"
+CSV_LIMIT = 32_767  # what a cell of a spreadsheet can hold
+UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+_FROM_TO = " → "  # a diff speaks of two
+_CONTENTS = "<!--contents-->"
+_SECTION = re.compile(r'<section id="([a-z]+)" aria-labelledby="\1-title">\s*<h2 id="\1-title">(.*?)</h2>')
+
+Data = Mapping[str, Any]
+Draw = Callable[[Record], str]
+
+
+def page_of(kind: str, *, called: str, command: str) -> Callable[[Draw], Draw]:
+    """The page of one kind of record: another kind is refused, and so is a record that does not hold what it should.
+
+    A page is drawn from a record alone, which may have been read from a folder and never seen by the result's class.
+    """
+    saved = f"`recombine {command} … --out FOLDER`"
+
+    def around(draw: Draw) -> Draw:
+        @wraps(draw)
+        def page(record: Record) -> str:
+            if record.kind != kind:
+                raise RecordError(
+                    f"a record of kind '{record.kind}' has no {kind} page",
+                    why=f"only the record of {called} can be drawn as one",
+                    instead=f"give the record that {saved} saved",
+                )
+            with decoding(f"this record of {called} cannot be drawn", instead=f"make it again with {saved}"):
+                return draw(record)
+
+        return page
+
+    return around
+
+
+def render(
+    template: str,
+    record: Record,
+    *,
+    styles: Sequence[str],
+    scripts: Sequence[str],
+    payload: Data,
+    lists: Sequence[Data],
+    package: str = _PACKAGE,
+    own_headline: Headline | None = None,
+    **shown: Any,
+) -> str:
+    """The complete page: a template around a record, with its styles, its script and the script's data.
+
+    A kind of result that another package adds brings its template in that package's folder `assets`, and its headline.
+    """
+    script = "".join(_asset(name) for name in (*SCRIPTS, *scripts))
+    made = record.provenance
+    try:
+        page = _template(template, package).render(
+            data=record.data,
+            kind=record.kind,
+            headline=own_headline or headline(record.kind, record.data),
+            made=made,
+            table=table_name(made.source),
+            day=_day(made.created),
+            settings=_settings(made.settings),
+            lists=lists,
+            payload=safe_json({**payload, "lists": [_csv(one) for one in lists]}),
+            style="".join(_asset(name) for name in styles),
+            script=script,
+            grades=MEANING,
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            **shown,
+        )
+        return _with_contents(page)
+    except UndefinedError as error:  # what the template asks for is not in the record
+        raise MalformedError(f"it does not say everything that its page tells: {error}") from error
+
+
+def part(template: str, **shown: Any) -> str:
+    """A template of `assets/` that is no page: a figure that stands by itself."""
+    return _template(template).render(style=_asset("plots.css"), **shown)
+
+
+def why_graded(data: Data) -> Mapping[Any, str]:
+    """The grade of a forecast with what earned it: its own numbers, not what the grade means in general."""
+    expected = data.get("expected")
+    grade = next((one for one in MEANING if one == data.get("grade")), None)
+    if grade is None or not expected:
+        return MEANING
+    return {grade: because(grade, revive(Expected, expected, at="expected"))}
+
+
+def _with_contents(page: str) -> str:
+    """The page with a list of its sections; what came from a table is escaped, so every heading found is our own."""
+    links = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, title in _SECTION.findall(page))
+    return page.replace(_CONTENTS, f'<nav class="contents" aria-label="On this page"><ol>{links}</ol></nav>', 1)
+
+
+def table_name(source: str) -> str:
+    """What to call the table: a file by its name, anything else as it was given.
+
+    >>> table_name("/data/2026/shoes.csv"), table_name("postgresql://host/shop orders")
+    ('shoes.csv', 'postgresql://host/shop orders')
+    """
+    return source if "://" in source or _FROM_TO in source else source.rstrip("/").rpartition("/")[2] or source
+
+
+def safe_json(payload: Any) -> str:
+    """JSON that can stand inside a script element whatever its strings hold.
+
+    >>> safe_json("</script>")
+    '"\\\\u003c/script\\\\u003e"'
+    """
+    text = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign, escape in UNSAFE.items():
+        text = text.replace(sign, escape)
+    return text
+
+
+def names_of(found: Sequence[Data]) -> list[str]:
+    """The factors that listed combinations name, in the order in which they come.
+
+    >>> names_of([{"combination": {"material": "wool", "garment": "hat"}}])
+    ['material', 'garment']
+    """
+    return list(dict.fromkeys(name for one in found for name in one["combination"]))
+
+
+def shown_of(shown: int, total: int) -> str:
+    """How much of a list is shown.
+
+    >>> shown_of(3, 3), shown_of(200, 1234)
+    ('3', '200 of 1,234')
+    """
+    return wording.whole(shown) if shown >= total else f"{wording.whole(shown)} of {wording.whole(total)}"
+
+
+def listed(columns: int) -> int:
+    """How many lines of a list are shown: fewer where many columns make each of them long.
+
+    >>> listed(6), listed(400)
+    (200, 20)
+    """
+    return max(20, min(LISTED, 4_000 // columns))
+
+
+def within(rows: Sequence[Sequence[Any]], most: int = 300_000) -> list[Sequence[Any]]:
+    """The first rows, as many as so many characters hold and one at least: long texts must not swell a page.
+
+    >>> within([["ab", 1], ["cd", 2], ["ef", 3]], most=6)
+    [['ab', 1], ['cd', 2]]
+    """
+    sizes = accumulate(sum(len(_full(cell)) for cell in row) for row in rows)
+    return [row for place, (row, size) in enumerate(zip(rows, sizes, strict=True)) if size <= most or place == 0]
+
+
+def bounded(one: dict[str, Any]) -> dict[str, Any]:
+    """A list whose download is cut where its texts are very long, and says so.
+
+    >>> bounded({"columns": ["a"], "rows": [["x"], ["y"]], "lead": "Two."})["lead"]
+    'Two.'
+    """
+    kept = within(one["rows"])
+    if len(kept) == len(one["rows"]):
+        return one
+    said = f"{one['lead']} Its texts are very long: the download holds the first {len(kept)}."
+    return one | {"lead": said, "download": {"columns": one["columns"], "rows": kept}}
+
+
+def _csv(one: Data) -> dict[str, Any]:
+    """A list for download: whole values, each written once; it can hold more than what is shown."""
+    one = {**one, **(one.get("download") or {})}
+    rows = [[_full(cell) for cell in row] for row in one["rows"]]
+    pool = {text: place for place, text in enumerate(dict.fromkeys(c for r in rows for c in r))}
+    return {
+        "file": one["file"],
+        "columns": [str(name) for name in one["columns"]],
+        "pool": list(pool),
+        "rows": [[pool[cell] for cell in row] for row in rows],
+    }
+
+
+def _full(raw: Any) -> str:
+    return "" if raw is None else wording.shorten(str(raw), CSV_LIMIT)
+
+
+def _settings(settings: Data) -> list[tuple[str, str]]:
+    return [(name, json.dumps(given, ensure_ascii=False, default=str)) for name, given in settings.items()]
+
+
+def _day(created: str) -> str:
+    try:
+        moment = datetime.fromisoformat(created)
+    except ValueError:
+        return created
+    return f"{moment.day} {moment:%B %Y}"
+
+
+@cache
+def _template(name: str, package: str = _PACKAGE) -> Template:
+    folders = dict.fromkeys((package, _PACKAGE))
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(folder, "assets") for folder in folders]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for spoken in ("whole", "decimal", "percent", "shorten", "value"):
+        environment.filters[spoken] = getattr(wording, spoken)
+    environment.filters["table_name"] = table_name
+    return environment.get_template(name)
+
+
+@cache
+def _asset(name: str) -> str:
+    return (files(_PACKAGE) / "assets" / name).read_text(encoding="utf-8").replace("\r\n", "\n")

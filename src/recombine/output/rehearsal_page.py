@@ -1,0 +1,137 @@
+"""A rehearsal as one HTML page: the score to expect, the rounds, how alike held-out and unseen combinations are."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from recombine.base.records import Record
+from recombine.output import page_frame
+from recombine.output.audit_pictures import Bar, Bars
+from recombine.output.headline import decimal, percent, value, whole
+from recombine.output.page_frame import Data, shown_of
+
+_DOWNLOADED = 5_000
+_FAR = 4.0  # units: a gap that fills its bar
+_ALIKE = 0.5
+_NAMES = {
+    "open": "answer left open by the others (share)",
+    "doubt": "doubt (0 firm, 1 open)",
+    "fewest": "combinations with its rarest value (doublings)",
+    "most": "combinations with its commonest value (doublings)",
+    "near": "combinations that differ in one factor (doublings)",
+    "strange": "pairs of values never seen together (doublings)",
+    "conflict": "distance between what single values suggest",
+    "best": "right answer suggested by the best single value",
+    "worst": "right answer suggested by the worst single value",
+}
+
+_TITLES = {
+    "squared_error": "squared error",
+    "weight": "counts as",
+    "open": "left open",
+    "fewest": "rarest value",
+    "most": "commonest value",
+    "near": "near ones",
+    "strange": "strange pairs",
+    "best": "best value",
+    "worst": "worst value",
+}
+"""The trials' columns in a heading, where there is little room."""
+
+
+@page_frame.page_of("rehearsal", called="a rehearsal", command="rehearse")
+def rehearsal_page(record: Record) -> str:
+    """The complete page of a rehearsal's record.
+
+    >>> from recombine.base.records import Provenance
+    >>> data = {"verdict": "No score is forecast.", "grade": "untested", "rows": 3, "combinations": 3, "score": "R²"}
+    >>> data |= {"rounds": [], "gaps": [], "reasons": [], "learner": "relu:2", "unseen": 1, "expected": None}
+    >>> "No score is forecast." in rehearsal_page(Record("rehearsal", data, {}, Provenance(source="shoes.csv")))
+    True
+    """
+    data = record.data
+    return page_frame.render(
+        "rehearsal.html.j2",
+        record,
+        styles=["page.css", "plots.css"],
+        scripts=["ready.js"],
+        why=page_frame.why_graded(data),
+        payload={},
+        lists=_trials(record.tables.get("trials")),
+        rounds=round_bars(data),
+        gaps=_gap_bars(data["gaps"]),
+        numbers=[(_called(one["name"]), decimal(one["held_out"]), decimal(one["unseen"])) for one in data["gaps"]],
+    )
+
+
+def _called(name: str) -> str:
+    return _NAMES.get(name, name)
+
+
+def round_bars(data: Data) -> Bars:
+    """The score of each round."""
+    bars = [
+        Bar(
+            f"round {number}",
+            100 * min(max(one["score"] or 0.0, 0.0), 1.0),
+            _score(one["score"], data["score"]),
+            f"{whole(one['held_out'])} held out {value(one['way'])}",
+        )
+        for number, one in enumerate(data["rounds"], start=1)
+    ]
+    said = "the share of right answers" if data["score"] == "accuracy" else "R²"
+    return Bars(bars, f"Each round: trained anew without what is held out; {said} on that.")
+
+
+def _score(score: float | None, name: str) -> str:
+    if score is None:
+        return "not known"
+    return percent(score) if name == "accuracy" else f"R² {decimal(score)}"
+
+
+def _gap_bars(gaps: Sequence[Data]) -> Bars:
+    """How far apart held-out and unseen combinations are in each number, the furthest first."""
+    ranked = sorted(gaps, key=lambda one: -abs(one["units"]))
+    bars = [
+        Bar(
+            _called(one["name"]),
+            100 * min(abs(one["units"]) / _FAR, 1.0),
+            "alike" if abs(one["units"]) < _ALIKE else f"{decimal(abs(one['units']))} units",
+        )
+        for one in ranked
+    ]
+    return Bars(bars, "How far the unseen combinations lie from the held-out ones as they count, on average.")
+
+
+def _written(cell: Any, *, first: bool) -> Any:
+    """A cell as it is shown; rounds are counted from 1, as in the picture."""
+    if first and isinstance(cell, int):
+        return cell + 1
+    return round(cell, 3) if isinstance(cell, float) else cell
+
+
+def _trials(table: pa.Table | None) -> list[dict[str, Any]]:
+    """Every held-out combination, what counts most first."""
+    if table is None or "weight" not in table.column_names:
+        return []
+    ordered = table.sort_by([("weight", "descending")])
+    shown = page_frame.listed(table.num_columns)
+    number = table.column_names.index("round") if "round" in table.column_names else -1
+    rows = [
+        [_written(cell, first=k == number) for k, cell in enumerate(row)]
+        for row in zip(*(column.to_pylist() for column in ordered.slice(0, _DOWNLOADED).columns), strict=True)
+    ]
+    titles = [_TITLES.get(name, name) for name in table.column_names]
+    numbers = (pa.types.is_integer, pa.types.is_floating)
+    numeric = [k for k, field in enumerate(table.schema) if any(is_one(field.type) for is_one in numbers)]
+    listed = {
+        "title": "Held-out combinations, those that count most first",
+        "file": "trials.csv",
+        "lead": f"{shown_of(min(shown, len(rows)), table.num_rows)} shown.",
+        "columns": titles,
+        "numeric": numeric,
+        "rows": rows[:shown],
+        "download": {"columns": titles, "rows": page_frame.within(rows)},
+    }
+    return [page_frame.bounded(listed)]

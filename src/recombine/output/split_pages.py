@@ -1,0 +1,107 @@
+"""A lint and a split as one HTML page each: the answer, the sides, a line for each check, and the culprits."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from recombine.base.records import Record
+from recombine.output import page_frame
+from recombine.output.audit_pictures import Bar, Bars
+from recombine.output.headline import whole
+from recombine.output.page_frame import Data, shown_of
+
+_DOWNLOADED = 5_000
+
+
+@page_frame.page_of("lint", called="a lint", command="lint")
+def lint_page(record: Record) -> str:
+    """The complete page of a lint's record.
+
+    >>> from recombine.base.records import Provenance
+    >>> data = {"verdict": "There is no test side.", "grade": "untested", "rows": 0, "combinations": 0}
+    >>> data |= {"sides": [], "checks": [], "expect": "combinations"}
+    >>> "There is no test side." in lint_page(Record("lint", data, {}, Provenance(source="shoes.csv")))
+    True
+    """
+    data = record.data
+    checks = [(one["name"], one["verdict"], one["sentence"]) for one in data["checks"]]
+    return _page(record, "Lint of", checks, [_culprits(one, record.tables) for one in data["checks"]])
+
+
+@page_frame.page_of("split", called="a split", command="split")
+def split_page(record: Record) -> str:
+    """The complete page of a split's record.
+
+    >>> from recombine.base.records import Provenance
+    >>> data = {"verdict": "2 of 4 are held out.", "grade": "sound", "rows": 4, "combinations": 4}
+    >>> data |= {"sides": [], "invariants": []}
+    >>> "2 of 4 are held out." in split_page(Record("split", data, {}, Provenance(source="shoes.csv")))
+    True
+    """
+    words = {True: "pass", False: "fail", None: "not asked"}
+    checks = [(one["name"], words[one["holds"]], one["sentence"]) for one in record.data["invariants"]]
+    return _page(record, "Split of", checks, [_assignment(record.tables.get("assignment"))])
+
+
+def _page(
+    record: Record, title: str, checks: Sequence[tuple[str, str, str]], lists: Sequence[dict[str, Any] | None]
+) -> str:
+    return page_frame.render(
+        "split.html.j2",
+        record,
+        styles=["page.css", "plots.css"],
+        scripts=["ready.js"],
+        payload={},
+        lists=[one for one in lists if one],
+        title=title,
+        sides=side_bars(record.data["sides"]),
+        checks=checks,
+    )
+
+
+def side_bars(sides: Sequence[Data]) -> Bars:
+    """How much of the rows each side has."""
+    total = sum(one["rows"] for one in sides) or 1
+    bars = [
+        Bar(
+            one["name"],
+            100 * one["rows"] / total,
+            f"{whole(one['rows'])} rows, {whole(one['combinations'])} combinations",
+        )
+        for one in sides
+    ]
+    return Bars(bars, "The share of the rows on each side.")
+
+
+def _culprits(check: Data, tables: Data) -> dict[str, Any] | None:
+    table = tables.get(f"culprits_{check['name']}")
+    if table is None:
+        return None
+    return _listed(table, check["culprits"], title=f"Culprits: {check['name']}", file=f"{check['name']}.csv")
+
+
+def _assignment(table: pa.Table | None) -> dict[str, Any] | None:
+    if table is None:
+        return None
+    return _listed(table, table.num_rows, title="Every combination and its side", file="assignment.csv")
+
+
+def _listed(table: pa.Table, total: int, *, title: str, file: str) -> dict[str, Any]:
+    shown = page_frame.listed(table.num_columns)
+    rows = [
+        list(row) for row in zip(*(column.to_pylist() for column in table.slice(0, _DOWNLOADED).columns), strict=True)
+    ]
+    numbers = (pa.types.is_integer, pa.types.is_floating)
+    numeric = [k for k, field in enumerate(table.schema) if any(is_one(field.type) for is_one in numbers)]
+    return page_frame.bounded(
+        {
+            "title": title,
+            "file": file,
+            "lead": f"{shown_of(min(shown, len(rows)), total)} shown.",
+            "columns": table.column_names,
+            "numeric": numeric,
+            "rows": rows[:shown],
+            "download": {"columns": table.column_names, "rows": page_frame.within(rows)},
+        }
+    )

@@ -1,1 +1,0 @@
-"""Rehearsal: seen combinations held out as the unseen ones are, and any learner tried on them."""

@@ -1,1 +1,0 @@
-"""Splits that hold out combinations, and checks of splits that somebody already has."""

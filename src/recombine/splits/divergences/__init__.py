@@ -1,1 +1,0 @@
-"""Splits whose compounds differ while their atoms do not, and how far a split is from that."""

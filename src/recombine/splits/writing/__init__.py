@@ -1,1 +1,0 @@
-"""Tables of any size written with a column that tells the side, and a manifest beside them."""

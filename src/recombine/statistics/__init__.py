@@ -1,1 +1,0 @@
-"""Distributions, intervals, resampling by combination, rank correlation, multiplicity: arrays in, numbers out."""

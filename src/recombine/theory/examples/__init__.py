@@ -1,1 +1,0 @@
-"""The forecast from examples: a kernel machine on the inputs themselves, asked about unseen combinations."""

@@ -1,0 +1,304 @@
+"""How far adding up effects holds: every seen combination is held out in turn, and worked out from the others.
+
+An audit says which unseen combinations *would* follow if every value of every factor had an effect of its own and the
+effects added up. With a target that can be tested on the combinations that were seen. The rule gets no tuning: one
+least-squares number for each value, or for labels one for each value and class, of which the largest sum decides.
+Beside it stand rules that anybody could use: always the same answer, the nearest seen combinations, one factor alone.
+
+A combination counts once, however many rows it has: its answer is their mean, or their commonest label.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from recombine.base.grades import Expected
+from recombine.data.space import text
+from recombine.data.support import LabelTarget, NumberTarget, Support, Target
+from recombine.numerics.additive_fit import LeaveOneOut, dense, held_out
+from recombine.numerics.groups import Codes, Ints, Numbers, commonest
+
+ADDITIVE = "adding up effects"
+NEAREST = "nearest seen"
+MAJORITY = "majority"
+MEAN = "mean"
+_ALONE = " alone"
+
+_MOST_TESTED = 2_000  # combinations: their mean is then known to two points of a hundred
+_SOLVED_ONE_BY_ONE = 100  # where no inverse is affordable
+_MOST_COMPARED = 2 * 10**9  # values of tested combinations with those of all others: some seconds
+_MOST_ANSWERS = 5 * 10**7  # combinations times classes: 400 MB
+_MOST_CLASSES = 1_000
+_CHUNK = 1 << 24  # pairs of combinations compared at a time
+
+
+@dataclass(frozen=True)
+class RuleScore:
+    """A rule and its score on the combinations held out; of labels also over their rows."""
+
+    name: str
+    score: float
+    by_rows: float | None
+
+
+@dataclass(frozen=True)
+class AdditiveTest:
+    """How far the additive rule held.
+
+    `explained` is the share of what the combinations differ by that the rule explains where it is shown all of them,
+    `held_out` where each is held out, and `explainable` what any rule could explain at most: the rest is the noise of
+    few rows. For labels the shares are those of the squared differences between the combinations' shares of labels.
+    `untestable` combinations cannot be held out, since the others leave them open. `reach` is the largest leverage
+    among those tested; `commonest` is the label that most combinations have.
+    """
+
+    target: str
+    kind: Literal["label", "number"]
+    score: Literal["accuracy", "R²"]
+    combinations: int
+    tested: int
+    untestable: int
+    sampled: bool
+    explained: float | None
+    held_out: float | None
+    explainable: float | None
+    rules: tuple[RuleScore, ...]
+    reach: float | None
+    commonest: str | None = None
+    reason: str | None = None
+
+    def rule(self, name: str) -> RuleScore:
+        """One of the rules, by its name."""
+        return next(one for one in self.rules if one.name == name)
+
+
+@dataclass(frozen=True, eq=False)
+class Losses:
+    """What each rule lost on each combination held out: a squared error, or 1 where the label was wrong."""
+
+    codes: Codes
+    leverage: Numbers
+    of_rule: Mapping[str, Numbers]
+
+
+@dataclass(frozen=True, eq=False)
+class _SeenAnswers:
+    """What the seen combinations answer. Legend: n combinations with an answer, m numbers each."""
+
+    rows: Ints  # (n,) which combinations of the support
+    values: Numbers  # (n, m) the mean, less the mean of all; or the share of each label
+    counts: Numbers  # (n,)
+    within: float | None  # variance of one row about its combination's answer
+    classes: tuple[str, ...]
+
+    @property
+    def middle(self) -> Numbers:
+        """The mean answer."""
+        return np.asarray(self.values.mean(axis=0))
+
+
+def additive_test(support: Support, *, seed: int = 0) -> tuple[AdditiveTest, Losses] | None:
+    """Test the additive rule; None without a target, and no losses where there is nothing to test."""
+    if support.target is None:
+        return None
+    reason = _untestable(support.target, len(support))
+    if reason is not None:
+        return _nothing(support.target, reason)
+    answers = _answers(support.target, len(support))
+    if len(answers.rows) < 2:
+        return _nothing(support.target, f"only one combination has a {support.target.name}")
+    codes = support.codes[answers.rows]
+    tried = _tried(codes, support.space.sizes, seed)
+    found = held_out(codes, support.space.sizes, answers.values, tried)
+    said = {ADDITIVE: found.said, NEAREST: _nearest(codes, answers.values, found.rows)}
+    said |= {
+        name + _ALONE: _factor_alone(codes[:, k].astype(np.int64), answers.values, found.rows)
+        for k, name in enumerate(support.space.names)
+    }
+    said[_constant(answers)] = _constant_answer(answers, found.rows)
+    of_rule = {name: _losses(answers, found.rows, values) for name, values in said.items()}
+    losses = Losses(codes[found.rows], found.leverage, of_rule)
+    return _summary(support.target, answers, found, said, of_rule, sampled=len(tried) < len(codes)), losses
+
+
+def _nothing(target: Target, reason: str) -> tuple[AdditiveTest, Losses]:
+    kind: Literal["label", "number"] = "label" if isinstance(target, LabelTarget) else "number"
+    test = AdditiveTest(
+        target=target.name,
+        kind=kind,
+        score="accuracy" if kind == "label" else "R²",
+        combinations=int((target.count > 0).sum()) if isinstance(target, NumberTarget) else 0,
+        tested=0,
+        untestable=0,
+        sampled=False,
+        explained=None,
+        held_out=None,
+        explainable=None,
+        rules=(),
+        reach=None,
+        reason=reason,
+    )
+    none = np.zeros(0)
+    return test, Losses(np.zeros((0, 0), dtype=np.int32), none, {})
+
+
+def to_expect(test: AdditiveTest, losses: Losses, unseen: int) -> tuple[Expected, Expected]:
+    """The score to expect on so many unseen combinations like those tested: against every simple rule, and against all
+    but a factor alone, which is an additive rule itself.
+    """
+    from recombine.numerics.predictive_intervals import expected_score  # noqa: PLC0415 - SciPy is loaded where it is needed
+
+    if test.reason is not None:
+        nothing = Expected(test.score, of=unseen, reason=test.reason)
+        return nothing, nothing
+    of_rule = {name: 1 - lost if test.kind == "label" else lost for name, lost in losses.of_rule.items()}
+    own = of_rule.pop(ADDITIVE)
+    apart = {name: lost for name, lost in of_rule.items() if not name.endswith(_ALONE)}
+    against_all = expected_score(own, of_rule, score=test.score, unseen=unseen, codes=losses.codes)
+    if against_all.baseline_name in apart:  # the best of all is then the best of these
+        return against_all, against_all
+    return against_all, expected_score(own, apart, score=test.score, unseen=unseen, codes=losses.codes)
+
+
+def _untestable(target: Target, combinations: int) -> str | None:
+    if not target.count.sum() > 0:
+        return f"no row has a {target.name}"
+    if not target.varies:
+        return f"{target.name} never varies"
+    if isinstance(target, NumberTarget):
+        known = target.count > 0
+        finite = np.isfinite(target.mean[known]).all() and np.isfinite(target.squares).all()
+        return None if finite else f"{target.name} holds numbers that are infinite or too large"
+    classes = len(target.classes)
+    if classes > _MOST_CLASSES or classes * combinations > _MOST_ANSWERS:
+        return f"{target.name} has {classes:,} labels, too many to fit one by one"
+    return None
+
+
+def _answers(target: Target, combinations: int) -> _SeenAnswers:
+    if isinstance(target, NumberTarget):
+        rows = np.flatnonzero(target.count > 0)
+        mine = target.subset(rows)
+        means = mine.total / mine.count
+        within = _pooled(mine.scatter, mine.count)
+        return _SeenAnswers(rows, (means - means.mean())[:, None], mine.count, within, ())
+    table = np.zeros((combinations, len(target.classes)))
+    np.add.at(table, (target.combination, target.label), target.count)
+    counts = table.sum(axis=1)
+    rows = np.flatnonzero(counts > 0)
+    share = table[rows] / counts[rows, None]
+    within = _pooled(((share * (1 - share)).sum(axis=1)) * counts[rows], counts[rows])
+    return _SeenAnswers(rows, share, counts[rows], within, tuple(map(text, target.classes)))
+
+
+def _pooled(scatter: Numbers, counts: Numbers) -> float | None:
+    """The variance of one row within its combination; None where no combination has two."""
+    freedom = float(np.maximum(counts - 1, 0).sum())
+    return float(scatter.sum()) / freedom if freedom >= 1 else None
+
+
+def _tried(codes: Codes, sizes: tuple[int, ...], seed: int) -> Ints:
+    """Which combinations are held out: all of them, or so many drawn at random that it stays a matter of seconds."""
+    most = min(_MOST_TESTED, max(_MOST_COMPARED // codes.size, 1))
+    if not dense(sizes):
+        most = min(most, _SOLVED_ONE_BY_ONE)
+    if len(codes) <= most:
+        return np.arange(len(codes))
+    return np.sort(np.random.default_rng(seed).choice(len(codes), size=most, replace=False))
+
+
+def _nearest(codes: Codes, values: Numbers, rows: Ints) -> Numbers:
+    """The mean answer of the other combinations that agree on the most factors, in chunks."""
+    said = np.empty((len(rows), values.shape[1]))
+    step = max(1, _CHUNK // len(codes))
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
+        agree = np.zeros((len(part), len(codes)), dtype=np.int16)
+        for column in codes.T:
+            agree += column[part][:, None] == column[None]
+        agree[np.arange(len(part)), part] = -1
+        near = agree == agree.max(axis=1, keepdims=True)
+        said[start : start + step] = (near @ values) / near.sum(axis=1, keepdims=True)
+    return said
+
+
+def _factor_alone(column: Ints, values: Numbers, rows: Ints) -> Numbers:
+    """The mean answer of the other combinations with the same value; where there is none, of all others."""
+    others = values.sum(axis=0) - values[rows]
+    total = np.zeros((int(column.max()) + 1, values.shape[1]))
+    np.add.at(total, column, values)
+    count = np.bincount(column)[column[rows]] - 1
+    mine = total[column[rows]] - values[rows]
+    return np.where(count[:, None] > 0, mine / np.maximum(count, 1)[:, None], others / (len(values) - 1))
+
+
+def _constant(answers: _SeenAnswers) -> str:
+    return MAJORITY if answers.classes else MEAN
+
+
+def _constant_answer(answers: _SeenAnswers, rows: Ints) -> Numbers:
+    """The mean of all; of labels how many combinations each is the commonest of, so that the most frequent is said."""
+    every = commonest(answers.values).mean(axis=0) if answers.classes else answers.middle
+    return np.tile(every, (len(rows), 1))
+
+
+def _losses(answers: _SeenAnswers, rows: Ints, said: Numbers) -> Numbers:
+    truth = answers.values[rows]
+    if not answers.classes:
+        return np.asarray(np.square(said - truth).sum(axis=1))
+    return np.asarray(1 - commonest(truth)[np.arange(len(rows)), said.argmax(axis=1)])
+
+
+def _summary(
+    target: Target,
+    answers: _SeenAnswers,
+    found: LeaveOneOut,
+    said: Mapping[str, Numbers],
+    of_rule: Mapping[str, Numbers],
+    *,
+    sampled: bool,
+) -> AdditiveTest:
+    apart = answers.values - answers.middle
+    total = float(np.square(apart).sum())
+    count = len(apart)
+    # the fit holds the mean answer too, which explains no difference
+    explained = (found.fitted - count * float(np.square(answers.middle).sum())) / total if total > 0 else None
+    noise = None if answers.within is None else answers.within * float((1 / answers.counts).mean())
+    truth = answers.values[found.rows]
+    others = np.square(apart[found.rows]).sum()
+    missed = np.square(found.said - truth).sum()
+    number = not answers.classes
+    return AdditiveTest(
+        target=target.name,
+        kind="number" if number else "label",
+        score="R²" if number else "accuracy",
+        combinations=count,
+        tested=len(found.rows),
+        untestable=found.untestable,
+        sampled=sampled,
+        explained=None if explained is None or not np.isfinite(explained) else min(max(explained, 0.0), 1.0),
+        held_out=float(1 - missed / others) if others > 0 else None,
+        explainable=None if noise is None or not total else float(np.clip(1 - noise * (count - 1) / total, 0.0, 1.0)),
+        rules=tuple(_rule(name, answers, found.rows, values, of_rule) for name, values in said.items() if others > 0),
+        reach=float(found.leverage.max()) if len(found.rows) else None,
+        commonest=answers.classes[int(said[MAJORITY][0].argmax())] if answers.classes and len(found.rows) else None,
+        reason=_no_test(found, float(others)),
+    )
+
+
+def _no_test(found: LeaveOneOut, varied: float) -> str | None:
+    if not len(found.rows):
+        return "no combination can be held out: the others leave each of them open"
+    return None if varied > 0 else "the combinations that can be held out all have the same answer"
+
+
+def _rule(name: str, answers: _SeenAnswers, rows: Ints, said: Numbers, of_rule: Mapping[str, Numbers]) -> RuleScore:
+    losses = of_rule[name]
+    if not answers.classes:
+        others = of_rule[_constant(answers)].mean()
+        return RuleScore(name, float(1 - losses.mean() / others), None)
+    counts = answers.counts[rows]
+    share = answers.values[rows, said.argmax(axis=1)]
+    return RuleScore(name, float(1 - losses.mean()), float((share * counts).sum() / counts.sum()))

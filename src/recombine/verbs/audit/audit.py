@@ -1,0 +1,221 @@
+"""The audit: everything that the data alone say about the combinations that were not seen."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, ClassVar, Unpack
+
+import pyarrow as pa
+
+from recombine.base import records
+from recombine.base.decoding import revive_all
+from recombine.base.errors import SettingError
+from recombine.base.grades import Expected, Grade
+from recombine.base.records import Provenance, Record
+from recombine.base.result import Result
+from recombine.data import support as stored
+from recombine.data.engine import Progress
+from recombine.data.read import support_of
+from recombine.data.space import rows_of, text
+from recombine.data.support import Support
+from recombine.data.table_query import ReadOptions
+from recombine.numerics.groups import Codes
+from recombine.verbs.audit import audit_record
+from recombine.verbs.audit.additivity import AdditiveTest, additive_test, to_expect
+from recombine.verbs.audit.combination_status import PairMap, StatusCounts, counts, ladder, pair_maps
+from recombine.verbs.audit.coverage import (
+    FactorCoverage,
+    OrderCoverage,
+    ThinCombination,
+    factor_coverage,
+    order_coverage,
+    thin,
+    thinnest,
+)
+from recombine.verbs.audit.dependence import Dependence, Redundancy, dependence, redundancy
+from recombine.verbs.audit.determinacy import Determinacy, Island, determinacy, islands
+from recombine.verbs.audit.grade import AuditEvidence, grade
+from recombine.verbs.audit.leverage import Leverage
+from recombine.verbs.audit.structural_zeros import Zeros, as_csv, suspected
+from recombine.verbs.audit.unseen_combinations import LeverageSummary, UnseenCombination, unseen
+from recombine.verbs.audit.verdict import verdict
+from recombine.verbs.audit.verdict_reasons import reasons
+
+Combinations = Sequence[Mapping[str, Any] | Sequence[Any]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit(Result):
+    """A verdict on a table's combinations, the reasons for it, and the means to ask about any one of them.
+
+    >>> import recombine
+    >>> table = {"colour": ["red", "red", "blue"], "shape": ["circle", "square", "circle"]}
+    >>> audit = recombine.audit(table, factors=["colour", "shape"])
+    >>> audit.counts.space, audit.counts.seen, audit.counts.determined
+    (4, 3, 1)
+    >>> audit.explain([("blue", "square")])["leverage"].to_pylist()
+    [3.0]
+    """
+
+    kind: ClassVar[str] = "audit"
+    verdict: str
+    grade: Grade
+    reasons: tuple[str, ...]
+    counts: StatusCounts
+    rank: int
+    island_count: int
+    factors: tuple[FactorCoverage, ...]
+    coverage: tuple[OrderCoverage, ...]
+    islands: tuple[Island, ...]
+    leverage: LeverageSummary | None
+    undetermined_examples: tuple[UnseenCombination, ...]
+    dependence: tuple[Dependence, ...]
+    redundancy: Redundancy | None
+    additive: AdditiveTest | None
+    expected: Expected | None
+    thin: tuple[ThinCombination, ...]
+    zeros: Zeros | None
+    likely: StatusCounts | None
+    maps: tuple[PairMap, ...]
+    support: Support
+    determinacy: Determinacy
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where it came from."""
+        return self.support.source
+
+    def explain(self, combinations: Combinations | pa.Table) -> pa.Table:
+        """The ladder: a row for each combination, seen or not, with all that the table says about it.
+
+        Combinations are tuples in the order of the factors, mappings from factor to value, or a table with the
+        factors as columns.
+        """
+        rows = rows_of(combinations)
+        codes = self.support.space.encode(rows)
+        names = self.support.space.names
+        given = [[row[name] if isinstance(row, Mapping) else row[k] for row in rows] for k, name in enumerate(names)]
+        return self._ladder(codes, {name: pa.array(list(map(str, given[k]))) for k, name in enumerate(names)})
+
+    def _ladder(self, codes: Codes, values: Mapping[str, pa.Array]) -> pa.Table:
+        table = ladder(self.support, self._leverage, codes)
+        for place, (name, column) in enumerate(values.items()):
+            table = table.add_column(place, name, column)
+        return table
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """What `explain` tells, for every combination of a space of up to 100,000; beyond that for the seen ones."""
+        space = self.support.space
+        codes = space.every() if space.product <= _MOST_LISTED else self.support.codes
+        columns = {f.name: pa.array(f.labels, pa.string()).take(codes[:, k]) for k, f in enumerate(space.factors)}
+        return self._ladder(codes, columns)
+
+    def share(self, name: str) -> float:
+        """A share that a gate can be held against: `determined` and `seen` of the space, `values`, `pairs` or
+        `triples` seen.
+        """
+        shares = {"determined": self.counts.determined_share, "seen": self.counts.seen_share}
+        shares |= {word: c.share for word, c in zip(("values", "pairs", "triples"), self.coverage, strict=False)}
+        if name not in shares:
+            raise SettingError(
+                f"no share {name!r}",
+                why="an audit does not measure it",
+                instead=f"write one of {', '.join(shares)}",
+            )
+        return shares[name]
+
+    def impossible_csv(self) -> str:
+        """The pairs of values that seem to be impossible, as `--impossible` reads them; read them over first."""
+        return as_csv(self.zeros or Zeros((), 0), self.support.space.names)
+
+    def record(self) -> Record:
+        """The audit as plain data, which can be saved, drawn and loaded."""
+        return Record(
+            "audit", self._data(), audit_record.tables(self.support, self.determinacy, self.maps), self.provenance
+        )
+
+    @classmethod
+    def from_record(cls, record: Record) -> "Audit":
+        """Back from plain data."""
+        support = stored.load_support(record)
+        return cls(
+            **revive_all(cls, _RESULTS, record.data),
+            maps=audit_record.load_maps(record),
+            support=support,
+            determinacy=audit_record.load_determinacy(record, support),
+        )
+
+    @cached_property
+    def _leverage(self) -> Leverage:
+        return Leverage(self.support, self.determinacy)
+
+    def _data(self) -> dict[str, Any]:
+        return {name: records.plain(getattr(self, name)) for name in _RESULTS} | audit_record.describe(
+            self.support, self.determinacy, self.maps
+        )
+
+
+_MOST_LISTED = 100_000
+_A_LIST = 20  # rows, from which on a single row for each combination is no accident
+_APART = ("maps", "support", "determinacy")
+_RESULTS = tuple(field.name for field in fields(Audit) if field.name not in _APART)
+
+
+def audit(source: Any, *, seed: int = 0, progress: Progress | None = None, **reading: Unpack[ReadOptions]) -> Audit:
+    """Say what the data alone tell about unseen combinations.
+
+    `source` is anything that `recombine.read` takes, with `factors` and the other settings of `read` beside it; or a
+    `Support`, which was read already. `seed` decides which random vectors certify what is determined (any seed gives
+    the same answer) and, in spaces too large to list, which combinations are drawn as examples.
+
+    >>> audit({"colour": ["red", "red", "blue"], "shape": ["disc", "bar", "disc"]}, factors=["colour", "shape"]).rank
+    3
+    """
+    support = support_of(source, "audit", progress=progress, **reading)
+    return _assemble(support, determinacy(support, seed=seed), pair_maps(support), seed=seed)
+
+
+def _assemble(support: Support, found: Determinacy, maps: tuple[PairMap, ...], *, seed: int) -> Audit:
+    divided = counts(support, found)
+    zeros, possible = suspected(support)
+    likely = counts(possible, found) if zeros is not None and zeros.combinations is not None else None
+    tested = additive_test(support, seed=seed)
+    reach = tested[0].reach if tested is not None else None
+    shown = unseen(possible, Leverage(support, found), (likely or divided).determined, seed=seed, reach=reach)
+    like = shown.leverage.like_the_tested if shown.leverage is not None else 0
+    expected, of_many = to_expect(*tested, like) if tested is not None else (None, None)
+    evidence = AuditEvidence(
+        counts=divided,
+        rank=found.rank,
+        island_count=found.island_count,
+        islands=islands(support, found),
+        leverage=shown.leverage,
+        factors=factor_coverage(support),
+        coverage=order_coverage(support),
+        dependence=dependence(support),
+        redundancy=redundancy(support),
+        additive=tested[0] if tested is not None else None,
+        expected=expected,
+        expected_of_many=of_many,
+        thin=thinnest(support, thin(support)),
+        zeros=zeros,
+        likely=likely,
+        usual={name: text(value) for name, value in support.combination(int(support.counts.argmax())).items()},
+        mean_count=float(support.counts.mean()),
+        one_row_each=support.rows > _A_LIST and bool((support.counts == 1).all()),
+        rows=support.rows,
+        rows_left_out=support.left_out.get("(any)", 0),
+        weightless=support.weightless,
+    )
+    said = {field.name: getattr(evidence, field.name) for field in fields(AuditEvidence) if field.name in _RESULTS}
+    return Audit(
+        verdict=verdict(evidence),
+        grade=grade(evidence),
+        reasons=reasons(evidence),
+        undetermined_examples=shown.undetermined,
+        maps=maps,
+        support=support,
+        determinacy=found,
+        **said,
+    )

@@ -1,0 +1,139 @@
+"""How an audit's larger parts are laid out in tables, and read back from them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from recombine.base.decoding import revive
+from recombine.base.records import Record
+from recombine.data import support as stored
+from recombine.data.support import Support
+from recombine.verbs.audit.combination_status import PairMap
+from recombine.verbs.audit.determinacy import Determinacy
+
+
+@dataclass(frozen=True)
+class _Solved:
+    """What stands in a record of the solution."""
+
+    rank: int
+    deficit: int
+    moduli: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _DescribedMap:
+    """What stands in a record of one map, beside its cells."""
+
+    factors: tuple[str, str]
+    rows: tuple[int, ...]
+    row_values: tuple[str, ...]
+    row_counts: tuple[float, ...]
+    row_islands: tuple[int, ...]
+    rows_total: int
+    columns: tuple[int, ...]
+    column_values: tuple[str, ...]
+    column_counts: tuple[float, ...]
+    column_islands: tuple[int, ...]
+    columns_total: int
+
+
+def describe(support: Support, determinacy: Determinacy, maps: Sequence[PairMap]) -> dict[str, Any]:
+    """The small facts about a support and its maps, as JSON holds them."""
+    return {
+        **stored.describe(support),
+        "determinacy": {
+            "rank": determinacy.rank,
+            "deficit": determinacy.deficit,
+            "moduli": determinacy.moduli.tolist(),
+        },
+        "maps": [_describe_map(support, one) for one in maps],
+    }
+
+
+def tables(support: Support, determinacy: Determinacy, maps: Sequence[PairMap]) -> dict[str, pa.Table]:
+    """The large parts, as Parquet holds them."""
+    found = stored.tables(support)
+    values = found["values"].append_column("island", pa.array(np.concatenate(determinacy.islands)))
+    for place, column in enumerate(np.concatenate(determinacy.signatures).T):
+        values = values.append_column(f"signature{place}", pa.array(column))
+    return found | {"values": values, "maps": _maps_table(maps)}
+
+
+def load_determinacy(record: Record, support: Support) -> Determinacy:
+    """What was found determined, without solving it again."""
+    values = record.tables["values"]
+    ends = np.cumsum(support.space.sizes)[:-1]
+    columns = sorted(name for name in values.column_names if name.startswith("signature"))
+    signatures = np.stack([values[name].to_numpy() for name in columns], axis=1)
+    solved = revive(_Solved, record.data["determinacy"], at="determinacy")
+    return Determinacy(
+        islands=tuple(np.split(values["island"].to_numpy(), ends)),
+        signatures=tuple(np.split(signatures, ends)),
+        moduli=np.array(solved.moduli, dtype=np.int64),
+        rank=solved.rank,
+        deficit=solved.deficit,
+    )
+
+
+def load_maps(record: Record) -> tuple[PairMap, ...]:
+    """The maps as they were drawn."""
+    cells = record.tables["maps"]
+    which = cells["map"].to_numpy()
+    starts = np.searchsorted(which, np.arange(len(record.data["maps"]) + 1))
+    return tuple(
+        _load_map(described, cells.slice(start, stop - start))
+        for described, start, stop in zip(record.data["maps"], starts, starts[1:], strict=False)
+    )
+
+
+def _load_map(plain: Any, cells: pa.Table) -> PairMap:
+    described = revive(_DescribedMap, plain, at="maps")
+    rows, columns, row_islands, column_islands = (
+        np.array(places, dtype=np.int64)
+        for places in (described.rows, described.columns, described.row_islands, described.column_islands)
+    )
+    return PairMap(
+        factors=described.factors,
+        rows=rows,
+        columns=columns,
+        row_islands=row_islands,
+        column_islands=column_islands,
+        state=cells["state"].to_numpy(),
+        count=cells["count"].to_numpy(),
+        leverage=cells["leverage"].to_numpy(),
+    )
+
+
+def _maps_table(maps: Sequence[PairMap]) -> pa.Table:
+    places = [np.indices((len(one.rows), len(one.columns)), dtype=np.int32).reshape(2, -1) for one in maps]
+    return pa.table(
+        {
+            "map": np.repeat(np.arange(len(maps), dtype=np.int32), [len(one.state) for one in maps]),
+            "row": np.concatenate([place[0] for place in places]),
+            "column": np.concatenate([place[1] for place in places]),
+            "state": np.concatenate([one.state for one in maps]),
+            "count": np.concatenate([one.count for one in maps]),
+            "leverage": pa.array(np.concatenate([one.leverage for one in maps]), from_pandas=True),
+        }
+    )
+
+
+def _describe_map(support: Support, one: PairMap) -> dict[str, Any]:
+    described: dict[str, Any] = {"factors": list(one.factors)}
+    for side, places, homes, name in (
+        ("row", one.rows, one.row_islands, one.factors[0]),
+        ("column", one.columns, one.column_islands, one.factors[1]),
+    ):
+        k = support.space.position(name)
+        described |= {
+            f"{side}s": places.tolist(),
+            f"{side}_values": [support.space.factors[k].labels[v] for v in places],
+            f"{side}_counts": support.value_counts[k][places].tolist(),
+            f"{side}_islands": homes.tolist(),
+            f"{side}s_total": support.space.sizes[k],
+        }
+    return described

@@ -1,0 +1,215 @@
+"""Where combinations stand: the ladder of unseen-ness for any of them, and the whole space counted by rung.
+
+From the safest rung to the last: *seen*; *thin* (seen, but by a handful of rows); *determined* (fixed by the seen ones
+under an additive rule; the leverage says how firmly); *undetermined*; *novel* (it holds a value never seen);
+*impossible* (declared so).
+
+The map of a pair of factors: every cell of their grid with its rung, count and leverage.
+
+With more than two factors each pair is judged on its own projection. Rows and columns stand by island, then by count.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+from math import sqrt
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from recombine.data.support import Support
+from recombine.numerics.groups import Codes, Ints, Numbers
+from recombine.verbs.audit.coverage import thin
+from recombine.verbs.audit.determinacy import NO_ISLAND, Determinacy, determinacy
+from recombine.verbs.audit.leverage import Leverage
+
+RUNGS = ("seen", "thin", "determined", "undetermined", "novel", "impossible")
+
+
+def rungs(support: Support, determinacy: Determinacy, codes: Codes) -> npt.NDArray[np.str_]:
+    """The rung of each combination; a thin one is seen here: how many rows it has is another matter."""
+    seen = support.groups(range(codes.shape[1])).lookup(codes) >= 0
+    conditions = [
+        support.space.is_impossible(codes),
+        seen,
+        determinacy.novel(codes),
+        determinacy.determined(codes),
+    ]
+    return np.select(conditions, ["impossible", "seen", "novel", "determined"], default="undetermined")
+
+
+def rungs_with_thin(support: Support, determinacy: Determinacy, codes: Codes) -> npt.NDArray[np.str_]:
+    """The rung of each combination, thin ones apart."""
+    found = rungs(support, determinacy, codes)
+    place = support.groups(range(codes.shape[1])).lookup(codes)
+    return np.where((found == "seen") & thin(support)[np.maximum(place, 0)], "thin", found)
+
+
+def ladder(support: Support, leverage: Leverage, codes: Codes) -> pa.Table:
+    """A row for each combination, with all that the table says about it."""
+    determinacy = leverage.determinacy
+    width = codes.shape[1]
+    whole = support.groups(range(width)).lookup(codes)
+    rung = rungs_with_thin(support, determinacy, codes)
+    counts = np.where(whole >= 0, support.counts[np.maximum(whole, 0)], 0.0)
+    pairs: list[tuple[int, ...]] = list(combinations(range(width), 2))
+    return pa.table(
+        {
+            "rung": pa.array(rung.tolist(), pa.string()),
+            "count": counts,
+            "values_seen": _seen_parts(support, codes, [(k,) for k in range(width)]),
+            "pairs_seen": _seen_parts(support, codes, pairs),
+            "pairs": np.full(len(codes), len(pairs)),
+            "neighbours_seen": _neighbours(support, codes, whole >= 0),
+            "one_island": determinacy.one_island(codes),
+            "determined": determinacy.determined(codes),
+            "leverage": pa.array(leverage.of(codes), from_pandas=True),
+        }
+    )
+
+
+def _seen_parts(support: Support, codes: Codes, parts: list[tuple[int, ...]]) -> Ints:
+    total = np.zeros(len(codes), dtype=np.int64)
+    for part in parts:
+        total += support.groups(part).lookup(codes) >= 0
+    return total
+
+
+def _neighbours(support: Support, codes: Codes, seen: npt.NDArray[np.bool_]) -> Ints:
+    """Seen combinations that differ in one factor: the others in the group of all factors but that one."""
+    total = np.zeros(len(codes), dtype=np.int64)
+    for changed in range(codes.shape[1]):
+        rest = support.groups([k for k in range(codes.shape[1]) if k != changed])
+        place = rest.lookup(codes)
+        total += np.where(place >= 0, rest.combinations[np.maximum(place, 0)] - seen, 0)
+    return total
+
+
+@dataclass(frozen=True)
+class StatusCounts:
+    """The space divided: seen + determined + undetermined + novel = space. Impossible combinations are outside it, and
+    `thin` ones are among the seen.
+
+    >>> StatusCounts(space=4, impossible=0, seen=3, determined=1, undetermined=0, novel=0).determined_share
+    1.0
+    """
+
+    space: int
+    impossible: int
+    seen: int
+    determined: int
+    undetermined: int
+    novel: int
+    thin: int = 0
+
+    @property
+    def unseen(self) -> int:
+        """All that was not seen, novel ones included."""
+        return self.determined + self.undetermined + self.novel
+
+    @property
+    def determined_share(self) -> float:
+        """The share of the space that is seen or determined."""
+        return (self.seen + self.determined) / self.space
+
+    @property
+    def seen_share(self) -> float:
+        """The share of the space that is seen."""
+        return self.seen / self.space
+
+
+def counts(support: Support, determinacy: Determinacy) -> StatusCounts:
+    """Divide the space without listing it."""
+    space = support.space
+    of_seen_values = math.prod(int((island >= 0).sum()) for island in determinacy.islands)
+    determined_impossible, novel_impossible = determinacy.count_impossible(support)
+    novel = space.product - of_seen_values - novel_impossible
+    determined = determinacy.count() - determined_impossible - len(support)
+    return StatusCounts(
+        space=space.size,
+        impossible=space.impossible_count,
+        seen=len(support),
+        determined=determined,
+        undetermined=space.size - novel - determined - len(support),
+        novel=novel,
+        thin=int(thin(support).sum()),
+    )
+
+
+STATES = ("undetermined", "determined", "seen", "novel", "impossible", "thin")
+MOST_MAPS = 45  # all pairs of ten factors
+_MOST_CELLS = 1_200_000  # of all maps together: a few megabytes of page
+_LONGEST_SIDE = 1000  # values: a browser's canvas at a pixel each is still legible
+
+
+@dataclass(frozen=True, eq=False)
+class PairMap:
+    """A grid of two factors. `rows` and `columns` are positions of values, in the order in which they are drawn."""
+
+    factors: tuple[str, str]
+    rows: Ints
+    columns: Ints
+    row_islands: Ints
+    column_islands: Ints
+    state: npt.NDArray[np.uint8]
+    count: Numbers
+    leverage: npt.NDArray[np.float32]
+
+
+def pair_maps(support: Support) -> tuple[PairMap, ...]:
+    """A map for each pair of factors, the least covered first; of very many factors only that many pairs."""
+    pairs = sorted(combinations(range(len(support.space.factors)), 2), key=lambda pair: _share(support, pair))
+    pairs = pairs[:MOST_MAPS]
+    cells = _MOST_CELLS // len(pairs)
+    return tuple(_pair_map(support.project(pair), cells) for pair in pairs)
+
+
+def _share(support: Support, pair: tuple[int, int]) -> float:
+    return support.groups(pair).size / max(support.space.restricted(pair).size, 1)
+
+
+def _pair_map(pair: Support, cells: int) -> PairMap:
+    found = determinacy(pair)
+    rows, columns = _axes(pair, found, cells)
+    grid = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2).astype(np.int32)
+    whole = pair.groups((0, 1)).lookup(grid)
+    leverage = Leverage(pair, found)
+    rung = rungs_with_thin(pair, found, grid)
+    state = np.zeros(len(grid), dtype=np.uint8)
+    for number, name in enumerate(STATES):
+        state[rung == name] = number
+    return PairMap(
+        factors=(pair.space.names[0], pair.space.names[1]),
+        rows=rows,
+        columns=columns,
+        row_islands=found.islands[0][rows],
+        column_islands=found.islands[1][columns],
+        state=state,
+        count=np.where(whole >= 0, pair.counts[np.maximum(whole, 0)], 0.0),
+        leverage=leverage.of(grid).astype(np.float32) if leverage.inverts else np.full(len(grid), np.nan, np.float32),
+    )
+
+
+def _axes(pair: Support, found: Determinacy, cells: int) -> tuple[Ints, Ints]:
+    """Both axes in order, cut to the commonest values where the grid would be too large to draw."""
+    height, width = pair.space.sizes
+    shrink = min(1.0, sqrt(cells / (height * width)))
+    lengths = [min(max(int(size * shrink), min(size, 20)), _LONGEST_SIDE) for size in (height, width)]
+    rank = _island_rank(pair, found)
+    return _axis(pair, found, 0, rank, lengths[0]), _axis(pair, found, 1, rank, lengths[1])
+
+
+def _axis(pair: Support, found: Determinacy, k: int, rank: Ints, length: int) -> Ints:
+    counts = pair.value_counts[k]
+    island = np.where(found.islands[k] == NO_ISLAND, len(rank), rank[found.islands[k]])
+    commonest = np.argsort(-counts, kind="stable")[:length]
+    return commonest[np.lexsort((-counts[commonest], island[commonest]))]
+
+
+def _island_rank(pair: Support, found: Determinacy) -> Ints:
+    """Islands by their number of combinations, the largest first."""
+    sizes = np.bincount(found.islands[0][pair.codes[:, 0]], minlength=found.island_count)
+    rank = np.empty(found.island_count, dtype=np.int64)
+    rank[np.argsort(-sizes, kind="stable")] = np.arange(found.island_count)
+    return rank

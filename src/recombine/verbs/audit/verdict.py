@@ -1,0 +1,231 @@
+"""What the audit says in a few sentences: what was tested, what would follow, what cannot be known."""
+
+from recombine.base.grades import FAILING_BELOW, Expected, earned
+from recombine.base.words import count, listing, named, percent, percent_range
+from recombine.verbs.audit.additivity import MAJORITY, MEAN, NEAREST, AdditiveTest
+from recombine.verbs.audit.combination_status import StatusCounts
+from recombine.verbs.audit.coverage import ThinCombination
+from recombine.verbs.audit.grade import FEWEST_SEEN, AuditEvidence, grade
+from recombine.verbs.audit.structural_zeros import Zeros
+from recombine.verbs.audit.unseen_combinations import LeverageSummary
+
+_MOST_NAMED = 4  # values of a combination that are all named in a sentence
+
+
+def verdict(evidence: AuditEvidence) -> str:
+    """The answer as a person would say it."""
+    said = [_tested(evidence), _follows(evidence), _beyond(evidence), _impossible(evidence), _novel(evidence)]
+    return " ".join(part for part in [*said, _thin(evidence)] if part)
+
+
+def _tested(evidence: AuditEvidence) -> str:
+    if not evidence.divided.unseen:
+        return ""
+    expected, test = evidence.expected, evidence.additive
+    if expected is None or test is None:
+        few = grade(evidence) == "untested"
+        return f"{'Not enough evidence. ' if few else ''}Nothing was tested: no target was named."
+    if expected.abstains:
+        return f"Not enough evidence. Nothing could be tested: {expected.reason}."
+    return told_score(expected, test)
+
+
+def told_score(expected: Expected, test: AdditiveTest) -> str:
+    """The tested score, its interval, and what the best simple rule gets."""
+    if expected.value is None or expected.low is None or expected.high is None:
+        return ""
+    beside = f"{_rule(expected, test)} {_gets(expected.baseline, test)}"
+    if test.kind == "label":
+        sure = percent_range(expected.low, expected.high)
+        right = f"gets {percent(expected.value)} of held-out combinations right ({sure})"
+        return f"Adding up one effect for each value {right}; {beside}."
+    if expected.value <= 0:
+        most = f" (at most {percent(expected.high)})" if expected.high > 0 else ""
+        beside = ": always answering the mean does no worse" if expected.baseline_name == MEAN else f"; {beside}"
+        return (
+            f"Adding up one effect for each value explains nothing{most} of what held-out combinations differ by in "
+            f"{test.target}{beside}."
+        )
+    sure = percent_range(max(expected.low, 0.0), expected.high)
+    explained = f"{percent(expected.value)} of what held-out combinations differ by in {test.target} ({sure})"
+    return f"Adding up one effect for each value explains {explained}; {beside}."
+
+
+def _rule(expected: Expected, test: AdditiveTest) -> str:
+    if expected.baseline_name == MAJORITY:
+        return f"always answering “{test.commonest}”"
+    if expected.baseline_name == MEAN:
+        return "always answering the mean"
+    return "answering like the nearest seen ones" if expected.baseline_name == NEAREST else str(expected.baseline_name)
+
+
+def _gets(score: float | None, test: AdditiveTest) -> str:
+    if test.kind == "label":
+        return f"gets {percent(score or 0.0)}"
+    return "explains nothing" if not score or score <= 0 else f"explains {percent(score)}"
+
+
+def _follows(evidence: AuditEvidence) -> str:
+    counts = evidence.divided
+    if not counts.unseen:
+        return _complete(evidence)
+    if not counts.determined:
+        return f"{_seen(counts)}."
+    return f"{_seen(counts)}{_rest(evidence)}"
+
+
+def _seen(counts: StatusCounts) -> str:
+    return f"{counts.seen:,} of {counts.space:,} combinations {_verb(counts.seen, 'was', 'were')} seen"
+
+
+def _complete(evidence: AuditEvidence) -> str:
+    counts = evidence.divided
+    if evidence.likely is not None:
+        return f"{counts.seen:,} combinations were seen, probably all that can occur."
+    return f"All {counts.seen:,} combinations were seen: nothing is left to work out."
+
+
+def _rest(evidence: AuditEvidence) -> str:
+    """What would follow for the others, as an if."""
+    counts, expected = evidence.divided, evidence.expected
+    if expected is not None and not expected.abstains:
+        if grade(evidence) in ("weak", "failing") and not _held(evidence):
+            return f". Adding up {_why_not(expected)}: do not rely on what it would give for {_others(counts)}."
+        follow = _verb(expected.of, "follows", "follow")
+        return f"; if the rule holds beyond them, {_share_of(expected.of, counts)} {follow}."
+    firm = _firmness(evidence)
+    if counts.seen <= evidence.rank:
+        return (
+            f"; on paper they fix {_share_of(counts.determined, counts)}, but none of them is to spare: nothing in the "
+            "table could show such a rule wrong."
+        )
+    if counts.seen_share < FEWEST_SEEN:
+        some = "all others" if counts.determined == counts.unseen else "some others"
+        return (
+            ", fewer than one in a thousand: too few to say anything of the rest without a test. Only if effects add "
+            f"up would {some} follow from them."
+        )
+    follow = _verb(counts.determined, "follows", "follow")
+    return f"; if effects add up, {_share_of(counts.determined, counts)} {follow} from them{firm}."
+
+
+def _why_not(expected: Expected) -> str:
+    """What the test says against the rule."""
+    if expected.lift is not None and expected.lift[2] < 0:
+        return "does worse than a simpler rule"
+    if expected.beats_constant and (expected.high or 0) < FAILING_BELOW:
+        return "misses more than it gets"
+    return "is not reliably better than a simpler rule"
+
+
+def _held(evidence: AuditEvidence) -> bool:
+    """Whether the rule itself held where it was tested, whatever it does not reach."""
+    return earned(evidence.expected_of_many) in ("sound", "plausible")
+
+
+def _others(counts: StatusCounts) -> str:
+    return "the other one" if counts.unseen == 1 else f"the other {counts.unseen:,}"
+
+
+def _share_of(some: int, counts: StatusCounts) -> str:
+    if some == counts.unseen:
+        return _others(counts)
+    return f"{some:,} of {_others(counts)}"
+
+
+def _firmness(evidence: AuditEvidence) -> str:
+    measured = evidence.leverage
+    if measured is not None and measured.weak:
+        return f", {_how_many_weak(measured)}only weakly (less certain than one single example would be)"
+    if evidence.leverage_unknown:
+        return f", but how firmly {_how_unknown(measured)}"
+    return ""
+
+
+def _how_many_weak(measured: LeverageSummary) -> str:
+    if measured.of == 1:
+        return ""
+    if measured.sampled:
+        return f"about {percent(measured.weak / measured.known)} of them "
+    return "all of them " if measured.weak == measured.of else f"{measured.weak:,} of them "
+
+
+def _how_unknown(measured: LeverageSummary | None) -> str:
+    if measured is None:
+        return "was not measured: none of them was among the combinations drawn"
+    tried = measured.known + measured.unknown
+    if tried == 1:
+        return "is not known"
+    return f"is not known for {measured.unknown:,} of {'' if measured.sampled else 'the '}{tried:,}" + (
+        " drawn at random" if measured.sampled else ""
+    )
+
+
+def _beyond(evidence: AuditEvidence) -> str:
+    """What the rule leaves open, and what hangs on less than could be tested."""
+    counts, expected = evidence.divided, evidence.expected
+    said = []
+    if expected is not None and not expected.abstains and _held(evidence) and counts.determined > expected.of:
+        said.append(f"{counts.determined - expected.of:,} hang on less than any combination that could be held out.")
+    if counts.undetermined:
+        even = " even then" if counts.determined else " if effects add up"
+        verb = _verb(counts.undetermined, "does", "do")
+        all_ = "None of the others follows" if not (counts.determined or counts.novel) else ""
+        start = f"{all_}{even}" if all_ else f"{counts.undetermined:,} {verb} not follow{even}"
+        said.append(f"{start}, because {_cause(evidence)}.")
+    return " ".join(said)
+
+
+def _cause(evidence: AuditEvidence) -> str:
+    if evidence.island_count > 1:
+        return f"the table falls into {evidence.island_count:,} islands that no example connects"
+    loose = [name for name, groups in evidence.islands[0].groups.items() if groups > 1]
+    return f"the examples do not tell some values of {listing(loose)} apart from the rest"
+
+
+def _impossible(evidence: AuditEvidence) -> str:
+    zeros = evidence.zeros
+    if zeros is None:
+        return ""
+    return told_zeros(zeros)
+
+
+def told_zeros(zeros: Zeros) -> str:
+    """The suspicion, with its evidence."""
+    first = zeros.pairs[0]
+    many = f"Another {zeros.combinations:,} hold" if zeros.combinations is not None else "Many others hold"
+    return (
+        f"{many} a pair of values that never meets, and perhaps cannot occur: such as {first}, which about "
+        f"{count(round(first.expected))} seen combinations would hold by chance."
+    )
+
+
+def _novel(evidence: AuditEvidence) -> str:
+    novel = evidence.divided.novel
+    if not novel:
+        return ""
+    hold = _verb(novel, "1 combination holds", f"{novel:,} combinations hold")
+    return f"{hold} a value never seen: nothing can be promised there."
+
+
+def _thin(evidence: AuditEvidence) -> str:
+    if not evidence.thin:
+        return ""
+    first = evidence.thin[0]
+    name = named(first.combination, usual=evidence.usual if len(evidence.usual) > _MOST_NAMED else None)
+    if evidence.counts.thin == 1:
+        return f"One seen combination is thin: {name} has {_rows(first, evidence)}."
+    return f"{evidence.counts.thin:,} of the seen combinations are thin: {name} has {_rows(first, evidence)}."
+
+
+def _rows(thin: ThinCombination, evidence: AuditEvidence) -> str:
+    rows = f"{count(thin.count)} {_verb(int(thin.count), 'row', 'rows')}"
+    if thin.expected > 10 * thin.count:
+        where = f"{count(round(thin.expected))} would be expected if the factors were independent"
+    else:
+        where = f"a seen combination has {count(round(evidence.mean_count))} on average"
+    return f"{rows} of {count(evidence.rows)}, where {where}"
+
+
+def _verb(number: int, one: str, many: str) -> str:
+    return one if number == 1 else many

@@ -1,0 +1,186 @@
+"""Why an audit says what it says, in a few sentences, what matters most first."""
+
+from collections.abc import Sequence
+
+from recombine.base.words import listing, measure, percent
+from recombine.verbs.audit.additivity import ADDITIVE, MAJORITY, AdditiveTest, RuleScore
+from recombine.verbs.audit.coverage import FactorCoverage, OrderCoverage
+from recombine.verbs.audit.dependence import Dependence, Redundancy
+from recombine.verbs.audit.grade import AuditEvidence
+from recombine.verbs.audit.unseen_combinations import LeverageSummary
+
+
+def reasons(evidence: AuditEvidence) -> tuple[str, ...]:
+    """Why, in a few sentences, what matters most first."""
+    found = [
+        _identifier_reason(evidence),
+        *_additive_reasons(evidence.additive),
+        _zeros_reason(evidence),
+        _list_reason(evidence),
+        _values_reason(evidence.factors),
+        _pairs_reason(evidence.coverage),
+        _island_reason(evidence),
+        _leverage_reason(evidence.leverage),
+        _dependence_reason(evidence.dependence),
+        _redundancy_reason(evidence.redundancy),
+        _left_out_reason(evidence),
+        evidence.weightless,
+        _uncounted_reason(evidence),
+    ]
+    return tuple(reason for reason in found if reason)
+
+
+def _additive_reasons(test: AdditiveTest | None) -> list[str]:
+    if test is None or test.reason is not None or test.explained is None or test.held_out is None:
+        return []
+    said = [
+        f"Shown all of them, one effect for each value explains {percent(test.explained)} of what the combinations "
+        f"differ by in {test.target}; held out {_share(test.held_out)}.{_noise(test)}"
+    ]
+    others = [f"{one.name} {_share(one.score)}" for one in _beside(test)]
+    got = "Right" if test.kind == "label" else "Explained"
+    said.append(f"{got} on {_tested(test)}: {ADDITIVE} {_share(test.rule(ADDITIVE).score)}, {', '.join(others)}.")
+    by_rows = test.rule(ADDITIVE).by_rows
+    if by_rows is not None and abs(by_rows - test.rule(ADDITIVE).score) >= 0.01:
+        other = test.rule(MAJORITY).by_rows or 0.0
+        said.append(f"Weighted by rows it gets {percent(by_rows)} right, always the same label {percent(other)}.")
+    if test.untestable:
+        said.append(f"{test.untestable:,} seen combinations could not be held out: without them their answer is open.")
+    return said
+
+
+def _beside(test: AdditiveTest) -> list[RuleScore]:
+    """The other rules, of the factors alone only the best."""
+    named = [one for one in test.rules if one.name != ADDITIVE]
+    alone = [one for one in named if one.name.endswith(" alone")]
+    best = max(alone, key=lambda one: one.score, default=None)
+    kept = [one for one in named if one not in alone or one is best]
+    return sorted(kept, key=lambda one: -one.score)
+
+
+def _share(score: float) -> str:
+    return "nothing" if score <= 0 else percent(score)
+
+
+def _tested(test: AdditiveTest) -> str:
+    drawn = f" drawn of {test.combinations:,}" if test.sampled else ""
+    return f"{test.tested:,} combinations{drawn}, each held out once"
+
+
+def _noise(test: AdditiveTest) -> str:
+    if test.explainable is None or test.explainable >= 0.995:
+        return ""
+    return f" No rule can explain more than {percent(test.explainable)}: the rest is the noise of few rows."
+
+
+def _zeros_reason(evidence: AuditEvidence) -> str | None:
+    zeros = evidence.zeros
+    if zeros is None:
+        return None
+    shown = listing([str(pair) for pair in zeros.pairs[:3]])
+    return (
+        f"{len(zeros.pairs):,} pairs of values never meet, although chance would make them: {shown}. If they cannot "
+        "occur, declare them impossible (--impossible-out writes them to a file that --impossible reads); if they were "
+        "only never collected, they are what to collect."
+    )
+
+
+def _list_reason(evidence: AuditEvidence) -> str | None:
+    if not evidence.one_row_each or not evidence.counts.unseen or evidence.additive is not None:
+        return None
+    return (
+        "Every combination has exactly one row: this is a list, not a sample, and does not tell how often they occur. "
+        "If it lists all that can occur, nothing is unseen."
+    )
+
+
+def _values_reason(factors: Sequence[FactorCoverage]) -> str | None:
+    gaps = [f"{f.values - f.seen:,} of {f.values:,} values of {f.name}" for f in factors if f.seen < f.values]
+    if gaps:
+        return f"Never seen: {listing(gaps)}."
+    lone = [(f.name, f.rarest[0].value) for f in factors if f.rarest and f.rarest[0].count == 1]
+    return (
+        f"Every value was seen, but {lone[0][0]}={lone[0][1]} only once."
+        if lone
+        else "Every value was seen more than once."
+    )
+
+
+def _pairs_reason(coverage: Sequence[OrderCoverage]) -> str | None:
+    pairs = next((c for c in coverage if c.order == 2), None)
+    return (
+        f"{percent(pairs.share)} of the possible pairs of values were seen ({pairs.seen:,} of {pairs.possible:,})."
+        if pairs
+        else None
+    )
+
+
+def _island_reason(evidence: AuditEvidence) -> str:
+    if evidence.island_count == 1:
+        return "All values hang together in one island."
+    sizes = [f"{island.combinations:,}" for island in evidence.islands[:5]]
+    sizes = [*sizes, "fewer"] if evidence.island_count > 5 else sizes
+    return f"{evidence.island_count:,} islands, with {listing(sizes)} seen combinations: nothing is known across them."
+
+
+def _leverage_reason(measured: LeverageSummary | None) -> str | None:
+    if measured is None:
+        return None
+    lost = (
+        f"For {measured.unknown:,} the leverage is not known: their equations lose their digits. They count as neither "
+        "firm nor weak."
+        if measured.unknown
+        else ""
+    )
+    if measured.median is None or measured.worst is None:
+        return lost
+    scope = f"in a random sample of {measured.known:,}" if measured.sampled else "of what would follow"
+    numbers = f"median {measure(measured.median)}, worst {measure(measured.worst)}"
+    return f"Leverage {scope}: {numbers} (1 is as uncertain as one example). {lost}".rstrip()
+
+
+def _dependence_reason(pairs: Sequence[Dependence]) -> str | None:
+    known = [pair for pair in pairs if pair.cramers_v is not None]
+    if not known:
+        return None
+    strongest = known[0]
+    if strongest.cramers_v is None or strongest.cramers_v < 0.1:
+        return "No two factors tell much of each other (Cramér's V below 0.1, chance taken away)."
+    a, b = strongest.factors
+    return f"{a} and {b} depend on each other most: Cramér's V {strongest.cramers_v:.2f}."
+
+
+def _redundancy_reason(found: Redundancy | None) -> str | None:
+    if found is None or not found.parts:
+        return found.nothing if found is not None else None
+    best = found.shortcut
+    if best is None:
+        return f"No factor alone tells {found.target} better than guessing does, beyond chance."
+    name = best.factors[0]
+    if found.kind == "label":
+        score = f"gets {percent(best.score_left_out)} of the rows right, guessing {percent(found.baseline)}"
+    else:
+        score = f"explains {percent(best.score_left_out)} of {found.target} over the rows"
+    return f"{name} alone {score}: a model could lean on it as a shortcut."
+
+
+def _identifier_reason(evidence: AuditEvidence) -> str | None:
+    many = [factor.name for factor in evidence.factors if factor.seen > 100 and factor.seen > 0.5 * evidence.rows]
+    if not many:
+        return None
+    return (
+        f"{listing(many)}: nearly every row has a value of its own, as an identifier does. Leave it out of --factors: "
+        "what occurs once combines with nothing."
+    )
+
+
+def _uncounted_reason(evidence: AuditEvidence) -> str | None:
+    if len(evidence.factors) < 3 or any(covered.order == 3 for covered in evidence.coverage):
+        return None
+    return f"Triples were not counted: {len(evidence.factors)} factors make too many of them."
+
+
+def _left_out_reason(evidence: AuditEvidence) -> str | None:
+    if not evidence.rows_left_out:
+        return None
+    return f"{evidence.rows_left_out:,} of {evidence.rows:,} rows miss a factor and were left out."

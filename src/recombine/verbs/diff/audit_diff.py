@@ -1,0 +1,221 @@
+"""Two audits: what was seen, what would follow, which answers changed, and the additive rule's score.
+
+A space that is small enough is looked at combination by combination; of a larger one those that were seen in either
+table are, and the unseen ones are told by their numbers alone.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from recombine.data.support import Support
+from recombine.numerics.groups import Codes, Numbers
+from recombine.numerics.hypothesis_tests import absent_by_chance
+from recombine.numerics.intervals import Interval, difference_interval, interval
+from recombine.numerics.predictive_intervals import design_effect
+from recombine.numerics.resampling import IntervalSettings, Statistic, difference, explained_difference
+from recombine.verbs.audit.additivity import ADDITIVE, MEAN, AdditiveTest, Losses, additive_test
+from recombine.verbs.audit.audit import Audit
+from recombine.verbs.audit.combination_status import rungs_with_thin
+from recombine.verbs.diff.answer_diff import answers
+from recombine.verbs.diff.combination_pairs import MergedSpace, ValueNumbering, paired
+from recombine.verbs.diff.findings import (
+    HELD_OUT,
+    Changes,
+    CountChange,
+    Findings,
+    ScoreChange,
+    ValueChange,
+    Words,
+    held_to_many,
+    outcome,
+    table_of,
+)
+
+LISTED = 100_000
+"""Combinations up to which a space is looked at one by one, as in the table of an audit."""
+NO_VALUE = "no such value"
+"""Where a combination stands in a table that does not have one of its values."""
+_SHOWN = 20
+_HEIGHT = {"seen": 3, "thin": 3, "determined": 2, "undetermined": 1, "novel": 0, NO_VALUE: 0}
+
+Mask = npt.NDArray[np.bool_]
+
+
+def compare(old: Audit, new: Audit, sure: IntervalSettings) -> Findings:
+    """What changed from one audit to the next."""
+    both = MergedSpace.of(old.support.space, new.support.space)
+    listed = both.space.product <= LISTED
+    seen = paired(both.space, both.old.merge(old.support.codes), both.new.merge(new.support.codes))
+    codes = both.space.every() if listed else seen.codes
+    was, now = _rungs(old, both.old, codes), _rungs(new, both.new, codes)
+    answered, notes = answers(old.support, new.support, seen.both)
+    changes = [*_rung_changes(old, new, both, codes, was, now, len(seen.codes)), *answered]
+    scores, unscored = _scores(old, new, both, sure)
+    return Findings(
+        table=table_of(both.space, changes),
+        factors=both.space.names,
+        counted=_counted(old, new),
+        values=value_changes(old.support, new.support, both),
+        scores=scores,
+        unscored=unscored,
+        notes=(*notes, *(() if listed else (_too_large(both),))),
+    )
+
+
+def _rungs(audit: Audit, side: ValueNumbering, codes: Codes) -> Words:
+    own = side.unmerge(codes)
+    found = rungs_with_thin(audit.support, audit.determinacy, own)
+    return np.where((own < 0).any(axis=1), NO_VALUE, found)
+
+
+def _rung_changes(
+    old: Audit, new: Audit, both: MergedSpace, codes: Codes, was: Words, now: Words, looked_at: int
+) -> list[Changes]:
+    """Lost, gained, and others whose rung is another; not the unseen ones of a value that came or went as a whole."""
+    before, after = _seen(was), _seen(now)
+    old_rows, new_rows = rows_of(old.support, both.old, codes), rows_of(new.support, both.new, codes)
+    here, there = old.support.total, new.support.total
+    known = (was != NO_VALUE) & (now != NO_VALUE)
+    chance = np.full(len(codes), np.nan)
+    lost, gained = before & ~after, ~before & after
+    if _counts_rows(old.support) and _counts_rows(new.support):
+        chance[lost] = absent_by_chance(old_rows[lost], here, there)
+        chance[gained] = absent_by_chance(new_rows[gained], there, here)
+    q = np.full(len(codes), np.nan)
+    either = lost | gained
+    q[either] = held_to_many(chance[either], looked_at - int(either.sum()))
+    found = []
+    for what, chosen in (("lost", lost), ("gained", gained), ("rung", ~either & known & (was != now))):
+        where = np.flatnonzero(chosen)
+        found.append(
+            Changes(
+                codes[where],
+                what,
+                was[where].tolist(),
+                now[where].tolist(),
+                _ways(was[where], now[where]),
+                *(part[where] for part in (old_rows, new_rows, chance, q)),
+            )
+        )
+    return found
+
+
+def _seen(rung: Words) -> Mask:
+    return np.isin(rung, ("seen", "thin"))
+
+
+def _ways(was: Words, now: Words) -> list[str]:
+    return [_way(str(one), str(other)) for one, other in zip(was, now, strict=True)]
+
+
+def _way(was: str, now: str) -> str:
+    """Up or down the ladder; what is declared impossible has no place on it, and a thin one is seen."""
+    if was not in _HEIGHT or now not in _HEIGHT or _HEIGHT[was] == _HEIGHT[now]:
+        return "worse" if was in ("seen", "thin") and now not in _HEIGHT else "other"
+    return "better" if _HEIGHT[now] > _HEIGHT[was] else "worse"
+
+
+def rows_of(support: Support, side: ValueNumbering, codes: Codes) -> Numbers:
+    """How many rows of each combination there are."""
+    place = support.groups(range(codes.shape[1])).lookup(side.unmerge(codes))
+    return np.where(place >= 0, support.counts[np.maximum(place, 0)], 0.0) if len(support) else np.zeros(len(codes))
+
+
+def _counts_rows(support: Support) -> bool:
+    """Whether counts are rows: weights say how many examples a row stands for, and not how many were drawn."""
+    return "weight" not in support.source.settings and bool((support.counts == np.round(support.counts)).all())
+
+
+def _counted(old: Audit, new: Audit) -> tuple[CountChange, ...]:
+    names = ("space", "seen", "thin", "determined", "undetermined", "novel")
+    counts = [CountChange(name, getattr(old.counts, name), getattr(new.counts, name)) for name in names]
+    return (*counts, CountChange("islands", old.island_count, new.island_count))
+
+
+def value_changes(old: Support, new: Support, both: MergedSpace) -> tuple[ValueChange, ...]:
+    """Which values are seen in one table alone."""
+    found = []
+    for k, factor in enumerate(both.space.factors):
+        before, after = (
+            _values_seen(support, side, k, len(factor.values)) for support, side in ((old, both.old), (new, both.new))
+        )
+        gained, lost = np.flatnonzero(after & ~before), np.flatnonzero(before & ~after)
+        if len(gained) or len(lost):
+            fresh, gone = (tuple(factor.labels[v] for v in which[:_SHOWN]) for which in (gained, lost))
+            found.append(ValueChange(factor.name, len(gained), len(lost), fresh, gone))
+    return tuple(found)
+
+
+def _values_seen(support: Support, side: ValueNumbering, k: int, size: int) -> Mask:
+    counts = support.value_counts[side.order[k]]
+    seen = np.zeros(size, dtype=bool)
+    seen[side.merged[k][counts > 0]] = True
+    return seen
+
+
+def _too_large(both: MergedSpace) -> str:
+    return (
+        f"There are {both.space.product:,} combinations: those that were seen in either table were compared one by "
+        "one, the unseen ones by their numbers alone."
+    )
+
+
+def _scores(
+    old: Audit, new: Audit, both: MergedSpace, sure: IntervalSettings
+) -> tuple[tuple[ScoreChange, ...], str | None]:
+    """The additive rule on the combinations that could be held out in both tables."""
+    if old.support.target is None and new.support.target is None:
+        return (), None
+    first, second = additive_test(old.support), additive_test(new.support)
+    if first is None or second is None:
+        return (), f"only the {'new' if first is None else 'old'} audit has a target"
+    for (test, _), name in ((first, "old"), (second, "new")):
+        if test.reason is not None:
+            return (), f"the {name} audit has no score: {test.reason}"
+    return (_additive(first, second, both, sure),), None
+
+
+def _additive(
+    old: tuple[AdditiveTest, Losses], new: tuple[AdditiveTest, Losses], both: MergedSpace, sure: IntervalSettings
+) -> ScoreChange:
+    found = paired(both.space, both.old.merge(old[1].codes), both.new.merge(new[1].codes)).both
+    own, other = old[1].of_rule[ADDITIVE][found.old], new[1].of_rule[ADDITIVE][found.new]
+    share, same = old[0].kind == "label", len(own) > 0 and np.array_equal(own, other)
+    if share:
+        apart: Statistic = difference(np.ones(len(own)), 1 - own, 1 - other)
+        ends = difference_interval(apart, sure, "additive", share=True)
+        before, after = 1 - float(own.mean()) if len(own) else None, 1 - float(other.mean()) if len(own) else None
+    else:
+        constants = old[1].of_rule[MEAN][found.old], new[1].of_rule[MEAN][found.new]
+        apart = explained_difference(own, constants[0], other, constants[1])
+        ends = interval(apart, sure, "additive")
+        before, after = _explained(own, constants[0]), _explained(other, constants[1])
+        same = same and np.array_equal(*constants)
+    value = apart.of_all if len(own) and np.isfinite(apart.of_all) else None
+    low, high = _widened(value, ends, apart, found.codes) or (None, None)
+    return ScoreChange(
+        name=HELD_OUT,
+        score=old[0].score,
+        share=share,
+        better="higher",
+        combinations=len(found.codes),
+        old=before,
+        new=after,
+        difference=value,
+        low=low,
+        high=high,
+        outcome=outcome(low, high, "higher", same=same),
+    )
+
+
+def _explained(lost: Numbers, constant: Numbers) -> float | None:
+    return float(1 - lost.sum() / constant.sum()) if constant.sum() > 0 else None
+
+
+def _widened(value: float | None, ends: Interval | None, apart: Statistic, codes: Codes) -> Interval | None:
+    """Errors of combinations with a value in common come together: the interval allows for it."""
+    if ends is None or value is None:
+        return None
+    moved = apart.parts @ apart.slope(apart.parts.sum(axis=0))
+    wider = float(np.sqrt(design_effect(moved, codes)))
+    return value - wider * (value - ends[0]), value + wider * (ends[1] - value)

@@ -1,0 +1,141 @@
+"""Combinations of two results in one numbering, so that sets of them can be compared without writing out the space.
+
+Values are the same if they are equal or written alike: a table that was read from another kind of file may hold the
+text 3 where the number 3 stood. Factors are told by their names, whatever their order.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from recombine.data.space import MISSING, Factor, Space, text
+from recombine.numerics.groups import Codes, Ints, group
+
+
+@dataclass(frozen=True, eq=False)
+class ValueNumbering:
+    """How one of the two results numbers the values. Legend: k factors in the order of the merged space.
+
+    `order[k]` is the factor's place in the result's own space, `merged[k]` the merged number of each of its own values,
+    and `own[k]` its own number of each merged value, -1 where it has none.
+    """
+
+    order: tuple[int, ...]
+    merged: tuple[Ints, ...]
+    own: tuple[Ints, ...]
+
+    def merge(self, codes: Codes) -> Codes:
+        """Its own combinations in the merged numbering."""
+        columns = [numbers[codes[:, place]] for place, numbers in zip(self.order, self.merged, strict=True)]
+        return np.stack(columns, axis=1).astype(np.int32)
+
+    def unmerge(self, codes: Codes) -> Codes:
+        """Merged combinations in its own numbering, -1 for a value that it does not have."""
+        found = np.empty_like(codes)
+        for k, (place, numbers) in enumerate(zip(self.order, self.own, strict=True)):
+            found[:, place] = numbers[codes[:, k]]
+        return np.asfortranarray(found)
+
+
+@dataclass(frozen=True, eq=False)
+class MergedSpace:
+    """One space that holds the values of two."""
+
+    space: Space
+    old: ValueNumbering
+    new: ValueNumbering
+
+    @classmethod
+    def of(cls, old: Space, new: Space) -> "MergedSpace":
+        """The values of the old space, and behind them those that only the new one has.
+
+        >>> both = MergedSpace.of(Space.of({"a": [1, 2], "b": ["x"]}), Space.of({"b": ["y"], "a": ["2"]}))
+        >>> [factor.values for factor in both.space.factors], both.new.merge(np.array([[0, 0]])).tolist()
+        ([(1, 2), ('x', 'y')], [[1, 1]])
+        """
+        places = tuple(new.position(name) for name in old.names)
+        factors, old_numbers, new_numbers = [], [], []
+        for factor, place in zip(old.factors, places, strict=True):
+            theirs = new.factors[place]
+            numbers = np.array([factor.code(value) for value in theirs.values], dtype=np.int64).reshape(-1)
+            fresh = numbers < 0
+            numbers[fresh] = len(factor.values) + np.arange(int(fresh.sum()))
+            more = tuple(value for value, is_new in zip(theirs.values, fresh, strict=True) if is_new)
+            factors.append(Factor(factor.name, (*factor.values, *more)))
+            old_numbers.append(np.arange(len(factor.values)))
+            new_numbers.append(numbers)
+        space = Space(tuple(factors))
+        return cls(
+            space,
+            _side(tuple(range(len(places))), old_numbers, space),
+            _side(places, new_numbers, space),
+        )
+
+
+def _side(order: tuple[int, ...], merged: list[Ints], space: Space) -> ValueNumbering:
+    own = []
+    for numbers, size in zip(merged, space.sizes, strict=True):
+        back = np.full(size, -1, dtype=np.int64)
+        back[numbers] = np.arange(len(numbers))
+        own.append(back)
+    return ValueNumbering(order, tuple(merged), tuple(own))
+
+
+@dataclass(frozen=True, eq=False)
+class PairedCombinations:
+    """The distinct combinations of two lists, with the place of each in both; -1 where it stands in one alone."""
+
+    codes: Codes
+    old: Ints
+    new: Ints
+
+    @property
+    def both(self) -> "PairedCombinations":
+        """Those that stand in both lists."""
+        chosen = (self.old >= 0) & (self.new >= 0)
+        return PairedCombinations(self.codes[chosen], self.old[chosen], self.new[chosen])
+
+
+def paired(space: Space, old: Codes, new: Codes) -> PairedCombinations:
+    """Pair two lists of distinct combinations.
+
+    >>> space = Space.of({"a": [0, 1], "b": [0, 1]})
+    >>> found = paired(space, np.array([[0, 0], [0, 1]]), np.array([[0, 1], [1, 1]]))
+    >>> found.codes.tolist(), found.old.tolist(), found.new.tolist()
+    ([[0, 0], [0, 1], [1, 1]], [0, 1, -1], [-1, 0, 1])
+    """
+    stacked = np.concatenate([old, new])
+    groups = group(stacked, sizes=space.sizes, factors=tuple(range(len(space.sizes))))
+    places = []
+    for ids in (groups.ids[: len(old)], groups.ids[len(old) :]):
+        place = np.full(groups.size, -1, dtype=np.int64)
+        place[ids] = np.arange(len(ids))
+        places.append(place)
+    return PairedCombinations(stacked[groups.representatives], *places)
+
+
+def labels(space: Space, codes: Codes) -> dict[str, pa.Array]:
+    """Combinations as columns of text."""
+    return {
+        factor.name: pa.array(factor.labels, pa.string()).take(pa.array(codes[:, k]))
+        for k, factor in enumerate(space.factors)
+    }
+
+
+def coded(table: pa.Table, names: tuple[str, ...]) -> tuple[Space, Codes]:
+    """The combinations of a table that has the factors as columns, each once: the last line of it counts.
+
+    >>> space, codes = coded(pa.table({"a": ["x", "y"], "b": [1, 1]}), ("a", "b"))
+    >>> space.sizes, codes.tolist()
+    ((2, 1), [[0, 0], [1, 0]])
+    """
+    factors, columns = [], []
+    for name in names:
+        encoded = pc.dictionary_encode(table[name].combine_chunks(), null_encoding="encode")
+        words = [text(MISSING if value is None else value) for value in encoded.dictionary.to_pylist()]
+        factors.append(Factor(name, tuple(words)))
+        columns.append(encoded.indices.to_numpy(zero_copy_only=False))
+    codes = np.stack(columns, axis=1).astype(np.int32) if table.num_rows else np.zeros((0, len(names)), dtype=np.int32)
+    return Space(tuple(factors)), codes

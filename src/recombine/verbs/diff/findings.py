@@ -1,0 +1,193 @@
+"""What a comparison of two results is made of, whatever the verb: counts and words side by side, scores, changes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from recombine.base.words import free_name
+from recombine.data.space import Space
+from recombine.numerics.groups import Codes, Numbers
+from recombine.numerics.hypothesis_tests import false_discovery
+from recombine.verbs.diff.combination_pairs import labels
+
+Outcome = Literal["better", "worse", "within chance", "not enough evidence", "the same"]
+Way = Literal["worse", "better", "other"]
+WAYS: tuple[Way, ...] = ("worse", "better", "other")
+RATE = 0.05
+"""Of the combinations that are said to differ by more than chance, how many may be luck."""
+COLUMNS = ("what", "old", "new", "way", "old_rows", "new_rows", "p", "q")
+"""What is said of a change, beside its combination."""
+
+HELD_OUT = "held-out"
+"""The name of the score of adding up effects, which is of combinations that were held out."""
+
+Words = npt.NDArray[np.str_]
+
+
+@dataclass(frozen=True)
+class CountChange:
+    """How many of something there were, and are."""
+
+    name: str
+    old: int
+    new: int
+
+
+@dataclass(frozen=True)
+class ChangedWord:
+    """A word that was said of the whole, and is said now."""
+
+    name: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class ValueChange:
+    """Values of a factor that came or went: how many, and the first few of them."""
+
+    factor: str
+    gained: int
+    lost: int
+    new_ones: tuple[str, ...]
+    gone: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ScoreChange:
+    """A score before and now, the new one less the old one, and whether that is more than chance.
+
+    `name` says of which combinations: held-out, unseen, seen or tested ones. `combinations` counts those that both
+    scores are of, `paired` tells whether they were compared one by one; if not, each score keeps the interval that it
+    had, as if they were of different combinations.
+    """
+
+    name: str
+    score: str
+    share: bool
+    better: Literal["higher", "lower"]
+    combinations: int
+    old: float | None
+    new: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    outcome: Outcome
+    paired: bool = True
+
+    @property
+    def worst(self) -> float | None:
+        """How much better it is at the worst end of the interval; below 0 it is worse."""
+        if self.low is None or self.high is None:
+            return None
+        return self.low if self.better == "higher" else -self.high
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """Everything that was found, before it is put into words."""
+
+    table: pa.Table
+    factors: tuple[str, ...]
+    counted: tuple[CountChange, ...] = ()
+    told: tuple[ChangedWord, ...] = ()
+    values: tuple[ValueChange, ...] = ()
+    scores: tuple[ScoreChange, ...] = ()
+    unscored: str | None = None
+    """Why no score was compared, where there was one in either."""
+    notes: tuple[str, ...] = field(default=())
+
+
+def outcome(low: float | None, high: float | None, better: str, *, same: bool) -> Outcome:
+    """What an interval of a difference says of a change; `same` where not one combination scores otherwise.
+
+    >>> outcome(-0.2, -0.05, "higher", same=False), outcome(-0.2, 0.1, "higher", same=False)
+    ('worse', 'within chance')
+    """
+    if same:
+        return "the same"
+    if low is None or high is None:
+        return "not enough evidence"
+    if low <= 0 <= high:
+        return "within chance"
+    return "better" if (low > 0) == (better == "higher") else "worse"
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """Some changed combinations, all in one respect."""
+
+    codes: Codes
+    what: str
+    old: Sequence[str | None]
+    new: Sequence[str | None]
+    way: Sequence[str]
+    old_rows: Numbers | None = None
+    new_rows: Numbers | None = None
+    p: Numbers | None = None
+    q: Numbers | None = None
+
+
+def table_of(space: Space, changes: Sequence[Changes]) -> pa.Table:
+    """A row for each change, the worst first, then the most surprising, then those with the most rows."""
+    parts = [_part(space, one) for one in changes]
+    names = column_names(space.names)
+    table = pa.concat_tables(parts) if parts else _part(space, _nothing(len(space.names)))
+    rank = {way: str(place) for place, way in enumerate(WAYS)}
+    keys = pa.table(
+        {
+            "way": [rank[way] for way in table[names["way"]].to_pylist()],
+            "q": table[names["q"]],
+            "rows": np.maximum(_known(table[names["old_rows"]]), _known(table[names["new_rows"]])),
+        }
+    )
+    order = [("way", "ascending"), ("q", "ascending"), ("rows", "descending")]
+    return table.take(pc.sort_indices(keys, sort_keys=order)) if table.num_rows else table
+
+
+def column_names(factors: Sequence[str]) -> dict[str, str]:
+    """How our columns are called beside the factors, which may bear one of their names."""
+    return {name: free_name(name, set(factors)) for name in COLUMNS}
+
+
+def held_to_many(p: Numbers, others: int = 0) -> Numbers:
+    """Chances that allow for how many were looked at; `others` more were, and are not surprising at all.
+
+    >>> held_to_many(np.array([0.01, 0.5]), others=2).round(3).tolist()
+    [0.04, 1.0]
+    """
+    return false_discovery(np.concatenate([p, np.ones(others)]))[: len(p)]
+
+
+def _nothing(factors: int) -> Changes:
+    return Changes(np.zeros((0, factors), dtype=np.int32), "", [], [], [])
+
+
+def _part(space: Space, one: Changes) -> pa.Table:
+    count = len(one.codes)
+    own: Mapping[str, Any] = {
+        "what": pa.array([one.what] * count, pa.string()),
+        "old": pa.array(list(one.old), pa.string()),
+        "new": pa.array(list(one.new), pa.string()),
+        "way": pa.array(list(one.way), pa.string()),
+        "old_rows": _numbers(one.old_rows, count),
+        "new_rows": _numbers(one.new_rows, count),
+        "p": _numbers(one.p, count),
+        "q": _numbers(one.q, count),
+    }
+    names = column_names(space.names)
+    return pa.table(labels(space, one.codes) | {names[name]: column for name, column in own.items()})
+
+
+def _numbers(given: Numbers | None, count: int) -> pa.Array:
+    numbers = np.full(count, np.nan) if given is None else np.asarray(given, dtype=np.float64)
+    return pa.array(numbers, pa.float64(), from_pandas=True)
+
+
+def _known(column: pa.ChunkedArray) -> Numbers:
+    return np.nan_to_num(np.asarray(column.to_numpy(), dtype=np.float64))

@@ -1,0 +1,439 @@
+"""What simple rules would have answered: the score that a model must beat before it is praised.
+
+Always the commonest class (or the mean), the nearest seen combination, one factor alone, the best additive rule. All
+are fitted to the training side alone. Each is scored on the same rows as the model: the difference is paired, and its
+interval is over combinations. A factor that tells the class by itself in every row, such as a species of which the
+class is asked, or the class itself, is the answer in other words; a rule that was told it would be told the answer, so
+no rule is.
+
+Shares of right answers are compared as they are. Numbers are compared by R², here one less the squared error over that
+of always answering the training's mean: what a learner gains that looks at nothing is 0.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from recombine.base.grades import Expected
+from recombine.base.words import listing
+from recombine.data.space import text
+from recombine.data.support import LabelTarget, NumberTarget, Support, Target
+from recombine.numerics.additive_design import AdditiveFit
+from recombine.numerics.groups import Codes, Ints, Numbers, number, totals
+from recombine.numerics.intervals import Interval, difference_interval, interval, wilson
+from recombine.numerics.predictive_intervals import CONSTANTS
+from recombine.numerics.resampling import FEWEST, IntervalSettings, Statistic, difference, mean
+from recombine.verbs.evaluate.error_explanations import SeenMemory, by_value, chunks, mode
+from recombine.verbs.evaluate.outcomes import Mask, Outcomes
+
+SCORED_SIDES = ("all", "seen", "unseen", "novel")
+_MOST_CLASSES = 300  # that an additive rule is fitted to, one class at a time
+_MOST_SETS = 300  # of factors, in which a nearest seen combination is looked for
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """One simple rule on one side: its score, and the model's less it as (low, found, high), paired over combinations.
+
+    `lift` is None where fewer than five combinations were tested, or where they leave it open altogether.
+    """
+
+    rule: str
+    side: str
+    score: float
+    lift: tuple[float, float, float] | None
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """The rules on every side, in what they are scored, and which could not be computed, with the reason.
+
+    `commonest` is the class that the rule "majority" always answers.
+    """
+
+    score: str
+    found: tuple[Baseline, ...]
+    commonest: str | None
+    missing: str | None
+
+    def best(self, side: str) -> Baseline | None:
+        """The rule with the best score on a side."""
+        return max((one for one in self.found if one.side == side), key=lambda one: one.score, default=None)
+
+
+@dataclass(frozen=True, eq=False)
+class RuleTally:
+    """The model in the unit of the rules: what each tested combination adds, above and below the line.
+
+    Labels: right answers of so many rows. Numbers: how far the squared error lies below that of the training's mean.
+    """
+
+    score: str
+    gained: Numbers
+    of: Numbers
+
+    def statistic(self, chosen: Mask) -> Statistic:
+        """The model's score on some of the combinations."""
+        return mean(self.of[chosen], self.gained[chosen])
+
+    @property
+    def is_share(self) -> bool:
+        """Whether the score lies between 0 and 1."""
+        return self.score == "accuracy"
+
+    def around(self, chosen: Mask, settings: IntervalSettings) -> Interval | None:
+        """The interval of the model's score; one without any error is as sure as one right answer a combination."""
+        statistic = self.statistic(chosen)
+        found = interval(statistic, settings, "tally", share=self.is_share)
+        if found is None and statistic.combinations >= FEWEST and statistic.of_all == 1.0:
+            tested = float(statistic.combinations)
+            low, high = wilson(np.array(1.0), np.array(tested), np.array(tested - 1), settings)
+            return float(low), float(high)
+        return None if found is None else (found[0], min(found[1], 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """The model and every rule that the training allows, all in one unit; `own` is None where there is none to be had.
+
+    `gained` holds of each rule what the model's tally holds of the model. `missing` says what could not be computed.
+    `telling` names the factors other than the target at which no rule looks, because each tells the class by itself.
+    """
+
+    score: str
+    own: RuleTally | None
+    gained: dict[str, Numbers]
+    commonest: str | None = None
+    missing: str | None = None
+    telling: tuple[str, ...] = ()
+
+    def score_of(self, rule: str, chosen: Mask) -> float:
+        """A rule's score on some of the combinations; NaN where nothing was to be gained there."""
+        assert self.own is not None  # noqa: S101 - who has no tally has no rules
+        return mean(self.own.of[chosen], self.gained[rule][chosen]).of_all
+
+    def best(self, chosen: Mask) -> str | None:
+        """The rule with the best score on some of the combinations; None where there is none."""
+        if self.own is None or not self.own.of[chosen].sum() > 0:
+            return None
+        return max(self.gained, key=lambda rule: self.score_of(rule, chosen), default=None)
+
+
+def simple_rules(outcomes: Outcomes) -> Rules:
+    """Fit every rule to the training side and ask it for each tested row."""
+    training = outcomes.training
+    target = None if training is None else training.target
+    own = _tally(outcomes, target)
+    if own is None or training is None or target is None:
+        unit = own.score if own is not None else "R²" if outcomes.kind == "number" else "accuracy"
+        return Rules(unit, own, {}, missing=_why_none(outcomes))
+    telling = _telling(outcomes, training)
+    known = [k for k in range(len(training.space.names)) if k not in telling]
+    codes = np.asfortranarray(outcomes.tested.codes[:, known])
+    told = dict(_rules(outcomes, _through(training, known), codes, own))
+    reasons = [f"The additive rule was not computed: {reason}." for reason, gained in told.items() if gained is None]
+    names = tuple(name for name in (training.space.names[k] for k in telling) if name != target.name)
+    if names:
+        does = "tells" if len(names) == 1 else "tell"
+        reasons.append(f"{listing(names)} {does} {target.name} in every row: the simple rules do not look there.")
+    return Rules(
+        own.score,
+        own,
+        {rule: gained for rule, gained in told.items() if gained is not None},
+        _commonest(target),
+        " ".join(reasons) or None,
+        names,
+    )
+
+
+def _telling(outcomes: Outcomes, training: Support) -> list[int]:
+    """The factors whose value alone tells the class of every row, trained on or tested."""
+    both = [part.target for part in (training, outcomes.tested)]
+    found = []
+    for k, size in enumerate(training.space.sizes):
+        met = np.zeros((size, len(outcomes.classes)), dtype=bool)
+        for part, target in zip((training, outcomes.tested), both, strict=True):
+            if not isinstance(target, LabelTarget):
+                return []
+            met[part.codes[target.combination, k], target.label] = True
+        repeated = np.bincount(training.codes[:, k], minlength=size).max() > 1
+        if repeated and met.any(axis=0).sum() > 1 and (met.sum(axis=1) <= 1).all():
+            found.append(k)
+    return found
+
+
+def _through(training: Support, factors: list[int]) -> Support:
+    """What was trained on, seen through some of the factors, with its target."""
+    target = training.target
+    if len(factors) == len(training.space.names) or not isinstance(target, LabelTarget):
+        return training
+    if not factors:
+        return training.subset(np.arange(len(training)))
+    groups, classes = training.groups(factors), len(target.classes)
+    keys, ids = number(groups.ids[target.combination] * classes + target.label, groups.size * classes)
+    rows = totals(ids, target.count, len(keys))
+    merged = LabelTarget(target.name, target.classes, keys // classes, keys % classes, rows)
+    return replace(training.project(factors), target=merged)
+
+
+def _tally(outcomes: Outcomes, target: Target | None) -> RuleTally | None:
+    if outcomes.kind == "label":
+        return RuleTally("accuracy", outcomes.rows - outcomes.wrong, outcomes.rows)
+    if outcomes.kind == "number" and isinstance(target, NumberTarget) and outcomes.score.name in ("mse", "r2"):
+        nothing = _squared_error(outcomes, np.full(len(outcomes), _mean_of(target)))
+        return RuleTally("R²", nothing - outcomes.total, nothing)
+    return None
+
+
+def _commonest(target: Target) -> str | None:
+    if not isinstance(target, LabelTarget):
+        return None
+    return text(target.classes[int(np.argmax(totals(target.label, target.count, len(target.classes))))])
+
+
+def baselines(rules: Rules, sides: dict[str, Mask], settings: IntervalSettings) -> Baselines:
+    """Score every rule on every side that was tested.
+
+    >>> import recombine
+    >>> table = {"a": [0, 0, 1, 1, 2], "b": [0, 1, 0, 1, 0], "y": list("xyxyy"), "said": list("xxyxy"),
+    ...          "split": ["train", "train", "train", "test", "train"]}
+    >>> found = recombine.evaluate(table, factors=["a", "b"], target="y", prediction="said", split="split")
+    >>> [(one.rule, one.score) for one in found.baselines.found if one.side == "unseen"]
+    [('majority', 0.5), ('additive', 1.0), ('nearest seen', 0.5), ('a alone', 0.0), ('b alone', 1.0)]
+    """
+    own = rules.own
+    if own is None:
+        return Baselines(rules.score, (), rules.commonest, rules.missing)
+    found = [
+        Baseline(rule, side, rules.score_of(rule, mask), _lift(own, gained, mask, settings))
+        for rule, gained in rules.gained.items()
+        for side, mask in sides.items()
+        if side in SCORED_SIDES and own.of[mask].sum() > 0
+    ]
+    return Baselines(rules.score, tuple(found), rules.commonest, rules.missing)
+
+
+def expected(
+    outcomes: Outcomes,
+    rules: Rules,
+    found: Baselines,
+    settings: IntervalSettings,
+    *,
+    measured: tuple[float | None, float | None],
+) -> Expected:
+    """The measured score on the unseen combinations, beside the best simple rule; it abstains where none was tested.
+
+    `measured` is the interval of the score that was asked for; where the rules are scored by the same one, it is the
+    interval of this one too.
+    """
+    chosen, own = outcomes.unseen, rules.own
+    reason = unmeasured(outcomes, own)
+    if reason is not None or own is None:
+        return Expected(rules.score, basis="answers", reason=reason)
+    tested = int(chosen.sum())
+    same = own.score == outcomes.score.name
+    low, high = measured if same else own.around(chosen, settings) or (None, None)
+    best = found.best("unseen")
+    return Expected(
+        own.score,
+        own.statistic(chosen).of_all,
+        low,
+        high,
+        baseline=None if best is None else best.score,
+        baseline_name=None if best is None else best.rule,
+        lift=None if best is None else best.lift,
+        over_constant=_over_constant(found, best),
+        tested=tested,
+        of=tested,
+        basis="answers",
+        reason=rules.missing if best is None else None,
+    )
+
+
+def _over_constant(found: Baselines, best: Baseline | None) -> tuple[float, float, float] | None:
+    """The lift over one answer for all, where that is not the best rule itself."""
+    constant = next((one for one in found.found if one.side == "unseen" and one.rule in CONSTANTS), None)
+    return None if constant is None or constant is best else constant.lift
+
+
+def unmeasured(outcomes: Outcomes, own: RuleTally | None) -> str | None:
+    """Why the score on unseen combinations is not known, if it is not."""
+    if outcomes.training is None:
+        return "it was not told what the model was trained on"
+    if not outcomes.unseen.any():
+        return "no unseen combination was tested"
+    if own is None:
+        return _why_none(outcomes)
+    return None if own.of[outcomes.unseen].sum() > 0 else "the true answers never differ from the training's mean"
+
+
+def _why_none(outcomes: Outcomes) -> str:
+    if outcomes.kind == "score":
+        return "The table holds scores and no answers, so no simple rule can be scored beside them."
+    if outcomes.training is None:
+        return (
+            "No simple rule can be set beside this (majority, nearest seen, one factor alone, additive): "
+            "it was not told what the model was trained on."
+        )
+    if outcomes.training.target is None:
+        return (
+            "No simple rule can be set beside this (majority, nearest seen, one factor alone, additive): "
+            "the training rows do not hold the target."
+        )
+    return f"The rows are scored by {outcomes.score.name!r}, in which no simple rule can be scored."
+
+
+def _lift(
+    own: RuleTally, gained: Numbers, chosen: Mask, settings: IntervalSettings
+) -> tuple[float, float, float] | None:
+    apart = difference(own.of[chosen], gained[chosen], own.gained[chosen])
+    if apart.combinations >= FEWEST and not apart.parts[:, 1].any():
+        return 0.0, 0.0, 0.0  # it answers as the rule does
+    found = difference_interval(apart, settings, "lift", share=own.is_share)
+    return None if found is None else (found[0], apart.of_all, found[1])
+
+
+def _rules(outcomes: Outcomes, training: Support, codes: Codes, own: RuleTally) -> Iterator[tuple[str, Numbers | None]]:
+    """Each rule and what it gains; a reason and None for one that is too large to be computed."""
+    target = training.target
+    if isinstance(target, LabelTarget):
+        yield from _label_rules(outcomes, training, target, codes)
+    elif isinstance(target, NumberTarget):
+        for rule, said in _number_rules(training, target, codes):
+            yield rule, None if said is None else own.of - _squared_error(outcomes, said)
+
+
+def _label_rules(
+    outcomes: Outcomes, training: Support, target: LabelTarget, codes: Codes
+) -> Iterator[tuple[str, Numbers | None]]:
+    classes = len(outcomes.classes)
+    overall = mode(totals(target.label, target.count, classes)[None])
+    yield "majority", _right(outcomes, lambda part: np.repeat(overall, part.stop - part.start, axis=0))
+    if not codes.shape[1]:
+        return
+    if codes.shape[1] > 1:
+        yield _additive_label(outcomes, training, target, codes)
+        yield "nearest seen", _right(outcomes, _nearest_label(training, target, codes, classes))
+    for k, name in enumerate(training.space.names):
+        alone = mode(by_value(training, target, k, classes), otherwise=overall)
+        yield f"{name} alone", _right(outcomes, partial(_by_factor, alone, codes[:, k]))
+
+
+def _by_factor(alone: Numbers, column: Codes, part: slice) -> Numbers:
+    return alone[column[part]]
+
+
+def _nearest_label(training: Support, target: LabelTarget, codes: Codes, classes: int) -> Callable[[slice], Numbers]:
+    """The commonest class of the combination itself where it was seen, else of those that share the most factors."""
+    memory, everything = SeenMemory.of(training, target, classes), tuple(range(codes.shape[1]))
+
+    def nearest(part: slice) -> Numbers:
+        itself = memory.heard(training.groups(everything), codes[part])
+        return np.where(itself.any(axis=1, keepdims=True), mode(itself), memory.answers(codes[part]))
+
+    return nearest
+
+
+def _right(outcomes: Outcomes, answering: Callable[[slice], Numbers]) -> Numbers:
+    """How many rows of each tested combination a rule gets right, some combinations at a time."""
+    found = np.zeros(len(outcomes))
+    order = np.argsort(outcomes.combination, kind="stable")
+    for part in chunks(len(outcomes), len(outcomes.classes)):
+        first, last = np.searchsorted(outcomes.combination[order], [part.start, part.stop])
+        here = order[first:last]
+        share = answering(part)[outcomes.combination[here] - part.start, outcomes.truth[here]]
+        found += totals(outcomes.combination[here], outcomes.count[here] * share, len(outcomes))
+    return found
+
+
+def _additive_label(
+    outcomes: Outcomes, training: Support, target: LabelTarget, codes: Codes
+) -> tuple[str, Numbers | None]:
+    """The class whose share, as a sum of one number a value, is largest; the commonest where that is not determined."""
+    classes, sizes = len(outcomes.classes), training.space.sizes
+    if classes > _MOST_CLASSES:
+        return f"there are more than {_MOST_CLASSES} classes", None
+    if AdditiveFit.too_large(sizes):
+        return "the factors have too many values", None
+    rows = totals(target.combination, target.count, len(training))
+    every = np.asfortranarray(np.concatenate([training.codes, codes]))
+    fit = AdditiveFit.of(every, sizes, weights=np.concatenate([rows, np.zeros(len(codes))]))
+    overall = totals(target.label, target.count, classes) / rows.sum()
+    scores = np.zeros((len(codes), classes))
+    for k in range(classes):
+        mine = target.label == k
+        share = totals(target.combination[mine], target.count[mine], len(training)) / np.maximum(rows, 1)
+        padded = np.concatenate([share, np.zeros(len(codes))])
+        said = fit.left_out(padded, np.zeros(len(padded))).value[len(training) :]
+        scores[:, k] = np.where(np.isfinite(said), said, overall[k])
+    chosen = mode(scores.round(9))
+    return "additive", _right(outcomes, lambda part: chosen[part])
+
+
+def _number_rules(training: Support, target: NumberTarget, codes: Codes) -> Iterator[tuple[str, Numbers | None]]:
+    middle = _mean_of(target)
+    yield "mean", np.full(len(codes), middle)
+    total = target.total - target.count * (middle - target.shift)  # about the mean, so that no digits are lost
+    yield _additive_number(training, target.count, total, codes, middle)
+    yield "nearest seen", middle + _nearest(training, target.count, total, codes)
+    for k, name in enumerate(training.space.names):
+        groups = training.groups([k])
+        yield (
+            f"{name} alone",
+            middle + _group_mean(groups.lookup(codes), groups.total(total), groups.total(target.count)),
+        )
+
+
+def _additive_number(
+    training: Support, count: Numbers, total: Numbers, codes: Codes, middle: float
+) -> tuple[str, Numbers | None]:
+    if AdditiveFit.too_large(training.space.sizes):
+        return "the factors have too many values", None
+    every = np.asfortranarray(np.concatenate([training.codes, codes]))
+    fit = AdditiveFit.of(every, training.space.sizes, weights=np.concatenate([count, np.zeros(len(codes))]))
+    padded = np.concatenate([total / np.maximum(count, 1), np.zeros(len(codes))])
+    said = fit.left_out(padded, np.zeros(len(padded))).value[len(training) :]
+    return "additive", middle + np.nan_to_num(said)
+
+
+def _nearest(training: Support, count: Numbers, total: Numbers, codes: Codes) -> Numbers:
+    """The mean of the seen rows that share the most factors, the combination's own where it was seen."""
+    factors, tried = codes.shape[1], 0
+    found, still = np.zeros(len(codes)), np.arange(len(codes))
+    for order in range(factors, 0, -1):
+        tried += comb(factors, order)
+        if tried > _MOST_SETS and order < factors:
+            break
+        sums, rows = np.zeros(len(still)), np.zeros(len(still))
+        for chosen in combinations(range(factors), order):
+            groups = training.groups(chosen)
+            place = groups.lookup(codes[still])
+            sums += np.where(place >= 0, groups.total(total)[place], 0.0)
+            rows += np.where(place >= 0, groups.total(count)[place], 0.0)
+        hit = rows > 0
+        found[still[hit]] = sums[hit] / rows[hit]
+        still = still[~hit]
+        if not len(still):
+            break
+    return found
+
+
+def _group_mean(place: Ints, total: Numbers, count: Numbers) -> Numbers:
+    known = (place >= 0) & (count[place] > 0)
+    return np.where(known, total[place] / np.maximum(count[place], 1), 0.0)
+
+
+def _mean_of(target: NumberTarget) -> float:
+    return float(target.total.sum() / target.count.sum() + target.shift)
+
+
+def _squared_error(outcomes: Outcomes, said: Numbers) -> Numbers:
+    """The squared errors of a rule that answers one number for each combination, summed over its rows."""
+    truth = outcomes.tested.target
+    assert isinstance(truth, NumberTarget)  # noqa: S101 - numbers are scored against numbers
+    away = said - truth.shift
+    return np.maximum(truth.squares - 2 * away * truth.total + truth.count * away**2, 0.0)

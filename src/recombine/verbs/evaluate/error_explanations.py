@@ -1,0 +1,308 @@
+"""What simple habits would answer on unseen combinations: memory, one factor alone, the commonest class.
+
+Each habit turns the training's answers into a distribution over the classes for any combination. *Memory* gives the
+answer of the nearest seen combinations, those that share the most factors; where there are several, each of their
+answers in proportion to its examples. A *shortcut* through a factor gives the class that its value alone had most
+often. The *commonest* class is what a model says that looks at nothing. All by group sums: where no seen combination
+shares more than r factors with a combination, each that shares r lies in exactly one of its groups of r factors.
+
+Answers are then shared out among the habits: `together` makes one of those that no answer can tell apart, `mixture_of`
+finds the shares that make all the answers likeliest, right ones included, and finds them again in every resample.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+from math import comb
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from recombine.data.support import LabelTarget, Support
+from recombine.numerics.groups import Codes, Groups, Ints, Numbers, number, totals
+from recombine.verbs.evaluate.outcomes import Outcomes
+
+Habit = Literal["memory", "shortcut", "commonest", "unclear", "neither"]
+Flags = npt.NDArray[np.bool_]
+Answering = Callable[[Codes], Numbers]
+"""From combinations to the probability of each class: (combinations, classes)."""
+
+DRAWS = 300
+_CELLS = 1 << 22
+_MOST_SETS = 300  # of factors, that memory looks for
+_MOST_PATTERNS = 4_000  # beyond this, probabilities are rounded to three digits before they are compared
+
+
+@dataclass(frozen=True, eq=False)
+class ConfusionLines:
+    """Answers on unseen combinations: a line for each combination, true class and answered class."""
+
+    codes: Codes  # of the unseen combinations
+    combination: Ints
+    truth: Ints
+    said: Ints
+    count: Numbers
+    classes: int
+    places: Ints  # of the unseen combinations among the tested ones
+
+    @property
+    def wrong(self) -> Flags:
+        """Which lines are errors."""
+        return np.asarray(self.truth != self.said)
+
+    @property
+    def errors(self) -> float:
+        """How many answers are wrong."""
+        return float(self.count[self.wrong].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """A habit, and what it gives for each line: the probability of the answer, and how many wrong classes it allows."""
+
+    habit: Habit
+    name: str
+    factors: tuple[str, ...]
+    probability: Numbers
+    allowed: Numbers
+
+
+def unseen_lines(outcomes: Outcomes) -> ConfusionLines:
+    """The lines of the unseen combinations, which are numbered anew."""
+    places = np.flatnonzero(outcomes.unseen)
+    anew = np.full(len(outcomes), -1, dtype=np.int64)
+    anew[places] = np.arange(len(places))
+    keep = (anew[outcomes.combination] >= 0) & (outcomes.count > 0)
+    return ConfusionLines(
+        codes=outcomes.tested.codes[places],
+        combination=anew[outcomes.combination[keep]],
+        truth=outcomes.truth[keep],
+        said=outcomes.said[keep],
+        count=outcomes.count[keep],
+        classes=len(outcomes.classes),
+        places=places,
+    )
+
+
+def explanations(training: Support, lines: ConfusionLines) -> tuple[Explanation, ...]:
+    """Every habit on every line: memory, a shortcut through each factor, the commonest class."""
+    target = training.target
+    if not isinstance(target, LabelTarget):
+        raise TypeError("habits are learnt from a training table with classes")
+    names = training.space.names
+    shares = [mode(by_value(training, target, k, lines.classes)) for k in range(len(names))]
+    overall = totals(target.label, target.count, lines.classes)
+    speakers: list[tuple[Habit, tuple[str, ...], Answering]] = [
+        ("memory", (), SeenMemory.of(training, target, lines.classes).answers),
+        *(("shortcut", (name,), partial(_alone, shares[k], k)) for k, name in enumerate(names)),
+        ("commonest", (), partial(_same, mode(overall[None])[0])),
+    ]
+    return tuple(_explained(habit, factors, answering, lines) for habit, factors, answering in speakers)
+
+
+def _explained(habit: Habit, factors: tuple[str, ...], answering: Answering, lines: ConfusionLines) -> Explanation:
+    """What a habit gives for each line."""
+    probability, allowed = np.zeros(len(lines.said)), np.zeros(len(lines.said))
+    order = np.argsort(lines.combination, kind="stable")
+    for part in chunks(len(lines.codes), lines.classes):
+        first, last = np.searchsorted(lines.combination[order], [part.start, part.stop])
+        here = order[first:last]
+        table = answering(lines.codes[part])
+        row = lines.combination[here] - part.start
+        probability[here] = table[row, lines.said[here]]
+        allowed[here] = (table > 0).sum(axis=1)[row] - (table[row, lines.truth[here]] > 0)
+    return Explanation(habit, f"{habit}: {factors[0]}" if factors else habit, factors, probability, allowed)
+
+
+def chunks(rows: int, classes: int) -> Iterator[slice]:
+    """Some combinations at a time, so that a table of all their classes is never held."""
+    step = max(_CELLS // max(classes, 1), 1)
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
+
+
+@dataclass(frozen=True, eq=False)
+class SeenMemory:
+    """The commonest answer of each seen combination, added up over the groups of every set of factors.
+
+    >>> import recombine
+    >>> table = {"bird": ["gull", "gull", "wren"], "place": ["sea", "land", "sea"], "kind": ["a", "b", "c"]}
+    >>> seen = recombine.read(table, factors=["bird", "place"], target="kind")
+    >>> SeenMemory.of(seen, seen.target, 3).answers(np.array([[1, 0]])).tolist()  # wren on land
+    [[0.0, 0.5, 0.5]]
+    """
+
+    support: Support
+    combination: Ints  # a line for each seen combination and each of its commonest answers
+    label: Ints
+    weight: Numbers
+    classes: int
+
+    @classmethod
+    def of(cls, support: Support, target: LabelTarget, classes: int) -> "SeenMemory":
+        """Each combination answers with its commonest class, as loudly as it has examples; ties share."""
+        size = len(support)
+        best = np.zeros(size)
+        np.maximum.at(best, target.combination, target.count)
+        leads = (target.count == best[target.combination]) & (target.count > 0)
+        combination = target.combination[leads]
+        examples, tied = totals(target.combination, target.count, size), totals(combination, None, size)
+        weight = (examples / np.maximum(tied, 1))[combination]
+        return cls(support, combination, target.label[leads], weight, classes)
+
+    def answers(self, codes: Codes) -> Numbers:
+        """The answers of the seen combinations that share the most factors with each, the combination itself aside.
+
+        With very many factors there are too many ways to share few of them: what has no seen one near says anything.
+        """
+        factors, tried = codes.shape[1], 0
+        found = np.zeros((len(codes), self.classes))
+        still = np.arange(len(codes))
+        for order in range(factors - 1, 0, -1):
+            tried += comb(factors, order)
+            if tried > _MOST_SETS:
+                break
+            for chosen in combinations(range(factors), order):
+                found[still] += self.heard(self.support.groups(chosen), codes[still])
+            still = still[found[still].sum(axis=1) == 0]
+            if not len(still):
+                break
+        return _normal(found)
+
+    def heard(self, groups: Groups, codes: Codes) -> Numbers:
+        """The sum over the group of each combination, class by class."""
+        raw = groups.ids[self.combination] * self.classes + self.label
+        keys, ids = number(raw, groups.size * self.classes)
+        sums = totals(ids, self.weight, len(keys))
+        place = groups.lookup(codes)
+        wanted = place[:, None] * self.classes + np.arange(self.classes)
+        at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+        there = (place[:, None] >= 0) & (keys[at] == wanted) if len(keys) else np.zeros(wanted.shape, dtype=bool)
+        return np.where(there, sums[at], 0.0) if len(keys) else np.zeros(wanted.shape)
+
+
+def by_value(training: Support, target: LabelTarget, factor: int, classes: int) -> Numbers:
+    """How often each value of a factor had each class: (values, classes)."""
+    size = training.space.sizes[factor]
+    raw = training.codes[target.combination, factor].astype(np.int64) * classes + target.label
+    return totals(raw, target.count, size * classes).reshape(size, classes)
+
+
+def mode(table: Numbers, *, otherwise: Numbers | None = None) -> Numbers:
+    """All weight on the commonest class of each row; ties share.
+
+    A row without examples says anything, or what is said `otherwise`.
+    """
+    found = _normal((table == table.max(axis=1, keepdims=True)).astype(np.float64))
+    return found if otherwise is None else np.where(table.any(axis=1, keepdims=True), found, otherwise)
+
+
+def _normal(table: Numbers) -> Numbers:
+    """Rows that add up to one; a row of nothing says every class alike."""
+    total = table.sum(axis=1, keepdims=True)
+    alike = np.full(table.shape, 1 / table.shape[1])
+    return np.where(total > 0, table / np.where(total > 0, total, 1.0), alike)
+
+
+def _alone(shares: Numbers, factor: int, codes: Codes) -> Numbers:
+    return shares[codes[:, factor]]
+
+
+def _same(share: Numbers, codes: Codes) -> Numbers:
+    return np.tile(share, (len(codes), 1))
+
+
+def together(found: Sequence[Explanation], lines: ConfusionLines) -> tuple[Explanation, ...]:
+    """Explanations that give every answer the same probability become one: no answer can tell them apart."""
+    kept: list[Explanation] = []
+    for one in found:
+        fits = bool(one.probability[lines.wrong].any())
+        twin = next(
+            (p for p, k in enumerate(kept) if fits and np.allclose(k.probability, one.probability, atol=1e-9)), None
+        )
+        if twin is None:
+            kept.append(one)
+        else:
+            other = kept[twin]
+            name, factors = f"{other.name} or {one.name}", other.factors + one.factors
+            kept[twin] = replace(other, habit="unclear", name=name, factors=factors)
+    return tuple(kept)
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Each explanation's share of the errors, "neither" last: of all the answers, and of each resample."""
+
+    shares: Numbers  # (e,)
+    draws: Numbers  # (e, resamples); NaN where a resample has no errors
+    split: Numbers  # (lines, e): the probability of each explanation, were the line an error of it
+
+
+def mixture_of(lines: ConfusionLines, found: Sequence[Explanation], *, seed: int) -> Mixture:
+    """Columns: knowing, the explanations, neither."""
+    wrong = lines.wrong
+    columns = [(~wrong).astype(float), *(one.probability for one in found), wrong / max(lines.classes - 1, 1)]
+    table = np.stack(columns, axis=1)
+    patterns, ids = _patterns(table, wrong)
+    weights = totals(ids, lines.count, len(patterns))[:, None]
+    error = patterns[:, 0] == 0
+    rho = _likeliest(patterns, weights, np.full((table.shape[1], 1), 1 / table.shape[1]), steps=5_000, close=1e-8)
+    rng = np.random.default_rng([seed, 1])
+    drawn = _resampled(lines, ids, len(patterns), rng)
+    starts = rng.dirichlet(np.ones(table.shape[1]), size=DRAWS).T
+    resampled = _likeliest(patterns, drawn, starts, steps=1_000, close=1e-5)
+    split = table[:, 1:] * rho[1:, 0]
+    return Mixture(
+        _of_errors(patterns[error], weights[error], rho)[1:, 0],
+        _of_errors(patterns[error], drawn[error], resampled)[1:],
+        split / np.maximum(split.sum(axis=1, keepdims=True), 1e-300),
+    )
+
+
+def _patterns(table: Numbers, wrong: Flags) -> tuple[Numbers, Ints]:
+    """Lines with the same probabilities are one line: there are few of them where habits say one class each."""
+    ids: Ints = wrong.astype(np.int64)
+    exact = ids
+    for digits in (12, 3):
+        exact, size = ids, 2
+        for column in table.T:
+            values, place = np.unique(np.round(column, digits), return_inverse=True)
+            keys, exact = number(exact * len(values) + place, size * len(values))
+            size = len(keys)
+        if size <= _MOST_PATTERNS:
+            break
+    first = np.zeros(size, dtype=np.int64)
+    first[exact] = np.arange(len(exact))
+    return table[first], exact
+
+
+def _resampled(lines: ConfusionLines, ids: Ints, patterns: int, rng: np.random.Generator) -> Numbers:
+    """The count of each pattern when combinations are drawn anew: (patterns, resamples)."""
+    size = len(lines.codes)
+    drawn = np.empty((patterns, DRAWS))
+    for place in range(DRAWS):
+        times = np.bincount(rng.integers(0, size, size), minlength=size)
+        drawn[:, place] = totals(ids, times[lines.combination] * lines.count, patterns)
+    return drawn
+
+
+def _likeliest(patterns: Numbers, weights: Numbers, start: Numbers, *, steps: int, close: float) -> Numbers:
+    """The shares of the sources that make the answers likeliest, a column for each column of weights."""
+    rho, total = start, weights.sum(axis=0)
+    for _ in range(steps):
+        ratio = weights / np.maximum(patterns @ rho, 1e-300)
+        better = rho * (patterns.T @ ratio) / total
+        moved = float(np.abs(better - rho).max())
+        rho = better
+        if moved <= close:
+            break
+    return rho
+
+
+def _of_errors(patterns: Numbers, weights: Numbers, rho: Numbers) -> Numbers:
+    """Each source's share of the errors; NaN where there are none."""
+    ratio = weights / np.maximum(patterns @ rho, 1e-300)
+    total = weights.sum(axis=0)
+    return np.asarray(rho * (patterns.T @ ratio) / np.where(total > 0, total, np.nan))

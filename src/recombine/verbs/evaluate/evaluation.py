@@ -1,0 +1,448 @@
+"""How a model's predictions fare on combinations that it has not seen: the value, and the verb that makes it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal, TypedDict, Unpack
+
+import pyarrow as pa
+
+from recombine.base import records
+from recombine.base.checks import check_known, check_share, check_whole
+from recombine.base.decoding import revive_all
+from recombine.base.errors import SettingError
+from recombine.base.grades import Expected, Grade
+from recombine.base.records import Provenance, Record
+from recombine.base.result import Result
+from recombine.data.columns import Bins
+from recombine.data.engine import Steps, silent
+from recombine.data.locations import names_a_table
+from recombine.data.space import Value
+from recombine.data.split_sides import SplitColumn
+from recombine.data.table_query import TableQuery, TargetKind, Where, declared_values
+from recombine.numerics.resampling import IntervalSettings
+from recombine.verbs.evaluate import listing
+from recombine.verbs.evaluate import verdict as wording
+from recombine.verbs.evaluate.additivity import Additivity, additivity
+from recombine.verbs.evaluate.baselines import Baselines, baselines, expected, simple_rules
+from recombine.verbs.evaluate.deviations import RATE, Deviations, deviations
+from recombine.verbs.evaluate.error_causes import Anatomy, anatomy
+from recombine.verbs.evaluate.listing import ScoredCombination, Untested, untested
+from recombine.verbs.evaluate.matched_gap import Balanced, MatchedGap, WorstGroup, balanced, matched_gap, worst_group
+from recombine.verbs.evaluate.model_comparison import ModelComparison, comparison, paired_by_combination
+from recombine.verbs.evaluate.outcome_reader import OutcomeReading, outcomes_of
+from recombine.verbs.evaluate.outcomes import Outcomes, Score, describe_outcomes, load_outcomes, outcome_tables
+from recombine.verbs.evaluate.prediction_query import gather
+from recombine.verbs.evaluate.scores import ScoreGap, SideScore, masks, parts, scores, shrunk
+from recombine.verbs.evaluate.scoring import Columns, PredictionQuestion
+from recombine.verbs.evaluate.swap_test import SwapTest, swap_test
+from recombine.verbs.evaluate.theory_comparison import BesideTheory, beside
+from recombine.verbs.predict.prediction import Prediction
+
+
+@dataclass(frozen=True)
+class Deviating:
+    """How many combinations deviate from what their parts give elsewhere; `rate` of those named may be luck.
+
+    `worse` of those `found` do worse than their parts, and these are `listed`.
+    """
+
+    sentence: str
+    testable: int
+    rank: int
+    found: int
+    worse: int
+    rate: float
+    listed: tuple[ScoredCombination, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Result):
+    """A verdict on a model's predictions, and the numbers behind it.
+
+    >>> import recombine
+    >>> table = {"colour": ["red", "red", "blue", "blue"], "shape": ["disc", "cube", "disc", "cube"],
+    ...          "split": ["train", "train", "train", "test"], "y": ["a", "b", "a", "b"], "said": ["a", "b", "a", "a"]}
+    >>> found = recombine.evaluate(table, factors=["colour", "shape"], target="y", prediction="said", split="split")
+    >>> found.side("unseen").score, found.side("unseen").low, found.grade
+    (0.0, None, 'untested')
+    """
+
+    kind: ClassVar[str] = "evaluation"
+    verdict: str
+    grade: Grade
+    reasons: tuple[str, ...]
+    score: Score
+    confidence: float
+    draws: int
+    seed: int
+    sides: tuple[SideScore, ...]
+    expected: Expected
+    baselines: Baselines
+    balanced: tuple[Balanced, ...]
+    gap: ScoreGap | None
+    matched: MatchedGap | None
+    group: WorstGroup | None
+    worst: tuple[ScoredCombination, ...]
+    untested: Untested
+    deviations: Deviating
+    against: ModelComparison | None
+    anatomy: Anatomy | None
+    swap: SwapTest | None
+    additivity: Additivity | None
+    theory: BesideTheory | None
+    pairs_left_out: tuple[tuple[str, str], ...]
+    table: pa.Table
+    by_value: pa.Table
+    by_pair: pa.Table
+    outcomes: Outcomes
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where it came from."""
+        return self.outcomes.tested.source
+
+    def side(self, name: str) -> SideScore:
+        """One side by its name: all, seen, unseen, determined, undetermined, novel."""
+        for side in self.sides:
+            if side.name == name:
+                return side
+        raise SettingError(
+            f"no side {name!r}",
+            why="combinations are seen, unseen or novel",
+            instead=f"write one of {', '.join(side.name for side in self.sides)}",
+        )
+
+    def share(self, name: str) -> float:
+        """A score that a gate can be held against, NaN where it was not tested.
+
+        That of a side; of the `worst` combination after shrinkage (of groups with the true class, as it is); the `lift`
+        over the best simple rule on unseen combinations; or the `balanced_accuracy` there, the mean of the classes'
+        shares. Without a training side the latter is over all tested rows.
+        """
+        if name == "lift":
+            return float("nan") if self.expected.lift is None else self.expected.lift[1]
+        if name == "balanced_accuracy":
+            found = self._balanced
+            return float("nan") if found is None else found.score
+        if self.score.better == "lower":
+            raise SettingError(
+                f"a gate on {name!r}",
+                why=f"the score is {wording.score_name(self.score)}, of which less is better",
+                instead="score by accuracy or r2 for a gate (--score r2), or ask for lift",
+            )
+        if name == "worst":
+            return self._worst
+        if name not in {side.name for side in self.sides}:
+            raise SettingError(
+                f"no side {name!r}",
+                why="a gate is held against one side, the worst combination, or what is gained over a simple rule",
+                instead=f"write one of {', '.join(side.name for side in self.sides)}, {', '.join(_GATES)}",
+            )
+        score = self.side(name).score
+        return float("nan") if score is None else score
+
+    def thin(self, name: str) -> bool:
+        """Whether the evidence behind a gate is not enough: no interval, or a worst case with untested ones.
+
+        A lift that chance explains is none.
+        """
+        if name == "lift":
+            return self.expected.lift is None or self.expected.lift[0] <= 0
+        if name == "balanced_accuracy":
+            return self._balanced is None or self._balanced.low is None
+        if name == "worst":
+            return self.untested.total > 0 or (self.group is not None and bool(self.group.thin))
+        return self.side(name).low is None
+
+    @property
+    def _worst(self) -> float:
+        if self.group is not None:
+            return float("nan") if self.group.score is None else self.group.score
+        return self.worst[0].shrunk if self.score.name != "r2" else float("nan")
+
+    @property
+    def _balanced(self) -> Balanced | None:
+        side = "all" if self.outcomes.training is None or self.group is not None else "unseen"
+        return next((one for one in self.balanced if one.side == side), None)
+
+    def record(self) -> Record:
+        """The evaluation as plain data, which can be saved, drawn and loaded."""
+        results = {name: records.plain(getattr(self, name)) for name in _RESULTS}
+        tables = {"combinations": self.table, "by_value": self.by_value, "by_pair": self.by_pair}
+        return Record(
+            "evaluation",
+            results | describe_outcomes(self.outcomes),
+            outcome_tables(self.outcomes) | tables,
+            self.provenance,
+        )
+
+    @classmethod
+    def from_record(cls, record: Record) -> "Evaluation":
+        """Back from plain data."""
+        outcomes = load_outcomes(record)
+        return cls(
+            **revive_all(cls, tuple(name for name in _RESULTS if name != "score"), _without_draws(record.data)),
+            score=outcomes.score,
+            table=record.tables["combinations"],
+            by_value=record.tables["by_value"],
+            by_pair=record.tables["by_pair"],
+            outcomes=outcomes,
+        )
+
+
+def _without_draws(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Evaluations saved before ranks had intervals by formula say how many draws these had."""
+    theory = data.get("theory")
+    if not isinstance(theory, Mapping) or "draws" not in theory:
+        return data
+    return {**data, "theory": {name: value for name, value in theory.items() if name != "draws"}}
+
+
+_GATES = ("worst", "lift", "balanced_accuracy")
+_APART = ("table", "by_value", "by_pair", "outcomes")
+_RESULTS = tuple(field.name for field in fields(Evaluation) if field.name not in _APART)
+
+
+_INTERVALS = IntervalSettings()
+_SETTINGS = ("factors", "target", "prediction", "train", "split", "data", "id", "score", "against", "theory", "causes")
+_GROUPED = dict.fromkeys(
+    ("draws", "confidence", "seed"), "write intervals=IntervalSettings(draws=…, confidence=…, seed=…)"
+)
+_GROUPED |= dict.fromkeys(("train_side", "test_side"), "write split=SplitColumn('split', train=['…'], test=['…'])")
+_GROUPED["better"] = "write score=Score('…', 'lower')"
+
+
+class EvaluateReading(TypedDict, total=False):
+    """How the tables of an evaluation are read: these settings of `recombine.read`, by the same names."""
+
+    target_kind: TargetKind | None
+    where: Where | None
+    bins: Mapping[str, Bins] | None
+    domain: Mapping[str, Sequence[Value]] | None
+    impossible: Iterable[Mapping[str, Value]]
+    missing: Literal["leave out", "value"]
+    table: str | None
+
+
+def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few have an answer already
+    predictions: Any,
+    *,
+    factors: Sequence[str],
+    target: str | None = None,
+    prediction: Columns | None = None,
+    train: Any = None,
+    split: str | SplitColumn | None = None,
+    data: Any = None,
+    id: str | None = None,  # noqa: A002 - what the column is called everywhere
+    score: str | Score | None = None,
+    against: Any = None,
+    theory: Prediction | str | Path | None = None,
+    causes: bool = True,
+    intervals: IntervalSettings = _INTERVALS,
+    command: str | None = None,
+    progress: Steps | None = None,
+    **reading: Unpack[EvaluateReading],
+) -> Evaluation:
+    """Say how predictions fare on combinations that were seen in training, and on those that were not.
+
+    `predictions` is any table with the factors, the target and the model's answers; or with `data` a table of ids and
+    answers alone, of which `data` holds the rest. `train` is the table that was trained on; or `split` names the
+    column that says which rows were: `SplitColumn("fold", train=["0"], test=["1"])` where its words are not the usual
+    ones. `score` is accuracy, mse, r2, logloss, or a column with a score for each row: `Score("loss", "lower")` where
+    less of it is better. `prediction` is a column, or for log loss a mapping from class to column. `against` is another
+    column of answers, or another table of them. `theory` is a `Prediction` to set beside the measurement: its
+    forecast with the miss, and where it expects trouble.
+    The target may be one of the `factors`: then groups hold the true class, and the worst of them is told.
+    `causes=False` leaves out the causes of the errors (anatomy, swap test, additivity), which take longer than all the
+    rest. `intervals` says how sure the intervals are, from how many draws and which. `target_kind`, `where`, `bins`,
+    `domain`, `impossible`, `missing` and `table` are those of `recombine.read`.
+    """
+    tell: Steps = progress or silent
+    check_known(reading, [*_SETTINGS, *EvaluateReading.__annotations__], who="an evaluation", instead=_GROUPED)
+    _check_intervals(intervals)
+    other_table = against if against is not None and names_a_table(against) else None
+    asked = PredictionQuestion(
+        question=question_of(factors, target, reading),
+        prediction=prediction,
+        other=_other(against, prediction, other_table, id),
+        score=score.name if isinstance(score, Score) else score,
+        better=score.better if isinstance(score, Score) else None,
+        split=SplitColumn(split) if isinstance(split, str) else split,
+        id=id,
+    )
+    theirs = _theory(theory)
+    tell("scoring rows", None)
+    joined = other_table if id is not None else None
+    gathered = gather(
+        predictions, asked, data=data, train=train, against=joined, progress=lambda share: tell("scoring rows", share)
+    )
+    source = Provenance(source=gathered.source, settings=_settings(asked, intervals, gathered.train), command=command)
+    read = outcomes_of(gathered, asked, source)
+    if other_table is not None and id is None:
+        read = replace(read, paired=paired_by_combination(other_table, asked, gathered.scoring, read.outcomes))
+    found = _measured(read, intervals, tell, other=str(against) if isinstance(against, str | Path) else "other")
+    return _explained(found, theirs, tell, causes=causes)
+
+
+def question_of(factors: Sequence[str], target: str | None, reading: EvaluateReading) -> TableQuery:
+    """What is asked of the tables of an evaluation."""
+    return TableQuery(
+        factors=(factors,) if isinstance(factors, str) else tuple(factors),
+        target=target,
+        target_kind=reading.get("target_kind"),
+        where=reading.get("where"),
+        bins=dict(reading.get("bins") or {}),
+        domain=declared_values(reading.get("domain")),
+        impossible=tuple(reading.get("impossible", ())),
+        missing=reading.get("missing", "leave out"),
+        table=reading.get("table"),
+        groups=_groups(target, factors, reading),
+    )
+
+
+def _groups(target: str | None, factors: Sequence[str], reading: EvaluateReading) -> bool:
+    """Whether groups that hold the true class are asked for: worst-group accuracy."""
+    if target is None or target not in factors:
+        return False
+    if target in (reading.get("bins") or {}) or reading.get("target_kind") == "number":
+        raise SettingError(
+            f"{target!r} is both a factor and a number to be predicted",
+            why="groups are made with the true class",
+            instead="take it off the factors, or say target_kind='label' (--target-kind label) and bin nothing",
+        )
+    return True
+
+
+def _measured(reading: OutcomeReading, settings: IntervalSettings, tell: Steps, *, other: str) -> Evaluation:
+    """All that the scores alone say."""
+    outcomes = reading.outcomes
+    tell("resampling combinations", None)
+    chosen = masks(outcomes)
+    scored, apart = scores(outcomes, settings)
+    rules = simple_rules(outcomes)
+    beside_it = baselines(rules, chosen, settings)
+    compared = None if reading.paired is None else comparison(outcomes, reading.paired, settings, other=other)
+    unseen = next(side for side in scored if side.name == "unseen")
+    tell("comparing combinations", None)
+    own, deviation, by_part = shrunk(outcomes, settings), deviations(outcomes), parts(outcomes, settings)
+    missing = untested(outcomes)
+    found = wording.EvaluationFindings(
+        outcomes=outcomes,
+        sides={side.name: side for side in scored},
+        gap=apart,
+        matched=matched_gap(outcomes, settings),
+        expected=expected(outcomes, rules, beside_it, settings, measured=(unseen.low, unseen.high)),
+        baselines=beside_it,
+        group=worst_group(outcomes, rules, missing.total, settings),
+        untested=missing,
+        deviations=deviation,
+        comparison=compared,
+        notes=reading.notes,
+        settings=settings,
+    )
+    return Evaluation(
+        verdict=wording.verdict(found),
+        grade=wording.grade(found),
+        reasons=wording.reasons(found),
+        score=outcomes.score,
+        confidence=settings.confidence,
+        draws=settings.draws,
+        seed=settings.seed,
+        sides=scored,
+        expected=found.expected,
+        baselines=beside_it,
+        balanced=balanced(outcomes, chosen, settings),
+        gap=apart,
+        matched=found.matched,
+        group=found.group,
+        worst=listing.worst(outcomes, own, deviation),
+        untested=missing,
+        deviations=_deviating(outcomes, own, deviation),
+        against=compared,
+        anatomy=None,
+        swap=None,
+        additivity=None,
+        theory=None,
+        pairs_left_out=by_part.left_out,
+        table=listing.table(outcomes, own, deviation),
+        by_value=by_part.values,
+        by_pair=by_part.pairs,
+        outcomes=outcomes,
+    )
+
+
+def _explained(found: Evaluation, theory: Prediction | None, tell: Steps, *, causes: bool) -> Evaluation:
+    """The same with the causes of the errors, and the theory beside it."""
+    outcomes, seed = found.outcomes, found.seed
+    tell("looking at the errors", None)
+    cause, swapped, added = (
+        (anatomy(outcomes, seed=seed), swap_test(outcomes, seed=seed), additivity(outcomes, seed=seed))
+        if causes and found.group is None  # where the class is a factor, that factor would explain everything
+        else (None, None, None)
+    )
+    beside_it = (
+        None
+        if theory is None
+        else beside(outcomes, theory, measured_score=found.expected, confidence=found.confidence, seed=seed)
+    )
+    said = tuple(part.verdict for part in (cause, swapped, added) if part is not None)
+    said += () if beside_it is None else beside_it.reasons
+    return replace(
+        found,
+        reasons=found.reasons + said,
+        anatomy=cause,
+        swap=swapped,
+        additivity=added,
+        theory=beside_it,
+    )
+
+
+def _deviating(outcomes: Outcomes, own: Any, found: Deviations) -> Deviating:
+    listed = listing.deviating(outcomes, own, found)
+    bad = int((listing.worse(outcomes, found) & (found.q <= RATE)).sum())
+    return Deviating(found.sentence, found.testable, found.rank, found.found, bad, RATE, listed)
+
+
+def _check_intervals(given: IntervalSettings) -> None:
+    check_share("confidence", given.confidence, why="it is the share that an interval promises", instead="write 0.95")
+    why = "an interval's ends need more draws to be found"
+    check_whole("draws", given.draws, least=100, why=why, instead="write 2000, or 100 at least")
+
+
+def _other(against: Any, prediction: Columns | None, table: Any, own_id: str | None) -> Columns | None:
+    """The other model's columns: a column of this table, or of another table those with the same names."""
+    if against is None or (table is not None and own_id is None):
+        return None
+    if prediction is None:
+        raise SettingError(
+            "against without a prediction",
+            why="two models are compared by their answers",
+            instead="name the prediction too: prediction='…' (--prediction …)",
+        )
+    return prediction if table is not None else str(against)
+
+
+def _theory(given: Any) -> Prediction | None:
+    if given is None or isinstance(given, Prediction):
+        return given
+    if isinstance(given, str | Path):
+        return Prediction.load(given)
+    raise SettingError(
+        f"theory was given a {type(given).__name__}",
+        why="it is a prediction, or the folder of one",
+        instead="give what recombine.predict(…) returned, or the folder of `recombine predict … --out FOLDER`",
+    )
+
+
+def _settings(asked: PredictionQuestion, settings: IntervalSettings, train: str | None) -> dict[str, Any]:
+    own = {
+        "prediction": dict(asked.prediction) if isinstance(asked.prediction, Mapping) else asked.prediction,
+        "other": dict(asked.other) if isinstance(asked.other, Mapping) else asked.other,
+        "score": asked.score,
+        "split": None if asked.split is None else asked.split.name,
+        "train": train,
+        "id": asked.id,
+    }
+    kept = {name: value for name, value in own.items() if value is not None}
+    return asked.question.settings() | kept | asdict(settings)

@@ -1,0 +1,385 @@
+"""Scores: on each side and the gap between seen and unseen, by value and pair of values, and of each combination.
+
+By value and by pair: which part is hard, and is it hard on unseen combinations too? Their intervals come from the
+spread between the combinations of a part by formula (Student's, or Wilson's for a share): drawing would give the same
+and there can be 10^5 parts. A part with fewer than five combinations has none.
+
+Each combination's score is pulled towards its side's mean as far as its few rows deserve. A combination with three rows
+is not the worst because of luck: how much the combinations of a side truly differ is estimated from all of them, and
+what remains of one combination's own evidence decides how far it may stand apart. Shares of right answers follow a
+beta-binomial, other scores a normal model; both are estimated by moments, which need no iteration at 10^5 combinations.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+
+from recombine.data.support import NumberTarget
+from recombine.numerics.distributions import beta_quantile, student_quantile
+from recombine.numerics.groups import Groups, Ints, Numbers, totals
+from recombine.numerics.intervals import Interval, gap_interval, interval, student_interval
+from recombine.numerics.resampling import FEWEST, IntervalSettings, Resampled, Statistic, macro, mean, r2, resampled
+from recombine.verbs.evaluate.outcomes import Mask, Outcomes
+
+SIDES = ("all", "seen", "unseen", "determined", "undetermined", "novel")
+_MOST_PAIRS = 10**6
+_WEAK = 2.0  # prior rows where too few combinations tell how much they differ
+_PRIOR_FREEDOM = 4.0
+_JEFFREYS = 0.5  # right and wrong rows that are added at least, so that a row or two never look certain
+
+
+@dataclass(frozen=True)
+class SideScore:
+    """The score on some of the tested combinations.
+
+    `score` counts every row once, as scikit-learn does; `macro` counts every combination once. What cannot be known
+    is None, and `note` says why.
+    """
+
+    name: str
+    rows: int
+    combinations: int
+    score: float | None
+    low: float | None
+    high: float | None
+    macro: float | None
+    macro_low: float | None
+    macro_high: float | None
+    note: str | None
+
+
+@dataclass(frozen=True)
+class ScoreGap:
+    """How much worse the unseen combinations fare than the seen ones; below 0 where they fare better."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def masks(outcomes: Outcomes) -> dict[str, Mask]:
+    """Which tested combinations belong to each side."""
+    rung = outcomes.rung
+    found = {"all": np.ones(len(outcomes), dtype=bool), "seen": outcomes.seen, "unseen": outcomes.unseen}
+    return found | {name: rung == name for name in ("determined", "undetermined")} | {"novel": outcomes.novel}
+
+
+def scores(outcomes: Outcomes, settings: IntervalSettings) -> tuple[tuple[SideScore, ...], ScoreGap | None]:
+    """The score on every side, tested or not, and the gap between seen and unseen."""
+    found: dict[str, SideScore] = {}
+    drawn: dict[str, Resampled] = {}
+    chosen = masks(outcomes)
+    for name, mask in chosen.items():
+        twin = next((other for other in found if np.array_equal(mask, chosen[other])), None)
+        if twin is not None:
+            found[name] = replace(found[twin], name=name)
+            continue
+        several = [one for one in (score_of(outcomes, mask), macro_of(outcomes, mask)) if one is not None]
+        draws = resampled(several, settings, name) if int(mask.sum()) >= FEWEST else None
+        found[name] = _side(outcomes, name, several, draws, settings)
+        if draws is not None:
+            drawn[name] = draws[0]
+    return tuple(found.values()), _gap(outcomes, settings, drawn)
+
+
+def _gap(outcomes: Outcomes, settings: IntervalSettings, drawn: dict[str, Resampled]) -> ScoreGap | None:
+    """How much worse unseen is than seen; None where one of them was not tested."""
+    names = ("seen", "unseen") if outcomes.score.better == "higher" else ("unseen", "seen")
+    better, worse = (score_of(outcomes, masks(outcomes)[name]) for name in names)
+    value = better.of_all - worse.of_all
+    if not math.isfinite(value):
+        return None
+    both = (drawn[names[0]], drawn[names[1]]) if set(names) <= set(drawn) else None
+    low, high = gap_interval(better, worse, settings, "gap", share=outcomes.score.is_share, drawn=both) or (None, None)
+    return ScoreGap(value, low, high)
+
+
+def _side(
+    outcomes: Outcomes,
+    name: str,
+    several: list[Statistic],
+    drawn: tuple[Resampled, ...] | None,
+    settings: IntervalSettings,
+) -> SideScore:
+    score, each = several[0], several[1] if len(several) > 1 else None
+    found = _interval(outcomes, score, settings, drawn[0] if drawn else None)
+    around = None if each is None else _interval(outcomes, each, settings, drawn[1] if drawn else None)
+    low, high = found or (None, None)
+    macro_low, macro_high = around or (None, None)
+    return SideScore(
+        name=name,
+        rows=int(masks(outcomes)[name] @ outcomes.rows),
+        combinations=score.combinations,
+        score=known(score.of_all),
+        low=low,
+        high=high,
+        macro=None if each is None else known(each.of_all),
+        macro_low=macro_low,
+        macro_high=macro_high,
+        note=None if found is not None else _note(outcomes, score.combinations, score.of_all),
+    )
+
+
+def _interval(
+    outcomes: Outcomes, statistic: Statistic, settings: IntervalSettings, drawn: Resampled | None
+) -> Interval | None:
+    least = 0.0 if outcomes.score.never_negative else -math.inf
+    return interval(statistic, settings, "", share=outcomes.score.is_share, least=least, drawn=drawn)
+
+
+def score_of(outcomes: Outcomes, chosen: Mask) -> Statistic:
+    """The score of some of the tested combinations, each row counted once."""
+    rows, total = outcomes.rows[chosen], outcomes.total[chosen]
+    if outcomes.score.name != "r2":
+        return mean(rows, total)
+    return r2(rows, total, *(part[chosen] for part in truth_of(outcomes)))
+
+
+def truth_of(outcomes: Outcomes) -> Numbers:
+    """The sums of the truth and of its square by combination, about one number near them."""
+    truth = outcomes.tested.target
+    assert isinstance(truth, NumberTarget)  # noqa: S101 - r2 is refused for anything else
+    return np.stack([truth.total, truth.squares])
+
+
+def macro_of(outcomes: Outcomes, chosen: Mask) -> Statistic | None:
+    """The same with each combination counted once; R² of a single combination means nothing."""
+    if outcomes.score.name == "r2":
+        return None
+    return macro(outcomes.rows[chosen], outcomes.total[chosen])
+
+
+def known(number: float) -> float | None:
+    """A number, or None where it is not one: what is missing is never 0."""
+    return number if math.isfinite(number) else None
+
+
+def _note(outcomes: Outcomes, count: int, score: float) -> str:
+    if not count and outcomes.training is None:
+        return "It was not told what the model was trained on, so seen and unseen combinations cannot be told apart."
+    if not count:
+        return "No such combination was tested: nothing is known about it."
+    if not math.isfinite(score):
+        return "The true answers do not vary here, so R² means nothing."
+    if count < FEWEST:
+        return f"{count} combination{'s are' if count > 1 else ' is'} too few for an interval: {FEWEST} at least."
+    return "Every combination has the same score, so there is nothing to build an interval on."
+
+
+@dataclass(frozen=True)
+class ValueScores:
+    """A line for each value of each factor, tested or not, and for each pair of values that was tested.
+
+    `left_out` names the pairs of factors that hold too many pairs of values to be listed.
+    """
+
+    values: pa.Table
+    pairs: pa.Table
+    left_out: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PartScores:
+    """Scores of groups of combinations, NaN where there is none."""
+
+    rows: Numbers
+    combinations: Ints
+    score: Numbers
+    low: Numbers
+    high: Numbers
+
+
+def parts(outcomes: Outcomes, settings: IntervalSettings) -> ValueScores:
+    """The scores by value and by pair of values, over all tested combinations and over the unseen ones."""
+    space = outcomes.tested.space
+    values, pairs, left_out, listed = [], [], [], 0
+    for factor, size, codes in zip(space.factors, space.sizes, outcomes.tested.codes.T, strict=True):
+        names = {"factor": _repeated(factor.name, size), "value": pa.array(factor.labels)}
+        values.append(pa.table(names | _columns(outcomes, codes.astype(np.int64), size, settings)))
+    for first, second in combinations(range(len(space.factors)), 2):
+        groups = outcomes.tested.groups([first, second])
+        listed += groups.size
+        if listed > _MOST_PAIRS:
+            left_out.append((space.names[first], space.names[second]))
+            continue
+        names = _pair_names(outcomes, groups, first, second)
+        pairs.append(pa.table(names | _columns(outcomes, groups.ids, groups.size, settings)))
+    empty = pa.table({"factor_a": pa.array([], pa.string())})
+    return ValueScores(pa.concat_tables(values), pa.concat_tables(pairs) if pairs else empty, tuple(left_out))
+
+
+def part_scores(outcomes: Outcomes, ids: Ints, size: int, chosen: Mask, settings: IntervalSettings) -> PartScores:
+    """The score of each group of the chosen combinations, with an interval over combinations."""
+    statistic = score_of(outcomes, chosen)
+    ids = ids[chosen]
+    count = np.bincount(ids, minlength=size)
+    rows = totals(ids, outcomes.rows[chosen], size)
+    if not len(ids):
+        nothing = np.full(size, np.nan)
+        return PartScores(rows, count, nothing, nothing, nothing)
+    sums = np.stack([totals(ids, part, size) for part in statistic.parts.T], axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        score = np.where(count > 0, statistic.value(sums), np.nan)
+        moved = np.sum(statistic.parts * statistic.slope(sums)[ids], axis=1)
+        error = np.sqrt(totals(ids, moved**2, size) * count / (count - 1))
+    low, high = student_interval(score, error, count, settings, share=outcomes.score.is_share)
+    if outcomes.score.never_negative:
+        low = np.maximum(low, 0.0)
+    return PartScores(rows, count, score, low, high)
+
+
+def _columns(outcomes: Outcomes, ids: Ints, size: int, settings: IntervalSettings) -> dict[str, pa.Array]:
+    found: dict[str, pa.Array] = {}
+    everything = np.ones(len(outcomes), dtype=bool)
+    for prefix, chosen in (("", everything), ("seen_", outcomes.seen), ("unseen_", outcomes.unseen)):
+        scores = part_scores(outcomes, ids, size, chosen, settings)
+        found[f"{prefix}rows"] = pa.array(scores.rows.astype(np.int64))
+        found[f"{prefix}combinations"] = pa.array(scores.combinations.astype(np.int64))
+        for name in ("score", "low", "high"):
+            found[f"{prefix}{name}"] = pa.array(getattr(scores, name), from_pandas=True)
+    return found
+
+
+def _pair_names(outcomes: Outcomes, groups: Groups, first: int, second: int) -> dict[str, pa.Array]:
+    factors, codes = outcomes.tested.space.factors, outcomes.tested.codes[groups.representatives]
+    found = {}
+    for letter, k in (("a", first), ("b", second)):
+        found[f"factor_{letter}"] = _repeated(factors[k].name, groups.size)
+        found[f"value_{letter}"] = pa.array(factors[k].labels).take(pa.array(codes[:, k]))
+    return found
+
+
+def _repeated(text: str, size: int) -> pa.Array:
+    return pa.repeat(pa.scalar(text), size)
+
+
+@dataclass(frozen=True, eq=False)
+class Shrunk:
+    """For each tested combination the shrunk score and its interval; NaN where nothing tells its noise."""
+
+    score: Numbers
+    low: Numbers
+    high: Numbers
+
+
+def shrunk(outcomes: Outcomes, settings: IntervalSettings) -> Shrunk:
+    """Pull every combination towards the mean of its side: seen, unseen or novel.
+
+    >>> from recombine.verbs.evaluate.outcomes import Score
+    >>> from recombine.data.space import Space
+    >>> from recombine.data.support import Support
+    >>> space = Space.of({"a": list("abcdef"), "b": [0, 1]})
+    >>> codes = np.asfortranarray([[v, 0] for v in range(6)], dtype=np.int32)
+    >>> rows, right = np.array([3.0, 90, 90, 90, 90, 90]), np.array([1.0, 81, 85, 76, 84, 45])
+    >>> none, zero = np.zeros(0, int), np.zeros(0)
+    >>> found = Outcomes(Support(space, codes, rows), None, "score", (), none, none, none, zero, right, right, None,
+    ...     Score("accuracy", "higher"))
+    >>> pulled = shrunk(found, IntervalSettings())  # one of three right is not yet worse than a half of ninety
+    >>> pulled.score.round(2).tolist()
+    [0.59, 0.9, 0.94, 0.84, 0.93, 0.51]
+    """
+    score, low, high = (np.full(len(outcomes), np.nan) for _ in range(3))
+    for chosen in _sides(outcomes):
+        one = _shares(outcomes, chosen, settings) if outcomes.score.is_share else _numbers(outcomes, chosen, settings)
+        score[chosen], low[chosen], high[chosen] = one
+    return Shrunk(score, low, high)
+
+
+def worst_shrunk(outcomes: Outcomes) -> float:
+    """The shrunk score of the worst combination, without the intervals, which take far longer; NaN for R²."""
+    if outcomes.score.name == "r2":
+        return math.nan
+    found = []
+    for chosen in _sides(outcomes):
+        if outcomes.score.is_share:
+            right, wrong = _beta(outcomes, chosen)
+            found.append(right / (right + wrong))
+        else:
+            pulled = _pulled(outcomes, chosen)
+            found.append(outcomes.mean[chosen] if pulled is None else pulled[0])
+    scores = np.concatenate(found)
+    return float(scores.min() if outcomes.score.better == "higher" else scores.max())
+
+
+def _sides(outcomes: Outcomes) -> list[Mask]:
+    if outcomes.training is None:
+        return [np.ones(len(outcomes), dtype=bool)]
+    return [mask for mask in (outcomes.seen, outcomes.unseen, outcomes.novel) if mask.any()]
+
+
+def _beta(outcomes: Outcomes, chosen: Mask) -> tuple[Numbers, Numbers]:
+    """The beta-binomial: so many right and wrong rows of the side's mean are added to each combination's own.
+
+    Where all rows of a combination agree, in every combination, the moments say that a row tells all about its
+    combination. Half a right and half a wrong row are added even then, as Jeffreys would.
+    """
+    rows, right = outcomes.rows[chosen], outcomes.total[chosen]
+    middle = (right.sum() + 0.5) / (rows.sum() + 1)
+    strength = _strength(rows, right / rows)
+    return max(middle * strength, _JEFFREYS) + right, max((1 - middle) * strength, _JEFFREYS) + rows - right
+
+
+def _shares(outcomes: Outcomes, chosen: Mask, settings: IntervalSettings) -> tuple[Numbers, Numbers, Numbers]:
+    right, wrong = _beta(outcomes, chosen)
+    pairs, place = np.unique(np.stack([right, wrong]), axis=1, return_inverse=True)  # few, however many combinations
+    low, high = (beta_quantile(tail, *pairs) for tail in (settings.tail, 1 - settings.tail))
+    place = place.ravel()
+    return right / (right + wrong), low[place], high[place]
+
+
+def _strength(rows: Numbers, shares: Numbers) -> float:
+    """How many rows the side's mean is worth, from how much the combinations differ beyond the luck of their rows."""
+    total = rows.sum()
+    middle = float((rows * shares).sum() / total)
+    luck = middle * (1 - middle)
+    if len(rows) < FEWEST or not luck:
+        return _WEAK if len(rows) < FEWEST else float(total)
+    apart = float((rows * (shares - middle) ** 2).sum())
+    free = float((1 - rows / total).sum())
+    more = float((rows * (1 - rows / total)).sum()) - free
+    alike = (apart - luck * free) / (luck * more) if more > 0 else 0.0
+    alike = min(max(alike, 1 / (total + 1)), 0.999)  # of rows of one combination, beyond those of different ones
+    return float(1 / alike - 1)
+
+
+def _numbers(outcomes: Outcomes, chosen: Mask, settings: IntervalSettings) -> tuple[Numbers, Numbers, Numbers]:
+    pulled = _pulled(outcomes, chosen)
+    if pulled is None:
+        nothing = np.full(int(chosen.sum()), np.nan)
+        return outcomes.mean[chosen], nothing, nothing
+    found, spread = pulled
+    reach = student_quantile(1 - settings.tail, outcomes.rows[chosen] - 1 + _PRIOR_FREEDOM) * spread
+    low = found - reach
+    return found, np.maximum(low, 0.0) if outcomes.score.never_negative else low, found + reach
+
+
+def _pulled(outcomes: Outcomes, chosen: Mask) -> tuple[Numbers, Numbers] | None:
+    """The normal model's score and its standard error, with each combination's noise itself pulled towards the pooled
+    one; None where nothing tells the noise.
+    """
+    if not outcomes.have_luck(chosen):
+        return None
+    rows, score = outcomes.rows[chosen], outcomes.mean[chosen]
+    free = rows - 1
+    own = np.nan_to_num(outcomes.spread[chosen]) * free
+    pooled = own.sum() / free.sum()
+    noise = (own + _PRIOR_FREEDOM * pooled) / (free + _PRIOR_FREEDOM) / rows
+    noise = np.maximum(noise, 1e-300)
+    between = _between(score, noise)
+    precision = 1 / (between + noise)
+    middle = float((precision * score).sum() / precision.sum())
+    pull = noise * precision
+    return score + pull * (middle - score), np.sqrt(between * pull + pull**2 / precision.sum())
+
+
+def _between(score: Numbers, noise: Numbers) -> float:
+    """The variance between combinations beyond their noise (DerSimonian and Laird)."""
+    unit = float(noise.max())  # squares of variances of very small scores would vanish
+    weight = unit / noise
+    middle = (weight * score).sum() / weight.sum()
+    apart = (weight * (score - middle) ** 2).sum() / unit - (len(score) - 1)
+    scale = (weight.sum() - (weight**2).sum() / weight.sum()) / unit
+    return float(max(apart / scale, 0.0)) if scale > 0 else 0.0

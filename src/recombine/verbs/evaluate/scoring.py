@@ -1,0 +1,379 @@
+"""How one row is scored, as an expression that the engine carries out.
+
+Every row gets a *state*: it can be scored, or it cannot, for one reason. Rows that merely lack something are left out
+and counted; answers that are wrong in themselves (infinite, no probabilities) stop everything with a word.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import ibis
+import numpy as np
+
+from recombine.base.checks import check_choice
+from recombine.base.errors import ColumnError, SettingError, nearest
+from recombine.data import columns
+from recombine.data.counting import Centres, difference
+from recombine.data.read import target_kind
+from recombine.data.space import Value, text
+from recombine.data.split_sides import SplitColumn
+from recombine.data.table_query import TableQuery
+from recombine.verbs.evaluate.outcomes import Kind, Score
+
+Columns = str | Mapping[str, str]
+"""One prediction column, or for probabilities one column for each class."""
+
+SCORES: dict[str, Literal["higher", "lower"]] = {
+    "accuracy": "higher",
+    "mse": "lower",
+    "r2": "higher",
+    "logloss": "lower",
+}
+_FOR_LABELS = ("accuracy", "logloss")
+_FOR_NUMBERS = ("mse", "r2")
+SCORED, NO_TRUTH, NO_ANSWER, INFINITE, OUTSIDE, NOT_ONE, NO_COLUMN, INFINITE_TRUTH = range(8)
+_SUM_TOLERANCE = 1e-3
+_SMALLEST = float(np.finfo(np.float64).eps)  # where scikit-learn cuts probabilities too
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionQuestion:
+    """What is asked of a table of predictions."""
+
+    question: TableQuery
+    prediction: Columns | None = None
+    other: Columns | None = None
+    score: str | None = None
+    better: Literal["higher", "lower"] | None = None
+    split: SplitColumn | None = None
+    id: str | None = None
+
+    def __post_init__(self) -> None:
+        self._check_answers()
+        self._check_score()
+
+    @property
+    def target(self) -> str | None:
+        """The column with the true answers."""
+        return self.question.target
+
+    @property
+    def own_score(self) -> str | None:
+        """The column with a score for each row, where that is how rows are scored."""
+        return None if self.score is None or self.score in SCORES else self.score
+
+    @property
+    def kind(self) -> Literal["label", "number"] | None:
+        """What the answers must be, where the settings alone tell it."""
+        if self.score in _FOR_LABELS or isinstance(self.prediction, Mapping):
+            return "label"
+        return "number" if self.score in _FOR_NUMBERS else self.question.target_kind
+
+    def needs(self) -> list[str]:
+        """The columns that it needs beside the factors."""
+        split = None if self.split is None else self.split.name
+        named = [self.target, self.own_score, split, self.id, *answer_columns(self.prediction)]
+        return [name for name in [*named, *answer_columns(self.other)] if name is not None]
+
+    def _check_answers(self) -> None:
+        if self.own_score is None and (self.prediction is None or self.target is None):
+            missing = "target" if self.target is None else "prediction"
+            raise SettingError(
+                f"no {missing} was named",
+                why="an answer is scored against the truth",
+                instead=f"name the column: {missing}='…' (--{missing} …), or a column with a score for each row: "
+                "score='…' (--score …)",
+            )
+        if isinstance(self.prediction, Mapping) and len(self.prediction) < 2:
+            raise SettingError(
+                f"prediction={dict(self.prediction)!r}",
+                why="probabilities need a column for each class, two at least",
+                instead="write {'cat': 'p_cat', 'dog': 'p_dog'} (--prediction cat=p_cat,dog=p_dog)",
+            )
+        if self.target is not None and self.target in answer_columns(self.prediction):
+            raise SettingError(
+                f"{self.target!r} is both the target and the prediction",
+                why="an answer that is the truth is always right",
+                instead="name the model's own column as the prediction",
+            )
+
+        if self.target is not None and self.target in answer_columns(self.other):
+            raise SettingError(
+                f"{self.target!r} is both the target and the other model's answers",
+                why="a model that is the truth is always right, so the difference is this model's errors again",
+                instead="name the other model's own column: against='…' (--against …)",
+            )
+
+    def _check_score(self) -> None:
+        if isinstance(self.prediction, Mapping) and self.score in _FOR_NUMBERS:
+            raise SettingError(
+                f"score={self.score!r} with a probability for each class",
+                why="it is for numbers",
+                instead="write 'logloss' or 'accuracy'",
+            )
+        check_choice("better", self.better, (None, "higher", "lower"), instead="write 'higher' or 'lower'")
+        if self.better is not None and self.own_score is None and self.better != SCORES[str(self.score)]:
+            raise SettingError(
+                f"better={self.better!r}",
+                why=f"it is known which way {self.score or 'this score'} is better",
+                instead="leave it out; it is for a score of your own",
+            )
+        if self.score == "logloss" and self.question.target_kind == "number":
+            raise SettingError(
+                "score='logloss' with target_kind='number'", why="log loss is for labels", instead="leave one out"
+            )
+
+
+def answer_columns(columns: Columns | None) -> list[str]:
+    """The columns that hold the answers."""
+    if columns is None:
+        return []
+    return [columns] if isinstance(columns, str) else list(columns.values())
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How rows are scored: what the question comes to once the columns' types are known.
+
+    `classes` are those of the probability columns, in their order; `positive` is the class that a single column is
+    taken to be the probability of.
+    """
+
+    kind: Kind
+    score: Score
+    classes: tuple[str, ...] = ()
+    positive: str | None = None
+    guessed: bool = False
+    centres: Centres = field(default_factory=dict)
+    """What the sums of the tested truth (`target`), the training side's (`taught`) and the `score`s are taken about."""
+
+
+@dataclass(frozen=True)
+class RowScore:
+    """One row's expressions: its state, what was said, and its score where the engine computes it."""
+
+    state: Any
+    said: Any = None
+    score: Any = None
+
+
+def scoring_of(table: Any, asked: PredictionQuestion, backend: Any) -> Scoring:
+    """What the columns' types say about how to score."""
+    _require(table, asked)
+    if asked.own_score is not None and (asked.prediction is None or asked.target is None):
+        return Scoring("score", _score(asked, "score"))
+    kind, guessed = _kind(table, asked, backend)
+    score = _score(asked, kind)
+    if isinstance(asked.prediction, Mapping):
+        return Scoring(kind, score, tuple(asked.prediction))
+    if score.name == "logloss":
+        classes = _two_classes(table, asked, backend)
+        return Scoring(kind, score, classes, positive=classes[1])
+    _check_answer_type(table, asked, kind)
+    return Scoring(kind, score, guessed=guessed)
+
+
+def scored(
+    table: Any, asked: PredictionQuestion, scoring: Scoring, backend: Any, *, answers: Columns | None
+) -> RowScore:
+    """The expressions for one model's answers."""
+    if scoring.kind == "score":
+        return _by_column(table, asked, backend)
+    if scoring.kind == "number":
+        found = _by_error(table, asked, backend, str(answers))
+    elif scoring.classes:
+        found = _by_probability(table, asked, scoring, backend, answers)
+    else:
+        truth, said = (clean(table[name], backend) for name in (asked.target, answers))
+        found = RowScore(ibis.cases((truth.isnull(), NO_TRUTH), (said.isnull(), NO_ANSWER), else_=SCORED), said)
+    return found if asked.own_score is None else _with_column(table, asked, backend, found)
+
+
+def clean(column: Any, backend: Any) -> Any:
+    """A column of labels as values, missing where it is not a number."""
+    return columns.as_value(columns.without_nan(column, backend))
+
+
+def number(table: Any, name: str, backend: Any) -> Any:
+    """A column of numbers, missing where it is not one."""
+    return columns.without_nan(table[name].cast("float64"), backend)
+
+
+def infinite(column: Any, backend: Any) -> Any:
+    """Which of the numbers are infinite, on engines that know the word and on those that do not."""
+    if backend.has_operation(ibis.expr.operations.IsInf):
+        return column.isinf()
+    return column.abs() > float(np.finfo(np.float64).max)
+
+
+def _require(table: Any, asked: PredictionQuestion) -> None:
+    for role, names in (
+        ("the target", [asked.target]),
+        ("the prediction", _listed(asked.prediction)),
+        ("the other prediction", _listed(asked.other)),
+        ("the id", [asked.id]),
+        ("the split", [None if asked.split is None else asked.split.name]),
+    ):
+        columns.require(table, [name for name in names if name is not None], role=role)
+    if asked.own_score is not None and asked.own_score not in table.columns:
+        raise ColumnError(
+            f"no score {asked.own_score!r}",
+            why="it is neither a score that is known nor a column of the table",
+            instead=nearest(asked.own_score, [*SCORES, *table.columns], most=12),
+        )
+
+
+def _listed(given: Columns | None) -> list[str | None]:
+    return list(given.values()) if isinstance(given, Mapping) else [given]
+
+
+def _score(asked: PredictionQuestion, kind: Kind) -> Score:
+    if asked.own_score is not None:
+        return Score(asked.own_score, asked.better or "higher")
+    name = asked.score or ("accuracy" if kind == "label" else "mse")
+    if isinstance(asked.prediction, Mapping) and asked.score is None:
+        name = "logloss"
+    return Score(name, SCORES[name])
+
+
+def _kind(table: Any, asked: PredictionQuestion, backend: Any) -> tuple[Literal["label", "number"], bool]:
+    if asked.kind is not None:
+        if asked.kind == "number" and not _numeric(table[asked.target]):
+            raise _not_numbers(table, asked)
+        return asked.kind, False
+    found = target_kind(table, asked.question, backend) or "label"
+    floating = isinstance(asked.prediction, str) and table[asked.prediction].type().is_floating()
+    if found == "label" and floating and _numeric(table[asked.target]):
+        return "number", True  # few whole numbers, but the model answers with fractions: grades, not names
+    return found, False
+
+
+def _numeric(column: Any) -> bool:
+    return bool(column.type().is_numeric() or column.type().is_boolean())
+
+
+def _check_answer_type(table: Any, asked: PredictionQuestion, kind: Kind) -> None:
+    for name in _listed(asked.prediction) + _listed(asked.other):
+        if name is None:
+            continue
+        column, truth = table[name].type(), table[asked.target].type()
+        if kind == "number" and not column.is_numeric():
+            raise _other_kind(f"the prediction {name!r} holds {column}, the target {asked.target!r} {truth}")
+        if kind == "label" and column.is_floating() and not truth.is_numeric():
+            raise _other_kind(f"the prediction {name!r} holds {column}, the target {asked.target!r} {truth}")
+
+
+def _other_kind(what: str) -> ColumnError:
+    return ColumnError(
+        what,
+        why="an answer can be compared with the truth where both are labels or both are numbers",
+        instead="name the column with the model's own answer, or for probabilities write score='logloss' "
+        "(--score logloss), or say target_kind='label' or 'number' (--target-kind)",
+    )
+
+
+def _not_numbers(table: Any, asked: PredictionQuestion) -> ColumnError:
+    what = f"the target {asked.target!r} holds {table[asked.target].type()}, not numbers"
+    if asked.score is None or asked.own_score is not None:
+        return _other_kind(what)
+    return ColumnError(
+        what,
+        why=f"{asked.score} is for numbers, and these are labels",
+        instead="write score='accuracy' (--score accuracy), or where the prediction is a probability "
+        "score='logloss' (--score logloss)",
+    )
+
+
+def _by_column(table: Any, asked: PredictionQuestion, backend: Any) -> RowScore:
+    name = str(asked.own_score)
+    if not _numeric(table[name]):
+        raise ColumnError(
+            f"the score {name!r} is of type {table[name].type()}",
+            why="a score is a number for each row",
+            instead=f"name a column of numbers, or one of {', '.join(SCORES)}",
+        )
+    row = number(table, name, backend)
+    state = ibis.cases((row.isnull(), NO_ANSWER), (infinite(row, backend), INFINITE), else_=SCORED)
+    return RowScore(state, score=row)
+
+
+def _with_column(table: Any, asked: PredictionQuestion, backend: Any, found: RowScore) -> RowScore:
+    """Labels or numbers, scored by a column of the user's own."""
+    own = _by_column(table, asked, backend)
+    state = ibis.cases((found.state != SCORED, found.state), else_=own.state)
+    return RowScore(state, found.said, own.score)
+
+
+def _by_error(table: Any, asked: PredictionQuestion, backend: Any, name: str) -> RowScore:
+    truth, said = number(table, str(asked.target), backend), number(table, name, backend)
+    state = ibis.cases(
+        (truth.isnull(), NO_TRUTH),
+        (said.isnull(), NO_ANSWER),
+        (infinite(said, backend), INFINITE),
+        (infinite(truth, backend), INFINITE_TRUTH),
+        else_=SCORED,
+    )
+    error = difference(table[name], table[asked.target], backend)
+    return RowScore(state, said, error * error)
+
+
+def _by_probability(
+    table: Any, asked: PredictionQuestion, scoring: Scoring, backend: Any, answers: Columns | None
+) -> RowScore:
+    """Log loss of the true class, and the likeliest class as what was said (by its place among the classes)."""
+    shares = _shares(table, scoring, backend, answers)
+    truth = clean(table[asked.target], backend).cast("string")
+    total = sum(shares[1:], shares[0])
+    outside = (shares[0] < 0) | (shares[0] > 1)
+    for share in shares[1:]:
+        outside = outside | (share < 0) | (share > 1)
+    true_share = ibis.cases(*[(truth == name, share) for name, share in zip(scoring.classes, shares, strict=True)])
+    state = ibis.cases(
+        (truth.isnull(), NO_TRUTH),
+        (total.isnull(), NO_ANSWER),
+        (outside, OUTSIDE),
+        ((total - 1).abs() > _SUM_TOLERANCE, NOT_ONE),
+        (true_share.isnull(), NO_COLUMN),
+        else_=SCORED,
+    )
+    most = ibis.greatest(*shares)
+    said = ibis.cases(*[(share == most, place) for place, share in enumerate(shares)])
+    score = None if scoring.score.name == "accuracy" else -_cut(true_share).log()
+    return RowScore(state, said, score)
+
+
+def _shares(table: Any, scoring: Scoring, backend: Any, answers: Columns | None) -> list[Any]:
+    if isinstance(answers, Mapping):
+        return [number(table, name, backend) for name in answers.values()]
+    share = number(table, str(answers), backend)
+    return [1 - share, share] if scoring.positive == scoring.classes[1] else [share, 1 - share]
+
+
+def _cut(share: Any) -> Any:
+    return ibis.least(ibis.greatest(share, _SMALLEST), 1.0)
+
+
+def _two_classes(table: Any, asked: PredictionQuestion, backend: Any) -> tuple[str, str]:
+    """The classes of a two-class target, the one that a single column is the probability of last."""
+    column = clean(table[asked.target], backend)
+    found = backend.to_pyarrow(table.select(target=column).filter(column.notnull()).distinct().limit(3))
+    values = columns.ordered(set(found["target"].to_pylist()))
+    known = _completed(values)
+    if len(known) != 2:
+        listed = ", ".join(repr(text(value)) for value in values)
+        raise ColumnError(
+            f"the target {asked.target!r} holds {listed or 'nothing'}{' …' if len(values) > 2 else ''}",
+            why="one column of probabilities is enough for two classes only",
+            instead="name a column for each class: {'cat': 'p_cat', 'dog': 'p_dog'} (--prediction cat=p_cat,dog=p_dog)",
+        )
+    return text(known[0]), text(known[1])
+
+
+def _completed(values: list[Value]) -> list[Value]:
+    """Of a target that is true or false, or 0 or 1, one class is enough to know both."""
+    if len(values) != 1:
+        return values
+    if isinstance(values[0], bool):
+        return [False, True]
+    return [0, 1] if values[0] in (0, 1) and isinstance(values[0], int) else values

@@ -1,0 +1,356 @@
+"""The evaluation in sentences: the verdict, its grade, and the reasons for it.
+
+First what was measured on unseen combinations, with its interval, and what the best simple rule gets; then how they
+compare with seen ones that are like them; then what cannot be known.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from recombine.base import words
+from recombine.base.grades import Expected, Grade, earned
+from recombine.base.words import count, interval_words, measure, named, percent, percent_range
+from recombine.data.space import text
+from recombine.numerics.resampling import FEWEST, IntervalSettings
+from recombine.verbs.evaluate.baselines import Baselines
+from recombine.verbs.evaluate.deviations import Deviations
+from recombine.verbs.evaluate.listing import Untested
+from recombine.verbs.evaluate.matched_gap import MatchedGap, WorstGroup
+from recombine.verbs.evaluate.model_comparison import ModelComparison
+from recombine.verbs.evaluate.outcomes import Outcomes, Score
+from recombine.verbs.evaluate.scores import ScoreGap, SideScore
+
+_NAMES = {"mse": "mean squared error", "r2": "R²", "logloss": "log loss"}
+_ALIKE = 0.05  # of the gap: a matched one that differs by less needs no reason
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationFindings:
+    """All that the sentences speak of."""
+
+    outcomes: Outcomes
+    sides: dict[str, SideScore]
+    gap: ScoreGap | None
+    matched: MatchedGap | None
+    expected: Expected
+    baselines: Baselines
+    group: WorstGroup | None
+    untested: Untested
+    deviations: Deviations
+    comparison: ModelComparison | None
+    notes: tuple[str, ...]
+    settings: IntervalSettings
+
+    @property
+    def score(self) -> Score:
+        """How rows were scored."""
+        return self.outcomes.score
+
+
+def verdict(found: EvaluationFindings) -> str:
+    """The answer in a sentence or two."""
+    if found.group is not None:
+        return _of_groups(found, found.group)
+    seen, unseen = found.sides["seen"], found.sides["unseen"]
+    if found.outcomes.training is None:
+        return (
+            f"On {_combinations(found.sides['all'], 'tested')} {_is(found, found.sides['all'])}. It was not told what "
+            "the model was trained on, so nothing can be said about seen and unseen ones."
+        )
+    if not unseen.combinations:
+        return _without_unseen(found)
+    first = f"On {_combinations(unseen, 'unseen')} {_unseen(found)}{_rule(found)}."
+    if not seen.combinations:
+        return f"{first} No combination that was seen in training was tested, so there is nothing to compare it with."
+    return f"{first} {_gap(found)}"
+
+
+def grade(found: EvaluationFindings) -> Grade:
+    """Earned on unseen combinations, beside the best simple rule; or in the worst group, if the class is in groups."""
+    return earned(found.expected) if found.group is None else found.group.grade
+
+
+def rule_words(rule: str, commonest: str | None) -> str:
+    """What somebody does who follows a simple rule.
+
+    >>> rule_words("majority", "cat"), rule_words("colour alone", None)
+    ('always answering "cat"', 'going by colour alone')
+    """
+    if rule == "majority":
+        return f'always answering "{commonest}"'
+    known = {
+        "mean": "always answering the training's mean",
+        "additive": "adding up what each value is worth",
+        "nearest seen": "copying the nearest seen combination",
+    }
+    return known.get(rule, f"going by {rule}")
+
+
+def _unseen(found: EvaluationFindings) -> str:
+    """What was measured on the unseen combinations: in the unit of the rules, and in its own if that is another."""
+    told, side = found.expected, found.sides["unseen"]
+    if told.value is None or side.score is None:
+        return _is(found, side)
+    share = told.score == "accuracy"
+    around = interval_words(told.value, told.low, told.high, share=share)
+    said = f"it gets {percent(told.value)} right" if share else f"its R² is {measure(told.value)}"
+    said += around.removeprefix(percent(told.value) if share else measure(told.value))
+    if found.score.is_share or found.score.name == "r2":
+        return said
+    return f"{said}, its {score_name(found.score)} is {measure(side.score)}"
+
+
+def _rule(found: EvaluationFindings) -> str:
+    """The best simple rule beside it, and whether it is beaten."""
+    told = found.expected
+    if told.baseline is None or told.baseline_name is None or told.value is None:
+        return ""
+    share = told.score == "accuracy"
+    gets = f"gets {percent(told.baseline)}" if share else f"reaches {measure(told.baseline)}"
+    said = f"; {rule_words(told.baseline_name, found.baselines.commonest)} {gets}"
+    if told.lift is None:
+        return f"{said} ({_combinations(found.sides['unseen'], 'unseen')} are too few to tell them apart)"
+    low, value, high = told.lift
+    apart = words.points(abs(value)) if share else measure(abs(value))
+    ends = words.points_range(low, high) if share else f"{measure(low)} to {measure(high)}"
+    if low > 0:
+        return f"{said}, {apart} less ({ends})"
+    if high < 0:
+        turned = words.points_range(-high, -low) if share else f"{measure(-high)} to {measure(-low)}"
+        return f"{said}, {apart} more ({turned})"
+    beyond = " by more than chance explains" if value > 0 else ""
+    return f"{said}, which it does not beat{beyond}" + (f" ({ends})" if low < high else "")
+
+
+def _of_groups(found: EvaluationFindings, group: WorstGroup) -> str:
+    """The worst group, the true class being part of each."""
+    others = [name for name in found.outcomes.tested.space.names if name != group.label]
+    what = f"{words.amount(group.groups, 'group')} of {group.label}, the true label, and {words.listing(others)}"
+    thin = _thin(group)
+    if group.combination is None or group.score is None:
+        return f"None of {what} has enough tested rows: nothing is known of the worst.{thin}"
+    rule = ""
+    if group.baseline is not None and group.baseline_name is not None:
+        does = rule_words(group.baseline_name, found.baselines.commonest)
+        rule = f" {does[0].upper()}{does[1:]} gets {percent(group.baseline)} right in its own worst group."
+    return (
+        f"Of {what}, the worst is {named(group.combination)}: "
+        f"it gets {percent(group.score)} right{_around(group.low, group.high)} of {words.amount(group.rows, 'row')}; "
+        f"of all rows {percent(found.sides['all'].score or 0.0)}.{rule}{thin}"
+    )
+
+
+def _around(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" ({percent_range(low, high)})"
+
+
+def _thin(group: WorstGroup) -> str:
+    said = []
+    if group.thin:
+        first = f", such as {named(group.thin[0])}" if len(group.thin) > 1 else f": {named(group.thin[0])}"
+        have = "has" if len(group.thin) == 1 else "have"
+        said.append(f"{words.amount(len(group.thin), 'group')} {have} fewer than 10 tested rows{first}")
+    if group.missing:
+        said.append(f"{words.amount(group.missing, 'more group')} {'has' if group.missing == 1 else 'have'} none")
+    return f" {'; '.join(said)}: these are untested, and may be worse." if said else ""
+
+
+def reasons(found: EvaluationFindings) -> tuple[str, ...]:
+    """What the verdict rests on, and what must be known to read it."""
+    said = [
+        found.baselines.missing or "",
+        *_gap_reasons(found),
+        *_side_reasons(found),
+        *_never_varies(found.outcomes),
+        _untested(found),
+        found.deviations.sentence,
+        found.comparison.verdict if found.comparison else "",
+        *(_left_out(reason, rows) for reason, rows in found.outcomes.left_out.items()),
+        *found.notes,
+    ]
+    return tuple(sentence for sentence in said if sentence)
+
+
+def _never_varies(outcomes: Outcomes) -> list[str]:
+    """What a score cannot show where every row has one truth, or one answer."""
+    target, said = outcomes.tested.target, []
+    if target is not None and not target.varies:
+        said.append(
+            f"{target.name} is the same in every tested row: whoever always answers that is right, "
+            "and nothing shows which factors an answer depends on."
+        )
+    elif outcomes.kind == "label" and len(np.unique(outcomes.said[outcomes.count > 0])) == 1:
+        only = text(outcomes.classes[int(outcomes.said[0])])
+        said.append(f"The model answers {only!r} in every tested row, so its score is the share of that class.")
+    return said
+
+
+def score_name(score: Score) -> str:
+    """A score's name in a sentence."""
+    return _NAMES.get(score.name, score.name)
+
+
+def points(score: Score, number: float) -> str:
+    """A difference of scores.
+
+    >>> points(Score("accuracy", "higher"), 0.358), points(Score("mse", "lower"), 0.25)
+    ('36 points', '0.25')
+    """
+    return words.points(number) if score.is_share else measure(number)
+
+
+def _range(score: Score, low: float, high: float) -> str:
+    return words.points_range(low, high) if score.is_share else f"{measure(low)} to {measure(high)}"
+
+
+def _combinations(side: SideScore, word: str) -> str:
+    return f"{count(side.combinations)} {word} combination{'' if side.combinations == 1 else 's'}"
+
+
+def _the(side: SideScore) -> str:
+    return "the one combination" if side.combinations == 1 else f"the {count(side.combinations)} combinations"
+
+
+def _is(found: EvaluationFindings, side: SideScore) -> str:
+    """The predicate of a sentence about a side."""
+    if side.score is None:
+        return f"its {score_name(found.score)} cannot be computed"
+    share = found.score.is_share
+    if share:
+        return f"it gets {percent(side.score)} right{_around(side.low, side.high)}"
+    return f"its {score_name(found.score)} is {interval_words(side.score, side.low, side.high, share=False)}"
+
+
+def _gap(found: EvaluationFindings) -> str:
+    """How unseen combinations compare with seen ones like them; with all seen ones where too few are like them."""
+    gap, like = found.gap, found.matched
+    if gap is None:
+        return "How they compare with the seen ones cannot be computed."
+    if like is None or like.value is None:
+        return f"{_fare(found, gap.value, gap.low, gap.high, 'the seen ones')}, which are not matched."
+    if not like.speaks_for_most:
+        found_for = f"{count(like.combinations)} of {_combinations(found.sides['unseen'], 'unseen')}"
+        rows = f"{percent(like.matched)} of their rows"
+        fare = _fare(found, gap.value, gap.low, gap.high, "the seen ones")
+        return f"{fare}; a match among these was found for {found_for} ({rows})."
+    target = found.outcomes.tested.target
+    what = "label" if target is not None and like.on == target.name else "values"
+    return f"{_fare(found, like.value, like.low, like.high, f'seen ones of the same {what}')}."
+
+
+def _fare(found: EvaluationFindings, value: float, low: float | None, high: float | None, whom: str) -> str:
+    worse = "worse" if value >= 0 else "better"
+    if value == 0 and low is None:
+        return f"They fare like {whom}"
+    if low is None or high is None:
+        told = "without an interval, so it cannot be told from chance"
+        return f"They fare {points(found.score, abs(value))} {worse} than {whom}, {told}"
+    ends = (low, high) if value >= 0 else (-high, -low)
+    told = f"They fare {points(found.score, abs(value))} {worse} than {whom} ({_range(found.score, *ends)})"
+    return told if low > 0 or high < 0 else f"{told}, no more than chance explains"
+
+
+def _without_unseen(found: EvaluationFindings) -> str:
+    seen, novel = found.sides["seen"], found.sides["novel"]
+    if novel.combinations and not seen.combinations:
+        return (
+            f"All {_combinations(novel, 'tested')} hold a value that was never in training: {_is(found, novel)}. That "
+            "says nothing about new combinations of known values."
+        )
+    also = f", or hold a value that was never there ({count(novel.combinations)})" if novel.combinations else ""
+    return (
+        f"Nothing is known about unseen combinations: all that were tested were seen in training{also}. "
+        f"On {_the(seen)} seen in training {_is(found, seen)}."
+    )
+
+
+def _gap_reasons(found: EvaluationFindings) -> list[str]:
+    gap, like = found.gap, found.matched
+    if gap is None:
+        return []
+    return [_raw_gap(found, gap, like), "" if like is None else _matching(found, gap, like)]
+
+
+def _raw_gap(found: EvaluationFindings, gap: ScoreGap, like: MatchedGap | None) -> str:
+    seen, unseen = found.sides["seen"], found.sides["unseen"]
+    if gap.low is None or gap.high is None:
+        why = _without_interval(min(seen.combinations, unseen.combinations))
+        around = f", without an interval: {why}"
+    else:
+        around = f" ({_range(found.score, gap.low, gap.high)})"
+    plain = "raw gap" if like is not None and like.value is not None else "gap"
+    return (
+        f"On {_the(seen)} seen in training {_is(found, seen)}: a {plain} of {points(found.score, gap.value)}{around}."
+    )
+
+
+def _matching(found: EvaluationFindings, gap: ScoreGap, like: MatchedGap) -> str:
+    """What the raw gap owes to seen and unseen combinations being of other classes and values."""
+    if like.value is None:
+        return f"{(like.reason or '')[:1].upper()}{(like.reason or '')[1:]}."
+    apart = gap.value - like.value
+    kept = "" if like.matched == 1.0 else f" ({percent(like.matched)} of the unseen rows could be)"
+    said = f"Matched on {like.on}{kept}, the gap is {points(found.score, like.value)}"
+    if abs(apart) <= _ALIKE * max(abs(gap.value), abs(like.value)):
+        return f"{said}."
+    larger = "larger" if apart > 0 else "smaller"
+    return f"{said}; the raw one is {points(found.score, abs(apart))} {larger}{_why_apart(found, like, apart)}."
+
+
+def _why_apart(found: EvaluationFindings, like: MatchedGap, apart: float) -> str:
+    """What the raw gap holds beyond the matched one: rows without a match, and other classes and values."""
+    unseen = found.sides["unseen"].score
+    if unseen is None or like.unseen is None:
+        return ""
+    unmatched = (like.unseen - unseen) * (1 if found.score.better == "higher" else -1)
+    kind = apart - unmatched  # exactly: the seen ones as they are, less the seen ones weighted like the matched unseen
+    why = ""
+    if like.speaks_for_most and kind * apart > 0 and abs(kind) > _ALIKE * abs(apart):
+        why = ", because unseen combinations are of other classes and values than seen ones"
+    if abs(unmatched) > _ALIKE * abs(apart):
+        fare = "worse" if unmatched > 0 else "better"
+        why += f"{', and' if why else ':'} it also holds the unseen rows without a match, which fare {fare}"
+    return why
+
+
+def _without_interval(few: int) -> str:
+    if few < FEWEST:
+        return f"{count(few)} combination{'' if few == 1 else 's'} on one side {'is' if few == 1 else 'are'} too few"
+    return (
+        f"with {count(few)} combinations on one side, their scores differ not at all, or so much that it would rule "
+        "nothing out"
+    )
+
+
+def _side_reasons(found: EvaluationFindings) -> list[str]:
+    said = []
+    for name, what in (
+        ("undetermined", "are not fixed by training even under an additive rule"),
+        ("novel", "hold a value that was never in training"),
+    ):
+        side = found.sides[name]
+        if side.combinations:
+            said.append(f"{_combinations(side, 'tested')} {what}: on them {_is(found, side)}.")
+    unseen = found.sides["unseen"]
+    if unseen.combinations and unseen.note:
+        said.append(unseen.note)
+    return said
+
+
+def _untested(found: EvaluationFindings) -> str:
+    missing = found.untested
+    if not missing.total:
+        return "Every combination of the space was tested."
+    seen = f", {count(missing.seen)} of them seen in training" if missing.seen else ""
+    return (
+        f"{count(missing.total)} combinations of the space were not tested{seen}: "
+        "a worst case is the worst of the tested ones."
+    )
+
+
+def _left_out(reason: str, rows: int) -> str:
+    if reason.startswith("on "):
+        return f"{count(rows)} rows are {reason} and were not scored."
+    flatter = " If these are the hard ones, the scores flatter." if reason.startswith("the prediction") else ""
+    return f"In {count(rows)} tested rows {reason}: they were not scored.{flatter}"

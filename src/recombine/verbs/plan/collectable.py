@@ -1,0 +1,304 @@
+"""What can be collected: the possible combinations that were not seen and have a price.
+
+What collecting a combination costs: a table with factors as columns and a `cost`, the most specific row wins.
+
+An empty cell stands for any value. The line that names most factors counts, and of two such lines the later one; where
+none speaks, a combination costs 1. An empty cost, or `inf`, says that it cannot be collected.
+"""
+
+import csv
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recombine.base.errors import ColumnError, SettingError, SourceError, SpaceError, nearest
+from recombine.base.files import read_cells
+from recombine.data.space import Space, rows_of, text
+from recombine.data.support import Support
+from recombine.numerics.groups import ANY, Codes, Ints, Numbers, Patterns, group
+from recombine.verbs.audit.unseen_combinations import unseen_combinations
+from recombine.verbs.plan.plausibility import Plausibility
+
+COST = "cost"
+_MAX_COST = 1e15  # float64 holds whole numbers up to 9e15: sums of costs keep their units
+_INSTEAD = "a cost is a number from 0 on; leave it empty, or write inf, for what cannot be collected"
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """What any combination costs, infinity where it cannot be collected.
+
+    >>> space = Space.of({"colour": ["red", "blue"], "shape": ["disc", "cube"]})
+    >>> costs = Costs.of([{"colour": "red", "cost": 3}, {"colour": "red", "shape": "cube", "cost": ""}], space)
+    >>> costs.to_collect(np.array([[0, 0], [0, 1], [1, 1]])).tolist()
+    [3.0, inf, 1.0]
+    """
+
+    patterns: Codes
+    prices: Numbers
+    _found: Patterns
+
+    @classmethod
+    def of(cls, given: Any, space: Space) -> "Costs":
+        """From a CSV file, a frame, an Arrow table, columns, or a list of mappings; None for 1 each."""
+        lines = _lines(given)
+        _check_columns(lines, space)
+        patterns = np.array([_pattern(line, space) for line in lines], dtype=np.int32)
+        patterns = patterns.reshape(len(lines), len(space.factors))
+        prices = np.array([_price(line) for line in lines])
+        # the most specific line last, and of equally specific ones the later
+        order = np.argsort((patterns != ANY).sum(axis=1), kind="stable")
+        patterns, prices = patterns[order], prices[order]
+        return cls(patterns, prices, Patterns.of(patterns, space.sizes))
+
+    @property
+    def uniform(self) -> bool:
+        """Whether everything that can be collected costs 1."""
+        return bool(np.isin(self.prices, (1.0, math.inf)).all())
+
+    @property
+    def uncollectable(self) -> Codes:
+        """The lines that say that something cannot be collected; a more specific one may say otherwise."""
+        return self.patterns[np.isinf(self.prices)]
+
+    def to_collect(self, codes: Codes) -> Numbers:
+        """What each combination costs."""
+        line: Ints = self._found.last(codes)
+        return np.where(line >= 0, np.append(self.prices, 1.0)[line], 1.0)
+
+
+def _lines(given: Any) -> list[dict[str, Any]]:
+    if given is None:
+        return []
+    if isinstance(given, str | Path):
+        return _from_file(Path(given))
+    if isinstance(given, Mapping):
+        columns = {name: list(column) for name, column in given.items()}
+        return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    found = rows_of(given.to_arrow() if hasattr(given, "to_arrow") else given)
+    if not all(isinstance(line, Mapping) for line in found):
+        raise SettingError(
+            "costs that are not lines of factors and a cost",
+            why=f"{type(found[0]).__name__} names no factor",
+            instead="give a CSV file or a table with factors as columns and 'cost': [{'material': 'wool', 'cost': 3}]",
+        )
+    return [dict(line) for line in found]
+
+
+def _from_file(path: Path) -> list[dict[str, Any]]:
+    try:
+        header, lines = read_cells(path)
+    except (OSError, ValueError, csv.Error) as error:
+        raise _unreadable(path, error) from error
+    if COST not in header:
+        raise _no_cost(header)
+    return [dict(line) for line in lines]
+
+
+def _unreadable(path: Path, error: Exception) -> SourceError:
+    missing = isinstance(error, FileNotFoundError)
+    said = error.strerror if isinstance(error, OSError) else None
+    return SourceError(
+        f"no file of costs '{path}'" if missing else f"cannot read the costs '{path}'",
+        why="there is no such file" if missing else said or str(error),
+        instead=f"give a CSV file with factors as columns and a column {COST!r}, one line for what costs other than 1: "
+        "an empty cell means any value, an empty cost that it cannot be collected",
+    )
+
+
+def _check_columns(lines: list[dict[str, Any]], space: Space) -> None:
+    for line in lines[:1] + [other for other in lines[1:] if other.keys() != lines[0].keys()]:
+        for name in line:
+            if name not in (*space.names, COST):
+                raise ColumnError(
+                    f"the costs have a column {name!r}",
+                    why=f"it is neither a factor nor {COST!r}",
+                    instead=nearest(str(name), (*space.names, COST)),
+                )
+        if COST not in line:
+            raise _no_cost(list(line))
+
+
+def _no_cost(columns: Sequence[str]) -> ColumnError:
+    return ColumnError(
+        f"the costs have no column {COST!r}, only {', '.join(map(repr, columns)) or 'none'}",
+        why="each line says what something costs",
+        instead=f"add a column {COST!r}; factors are the other columns, and an empty cell means any value",
+    )
+
+
+def _pattern(line: Mapping[str, Any], space: Space) -> list[int]:
+    pattern = []
+    for factor in space.factors:
+        value = line.get(factor.name)
+        code = ANY if _empty(value) else factor.code(value)
+        if code == ANY and not _empty(value):
+            raise SpaceError(
+                f"the costs speak of {factor.name} = {text(value)!r}",
+                why=f"{factor.name!r} has no such value",
+                instead=nearest(str(value), factor.labels) + "; values that were never seen are declared with domain",
+            )
+        pattern.append(code)
+    return pattern
+
+
+def _empty(cell: Any) -> bool:
+    return cell is None or cell == "" or (isinstance(cell, float) and math.isnan(cell))
+
+
+def _price(line: Mapping[str, Any]) -> float:
+    cell = line[COST]
+    if _empty(cell):
+        return math.inf
+    try:
+        price = float(cell)
+    except (TypeError, ValueError):
+        price = -1.0
+    if not price >= 0:
+        raise SettingError(f"a cost of {cell!r}", why="that is not an amount that can be spent", instead=_INSTEAD)
+    if _MAX_COST < price < math.inf:
+        raise SettingError(
+            f"a cost of {cell!r}",
+            why=f"costs are added up, and sums beyond {_MAX_COST:.0e} lose their smaller parts",
+            instead="give costs in a larger unit; leave one empty, or write inf, for what cannot be collected",
+        )
+    return price
+
+
+MOST_LISTED = 2 * 10**5  # combinations of a space up to which each is a candidate
+_MOST_CELLS = 2 * 10**6  # what cannot be collected, written out
+
+
+@dataclass(frozen=True, eq=False)
+class Collectable:
+    """A support, what may be added to it, and for how much."""
+
+    support: Support
+    costs: Costs
+    ranked: bool = True  # of what is worth the same, the more plausible comes first
+
+    def plausible(self, codes: Codes) -> Numbers:
+        """How plausible each combination is, told by the company that its values keep; 0 for all if not asked for."""
+        return self._plausibility.of(codes) if self.ranked else np.zeros(len(codes))
+
+    @cached_property
+    def _plausibility(self) -> Plausibility:
+        return Plausibility(self.support)
+
+    @property
+    def tells_plausible(self) -> bool:
+        """Whether plausibility is asked for and can be told."""
+        return self.ranked and self._plausibility.affordable
+
+    @property
+    def space(self) -> Space:
+        """What could occur."""
+        return self.support.space
+
+    @property
+    def listable(self) -> bool:
+        """Whether the space is small enough to look at every combination."""
+        return self.space.product <= MOST_LISTED
+
+    def price(self, codes: Codes) -> Numbers:
+        """What each combination costs; infinity where it is impossible or cannot be collected."""
+        return np.where(self.space.is_impossible(codes), math.inf, self.costs.to_collect(codes))
+
+    def seen(self, codes: Codes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which of these combinations were seen."""
+        return np.asarray(self.support.groups(range(codes.shape[1])).lookup(codes) >= 0)
+
+    @cached_property
+    def possible_unseen(self) -> Codes:
+        """Every possible combination that was not seen; only for spaces that can be listed."""
+        return self.unseen(listed=self.space.product, drawn=0, seed=0)[0]
+
+    def unseen(self, *, listed: int, drawn: int, seed: int) -> tuple[Codes, bool]:
+        """The possible combinations that were not seen, and whether they are only a sample of them."""
+        values = [np.arange(size) for size in self.space.sizes]
+        return unseen_combinations(self.support, values, listed=listed, drawn=drawn, seed=seed)
+
+    @cached_property
+    def forbidden(self) -> "Forbidden":
+        """What cannot be added, written out over the factors that it depends on."""
+        return Forbidden.of(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Forbidden:
+    """The combinations that cannot be added, as cells over a few factors, each once.
+
+    Whether values for some factors can be completed is then a count: they cannot iff as many cells agree with them as
+    there are ways to fill in the rest.
+    """
+
+    sizes: tuple[int, ...]
+    spoken: tuple[int, ...]
+    cells: Codes  # (cells, all factors); ANY where a factor is not spoken of
+
+    @classmethod
+    def of(cls, collectable: Collectable) -> "Forbidden":
+        """Write out the impossible conjunctions and those without a price."""
+        sizes = collectable.space.sizes
+        priced = collectable.costs.patterns
+        lines = [np.array(row, dtype=np.int32) for row in collectable.space.impossible]
+        lines += list(collectable.costs.uncollectable)
+        if not lines:
+            return cls(sizes, (), np.zeros((0, len(sizes)), dtype=np.int32))
+        named = (np.array(lines) != ANY).any(axis=0)
+        if len(collectable.costs.uncollectable):  # a more specific price may make an exception
+            named |= (priced != ANY).any(axis=0)
+        named[0] |= bool((np.array(lines) == ANY).all(axis=1).any())  # "nothing at all" is spread over one factor
+        spoken = tuple(np.flatnonzero(named).tolist())
+        total = sum(math.prod(sizes[k] for k in spoken if row[k] == ANY) for row in lines)
+        if total > _MOST_CELLS:
+            raise SpaceError(
+                f"what cannot be collected stands for {total:,} cells",
+                why=f"it is written out over {len(spoken)} factors, {_MOST_CELLS:,} cells at most",
+                instead="declare it over fewer factors, or plan for fewer factors at a time",
+            )
+        cells = np.unique(np.concatenate(list(_expanded(lines, spoken, sizes))), axis=0)
+        dense = np.where(cells == ANY, 0, cells)  # whether it may be collected does not depend on the others
+        return cls(sizes, spoken, cells[np.isinf(collectable.price(dense))])
+
+    def completions(self, factors: set[int]) -> int:
+        """In how many ways the spoken factors outside these can be filled in."""
+        return math.prod(self.sizes[k] for k in self.spoken if k not in factors)
+
+    def infeasible(self, factors: tuple[int, ...]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """For every conjunction of some factors, in row-major order, whether nothing that holds it can be added."""
+        total = math.prod(self.sizes[k] for k in factors)
+        inside = tuple(k for k in factors if k in self.spoken)
+        if not self.spoken or not len(self.cells):
+            return np.zeros(total, dtype=bool)
+        if not inside:
+            return np.full(total, len(self.cells) == self.completions(set()))
+        groups = group(self.cells, sizes=self.sizes, factors=inside)
+        every = np.stack(np.unravel_index(np.arange(total), [self.sizes[k] for k in factors]), axis=1)
+        wide = np.zeros((total, len(self.sizes)), dtype=np.int32)
+        wide[:, list(factors)] = every
+        place = groups.lookup(wide)
+        held = np.where(place >= 0, groups.combinations[place], 0)
+        return np.asarray(held == self.completions(set(inside)))
+
+
+def _expanded(lines: list[Codes], spoken: tuple[int, ...], sizes: tuple[int, ...]) -> Iterator[Codes]:
+    for row in lines:
+        choices = [np.arange(sizes[k]) if row[k] == ANY else row[k : k + 1] for k in spoken]
+        grid = np.stack(np.meshgrid(*choices, indexing="ij"), axis=-1).reshape(-1, len(spoken))
+        cells = np.full((len(grid), len(sizes)), ANY, dtype=np.int32)
+        cells[:, list(spoken)] = grid
+        yield cells
+
+
+def merged(support: Support, codes: Codes) -> Support:
+    """The support as it would be with these combinations added, each seen once."""
+    both = np.concatenate([support.codes, codes]).astype(np.int32)
+    counts = np.concatenate([support.counts, np.ones(len(codes))])
+    order: Ints = np.lexsort(both.T[::-1])
+    return Support(support.space, np.asfortranarray(both[order]), counts[order], rows=support.rows)

@@ -1,0 +1,282 @@
+"""What to collect next: an ordered list, what each line of it buys, and what cannot be had; the value, and the verb."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Unpack
+
+import numpy as np
+import pyarrow as pa
+
+from recombine.base.decoding import revive_all
+from recombine.base.errors import SettingError
+from recombine.base.grades import Grade
+from recombine.base.records import Provenance, Record
+from recombine.base.result import Result
+from recombine.data import support as stored
+from recombine.data.engine import Steps, silent
+from recombine.data.read import support_of
+from recombine.data.support import Support
+from recombine.data.table_query import ReadOptions
+from recombine.verbs.plan import verdict as wording
+from recombine.verbs.plan.choice import (
+    COLUMNS,
+    BlockedValues,
+    Choice,
+    PlanLine,
+    PlanMeasure,
+    PlanNeed,
+    Point,
+    curve,
+    table,
+)
+from recombine.verbs.plan.collectable import Collectable, Costs
+from recombine.verbs.plan.goal_balance import plan_balance
+from recombine.verbs.plan.goal_covering import plan_covering
+from recombine.verbs.plan.goal_determined import plan_determined
+from recombine.verbs.plan.goal_leverage import plan_leverage
+from recombine.verbs.plan.plan_settings import Goal, check_settings
+from recombine.verbs.plan.replay import LearnerSettings, Replay
+from recombine.verbs.plan.replay import replay as replayed
+from recombine.verbs.predict.kernel.salience import Salience
+
+_SHARES = {"leverage": "firm", "variance": "explained", "balance": "balance"}
+_COUNTED = ("pairs", "triples", "balance")
+_FIRM = 0.9  # of one example, what an unseen combination must be worth on average to be called plausible
+_SAVED_LINES = 200
+_SALIENCE = "relu:3"
+_RIDGE = 0.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(Result):
+    """What to collect next for a goal, within a budget, in order.
+
+    >>> import recombine
+    >>> table = {"colour": ["red", "red", "blue"], "shape": ["disc", "cube", "ball"]}
+    >>> plan = recombine.plan(table, factors=["colour", "shape"])
+    >>> print(plan.verdict.replace("; ", ";\\n"))
+    1 more combination would let all 3 undetermined ones be worked out;
+    the first joins colour=blue and shape=ball to the rest.
+    >>> plan.table.select(["colour", "shape", "cost", "gain"]).to_pylist()
+    [{'colour': 'blue', 'shape': 'cube', 'cost': 1.0, 'gain': 3.0}]
+    """
+
+    kind: ClassVar[str] = "plan"
+    verdict: str
+    grade: Grade
+    reasons: tuple[str, ...]
+    goal: str
+    budget: float | None
+    measure: PlanMeasure
+    curve: tuple[Point, ...]
+    needed: PlanNeed
+    reached: bool
+    blocked: BlockedValues | None
+    replay: Replay | None
+    shares: Mapping[str, float | None]
+    settings: Mapping[str, Any]
+    table: pa.Table
+    support: Support
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where it came from."""
+        return self.support.source
+
+    @cached_property
+    def lines(self) -> tuple[PlanLine, ...]:
+        """The combinations to collect, in order."""
+        return self.first(self.table.num_rows)
+
+    def first(self, number: int) -> tuple[PlanLine, ...]:
+        """The first few lines."""
+        names = self.support.space.names
+        part = self.table.slice(0, number)
+        columns = [part[place].to_pylist() for place in range(part.num_columns)]
+        own = dict(zip(COLUMNS, columns[len(names) : len(names) + len(COLUMNS)], strict=True))
+        return tuple(
+            PlanLine(
+                combination={name: columns[k][row] for k, name in enumerate(names)},
+                **{name: own[name][row] for name in COLUMNS},
+            )
+            for row in range(part.num_rows)
+        )
+
+    def share(self, name: str) -> float:
+        """A share that a gate can be held against, once the plan is carried out: `determined`, `pairs` or `triples` of
+        the possible ones; `firm`, the part of one example that an unseen combination is worth on average; `explained`,
+        of the variance; `balance`, the rows of the thinnest combination against the median.
+        """
+        if name not in self.shares:
+            raise SettingError(
+                f"no share {name!r}",
+                why=f"a plan for {self.goal!r} does not measure it",
+                instead=f"write {', '.join(self.shares)}",
+            )
+        found = self.shares[name]
+        return math.nan if found is None else found
+
+    def record(self) -> Record:
+        """The plan as plain data, which can be saved, drawn and loaded."""
+        tables = stored.tables(self.support) | {"lines": self.table}
+        return Record("plan", self._data(), tables, self.provenance)
+
+    @classmethod
+    def from_record(cls, record: Record) -> "Plan":
+        """Back from plain data."""
+        return cls(
+            **revive_all(cls, (*_PLAIN, "measure", "curve", "needed", "blocked", "replay"), record.data),
+            table=record.tables["lines"],
+            support=stored.load_support(record),
+        )
+
+    def _data(self) -> dict[str, Any]:
+        support = self.support
+        return {
+            **{name: getattr(self, name) for name in _PLAIN},
+            "reasons": list(self.reasons),
+            **stored.describe(support),
+            "factors": [
+                {"name": f.name, "values": len(f.values), "seen": int((counts > 0).sum()), "declared": f.declared}
+                for f, counts in zip(support.space.factors, support.value_counts, strict=True)
+            ],
+            "combinations": len(support),
+            "space": support.space.size,
+            "line_count": self.table.num_rows,
+            "spent": self.curve[-1].spent,
+            "measure": asdict(self.measure),
+            "curve": [asdict(point) for point in self.curve],
+            "needed": asdict(self.needed),
+            "blocked": asdict(self.blocked) if self.blocked is not None else None,
+            "replay": asdict(self.replay) if self.replay is not None else None,
+            "lines": [asdict(line) for line in self.first(_SAVED_LINES)],
+        }
+
+
+_PLAIN = ("verdict", "grade", "reasons", "goal", "budget", "reached", "shares", "settings")
+
+
+def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an answer already
+    source: Any,
+    *,
+    goal: Goal = "determined",
+    budget: float | None = None,
+    costs: Any = None,
+    salience: Salience | str | None = None,
+    ridge: float | None = None,
+    replay: bool = False,
+    plausible: bool = True,
+    seed: int = 0,
+    progress: Steps | None = None,
+    **reading: Unpack[ReadOptions],
+) -> Plan:
+    """Say which combinations to collect next, in which order, and what each of them buys.
+
+    `source` is anything that `recombine.read` takes, with `factors` and the other settings of `read` beside it; or a
+    `Support`, which was read already.
+
+    `goal` is "determined" (the fewest after which everything can be worked out), "pairs" or "triples" (every pair or
+    triple of values seen together), "leverage" (for an additive model fitted to noisy answers: what hangs on least
+    evidence hangs on more), "variance" (what tells a network or kernel most; `salience`, "relu:3" unless given, and
+    `ridge`, 0 unless given, describe it, and are refused with another goal) or "balance" (more rows where there are
+    fewest). `costs` is a CSV file or a table with factors as columns and `cost`. `budget` is in units of cost: what is
+    needed unless given, at most 50 for leverage and variance. Of combinations that are worth the same, the more
+    `plausible` comes first, as the company tells that its values keep. `replay` compares the plan's order with random
+    ones on the table's own past.
+    """
+    check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge, replay=replay)
+    learning = LearnerSettings(_SALIENCE if salience is None else salience, _RIDGE if ridge is None else ridge)
+    tell: Steps = progress or silent
+    support = support_of(source, "plan", progress=lambda share: tell("counting combinations", share), **reading)
+    collectable = Collectable(support, Costs.of(costs, support.space), ranked=plausible)
+    choice = _choose(collectable, goal, budget, learning, seed, tell)
+    past = replayed(support, goal, learning=learning, seed=seed, tell=tell) if replay else None
+    settings: dict[str, Any] = {"seed": seed, "costs": len(collectable.costs.prices), "plausible": plausible}
+    if goal == "variance":
+        settings |= {"salience": str(learning.salience), "ridge": learning.ridge}
+    return _assembled(support, goal, budget, _ranked(choice, collectable), past, settings)
+
+
+def _choose(
+    collectable: Collectable, goal: str, budget: float | None, learning: LearnerSettings, seed: int, tell: Steps
+) -> Choice:
+    if goal == "determined":
+        return plan_determined(collectable, budget=budget, seed=seed, tell=tell)
+    if goal == "leverage":
+        return plan_leverage(collectable, budget=budget, seed=seed, tell=tell)
+    if goal == "balance":
+        return plan_balance(collectable, budget=budget, tell=tell)
+    if goal != "variance":
+        return plan_covering(collectable, goal, budget=budget, seed=seed, tell=tell)
+    from recombine.verbs.plan.goal_variance import Posterior, plan_variance  # noqa: PLC0415
+    from recombine.verbs.predict.kernel.salience_fit import resolve  # noqa: PLC0415
+
+    if learning.salience == "fit" and collectable.support.target is None:
+        raise SettingError(
+            "salience='fit' without a target",
+            why="weights are fitted to the answers of the seen combinations",
+            instead="name the column to predict (--target COLUMN), or a network: salience='relu:3'",
+        )
+    posterior = Posterior(
+        collectable.support, resolve(learning.salience, collectable.support, seed=seed), learning.ridge, seed
+    )
+    return plan_variance(collectable, posterior, budget=budget, seed=seed, tell=tell)
+
+
+def _ranked(choice: Choice, collectable: Collectable) -> Choice:
+    """The same, with the plausibility of each line beside it where it can be told."""
+    if not len(choice.codes) or not collectable.tells_plausible:
+        return choice
+    return replace(choice, extra={**choice.extra, "plausibility": collectable.plausible(choice.codes)})
+
+
+def _assembled(
+    support: Support, goal: str, budget: float | None, choice: Choice, past: Replay | None, settings: dict[str, Any]
+) -> Plan:
+    spent = np.cumsum(choice.prices)
+    return Plan(
+        verdict=wording.verdict(goal, choice, budget, complete=len(support) == support.space.size),
+        grade=_grade(goal, choice, complete=len(support) == support.space.size),
+        reasons=tuple(filter(None, (*choice.notes, past.said if past else None, support.weightless))),
+        goal=goal,
+        budget=None if budget is None else float(budget),
+        measure=choice.measure,
+        curve=curve(choice, spent),
+        needed=choice.needed,
+        reached=choice.reached,
+        blocked=choice.blocked,
+        replay=past,
+        shares={_SHARES.get(goal, goal): _share(goal, choice)},
+        settings=settings,
+        table=table(support, choice, spent),
+        support=support,
+    )
+
+
+def _grade(goal: str, choice: Choice, *, complete: bool) -> Grade:
+    """How far the goal is reached once the plan is carried out.
+
+    Only what was counted can be sound: that everything was seen, that every pair was, that no combination is thin. What
+    can be worked out, and how firmly, rests on factors that add up, which a plan does not test.
+    """
+    if choice.blocked is not None:
+        return "failing"
+    if complete and goal != "balance":
+        return "sound"
+    if goal == "leverage" and choice.share is not None:
+        return "plausible" if choice.share >= _FIRM else "weak"
+    if not choice.reached:
+        return "weak"
+    return "plausible" if len(choice.codes) or goal not in _COUNTED else "sound"
+
+
+def _share(goal: str, choice: Choice) -> float | None:
+    """What a gate is held against; nothing where it cannot be known."""
+    if goal in _SHARES:
+        return choice.share
+    if not choice.measure.full or choice.measure.name.startswith("independent"):
+        return None
+    last = float(choice.after[-1]) if len(choice.after) else choice.measure.today
+    return None if last is None else last / choice.measure.full

@@ -1,0 +1,261 @@
+"""A plan in words: what a line buys, what blocks a goal, and the verdict."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from recombine.base.words import count, listing, measure, percent
+from recombine.data.space import Space
+from recombine.data.support import Support
+from recombine.numerics.groups import Codes
+from recombine.verbs.audit.determinacy import Determinacy
+from recombine.verbs.plan.choice import NOTHING_LEFT, BlockedValues, Choice
+from recombine.verbs.plan.collectable import Collectable
+from recombine.verbs.plan.open_directions import OpenDirections
+
+_NAMED = 3
+_LISTED = 20
+_EXAMPLES = 10
+_AS_GOOD_AS_ALL = 0.995
+Flags = npt.NDArray[np.bool_]
+
+
+def values_apart(directions: OpenDirections, found: Determinacy) -> list[Flags]:
+    """For each factor, the values whose difference to the base's value is not fixed."""
+    apart = []
+    for k, code in enumerate(directions.base):
+        island, signature = found.islands[k], found.signatures[k]
+        apart.append((island != island[code]) | (signature != signature[code]).any(axis=1))
+    return apart
+
+
+def joins(directions: OpenDirections, before: Determinacy, found: Determinacy, gain: int, single: bool) -> str:
+    """What a line, or the lines since the last figure, tie to the rest."""
+    then, now = values_apart(directions, before), values_apart(directions, found)
+    joined = [was & ~is_ for was, is_ in zip(then, now, strict=True)]
+    subject = "" if single else "with the lines before it, "
+    if not any(part.any() for part in joined):
+        return f"{subject}{more_determined(gain)}" if gain else f"{subject}a step that the lines after it complete"
+    return f"{subject}joins {_values(directions.support.space, joined)} to the rest; {more_determined(gain)}"
+
+
+def more_determined(gain: int) -> str:
+    """How many combinations are newly determined."""
+    return f"{count(gain)} more combination{'s' * (gain != 1)} determined"
+
+
+def _values(space: Space, chosen: Sequence[Flags]) -> str:
+    """Some values by name, and how many more there are."""
+    total = sum(int(part.sum()) for part in chosen)
+    labels = [
+        f"{factor.name}={factor.labels[v]}"
+        for factor, part in zip(space.factors, chosen, strict=True)
+        for v in np.flatnonzero(part)[:_NAMED]
+    ][:_NAMED]
+    if total > len(labels):
+        labels.append(f"{total - len(labels):,} more")
+    return listing(labels)
+
+
+def blocked(
+    collectable: Collectable, missing: int, apart: Sequence[Flags], hopeless: Mapping[int, Flags], examples: Codes
+) -> BlockedValues:
+    """What stays undetermined, and the values that stand in the way."""
+    space = collectable.space
+    never = {k: flags & apart[k] for k, flags in hopeless.items()}
+    dead = [never.get(k, np.zeros(size, dtype=bool)) for k, size in enumerate(space.sizes)]
+    held = dead if any(part.any() for part in dead) else list(apart)
+    values = {
+        factor.name: tuple(factor.labels[v] for v in np.flatnonzero(part)[:_LISTED])
+        for factor, part in zip(space.factors, held, strict=True)
+        if part.any()
+    }
+    why = (
+        "no combination of it can be collected"
+        if held is dead
+        else "no combination that can be collected ties it to the rest"
+        if collectable.listable
+        else "none of the combinations tried ties it to the rest"
+    )
+    if sum(int(part.sum()) for part in held) > 1:
+        why = why.replace(" of it", " of these").replace("ties it", "ties them")
+    plural = "s stay" if missing != 1 else " stays"
+    said = f"{count(missing)} combination{plural} undetermined because of {_values(space, held)}: {why}."
+    shown = tuple(labelled(collectable.support, row) for row in examples[:_EXAMPLES])
+    return BlockedValues(missing, "combinations", values, shown, said)
+
+
+def labelled(support: Support, row: npt.NDArray[np.int32]) -> dict[str, str]:
+    """A combination by the names of its values."""
+    return {f.name: f.labels[int(code)] for f, code in zip(support.space.factors, row, strict=True)}
+
+
+def costing(number: int, cost: float | None, more: str = "") -> str:
+    """So many combinations, with their cost where it is not simply their number.
+
+    >>> costing(1, 1.0, "more "), costing(1200, 3000.0)
+    ('1 more combination', '1,200 combinations (cost 3,000)')
+    """
+    plain = cost is None or cost == number
+    return f"{number:,} {more}combination{'s' * (number != 1)}" + ("" if plain else f" (cost {count(cost or 0.0)})")
+
+
+_MET = "This goal was met before any plan: "
+_NOTHING = {
+    "determined": _MET + "if the factors add up, every unseen combination can be worked out already.",
+    "pairs": _MET + "every possible pair of values was seen.",
+    "triples": _MET + "every possible triple of values was seen.",
+}
+COMPLETE = "There is nothing to plan for: every possible combination was seen."
+
+
+def verdict(goal: str, choice: Choice, budget: float | None, *, complete: bool) -> str:
+    """The answer in a sentence or two. `complete` says that every possible combination was seen."""
+    if complete and goal != "balance":
+        return COMPLETE
+    if choice.refused is not None:
+        sentence = choice.refused
+    elif not len(choice.codes) and choice.reached and not choice.needed.combinations:
+        sentence = _met(goal, choice)
+    else:
+        sentence = _VERDICTS[goal](goal, choice, budget)
+    return f"{sentence} {choice.blocked.said}" if choice.blocked is not None else sentence
+
+
+def _met(goal: str, choice: Choice) -> str:
+    if goal in _NOTHING:
+        return _NOTHING[goal]
+    if goal == "balance":
+        return f"{_MET}every combination has at least {count(choice.measure.full or 0.0)} rows, the median."
+    worst = choice.measure.today
+    if worst is None:
+        return COMPLETE
+    return (
+        f"{_MET}the worst leverage of an unseen combination is {measure(worst)}. Leverage is how much the noise of the "
+        "seen answers is amplified; at 1 or below, an answer is at least as certain as one example would make it."
+    )
+
+
+def _of_determined(goal: str, choice: Choice, budget: float | None) -> str:
+    del goal
+    whole, lines = choice.needed.combinations or 0, len(choice.codes)
+    today, full = choice.measure.today or 0.0, choice.measure.full or 0.0
+    last = float(choice.after[-1]) if lines else today
+    counted = choice.measure.name == "combinations determined"
+    open_ = round(full - today)
+    bought = round(last - today)
+    if not lines:
+        return _too_little(choice, budget)
+    first = f"; the first {choice.words[0].split(';')[0]}" if choice.words[0].startswith("joins") else ""
+    needs = costing(lines, float(choice.prices.sum()), "more ")
+    if not counted:
+        return f"{needs} would add {count(bought)} independent facts, of {count(whole)} that are missing."
+    if choice.reached:
+        they = "the one that is undetermined" if open_ == 1 else f"all {count(open_)} undetermined ones"
+        return f"{needs} would let {they} be worked out{first}."
+    said = f"{needs} would let {count(bought)} of the {count(open_)} undetermined ones be worked out{first}."
+    if lines < whole:
+        said += f" The goal takes {costing(whole, choice.needed.cost)}."
+    return said
+
+
+def _too_little(choice: Choice, budget: float | None) -> str:
+    if budget is None or choice.needed.combinations == 0:
+        return "Nothing that can be collected would help."
+    if choice.needed.combinations is None:
+        return f"A budget of {count(budget)} buys nothing for this goal."
+    whole = costing(choice.needed.combinations, choice.needed.cost)
+    return f"A budget of {count(budget)} buys nothing for this goal, which takes {whole}."
+
+
+def _of_cover(goal: str, choice: Choice, budget: float | None) -> str:
+    one = goal.removesuffix("s")
+    lines, whole = len(choice.codes), choice.needed.combinations or 0
+    today, full = choice.measure.today or 0.0, choice.measure.full or 0.0
+    if not lines:
+        return _too_little(choice, budget)
+    last = round(float(choice.after[-1]) - today)
+    open_ = round(full - today)
+    needs = costing(lines, float(choice.prices.sum()), "more ")
+    if choice.reached:
+        they = f"the {one} of values" if open_ == 1 else f"all {count(open_)} {goal} of values"
+        return f"{needs} would cover {they} that {'was' if open_ == 1 else 'were'} never seen together."
+    said = f"{needs} would cover {count(last)} of the {count(open_)} {goal} of values never seen together."
+    if lines < whole:
+        said += f" All that can be covered take {costing(whole, choice.needed.cost)}."
+    return said
+
+
+def _of_leverage(goal: str, choice: Choice, budget: float | None) -> str:
+    del goal
+    lines = len(choice.codes)
+    if not lines:
+        return _too_little(choice, budget)
+    needs = costing(lines, float(choice.prices.sum()), "more ")
+    last = choice.after[-1]
+    today = choice.measure.today
+    if choice.words[-1] == NOTHING_LEFT:
+        return _nothing_left(needs)
+    if not np.isfinite(last):
+        return f"{needs} would not yet let every unseen combination be worked out."
+    was = "no bound at all" if today is None else measure(today)
+    whose = "an unseen combination" if choice.blocked is None else "what can be worked out"
+    said = f"{needs} would lower the worst leverage of {whose} from {was} to {measure(float(last))}"
+    if was == measure(float(last)):
+        mean = measure(float(choice.extra["mean_leverage"][-1]))
+        said = f"{needs} would leave the worst leverage of {whose} at {was} and lower the mean to {mean}"
+    if choice.share is not None and choice.blocked is None:
+        certain = "as" if choice.share >= _AS_GOOD_AS_ALL else f"{percent(choice.share)} as"
+        said += f", so that on average an unseen combination is {certain} certain as one example would make it"
+    return said + "."
+
+
+def _nothing_left(needs: str) -> str:
+    return f"{needs} would be all that can be collected: nothing unseen that could be worked out would be left."
+
+
+def _of_variance(goal: str, choice: Choice, budget: float | None) -> str:
+    del goal
+    lines = len(choice.codes)
+    if not lines:
+        return _too_little(choice, budget)
+    needs = costing(lines, float(choice.prices.sum()), "more ")
+    today, last = choice.measure.today or 0.0, float(choice.after[-1])
+    if choice.words[-1] == NOTHING_LEFT:
+        return _nothing_left(needs)
+    return (
+        f"{needs} would lower the mean variance of what a network or kernel says of unseen combinations "
+        f"by {percent(1 - last / today)}, from {measure(today)} to {measure(last)}."
+    )
+
+
+def _of_balance(goal: str, choice: Choice, budget: float | None) -> str:
+    del goal
+    if not len(choice.codes):
+        return _too_little(choice, budget)
+    rows, cost = float(choice.extra["rows"].sum()), float(choice.prices.sum())
+    price = "" if cost == rows else f" (cost {count(cost)})"
+    cells = f"{len(choice.codes):,} combination{'s' * (len(choice.codes) != 1)}"
+    today, last = choice.measure.today or 0.0, float(choice.after[-1])
+    if last <= today:
+        whole = f"{count(choice.measure.full or 0.0)} in each would cost {count(choice.needed.cost or 0.0)}"
+        head = f"{count(rows)} more row{'s' * (rows != 1)}{price} in {cells} would not bring up all of the thinnest"
+        return f"{head}, which have {count(today)}; {whole}."
+    said = (
+        f"{count(rows)} more row{'s' * (rows != 1)}{price} in {cells} would bring the thinnest from "
+        f"{count(today)} to {count(last)} rows"
+    )
+    if choice.reached or choice.needed.cost is None:
+        return f"{said}."
+    return f"{said}; {count(choice.measure.full or 0.0)} rows in each would cost {count(choice.needed.cost)}."
+
+
+_VERDICTS = {
+    "balance": _of_balance,
+    "determined": _of_determined,
+    "pairs": _of_cover,
+    "triples": _of_cover,
+    "leverage": _of_leverage,
+    "variance": _of_variance,
+}

@@ -1,0 +1,245 @@
+"""From combinations that were held out to those that are unseen: which are alike, and what score is to be expected.
+
+A held-out combination stands for unseen ones only where it was as hard: fixed by the others if the factors add up, and
+with as much doubt left about it. So an unseen combination is *like the tested ones* if it is determined and its doubt
+(the variance of what lies below the full combination) is within theirs; the others are guesses. And those of the
+tested ones that were easier than any unseen one do not count.
+
+What must be beaten is the constant answer, beyond chance. One factor alone, the mean of the nearest and adding up are
+rules that a kernel-like learner holds within itself: to be level with them is what it does where they are right (with
+two factors the mean of the nearest *is* a way of adding up), but to lose to one of them beyond chance refutes it.
+
+A forecast beside a rehearsal of the same table: which of the two leads, and why.
+
+| what was rehearsed | it leads |
+|---|---|
+| one's own learner (an estimator, a command, a model of the lab) | wherever it gives a score: nothing else knows it |
+| kernel machines on inputs | unless rows of unseen combinations were asked about themselves |
+| a closed form over combinations | where nothing else gives a score |
+
+That is the order of what came true (`benchmarks/validity.py`): rows of unseen combinations before a rehearsal on
+inputs, that before combinations alone, of which a closed form that is rehearsed knows no more than the forecast does.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from recombine.base.decoding import revive
+from recombine.base.errors import SettingError
+from recombine.base.grades import FEWEST_TESTED, Expected, Grade, earned
+from recombine.base.words import interval_words, measure, percent
+from recombine.data.support import Support
+from recombine.numerics.groups import Ints, Numbers
+from recombine.numerics.predictive_intervals import Score, expected_score
+from recombine.numerics.resampling import IntervalSettings
+from recombine.verbs.predict import simple_rules
+from recombine.verbs.predict.answers import Answers
+from recombine.verbs.predict.backtest import Backtest, losses_of
+from recombine.verbs.predict.diagnosis import Diagnosis
+from recombine.verbs.predict.ensemble_members import Panel
+from recombine.verbs.predict.ensembles import expected_of
+from recombine.verbs.predict.holdout_record import KERNEL, HeldOutAnswers
+
+Flags = npt.NDArray[np.bool_]
+_ROUNDING = 1e-9
+_HALF = 0.5
+
+
+def score_of(answers: Answers) -> Score:
+    """The name of the score: R² for a number, accuracy for a label."""
+    return "R²" if answers.kind == "number" else "accuracy"
+
+
+def like_tested(tried: HeldOutAnswers, diagnosis: Diagnosis) -> Flags:
+    """Which of the diagnosed combinations are unseen, and no harder than what was held out."""
+    tested = tried.determined
+    if not tested.any():
+        return np.zeros(len(diagnosis.codes), dtype=bool)
+    asked = ~diagnosis.seen & (diagnosis.rungs == "determined")
+    hardest = float(tried.doubt[tested].max())
+    return np.asarray(asked & (diagnosis.doubts <= hardest * (1 + _ROUNDING) + _ROUNDING))
+
+
+def expected_from(tried: HeldOutAnswers, diagnosis: Diagnosis, like: Flags, *, unseen: int) -> Expected:
+    """The score to expect on `unseen` combinations like those that are flagged, from those that were held out."""
+    own = diagnosis.learner.answers
+    spared = int(tried.determined.sum())
+    if spared < FEWEST_TESTED:
+        few = "none" if not spared else f"only {spared}"
+        why = f"{few} of the {len(tried):,} seen combinations can be spared, the others then leave its answer open"
+        return Expected(score_of(own), tested=spared, reason=why)
+    chosen = np.flatnonzero(_comparable(tried, diagnosis.doubts[like]))
+    name, base = _best_constant(own, tried, chosen)
+    return expected_score(
+        losses_of(own, tried, tried.said[KERNEL])[chosen],
+        {name: base},
+        score=score_of(own),
+        unseen=unseen,
+        codes=tried.codes[chosen],
+        settings=IntervalSettings(seed=diagnosis.learner.seed),
+    )
+
+
+def _best_constant(own: Answers, tried: HeldOutAnswers, chosen: Ints) -> tuple[str, Numbers]:
+    """One answer for all of those tested, the best."""
+    usual = simple_rules.constant_name(own)
+    other = None if own.kind == "number" else simple_rules.commonest(own, own.hits(tried.values[chosen]))
+    return other or (usual, losses_of(own, tried, tried.said[usual])[chosen])
+
+
+def _comparable(tried: HeldOutAnswers, doubts: Numbers) -> Flags:
+    """Tested combinations that are not easier than all unseen ones, as long as some are left."""
+    tested = tried.determined
+    harder = tested & (tried.doubt * (1 + _ROUNDING) + _ROUNDING >= doubts.min(initial=np.inf))
+    return harder if harder.sum() >= FEWEST_TESTED else tested
+
+
+@dataclass(frozen=True)
+class TruthForecast:
+    """The score on unseen combinations whose truth is known, and the same if every example were read without fail.
+
+    They differ where nothing is known of how examples of one combination differ: `expected` then allows for it, and
+    the grade is earned by `sighted`, which does not.
+    """
+
+    expected: Expected
+    sighted: Expected
+
+
+def forecast_of(panel: Panel, diagnosis: Diagnosis, *, unseen: int, symbols: bool) -> TruthForecast | None:
+    """What the learners would get on unseen combinations whose truth is known; None where none is.
+
+    Where it is known of half of them and more, they stand for all; else the forecast is for them alone.
+    """
+    asked = ~diagnosis.seen & (diagnosis.rungs != "novel") & (diagnosis.rungs != "impossible")
+    known = np.flatnonzero(asked & diagnosis.known)
+    if not len(known):
+        return None
+    made = panel.ensemble(diagnosis.codes[known], diagnosis.truth[known])
+    share = float(asked.sum()) / max(int((~diagnosis.seen).sum()), 1)
+    of = round(unseen * share) if len(known) >= _HALF * asked.sum() else len(known)
+    settings = IntervalSettings(seed=diagnosis.learner.seed)
+    sighted, blind = (
+        expected_of(made, basis="combinations", settings=settings, of=of, blind=one) for one in (False, True)
+    )
+    return TruthForecast(sighted if symbols else blind, sighted)
+
+
+def refuted(expected: Expected | None, record: Backtest | None) -> bool:
+    """Whether held-out combinations came out no better than by a constant answer, or worse than by a simple rule."""
+    if expected is None or expected.abstains:
+        return False
+    return earned(expected) in ("weak", "failing") or bool(record and record.loses_to)
+
+
+_Prediction = TypeVar("_Prediction", bound=Any)
+
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """What a rehearsal said, as a prediction keeps it."""
+
+    learner: str
+    verdict: str
+    grade: Grade
+    expected: Expected
+    leads: bool
+
+
+def check_rehearsal(given: Any, support: Support) -> None:
+    """Refuse what is no rehearsal, or one of another question."""
+    if given is None:
+        return
+    if getattr(given, "kind", None) != "rehearsal":
+        raise SettingError(
+            f"rehearsal={type(given).__name__}",
+            why="it is not what recombine.rehearse gives back",
+            instead="write rehearsal=recombine.rehearse(table, learner, factors=…, target=…)",
+        )
+    target = None if support.target is None else support.target.name
+    own = {"factors": support.space.names, "target": target, "rows": support.rows}
+    for name, value in own.items():
+        if getattr(given, name) != value:
+            raise SettingError(
+                f"a rehearsal with {name}={getattr(given, name)!r}",
+                why=f"here {name} is {value!r}: it speaks of another table, or asks something else of it",
+                instead="rehearse the same table with the same settings",
+            )
+
+
+def with_rehearsal(found: _Prediction, rehearsal: Any) -> _Prediction:
+    """The same prediction with a rehearsal: the one that leads gives the verdict, the grade and the score."""
+    if rehearsal is None:
+        return found
+    leads = _leads(found, rehearsal)
+    kept = Rehearsed(rehearsal.learner, rehearsal.verdict, rehearsal.grade, rehearsal.expected, leads)
+    if not leads:
+        return replace(found, rehearsed=kept, reasons=(_beside(kept, found.expected), *found.reasons))
+    return replace(
+        found,
+        verdict=rehearsal.verdict,
+        grade=rehearsal.grade,
+        expected=rehearsal.expected,
+        reasons=(*rehearsal.reasons, *_forecast_beside(found, kept), *found.reasons),
+        rehearsed=kept,
+    )
+
+
+def _leads(found: Any, rehearsal: Any) -> bool:
+    if rehearsal.expected.abstains:
+        return False
+    if found.expected is None or found.expected.abstains or not rehearsal.stands_for_a_network:
+        return True
+    asked = found.examples is not None and found.examples.way == "rows"
+    return rehearsal.level == "rows" and not asked
+
+
+def _beside(kept: Rehearsed, leading: Expected | None) -> str:
+    """A rehearsal that does not lead."""
+    return f"Rehearsed as well (learner: {kept.learner}): {_score(kept.expected)}.{_disagree(kept.expected, leading)}"
+
+
+def _forecast_beside(found: Any, kept: Rehearsed) -> list[str]:
+    """A forecast that does not lead."""
+    if found.expected is None or found.expected.abstains:
+        return []
+    return [f"Forecast without a rehearsal: {_score(found.expected)}.{_disagree(kept.expected, found.expected)}"]
+
+
+def _score(expected: Expected) -> str:
+    """A score with its interval and the best simple rule, or why there is none."""
+    if expected.value is None:
+        return f"no score is forecast: {(expected.reason or 'not enough evidence').removesuffix('.')}"
+    share = expected.score == "accuracy"
+    number = interval_words(expected.value, expected.low, expected.high, share=share)
+    if expected.baseline is None:
+        return f"{expected.score} {number}"
+    rule = percent(expected.baseline) if share else measure(expected.baseline)
+    return f"{expected.score} {number}; the best simple rule ({expected.baseline_name}) {rule}"
+
+
+def _disagree(one: Expected, other: Expected | None) -> str:
+    """A word of warning where neither interval reaches the other."""
+    if other is None or None in (one.low, one.high, other.low, other.high) or one.score != other.score:
+        return ""
+    low, high = sorted(((one.low or 0.0, one.high or 0.0), (other.low or 0.0, other.high or 0.0)))
+    if low[1] >= high[0]:
+        return ""
+    between = f"{percent(max(low[1], 0.0))} and {percent(max(high[0], 0.0))}"
+    return f" The two disagree by more than chance explains (nothing between {between} fits both): rely on neither."
+
+
+def describe(kept: Rehearsed | None) -> dict[str, Any] | None:
+    """As plain data."""
+    return None if kept is None else asdict(kept)
+
+
+def revived(plain: dict[str, Any] | None) -> Rehearsed | None:
+    """As it was."""
+    if plain is None:
+        return None
+    found: Rehearsed = revive(Rehearsed, plain, at="rehearsed")
+    return found

@@ -1,0 +1,160 @@
+"""Seen combinations held out and predicted from the others, by the learner and by every simple rule.
+
+One at a time in closed form, where the weights are not fitted. Squared loss: with dual weights a and the kernel K,
+penalty included, the answer that the others give differs from the combination's own by a_i / (K^-1)_ii, and
+1 / (K^-1)_ii is its variance. A free intercept takes the place of K^-1 by the projected P = K^-1 - u u' / sum(u), with
+u = K^-1 1. Margin loss: the same for those that sit on the margin (`margin_matrix`). Otherwise in folds, each solved
+anew (weights that are fitted are fitted anew too).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from recombine.data.support import Support
+from recombine.numerics.additive_design import AdditiveFit
+from recombine.numerics.groups import Codes, Ints, Numbers
+from recombine.verbs.predict import simple_rules
+from recombine.verbs.predict.answers import Answers, answers
+from recombine.verbs.predict.diagnosis import Diagnosis
+from recombine.verbs.predict.kernel.salience import Salience
+from recombine.verbs.predict.kernel.salience_fit import resolve
+from recombine.verbs.predict.learner import LARGEST_CLOSED_FORM, FittedLearner, Loss, learn
+
+KERNEL = "kernel"
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutAnswers:
+    """What was held out and what everybody said. Legend: t combinations, m questions."""
+
+    codes: Codes  # (t, k) which they are
+    values: Numbers  # (t, m)
+    labels: Ints  # (t,)
+    counts: Numbers  # (t,) rows
+    said: dict[str, Numbers]  # (t, m) each
+    sd: Numbers  # (t,)
+    doubt: Numbers  # (t,) the variance of its lower parts given the others, in the kernel's units
+    rungs: npt.NDArray[np.str_]  # by what the others fix
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def determined(self) -> npt.NDArray[np.bool_]:
+        """(t,) Which of them the others fix, if the factors add up."""
+        return np.asarray(self.rungs == "determined")
+
+
+def one_at_a_time(learner: FittedLearner) -> HeldOutAnswers | None:
+    """Seen combinations as the others would answer them; None where there is no closed form, or not in time."""
+    support, own = learner.support, learner.answers
+    if AdditiveFit.too_large(support.space.sizes):
+        return None
+    found = _kernel_left_out(learner)
+    if found is None:
+        return None
+    tested, said, variance = found
+    if learner.loss == "margin":
+        answered = learner.margin_left_out()
+        if answered is None:
+            return None
+        said = answered[tested]
+    penalty = learner.salience.full + learner.noise / own.counts[tested]
+    doubt = np.maximum(variance - penalty, 0.0)
+    additive = simple_rules.additive_left_out(support, own)
+    open_ = np.isnan(additive[:, 0])
+    constant = simple_rules.mean_answer(own, support.codes)
+    simple = {
+        simple_rules.ADDITIVE: np.where(open_[:, None], constant, additive),
+        simple_rules.NEAREST: simple_rules.nearest_left_out(support, own),
+        **{
+            simple_rules.alone_name(name): simple_rules.factor_alone_left_out(support, own, k)
+            for k, name in enumerate(support.space.names)
+        },
+        simple_rules.constant_name(own): constant,
+    }
+    measured = (own.within or 0.0) / own.counts[tested]
+    return HeldOutAnswers(
+        support.codes[tested],
+        own.values[tested],
+        own.labels[tested],
+        own.counts[tested],
+        {KERNEL: said, **{name: each[tested] for name, each in simple.items()}},
+        np.sqrt(learner.scale * (doubt + learner.salience.full) + measured),
+        doubt,
+        _rungs(support, open_)[tested],
+    )
+
+
+def _rungs(support: Support, open_: npt.NDArray[np.bool_]) -> npt.NDArray[np.str_]:
+    """Without it, a value that no other combination has is novel; what the others leave open is undetermined."""
+    alone = np.zeros(len(support), dtype=bool)
+    for k in range(len(support.space.sizes)):
+        groups = support.groups([k])
+        alone |= groups.combinations[groups.ids] == 1
+    return np.select([alone, open_], ["novel", "undetermined"], default="determined")
+
+
+def _kernel_left_out(learner: FittedLearner) -> tuple[Ints, Numbers, Numbers] | None:
+    """Some combinations, what the learner would say of each without it, and its variance, its own penalty included."""
+    made = learner.inverted(most=LARGEST_CLOSED_FORM)
+    if made is None:
+        return None
+    values, diagonal, tested = learner.answers.values, made.inverse_diagonal, made.tested
+    if not learner.salience.free_constant:
+        return tested, values[tested] - made.solve(values)[tested] / diagonal[:, None], 1 / diagonal
+    middle = values.mean(axis=0)
+    both = made.solve(np.column_stack([values - middle, np.ones(len(values))]))
+    solved, ones = both[:, :-1], both[:, -1]
+    projected = np.maximum(diagonal - ones[tested] ** 2 / ones.sum(), 1e-300)
+    dual = solved - ones[:, None] * (solved.sum(axis=0) / ones.sum())
+    return tested, values[tested] - dual[tested] / projected[:, None], 1 / projected
+
+
+def fold(
+    support: Support,
+    own: Answers,
+    train: Ints,
+    test: Ints,
+    salience: Salience | str,
+    loss: Loss,
+    ridge: float,
+    seed: int,
+) -> HeldOutAnswers:
+    """Some combinations as a learner would answer them that was fitted to others."""
+    known = support.subset(own.rows[train])
+    theirs = answers(known, one_class=True)
+    learner = learn(known, theirs, resolve(salience, known, seed=seed), loss=loss, ridge=ridge, seed=seed)
+    codes = support.codes[own.rows[test]]
+    seen = Diagnosis(learner, codes, np.full(len(codes), np.nan))
+    measured = (own.within or 0.0) / own.counts[test]
+    said = {
+        KERNEL: seen.scores,
+        simple_rules.ADDITIVE: simple_rules.additive_rule(known, theirs, codes),
+        simple_rules.NEAREST: simple_rules.nearest_seen(known, theirs, codes),
+        **{
+            simple_rules.alone_name(name): simple_rules.factor_alone(known, theirs, codes, k)
+            for k, name in enumerate(support.space.names)
+        },
+        simple_rules.constant_name(own): simple_rules.mean_answer(own, codes),
+    }
+    sd = np.sqrt(learner.scale * seen.variances[0] + measured)
+    return HeldOutAnswers(
+        codes, own.values[test], own.labels[test], own.counts[test], said, sd, seen.doubts, seen.rungs
+    )
+
+
+def joined(tried: list[HeldOutAnswers]) -> HeldOutAnswers:
+    """Several folds as one."""
+    return HeldOutAnswers(
+        np.concatenate([one.codes for one in tried]),
+        np.concatenate([one.values for one in tried]),
+        np.concatenate([one.labels for one in tried]),
+        np.concatenate([one.counts for one in tried]),
+        {name: np.concatenate([one.said[name] for one in tried]) for name in tried[0].said},
+        np.concatenate([one.sd for one in tried]),
+        np.concatenate([one.doubt for one in tried]),
+        np.concatenate([one.rungs for one in tried]),
+    )

@@ -1,0 +1,372 @@
+"""The verb behind `recombine.predict`: ask the learners, test them on what was seen, and put it into words."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from recombine.base.errors import RecombineError
+from recombine.base.grades import FEWEST_TESTED, Expected
+from recombine.data.engine import Steps, silent
+from recombine.data.read import support_of
+from recombine.data.support import Support
+from recombine.data.table_query import ReadOptions
+from recombine.numerics.groups import Codes, Ints
+from recombine.verbs.audit.unseen_combinations import draw_unseen
+from recombine.verbs.predict import effect_transfer as slopes
+from recombine.verbs.predict import verdict
+from recombine.verbs.predict.answers import Answers, Truth, answers, class_names, read_truth, truth_of
+from recombine.verbs.predict.backtest import Backtest, held_out, summary
+from recombine.verbs.predict.diagnosis import (
+    CANNOT,
+    IMPOSSIBLE,
+    LEAK,
+    NOT_DETERMINED,
+    SHORTCUT,
+    UNSURE,
+    VERDICTS,
+    Diagnosis,
+)
+from recombine.verbs.predict.effect_transfer import Slope
+from recombine.verbs.predict.ensemble_members import ChosenLearners, Panel, seat, whom_to_ask
+from recombine.verbs.predict.examples.input_features import check_told
+from recombine.verbs.predict.examples.joined_forecast import options_of, with_examples
+from recombine.verbs.predict.expected_score import (
+    TruthForecast,
+    check_rehearsal,
+    expected_from,
+    forecast_of,
+    like_tested,
+    refuted,
+    score_of,
+    with_rehearsal,
+)
+from recombine.verbs.predict.kernel.salience import Salience
+from recombine.verbs.predict.kernel.salience_fit import resolve
+from recombine.verbs.predict.learner import FittedLearner, Loss, refuse_too_large, trained
+from recombine.verbs.predict.listing import lines, read_combinations
+from recombine.verbs.predict.prediction import DRAWN, Combinations, Prediction, compared, diagnosed
+from recombine.verbs.predict.prediction_record import FailingCombination, TruthScore
+
+MOST_LISTED = 10**6
+_MOST_WORK = 5 * 10**11
+"""Combinations times the square of the seen ones: what is waited for to list every combination."""
+_WORST = 200
+_POINTS = 1_000
+_ENOUGH_KNOWN = 5  # true answers for a line through them, unless there are no more
+_WORST_FIRST = (CANNOT, SHORTCUT, LEAK, NOT_DETERMINED, UNSURE)
+
+
+def predict(  # noqa: PLR0913 - each is one plain question, and all but one have an answer already
+    source: Any,
+    *,
+    salience: Salience | str | None = None,
+    loss: Loss | None = None,
+    model: Any = None,
+    ridge: float = 0.0,
+    truth: Any = None,
+    symbols: bool = False,
+    combinations: Combinations | pa.Table | None = None,
+    backtest: bool = True,
+    inputs: Any = None,
+    unlabelled: Any = None,
+    kernel: Any = None,
+    seen_score: float | None = None,
+    rows: int | None = None,
+    rows_per_combination: int | None = None,
+    device: str | None = None,
+    time_limit: float | None = None,
+    rehearsal: Any = None,
+    seed: int = 0,
+    progress: Steps | None = None,
+    **reading: Unpack[ReadOptions],
+) -> Prediction:
+    """Say what a learner that weighs conjunctions of factors would answer on every combination, and why.
+
+    `source` is anything that `recombine.read` takes, with `factors`, `target` and the other settings of `read` beside
+    it; or a `Support`, which was read already.
+
+    Nothing need be said of the learner. Then wide ReLU networks of one, two and three hidden layers are asked, each as
+    likely as the others: the forecast is their mean, the middle one explains, and an answer on which they differ is
+    *unsure*. `model` says what will be trained: a model of `recombine_lab`, a torch module, or its kind and depth
+    ("relu:1"). `salience` says instead how much each set of factors counts: a network and its depth ("relu:3"), weights
+    by order ("order:0,0.3,0.4"), "fit" (estimated from the data), or a `Salience`. `loss` is "margin", to which
+    cross-entropy tends, or "squared"; if it is left out, margin for labels and squared for numbers, and squared where a
+    `salience` is given.
+
+    `truth` is another table with the true answers, read with the same settings, or its `Support`: then `expected` is
+    the score on the unseen combinations that it holds. What a model makes of examples that are hard to read is not in
+    that forecast, and its interval says so; `symbols=True` says that all examples of a combination look the same.
+    A row is given for every combination of the space up to a million, else for `combinations`.
+
+    `inputs` are what a model looks at: columns of numbers or lists, images, or an array in step with the rows. Then the
+    forecast is of rows, made by kernel machines on the inputs themselves (`examples`), and says what it costs that some
+    rows are hard to read. Rows of unseen combinations are those whose target is missing, or those of `unlabelled`;
+    without any they are put together from seen ones. At most `rows` are looked at, or `rows_per_combination` of each.
+    Where solving takes longer than `time_limit` (seconds; default: 3600), the examples forecast nothing, and the
+    reasons say how far it came.
+
+    `rehearsal` is what `recombine.rehearse` found on the same table: it stands beside the forecast, and leads where it
+    is better founded (`verbs.predict.expected_score` says where that is).
+
+    >>> import recombine
+    >>> rows = [(a, b, a + b) for a in range(-4, 5) for b in range(-4, 5)]
+    >>> every = {name: [row[k] for row in rows] for k, name in enumerate("aby")}
+    >>> seen = {name: [row[k] for row in rows if 0 in row[:2]] for k, name in enumerate("aby")}
+    >>> how = dict(factors=["a", "b"], target="y", target_kind="number", truth=every, symbols=True)
+    >>> [round(recombine.predict(seen, **how, model=model).expected.value, 2) for model in ("relu:1", "relu:3", None)]
+    [0.93, 0.76, 0.84]
+    """
+    tell: Steps = progress or silent
+    examples = options_of(
+        inputs,
+        unlabelled=unlabelled,
+        kernel=kernel,
+        seen_score=seen_score,
+        rows=rows,
+        rows_per_combination=rows_per_combination,
+        device=device,
+        time_limit=time_limit,
+        seed=seed,
+    )
+    support = support_of(source, "predict", progress=lambda share: tell("counting combinations", share), **reading)
+    check_rehearsal(rehearsal, support)
+    own = answers(support)
+    check_told(inputs, own, symbols=symbols, seen_score=seen_score, truth=truth is not None)
+    if reading and not isinstance(truth, Support | None):
+        truth = read_truth(truth, support, **reading)
+    known = None if truth is None else truth_of(truth, support, own)
+    tell("weighing conjunctions", None)
+    asked = whom_to_ask(
+        trained(support, own), own, salience=salience, loss=loss, model=model, with_truth=known is not None
+    )
+    weights = resolve(asked.explains, trained(support, own), seed=seed)
+    panel = seat(asked, support, own, weights, ridge=ridge, seed=seed)
+    codes, sampled = _listed(panel.learner, combinations, known, seed)
+    refuse_too_large(panel.learner.support, weights.weights, questions=own.questions, rows=len(codes))
+    tell("predicting", None)
+    diagnosis = diagnosed(panel, codes, known)
+    unseen = _unseen(support, diagnosis, sampled=sampled)
+    tested = _tested(support, diagnosis, asked, unseen, wanted=backtest, tell=tell)
+    diagnosis = diagnosis.judged(refuted=refuted(tested.expected, tested.record))
+    found = _PredictionParts(
+        panel, asked, diagnosis, tested, forecast_of(panel, diagnosis, unseen=unseen, symbols=symbols)
+    )
+    made = _assemble(support, found, known, sampled=sampled, symbols=symbols)
+    return with_rehearsal(with_examples(made, source, examples, reading, tell=tell), rehearsal)
+
+
+@dataclass(frozen=True, eq=False)
+class _BacktestOutcome:
+    """What a back-test says, or why there is none."""
+
+    record: Backtest | None
+    expected: Expected
+    like: npt.NDArray[np.bool_]  # which of the listed combinations are like those that were held out
+
+
+def _tested(
+    support: Support, diagnosis: Diagnosis, asked: ChosenLearners, unseen: int, *, wanted: bool, tell: Steps
+) -> _BacktestOutcome:
+    own, nothing = diagnosis.learner.answers, np.zeros(len(diagnosis.codes), dtype=bool)
+    why_not = _untestable(support, own, wanted=wanted)
+    if why_not:
+        return _BacktestOutcome(None, Expected(score_of(own), reason=why_not), nothing)
+    try:
+        found = held_out(support, diagnosis.learner, asked.explains, progress=lambda share: tell("back-testing", share))
+    except RecombineError as error:  # what is left after holding some out may be too little for this learner
+        return _BacktestOutcome(None, Expected(score_of(own), reason=f"the back-test failed: {error.what}"), nothing)
+    like = like_tested(found.tried, diagnosis)
+    listed = int((~diagnosis.seen).sum())
+    of = round(unseen * like.sum() / listed) if listed else 0
+    expected = expected_from(found.tried, diagnosis, like, unseen=of)
+    if not listed:
+        expected = replace(expected, reason="every combination was seen")
+    return _BacktestOutcome(summary(own, found, seed=diagnosis.learner.seed), expected, like)
+
+
+def _untestable(support: Support, own: Answers, *, wanted: bool) -> str | None:
+    """Why nothing can be held out, if nothing can."""
+    if not wanted:
+        return "no back-test was run"
+    if support.target is not None and not support.target.varies:
+        return "the target never varies"
+    if len(own) < FEWEST_TESTED:
+        return f"only {len(own)} combinations have an answer; to hold some out takes {FEWEST_TESTED}"
+    return None
+
+
+def _unseen(support: Support, diagnosis: Diagnosis, *, sampled: bool) -> int:
+    """How many unseen combinations the listed ones stand for."""
+    return support.space.size - len(diagnosis.learner.support) if sampled else int((~diagnosis.seen).sum())
+
+
+def _listed(learner: FittedLearner, asked: Any, truth: Truth | None, seed: int) -> tuple[Codes, bool]:
+    """The combinations that get a row, and whether they are only a sample."""
+    support = learner.support
+    if asked is not None:
+        return read_combinations(support.space, asked), False
+    few = learner.orders is None or support.space.product <= _MOST_WORK // len(support) ** 2
+    if support.space.product <= MOST_LISTED and few:
+        return support.space.every(), False
+    if truth is not None and len(truth.codes):
+        return np.asfortranarray(truth.codes.astype(np.int32)), False
+    seen_values = [np.flatnonzero(counts) for counts in support.value_counts]
+    drawn = DRAWN if learner.orders is None else compared(learner)
+    return draw_unseen(support, seen_values, drawn, seed=seed), True
+
+
+@dataclass(frozen=True, eq=False)
+class _PredictionParts:
+    """Everything that was worked out."""
+
+    panel: Panel
+    asked: ChosenLearners
+    diagnosis: Diagnosis
+    tested: _BacktestOutcome
+    forecast: TruthForecast | None  # where the truth of unseen combinations is known
+
+    @property
+    def expected(self) -> Expected:
+        """The score to expect: against the truth where that is known, else from what was held out."""
+        return self.tested.expected if self.forecast is None else self.forecast.expected
+
+
+def _assemble(
+    support: Support, made: _PredictionParts, truth: Truth | None, *, sampled: bool, symbols: bool
+) -> Prediction:
+    diagnosis, tested, learner = made.diagnosis, made.tested, made.panel.learner
+    counts = _tally(diagnosis.verdicts)
+    known = _known(diagnosis, truth)
+    found = verdict.PredictionFindings(
+        counts=counts,
+        listed=len(diagnosis.codes),
+        space=support.space.size,
+        unanswered=len(support) - len(learner.support),
+        truth_given=truth is not None,
+        known=known.known if known else 0,
+        wrong=_causes(diagnosis),
+        salience=learner.salience,
+        loss=learner.loss,
+        answers=learner.answers,
+        slope=_slope(diagnosis),
+        backtest=tested.record,
+        expected=tested.expected,
+        like=int(tested.like.sum()),
+        forecast=made.forecast,
+        panel=made.panel.names,
+        disputed=_disputed(diagnosis),
+        notes=made.asked.notes,
+        symbols=symbols,
+        varies=support.target is None or support.target.varies,
+        weightless=support.weightless,
+        sampled=sampled,
+    )
+    return Prediction(
+        verdict=verdict.verdict(found),
+        grade=verdict.grade(found),
+        reasons=verdict.reasons(found),
+        counts=counts,
+        space=support.space.size,
+        sampled=sampled,
+        scale=learner.scale,
+        known=known,
+        slope=found.slope,
+        backtest=tested.record,
+        expected=made.expected,
+        held_out=tested.expected,
+        symbols=symbols,
+        worst=_worst(diagnosis),
+        table=lines(diagnosis, tested.like, contributions=len(diagnosis.codes) * _columns(learner) <= 2 * 10**7),
+        panel=made.panel,
+        support=support,
+        truth=truth,
+    )
+
+
+def _disputed(diagnosis: Diagnosis) -> int:
+    """How many are unsure for no other reason than that the learners differ."""
+    alone = diagnosis.disputed & (diagnosis.verdicts == UNSURE)
+    return int((alone & (diagnosis.known | ~diagnosis.unsure)).sum())
+
+
+def _columns(learner: FittedLearner) -> int:
+    """How many contributions are listed: one for each set of factors, or for each order."""
+    return len(learner.salience.weights) if learner.orders is None else len(learner.orders)
+
+
+def _causes(diagnosis: Diagnosis) -> dict[str, int]:
+    """How many of the unseen combinations with a known answer come out wrong, by their verdict."""
+    return _tally(diagnosis.verdicts[diagnosis.wrong & ~diagnosis.seen])
+
+
+def _tally(verdicts: npt.NDArray[np.uint8]) -> dict[str, int]:
+    """How many there are of each verdict; the impossible ones do not count."""
+    return dict(zip(VERDICTS[:IMPOSSIBLE], np.bincount(verdicts, minlength=len(VERDICTS)).tolist(), strict=False))
+
+
+def _known(diagnosis: Diagnosis, truth: Truth | None) -> TruthScore | None:
+    asked = diagnosis.known & ~diagnosis.seen
+    if truth is None:
+        return None
+    number = diagnosis.learner.answers.kind == "number"
+    errors = diagnosis.errors[asked]
+    value = float(np.sqrt(np.mean(errors**2)) if number else 1 - errors.mean()) if len(errors) else float("nan")
+    wrong = int((diagnosis.wrong & asked).sum())
+    return TruthScore(truth.source, int(asked.sum()), wrong, "root mean squared error" if number else "accuracy", value)
+
+
+def _slope(diagnosis: Diagnosis) -> Slope | None:
+    """Predictions on unseen combinations against the truth, or against what they would be without a leak."""
+    learner = diagnosis.learner
+    own = learner.answers
+    unseen = np.flatnonzero(~diagnosis.seen & (diagnosis.rungs != "novel"))
+    with_truth = own.kind == "number" and int(diagnosis.known[unseen].sum()) >= min(_ENOUGH_KNOWN, len(unseen))
+    said = own.best(diagnosis.scores)[unseen]
+    should = diagnosis.truth[unseen] if with_truth else own.best(diagnosis.unleaked)[unseen]
+    line = slopes.line(should, said, among=own.values)
+    if line is None:
+        return None
+    usable = np.flatnonzero(np.isfinite(should))
+    shown = slopes.thinned(usable.tolist(), _POINTS, seed=learner.seed)
+    points = zip(should[shown].tolist(), said[shown].tolist(), diagnosis.verdicts[unseen][shown].tolist(), strict=True)
+    forwards = slopes.needed(learner.support, learner.salience, own.values, ridge=learner.ridge)
+    return Slope(
+        against="truth" if with_truth else "an answer without a leak",
+        value=line[0],
+        offset=line[1],
+        points=tuple(points),
+        curve=forwards.curve,
+        needed=forwards.needed,
+    )
+
+
+def _worst(diagnosis: Diagnosis) -> tuple[FailingCombination, ...]:
+    """What one would look at first: out of reach, shortcut, leak, open; the largest errors or variances first."""
+    verdicts = diagnosis.verdicts
+    badness = np.where(diagnosis.known, np.abs(diagnosis.errors), 0.0) + 1e-6 * diagnosis.variances[0]
+    rank = np.full(256, len(_WORST_FIRST))
+    rank[list(_WORST_FIRST)] = np.arange(len(_WORST_FIRST))
+    asked = np.flatnonzero(rank[verdicts] < len(_WORST_FIRST))
+    order: Ints = asked[np.lexsort((-badness[asked], rank[verdicts[asked]]))][:_WORST]
+    return tuple(_failing(diagnosis, int(row)) for row in order)
+
+
+def _failing(diagnosis: Diagnosis, row: int) -> FailingCombination:
+    own, space = diagnosis.learner.answers, diagnosis.learner.support.space
+    code = int(diagnosis.verdicts[row])
+    number = own.kind == "number"
+    truth = float(diagnosis.truth[row])
+    true: str | float | None = None
+    if np.isfinite(truth):
+        true = truth if number else class_names(own.classes)[int(truth)]
+    said = float(diagnosis.scores[row, 0]) if number else verdict.said(own, diagnosis.scores[row : row + 1])
+    return FailingCombination(
+        combination={f.name: f.labels[int(code)] for f, code in zip(space.factors, diagnosis.codes[row], strict=True)},
+        verdict=VERDICTS[code],
+        prediction=said,
+        truth=true,
+        why=verdict.why(diagnosis, row, code),
+    )

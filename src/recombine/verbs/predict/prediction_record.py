@@ -1,0 +1,218 @@
+"""A prediction's smaller parts, how each is written into a record, and how it is read back."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from recombine.base.decoding import revive
+from recombine.base.records import Record
+from recombine.verbs.predict.answers import Truth
+from recombine.verbs.predict.backtest import Backtest
+from recombine.verbs.predict.effect_transfer import Slope
+from recombine.verbs.predict.ensemble_members import Panel, named
+from recombine.verbs.predict.kernel.order_weights import Weights, WeightsBySize
+from recombine.verbs.predict.kernel.salience import Salience, members
+from recombine.verbs.predict.learner import FittedLearner
+
+
+@dataclass(frozen=True)
+class FailingCombination:
+    """A combination that would go wrong, and why."""
+
+    combination: dict[str, str]
+    verdict: str
+    prediction: str | float
+    truth: str | float | None
+    why: str
+
+
+@dataclass(frozen=True)
+class TruthScore:
+    """How the predictions compare with the true answers of unseen combinations."""
+
+    source: str
+    known: int
+    wrong: int
+    score: str
+    value: float
+
+
+@dataclass(frozen=True)
+class _Weight:
+    """The weight of one set of factors, as it stands in a record; none for a free intercept."""
+
+    factors: tuple[str, ...]
+    weight: float | None
+
+
+@dataclass(frozen=True)
+class _DescribedSalience:
+    """What stands in a record of a salience."""
+
+    name: str
+    noise: float
+    note: str
+    weights: tuple[_Weight, ...]
+    orders: tuple[float | None, ...] = ()  # in place of the weights, where sets of one size share theirs
+
+
+@dataclass(frozen=True)
+class _Error:
+    """A measure of error by its name; none where nothing was known."""
+
+    name: str
+    value: float | None
+
+
+@dataclass(frozen=True)
+class _DescribedKnown:
+    """What stands in a record of the comparison with the truth."""
+
+    source: str
+    known: int
+    wrong: int
+    error: _Error
+
+
+def describe_salience(salience: Salience, names: tuple[str, ...]) -> dict[str, Any]:
+    """Every weight by the names of its factors; none for a free intercept."""
+    return {
+        "name": salience.name,
+        "noise": salience.noise,
+        "note": salience.note,
+        **_describe_weights(salience.weights, names),
+    }
+
+
+def _describe_weights(weights: Weights, names: tuple[str, ...]) -> dict[str, Any]:
+    if isinstance(weights, WeightsBySize):
+        return {"weights": [], "orders": [_finite(weight) for weight in weights.orders]}
+    return {
+        "weights": [
+            {"factors": [names[k] for k in members(mask)], "weight": _finite(weight)}
+            for mask, weight in enumerate(weights)
+        ]
+    }
+
+
+def _finite(weight: float) -> float | None:
+    return weight if np.isfinite(weight) else None
+
+
+@dataclass(frozen=True)
+class _DescribedPanel:
+    """What stands in a record of the learners that were asked: their names."""
+
+    members: tuple[str, ...]
+    beside: tuple[str, ...]
+
+
+def describe_panel(panel: Panel) -> dict[str, Any]:
+    """Whose mean the forecast is, and who was asked beside them."""
+    return {"members": list(panel.names), "beside": [named(one) for one in panel.beside]}
+
+
+def revive_panel(plain: dict[str, Any] | None, learner: FittedLearner) -> Panel:
+    """The same learners, fitted again only when they are asked; in older records there is one alone."""
+    if plain is None:
+        return Panel(learner, (learner,))
+    found = revive(_DescribedPanel, plain, at="panel")
+    return Panel.of(learner, found.members, found.beside)
+
+
+def describe_truth_score(known: TruthScore | None) -> dict[str, Any] | None:
+    """What was found against the truth."""
+    if known is None:
+        return None
+    value = known.value if np.isfinite(known.value) else None
+    return {
+        "source": known.source,
+        "known": known.known,
+        "wrong": known.wrong,
+        "error": {"name": known.score, "value": value},
+    }
+
+
+def describe_slope(slope: Slope | None) -> dict[str, Any] | None:
+    """The slope, its points and what is needed."""
+    if slope is None:
+        return None
+    needed = [
+        {
+            "factor": one.factor,
+            "now": one.now,
+            "slope_now": one.slope_now,
+            "for": [list(goal) for goal in one.goals],
+            "rough": one.rough,
+        }
+        for one in slope.needed
+    ]
+    return asdict(slope) | {"needed": needed}
+
+
+def describe_backtest(record: Backtest | None) -> dict[str, Any] | None:
+    """The track record, its rungs by the names of the methods."""
+    if record is None:
+        return None
+    names = [method.name for method in record.methods]
+    rungs = [
+        {"rung": one.rung, "tested": one.tested, **dict(zip(names, one.scores, strict=True))} for one in record.rungs
+    ]
+    return asdict(record) | {"rungs": rungs, "repeats": record.folds}
+
+
+def revive_salience(plain: dict[str, Any]) -> Salience:
+    """A salience as it was."""
+    found = revive(_DescribedSalience, plain, at="salience")
+    if found.orders:
+        orders = tuple(np.inf if one is None else one for one in found.orders)
+        return Salience(len(orders) - 1, WeightsBySize(orders), found.noise, found.name, found.note)
+    weights = tuple(np.inf if one.weight is None else one.weight for one in found.weights)
+    return Salience(len(weights).bit_length() - 1, weights, found.noise, found.name, found.note)
+
+
+def revive_truth_score(plain: dict[str, Any] | None) -> TruthScore | None:
+    """The comparison with the truth as it was."""
+    if plain is None:
+        return None
+    found = revive(_DescribedKnown, plain, at="truth")
+    score = float("nan") if found.error.value is None else found.error.value
+    return TruthScore(found.source, found.known, found.wrong, found.error.name, score)
+
+
+def revive_slope(plain: dict[str, Any] | None) -> Slope | None:
+    """The slope as it was."""
+    if plain is None:
+        return None
+    needed = [
+        {key: one[key] for key in ("factor", "now", "slope_now", "rough") if key in one} | {"goals": one["for"]}
+        for one in plain["needed"]
+    ]
+    revived: Slope = revive(Slope, plain | {"needed": needed}, at="slope")
+    return revived
+
+
+def revive_backtest(plain: dict[str, Any] | None) -> Backtest | None:
+    """The track record as it was."""
+    if plain is None:
+        return None
+    names = [method["name"] for method in plain["methods"]]
+    rungs = [
+        {"rung": one["rung"], "tested": one["tested"], "scores": [one[name] for name in names]}
+        for one in plain["rungs"]
+    ]
+    kept = {key: value for key, value in plain.items() if key != "repeats"}
+    revived: Backtest = revive(Backtest, kept | {"rungs": rungs}, at="backtest")
+    return revived
+
+
+def revive_truth(record: Record) -> Truth | None:
+    """The true answers as they were."""
+    if "truth" not in record.tables:
+        return None
+    table = record.tables["truth"]
+    codes = np.stack([table[f"code{k}"].to_numpy() for k in range(len(record.data["factors"]))], axis=1)
+    source = record.data["truth"]["source"]
+    sizes = tuple(factor["values"] for factor in record.data["factors"])
+    return Truth(source, sizes, codes.astype(np.int32), table["value"].to_numpy(), table["count"].to_numpy())

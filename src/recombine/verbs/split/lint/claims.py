@@ -1,0 +1,214 @@
+"""What a split claims to be new in each test row, and the checks that hold it to its word.
+
+From the weakest claim to the strongest:
+
+| claim | in every test row, this is new |
+|---|---|
+| rows | the row itself: an ordinary split |
+| combinations | the combination: no test combination is in training, but every value is |
+| conjunctions | a conjunction of a given order: values that were never together in training, but each is there |
+| values | a value: cold start |
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from recombine.base.checks import check_choice, check_number, check_whole
+from recombine.base.errors import SettingError
+from recombine.base.words import amount, count, percent
+from recombine.numerics.groups import Ints
+from recombine.verbs.split.lint.lint_result import (
+    CLAIMS,
+    MOST_CULPRITS,
+    Claim,
+    LintCheck,
+    culprit_table,
+    few,
+    is_,
+    named,
+    worst_first,
+)
+from recombine.verbs.split.lint.side_counts import TEST, TRAIN, Sided
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What a split is held to: its claim, and how strictly.
+
+    `order` says how many values a conjunction holds, with the claim `"conjunctions"`. With `"values"`, `cold` names
+    factors that must each be new. The share of a class in test may be off by `class_tolerance`.
+
+    >>> Expectation("conjunctions", order=3)
+    Expectation(claim='conjunctions', order=3, cold=(), class_tolerance=0.1)
+    """
+
+    claim: Claim = "combinations"
+    order: int = 2
+    cold: Sequence[str] = ()
+    class_tolerance: float = 0.1
+
+    def check(self, factors: Sequence[str]) -> None:
+        """Refuse what means nothing, or nothing for these factors."""
+        why = "it is not among the claims that a split can be held to"
+        check_choice("expect", self.claim, CLAIMS, why=why, instead=f"write one of {', '.join(CLAIMS)}")
+        why = f"a conjunction holds values of 2 to {len(factors)} of the factors here"
+        most = max(len(factors), 2)
+        check_whole("order", self.order, least=2, most=most, why=why, instead="write order=2 (--order 2)")
+        check_number(
+            "class_tolerance",
+            self.class_tolerance,
+            least=0,
+            most=1,
+            why="it is a difference of two shares, which lies between 0 and 1",
+            instead="write for example class_tolerance=0.1 (--class-tolerance 0.1)",
+        )
+        self._check_cold(factors)
+
+    def _check_cold(self, factors: Sequence[str]) -> None:
+        if self.cold and self.claim != "values":
+            raise SettingError(
+                f"cold={list(self.cold)} with expect={self.claim!r}",
+                why="only a cold start says which factors must be new",
+                instead="write expect='values' (--expect values), or leave cold out",
+            )
+        for name in self.cold:
+            if name not in factors:
+                raise SettingError(
+                    f"cold: there is no factor {name!r}", why="it is not among the factors", instead="name one of them"
+                )
+
+
+def in_training(sided: Sided, expect: Claim) -> LintCheck:
+    """Test combinations that are in training too, wholly or in part held out."""
+    name, test, train = "combinations", sided.counts[:, TEST], sided.counts[:, TRAIN]
+    leaked = worst_first(np.flatnonzero((test > 0) & (train > 0)), test)
+    total, rows = int((test > 0).sum()), int(test[leaked].sum())
+    if expect == "rows":
+        said = f"{count(len(leaked))} of {amount(total, 'test combination')} {is_(len(leaked))} in training too"
+        return LintCheck(name, "told", f"{said}, as an ordinary split has it.")
+    if not total:
+        return LintCheck(name, "not enough evidence", "There are no test rows to look at.")
+    if not len(leaked):
+        return LintCheck(name, "pass", f"Of {amount(total, 'test combination')}, none is in training.")
+    every = len(leaked) == total
+    head = (
+        f"All of the {amount(total, 'test combination')} {is_(total)} in training: nothing here is unseen"
+        if every
+        else f"{count(len(leaked))} of {amount(total, 'test combination')} {is_(len(leaked))} in training too, "
+        f"with {count(rows)} of {amount(int(test.sum()), 'test row')}"
+    )
+    parts = [
+        f"{count(train[place])} of {amount(int(train[place] + test[place]), 'row')} of "
+        f"{named(sided.whole, place)} {is_(int(train[place]))} in training"
+        for place in leaked[:3].tolist()
+    ]
+    table = culprit_table(sided.whole, leaked, training_rows=train, test_rows=test)
+    return LintCheck(name, "fail", f"{head}. Partly held out: {few(parts, len(leaked))}.", len(leaked), table)
+
+
+def in_conjunctions(sided: Sided, expect: Claim, order: int) -> LintCheck:
+    """Test combinations of which every conjunction of an order is in training."""
+    name = "conjunctions"
+    if expect != "conjunctions":
+        return LintCheck(name, "not asked", f"Held to {expect}: conjunctions of some factors may be in training.")
+    test = sided.counts[:, TEST]
+    asked = np.flatnonzero(test > 0)
+    if not len(asked):
+        return LintCheck(name, "not enough evidence", "There are no test rows to look at.")
+    new = np.zeros(len(asked), dtype=bool)
+    for some in combinations(range(len(sided.factors)), order):
+        new |= sided.training.groups(some).lookup(sided.whole.codes[asked]) < 0
+    known = worst_first(asked[~new], test)
+    what = f"conjunction of {order} values"
+    if not len(known):
+        said = f"Each of the {amount(len(asked), 'test combination')} holds a {what} that training never shows."
+        return LintCheck(name, "pass", said)
+    said = (
+        f"{count(len(known))} of {amount(len(asked), 'test combination')} "
+        f"{'holds' if len(known) == 1 else 'hold'} no {what} that training does not show: "
+        f"{few([_with_rows(sided, place, test) for place in known[:3].tolist()], len(known))}."
+    )
+    return LintCheck(name, "fail", said, len(known), culprit_table(sided.whole, known, test_rows=test))
+
+
+def new_values(sided: Sided, expect: Claim, cold: Sequence[str]) -> LintCheck:
+    """Values of test rows that training never shows: wrong when composing is claimed, right in a cold start."""
+    if not sided.on(TEST).any():
+        return LintCheck("values", "not enough evidence", "There are no test rows to look at.")
+    novel = _novel(sided)
+    return _cold_start(sided, novel, cold) if expect == "values" else _composing(sided, novel, expect)
+
+
+def _novel(sided: Sided) -> npt.NDArray[np.bool_]:
+    """For each combination and factor, whether its value is not in training."""
+    codes = sided.whole.codes
+    known = [
+        np.bincount(codes[sided.on(TRAIN), k], minlength=size) > 0 for k, size in enumerate(sided.whole.space.sizes)
+    ]
+    return np.stack([~seen[codes[:, k]] for k, seen in enumerate(known)], axis=1)
+
+
+def _composing(sided: Sided, novel: npt.NDArray[np.bool_], expect: Claim) -> LintCheck:
+    test = sided.counts[:, TEST]
+    lost = []
+    for k, factor in enumerate(sided.whole.space.factors):
+        rows = np.bincount(sided.whole.codes[:, k], weights=test * novel[:, k], minlength=len(factor.values))
+        lost += [(int(rows[value]), factor.name, factor.labels[value]) for value in np.flatnonzero(rows)]
+    lost.sort(key=lambda one: (-one[0], one[1:]))
+    if not lost:
+        return LintCheck("values", "told" if expect == "rows" else "pass", "Every test value is in training.")
+    rows_hit = int(test[novel.any(axis=1)].sum())
+    listed = [f"{factor}={value} ({amount(rows, 'test row')})" for rows, factor, value in lost[:3]]
+    where = "complete training rows" if sided.support.left_out else "training"
+    said = f"{amount(len(lost), 'value')} never {'appears' if len(lost) == 1 else 'appear'} in {where}: "
+    said += f"{few(listed, len(lost))}."
+    table = pa.table(
+        {
+            "factor": [factor for _, factor, _ in lost[:MOST_CULPRITS]],
+            "value": [value for _, _, value in lost[:MOST_CULPRITS]],
+            "test_rows": [rows for rows, _, _ in lost[:MOST_CULPRITS]],
+        }
+    )
+    if expect == "rows":
+        return LintCheck("values", "told", said, len(lost), table)
+    said += f" {_capital(amount(rows_hit, 'test row'))} cannot be answered by composing."
+    return LintCheck("values", "fail", said, len(lost), table)
+
+
+def _cold_start(sided: Sided, novel: npt.NDArray[np.bool_], cold: Sequence[str]) -> LintCheck:
+    """Every test row must hold a new value: of any factor, or of each that was named."""
+    test = sided.counts[:, TEST]
+    places = [sided.factors.index(name) for name in cold]
+    new = novel[:, places].all(axis=1) if cold else novel.any(axis=1)
+    known = worst_first(np.flatnonzero((test > 0) & ~new), test)
+    claim = f"a new value of {' and of '.join(cold)}" if cold else "a new value"
+    if not len(known):
+        return LintCheck("values", "pass", f"Every test row holds {claim}. {_shares(sided, novel, test)}")
+    rows = int(test[known].sum())
+    said = (
+        f"{count(rows)} of {amount(int(test.sum()), 'test row')} {'does' if rows == 1 else 'do'} not hold {claim}: "
+        f"{few([_with_rows(sided, place, test) for place in known[:3].tolist()], len(known))}. "
+        f"{_shares(sided, novel, test)}"
+    )
+    return LintCheck("values", "fail", said, len(known), culprit_table(sided.whole, known, test_rows=test))
+
+
+def _shares(sided: Sided, novel: npt.NDArray[np.bool_], test: Ints) -> str:
+    """How much of the test side is new, factor by factor."""
+    shares = [
+        f"{name} in {percent(float(test[novel[:, k]].sum() / test.sum()))}" for k, name in enumerate(sided.factors)
+    ]
+    return f"New in test rows: {', '.join(shares)}."
+
+
+def _with_rows(sided: Sided, place: int, rows: Ints) -> str:
+    return f"{named(sided.whole, place)}, {amount(int(rows[place]), 'row')}"
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]

@@ -1,0 +1,290 @@
+"""Sides that are missing, or swapped, or hold other shares of the classes; and how far training reaches.
+
+The shares of a class on two sides differ by chance, and the unit of chance is the combination: its rows come and go
+together. So the difference is held against its spread over combinations (the linearised variance of a ratio), with
+Student's quantile for as many combinations as the smaller side has, shared out over the classes (Bonferroni).
+
+Test combinations that training shows the other way round, where two factors can be exchanged.
+
+Drug A with drug B is drug B with drug A: a split that has the one in training and the other in test holds nothing out.
+Which factors can be exchanged is known to whoever made the table. Where nobody says so it is suspected aloud, of two
+factors that share most of their values; a suspicion changes no grade.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+
+from recombine.base.errors import SettingError, TableError
+from recombine.base.words import amount, count, listing, percent
+from recombine.data.space import text
+from recombine.data.support import LabelTarget
+from recombine.numerics.distributions import student_quantile
+from recombine.numerics.groups import Codes, Ints, Numbers, totals
+from recombine.numerics.hypothesis_tests import bonferroni
+from recombine.verbs.audit.combination_status import rungs
+from recombine.verbs.audit.determinacy import determinacy
+from recombine.verbs.split.checker import SEEN
+from recombine.verbs.split.lint.lint_result import Claim, LintCheck, culprit_table, few, is_, named, worst_first
+from recombine.verbs.split.lint.side_counts import EVERY_SIDE, TEST, TRAIN, Sided
+
+_BY_FAR = 2  # times as many test rows as training rows: fewer may be meant so
+_ERROR = 0.05  # how often a difference that is chance alone may be called more
+_FEWEST = 5  # combinations on a side, for its spread to be known at all
+
+
+def sides(sided: Sided) -> LintCheck:
+    """Every side is there, and every row is on one."""
+    name = "sides"
+    lost = dict(sorted(sided.no_side.items(), key=lambda one: (-one[1], one[0])))
+    listed = few([f"{word!r} {count(rows)}" for word, rows in list(lost.items())[:3]], len(lost))
+    if not sided.on(TEST).any():
+        hint = f" Rows of no side: {listed}. Say which of these is the test side: --test-side." if lost else ""
+        return LintCheck(name, "not enough evidence", f"The test side is empty.{hint}", sum(lost.values()))
+    if lost:
+        rows = sum(lost.values())
+        said = (
+            f"{amount(rows, 'row')} {'belongs' if rows == 1 else 'belong'} to no side: {listed}. "
+            "Name their side (--train-side, --validation-side, --test-side), or leave them out with --where."
+        )
+        table = pa.table({"word": list(lost), "rows": list(lost.values())})
+        return LintCheck(name, "fail", said, rows, table)
+    there = [f"{side} {count(sided.rows(place))}" for place, side in enumerate(EVERY_SIDE) if sided.rows(place)]
+    return LintCheck(name, "pass", f"Every row is on a side: {listing(there)}.")
+
+
+def sizes(sided: Sided) -> LintCheck:
+    """A test side much larger than training is often training by another name."""
+    train, test = sided.rows(TRAIN), sided.rows(TEST)
+    said = f"{amount(train, 'training row')}, {amount(test, 'test row')}."
+    if test > _BY_FAR * train:
+        return LintCheck("sizes", "warning", f"{said} The test side is by far the larger: are the sides swapped?")
+    return LintCheck("sizes", "pass" if test else "not asked", said)
+
+
+def left_out(sided: Sided) -> LintCheck:
+    """Rows that miss a factor hold no combination, so nothing here speaks of them."""
+    lost = sided.support.left_out
+    if not lost:
+        return LintCheck("missing", "pass", "Every row holds a whole combination.")
+    factors = [f"{name} in {count(rows)}" for name, rows in lost.items() if name != "(any)"]
+    said = f"{amount(lost['(any)'], 'row')} could not be looked at, as they miss a factor: {listing(factors)}."
+    return LintCheck(
+        "missing", "warning", f"{said} With --missing value, missing is a value of its own.", lost["(any)"]
+    )
+
+
+def seen_side(sided: Sided) -> LintCheck:
+    """Rows kept apart as seen must be of combinations that training still holds."""
+    place = EVERY_SIDE.index(SEEN)
+    seen = sided.on(place)
+    if not seen.any():
+        return LintCheck("seen", "not asked", "No rows of seen combinations were kept apart.")
+    stray = int((seen & ~sided.on(TRAIN)).sum())
+    if stray:
+        return LintCheck("seen", "fail", f"{amount(stray, 'combination')} marked as seen are not in training.", stray)
+    return LintCheck(
+        "seen", "pass", f"All {amount(int(seen.sum()), 'combination')} kept apart as seen are in training."
+    )
+
+
+def reach(sided: Sided) -> LintCheck:
+    """How the test combinations stand to training: seen, determined by it, undetermined, novel."""
+    asked = np.flatnonzero(sided.on(TEST))
+    if not len(asked) or not sided.on(TRAIN).any():
+        return LintCheck("determined", "not asked", "There is nothing to reach for.")
+    try:
+        found = rungs(sided.training, determinacy(sided.training), sided.whole.codes[asked])
+    except TableError as error:
+        return LintCheck("determined", "not asked", f"It could not be worked out: {error.what}.")
+    names, numbers = np.unique(found, return_counts=True)
+    parts = [
+        f"{count(int(number))} {name} ({percent(number / len(asked))})"
+        for name, number in sorted(zip(names, numbers, strict=True), key=lambda one: -one[1])
+    ]
+    said = f"To training, the {amount(len(asked), 'test combination')} {'is' if len(asked) == 1 else 'are'}"
+    return LintCheck("determined", "told", f"{said}: {listing(parts)}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """For each class, its share on either side, and the error of their difference over combinations."""
+
+    train: Numbers
+    test: Numbers
+    error: Numbers
+    fewest: int
+
+    @property
+    def gap(self) -> Numbers:
+        """How far the shares are apart."""
+        return np.abs(self.test - self.train)
+
+
+def difference(sided: Sided, target: LabelTarget) -> Difference:
+    """Class shares on both sides, with the error of the difference when combinations are the unit."""
+    size, classes = len(sided.whole), len(target.classes)
+    side = sided.support.codes[target.combination, -1]
+    combination = sided.combination[target.combination]
+    amounts = [np.where(side == place, target.count, 0.0) for place in (TRAIN, TEST)]
+    sums = [float(one.sum()) for one in amounts]
+    weight = [totals(combination, one, size) / total for one, total in zip(amounts, sums, strict=True)]
+    share = [totals(target.label, one, classes) / total for one, total in zip(amounts, sums, strict=True)]
+    pair, place = np.unique(combination * classes + target.label, return_inverse=True)
+    within = [totals(place, one, len(pair)) / total for one, total in zip(amounts, sums, strict=True)]
+    where, label = np.divmod(pair, classes)
+    # what each combination adds to the difference; without rows of a class it still adds what its size calls for
+    absent = share[0][label] * weight[0][where] - share[1][label] * weight[1][where]
+    squares = totals(label, (absent + within[1] - within[0]) ** 2 - absent**2, classes)
+    squares += (
+        share[0] ** 2 * (weight[0] ** 2).sum()
+        - 2 * share[0] * share[1] * (weight[0] * weight[1]).sum()
+        + share[1] ** 2 * (weight[1] ** 2).sum()
+    )
+    number = int(((weight[0] > 0) | (weight[1] > 0)).sum())
+    error = np.sqrt(np.maximum(squares, 0) * number / max(number - 1, 1))
+    return Difference(share[0], share[1], error, min(int((one > 0).sum()) for one in weight))
+
+
+def classes(sided: Sided, tolerance: float) -> LintCheck:
+    """Class shares of the test side that are off: beyond the tolerance, and beyond chance."""
+    target = sided.support.target
+    if not isinstance(target, LabelTarget):
+        return LintCheck("classes", "not asked", "No target was named.")
+    with_label = {int(side) for side in np.unique(sided.support.codes[target.combination, -1])}
+    if not {TRAIN, TEST} <= with_label:
+        return LintCheck("classes", "not enough evidence", f"One of the sides holds no {target.name}.")
+    found = difference(sided, target)
+    off = np.flatnonzero(found.gap > tolerance)
+    worst = off[np.argsort(-found.gap[off], kind="stable")]
+    if not len(off):
+        largest = percent(float(found.gap.max()))
+        said = f"The shares of the classes differ by {largest} at most, within {percent(tolerance)}."
+        return LintCheck("classes", "pass", said)
+    enough = found.fewest >= _FEWEST
+    sure = enough and bool((found.gap[off] > _quantile(found.fewest - 1, len(target.classes)) * found.error[off]).any())
+    named = [
+        f"{text(target.classes[k])!r} is {percent(found.train[k])} of training, {percent(found.test[k])} of test"
+        for k in worst[:3].tolist()
+    ]
+    said = f"The shares of the classes are off by more than {percent(tolerance)}: {few(named, len(off))}."
+    if not sure:
+        fewest = amount(found.fewest, "combination")
+        said += f" With {fewest} on the smaller side that may be chance: combinations, not rows, are the evidence."
+    return LintCheck(
+        "classes", "fail" if sure else "not enough evidence", said, len(off), _shares(found, target, worst)
+    )
+
+
+def _shares(found: Difference, target: LabelTarget, worst: Ints) -> pa.Table:
+    return pa.table(
+        {
+            "class": [text(target.classes[k]) for k in worst.tolist()],
+            "training_share": found.train[worst],
+            "test_share": found.test[worst],
+            "error": found.error[worst],
+        }
+    )
+
+
+def _quantile(freedom: int, comparisons: int) -> float:
+    """Student's two-sided quantile, shared out over several comparisons.
+
+    >>> round(_quantile(10, 1), 2), round(_quantile(1000, 1), 2)
+    (2.23, 1.96)
+    """
+    return float(student_quantile(1 - bonferroni(_ERROR, comparisons) / 2, freedom))
+
+
+_LEAST_SHARED = 3  # values: two yes-or-no columns share theirs without meaning the same
+_MOST_SUSPECTED = 45  # pairs of factors that are looked at
+
+
+def check_exchangeable(names: Sequence[str], factors: Sequence[str]) -> None:
+    """Two or more of the factors, each once."""
+    wrong = [name for name in names if name not in factors]
+    if wrong:
+        raise SettingError(
+            f"exchangeable: there is no factor {wrong[0]!r}",
+            why="it is not among the factors",
+            instead=f"name some of {', '.join(factors)}",
+        )
+    if names and len(set(names)) < 2:
+        raise SettingError(
+            f"exchangeable={list(names)}",
+            why="one factor cannot be exchanged with itself",
+            instead="name two or more: exchangeable=['p1', 'p2'] (--exchangeable p1,p2)",
+        )
+
+
+def exchanged(sided: Sided, expect: Claim, names: Sequence[str]) -> LintCheck:
+    """Test combinations that are in training once the values of some factors may change places."""
+    if expect == "rows":
+        return LintCheck("exchanged", "not asked", "Held to rows: combinations may be in training, either way round.")
+    if names:
+        return _held(sided, names)
+    suspected = [(pair, turned(sided, pair)) for pair in _alike(sided)]
+    pair, culprits = max(suspected, key=lambda one: len(one[1]), default=((), np.zeros(0, dtype=np.int64)))
+    if not len(culprits):
+        return LintCheck("exchanged", "not asked", "No factors were said to be exchangeable.")
+    said = (
+        f"{pair[0]} and {pair[1]} share their values, and {_how_many(sided, culprits)} in training the other way "
+        f"round, such as {named(sided.whole, int(culprits[0]))}. If the two can be exchanged, this split holds out "
+        f"less than it seems: exchangeable=['{pair[0]}', '{pair[1]}'] (--exchangeable {pair[0]},{pair[1]})."
+    )
+    return LintCheck("exchanged", "warning", said, len(culprits), _table(sided, culprits))
+
+
+def _held(sided: Sided, names: Sequence[str]) -> LintCheck:
+    if not sided.on(TEST).any():
+        return LintCheck("exchanged", "not enough evidence", "There are no test rows to look at.")
+    culprits = turned(sided, names)
+    if not len(culprits):
+        total = amount(int(sided.on(TEST).sum()), "test combination")
+        return LintCheck("exchanged", "pass", f"Of {total}, none is in training with {listing(list(names))} exchanged.")
+    shown = [named(sided.whole, place) for place in culprits[:3].tolist()]
+    said = (
+        f"{_how_many(sided, culprits)} in training with {listing(list(names))} exchanged: {few(shown, len(culprits))}."
+    )
+    return LintCheck("exchanged", "fail", said, len(culprits), _table(sided, culprits))
+
+
+def turned(sided: Sided, names: Sequence[str]) -> Ints:
+    """The test combinations that training lacks as they are, and holds in another order of some factors' values."""
+    keys = _unordered(sided, [sided.factors.index(name) for name in names])
+    known = np.isin(keys, keys[sided.on(TRAIN)])
+    culprits = np.flatnonzero(sided.on(TEST) & ~sided.on(TRAIN) & known)
+    return worst_first(culprits, sided.counts[:, TEST])
+
+
+def _unordered(sided: Sided, places: Sequence[int]) -> Ints:
+    """A number for each combination, the same for those that differ in the order of some factors' values alone."""
+    space = sided.whole.space
+    codes: Codes = sided.whole.codes.copy()
+    shared = {label: code for code, label in enumerate(sorted({v for k in places for v in space.factors[k].labels}))}
+    told = [np.array([shared[label] for label in space.factors[k].labels])[codes[:, k]] for k in places]
+    codes[:, list(places)] = np.sort(np.stack(told, axis=1), axis=1)
+    return np.asarray(np.unique(codes, axis=0, return_inverse=True)[1]).ravel()
+
+
+def _alike(sided: Sided) -> list[tuple[str, ...]]:
+    """Pairs of factors that have most of their values in common."""
+    values = {factor.name: set(factor.labels) for factor in sided.whole.space.factors}
+    pairs = list(combinations(values, 2))[:_MOST_SUSPECTED]
+    return [
+        (one, other)
+        for one, other in pairs
+        if len(values[one] & values[other]) >= max(_LEAST_SHARED, len(values[one] | values[other]) / 2)
+    ]
+
+
+def _how_many(sided: Sided, culprits: Ints) -> str:
+    total = amount(int(sided.on(TEST).sum()), "test combination")
+    return f"{count(len(culprits))} of {total} {is_(len(culprits))}"
+
+
+def _table(sided: Sided, culprits: Ints) -> pa.Table:
+    return culprit_table(sided.whole, culprits, test_rows=sided.counts[:, TEST])

@@ -1,0 +1,337 @@
+"""How often each combination stands on each side of a split: one GROUP BY, with the side as one more factor.
+
+A split is one table with a column that tells the side, whatever files it lies in. A single table stays where it is, in
+whatever engine. Several tables are copied into one DuckDB of our own, which spills to a folder that goes away with it:
+rows on both sides can only be found where both sides are.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import ibis
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from recombine.base.errors import ColumnError, SettingError
+from recombine.base.redaction import redacted
+from recombine.data import columns
+from recombine.data.columns import Bins, FactorKey
+from recombine.data.counting import Aggregate, EngineCounts, count_groups
+from recombine.data.engine import OpenTable, Progress, stream
+from recombine.data.sources import opened
+from recombine.data.space import Value, text
+from recombine.data.split_sides import SIDES, Side, SplitColumn, sides_of
+from recombine.data.support import Support
+from recombine.data.support_assembly import TargetAsked, assemble
+from recombine.data.table_query import TableQuery, Where, filtered
+from recombine.numerics.groups import Ints
+from recombine.verbs.split.checker import SEEN
+
+SIDE = "recombine_side"
+"""The column that tells the side where the sides were separate tables."""
+NO_SIDE = "(no side)"
+EVERY_SIDE = (*SIDES, SEEN, NO_SIDE)
+TRAIN, VALIDATION, TEST = (EVERY_SIDE.index(side) for side in SIDES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitQuestion:
+    """What is asked of a split: the columns, how they become values, and how the sides are named."""
+
+    factors: tuple[str, ...]
+    column: SplitColumn
+    target: str | None = None
+    bins: Mapping[str, Bins]
+    missing: Literal["leave out", "value"] = "leave out"
+
+    @property
+    def split(self) -> str:
+        """The column that tells the side."""
+        return self.column.name
+
+    def __post_init__(self) -> None:
+        if self.split in self.factors or self.split == self.target:
+            raise SettingError(
+                f"{self.split!r} is both the split and {'the target' if self.split == self.target else 'a factor'}",
+                why="the side of a row is not a property of the example",
+                instead="take it off one of the two",
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Sided:
+    """A support whose last factor is the side, and what the split's own words for the sides stand for."""
+
+    support: Support
+    words: Mapping[Value, str]
+    no_side: Mapping[str, int]
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """The factors' names, without the side."""
+        return self.support.space.names[:-1]
+
+    @cached_property
+    def whole(self) -> Support:
+        """All combinations, whatever their side."""
+        return self.support.project(range(len(self.factors)))
+
+    @cached_property
+    def combination(self) -> Ints:
+        """The combination of each line of the support."""
+        return self.support.groups(range(len(self.factors))).ids
+
+    @cached_property
+    def counts(self) -> Ints:
+        """Rows by combination and side."""
+        side = self.support.codes[:, -1].astype(np.int64)
+        sides = len(EVERY_SIDE)
+        flat = np.bincount(
+            self.combination * sides + side, weights=self.support.counts, minlength=len(self.whole) * sides
+        )
+        return flat.astype(np.int64).reshape(-1, sides)
+
+    def on(self, side: int) -> npt.NDArray[np.bool_]:
+        """Which combinations have rows on a side."""
+        return np.asarray(self.counts[:, side] > 0)
+
+    def rows(self, side: int) -> int:
+        """How many rows a side has."""
+        return int(self.counts[:, side].sum())
+
+    def raw(self, side: str) -> list[Value]:
+        """The split column's own words for a side."""
+        return [word for word, meant in self.words.items() if meant == side]
+
+    @cached_property
+    def training(self) -> Support:
+        """The combinations that training holds, over the space of all."""
+        return self.whole.subset(np.flatnonzero(self.on(TRAIN)))
+
+
+def count_sides(open_table: OpenTable, side: str, asked: SplitQuestion, progress: Progress | None) -> Sided:
+    """Count the combinations on each side where the table lies."""
+    question = TableQuery(factors=asked.factors, bins=asked.bins)
+
+    def asking(table: Any, backend: Any) -> Aggregate:
+        by = {"side": columns.key(table, side, bins=None, declared=True, backend=backend).expression}
+        return Aggregate(by if asked.target is None else by | {"target": _label(table, asked.target)})
+
+    return _assembled(count_groups(open_table, question, asking, progress=progress), asked)
+
+
+def _assembled(counts: EngineCounts, asked: SplitQuestion) -> Sided:
+    counted, keys = counts.lines, counts.keys
+    raw = pc.dictionary_encode(counted["side"], null_encoding="encode").combine_chunks()
+    values = raw.dictionary.to_pylist()
+    known = columns.ordered({value for value in values if value is not None})
+    words = _words(asked, known) if len(counted) else {}
+    sides = pa.array([words.get(value, NO_SIDE) for value in values], pa.string())
+    column = sides.take(raw.indices) if len(counted) else pa.array([], pa.string())
+    counted = counted.append_column(f"f{len(keys)}", column)
+    target = None if asked.target is None else TargetAsked("label")
+    question = TableQuery(
+        factors=(*asked.factors, asked.split),
+        target=asked.target,
+        target_kind=None if target is None else target.kind,
+        bins=asked.bins,
+        domain={asked.split: EVERY_SIDE},
+        missing=asked.missing,
+    )
+    by_side = EngineCounts(counted, (*keys, FactorKey(asked.split, None)), counts.source)
+    support = assemble(by_side, question, target=target)
+    return Sided(support, words, _rows_of_no_side(counted, keys, words, asked))
+
+
+def _words(asked: SplitQuestion, known: Sequence[Value]) -> dict[Value, str]:
+    """What each value of the split column stands for; `seen` is our own word, and needs no naming."""
+    sides: dict[Value, str] = dict(
+        sides_of(
+            asked.split,
+            known,
+            **asked.column.words,
+            option=f"split=SplitColumn({asked.split!r}, train=[{{!r}}])",
+        )
+    )
+    return sides | {value: SEEN for value in known if value not in sides and text(value) == SEEN}
+
+
+def _rows_of_no_side(
+    counted: pa.Table, keys: Sequence[FactorKey], words: Mapping[Value, str], asked: SplitQuestion
+) -> dict[str, int]:
+    """Rows of each word that stands for no side; rows that miss a factor are told elsewhere."""
+    if asked.missing != "value":
+        for place in range(len(keys)):
+            counted = counted.filter(pc.is_valid(counted[f"f{place}"]))
+    totals = counted.group_by("side").aggregate([("rows", "sum")]).to_pylist()
+    stray = {line["side"]: int(line["rows_sum"]) for line in totals if line["side"] not in words}
+    return {"(missing)" if value is None else text(value): rows for value, rows in stray.items()}
+
+
+def _label(table: Any, target: str) -> Any:
+    columns.require(table, [target], role="the target")
+    kind = table[target].type()
+    if not (kind.is_string() or kind.is_boolean() or columns.is_whole(kind)):
+        raise ColumnError(
+            f"the target {target!r} is of type {kind}",
+            why="the shares of classes are compared, and a class is text, a boolean or a whole number",
+            instead="name a column of classes, or leave the target out",
+        )
+    return columns.as_value(table[target])
+
+
+@dataclass(frozen=True)
+class SplitPart:
+    """One table of a split: wholly on one side, or with a column that tells the side."""
+
+    source: Any
+    side: Side | None = None
+
+
+def parts_of(source: Any, sides: dict[Side, Any], against: Sequence[Any]) -> list[SplitPart]:
+    """The tables that were given, each with its side; what contradicts itself is refused."""
+    given: list[SplitPart] = [SplitPart(table, side) for side, table in sides.items() if table is not None]
+    if source is not None and given:
+        raise SettingError(
+            "both a table with a split column and tables for the sides were given",
+            why="a row's side would be told twice",
+            instead="give lint(table, split='split'), or lint(train=…, test=…) without a table",
+        )
+    if source is None and (sides["train"] is None or sides["test"] is None):
+        missing = next(side for side in ("train", "test") if sides[side] is None)
+        raise SettingError(
+            f"no {missing} table was given" if given else "no table was given",
+            why="a split has a training and a test side",
+            instead="give lint(table, split='split'), or lint(train=…, test=…); on the command line "
+            "`recombine lint DATA --split split`, or --train train.csv --test test.csv",
+        )
+    if _same_table(sides["train"], sides["test"]):
+        raise _same(sides["test"])
+    whole = [] if source is None else [SplitPart(source)]
+    return [*whole, *given, *(SplitPart(table, "train") for table in against)]
+
+
+def _same_table(one: Any, other: Any) -> bool:
+    """Whether two sides are one file, however its path is written, or one table in memory."""
+    if isinstance(one, str | Path) and isinstance(other, str | Path):
+        urls = any("://" in str(path) for path in (one, other))
+        return str(one) == str(other) if urls else _whole_path(one) == _whole_path(other)
+    return one is not None and one is other
+
+
+def _whole_path(path: str | Path) -> Path:
+    return Path(path).expanduser().resolve()
+
+
+def _same(table: Any) -> SettingError:
+    file = isinstance(table, str | Path)
+    written = redacted(str(table)) if file else ""
+    called = f"the same file '{written}'" if file else "the same table"
+    return SettingError(
+        f"train and test are {called}",
+        why="every row would be on both sides",
+        instead="give each side its own table; where a column tells the side, give the table once: "
+        f"lint({repr(written) if file else 'table'}, split='split') "
+        f"(recombine lint {written if file else 'TABLE'} --split split)",
+    )
+
+
+@contextmanager
+def gathered(
+    parts: Sequence[SplitPart],
+    *,
+    split: str,
+    factors: Sequence[str],
+    target: str | None,
+    identity: str | None,
+    where: Where | None,
+    table: str | None,
+    sniff_all: bool = False,
+) -> Iterator[tuple[OpenTable, str]]:
+    """The split as one table for the time of one check, and the column that tells the side."""
+    needed = [*factors, *([target] if target else [])]
+    wanted = None if identity is None or where is not None else [*needed, identity]
+    if len(parts) == 1:
+        only = None if wanted is None else [*wanted, split]
+        with opened(parts[0].source, table=table, columns=only, sniff_all=sniff_all) as open_table:
+            _require_split(open_table, split, factors)
+            yield replace(open_table, table=filtered(open_table.table, where, open_table.backend)), split
+        return
+    with ExitStack() as stack:
+        spill = stack.enter_context(tempfile.TemporaryDirectory(prefix="recombine-"))
+        backend = ibis.duckdb.connect(":memory:", temp_directory=spill)
+        stack.callback(backend.disconnect)
+        names, selects = [], []
+        for place, part in enumerate(parts):
+            told = table if part.side is None else None
+            with opened(part.source, table=told, columns=None, sniff_all=sniff_all) as open_table:
+                if part.side is None:
+                    _require_split(open_table, split, factors)
+                _copy(open_table, backend, place, part, split=split, wanted=wanted, where=where, needed=needed)
+                names.append(open_table.name)
+            selects.append(f"FROM part{place}")
+        # by name: a column that one table lacks is missing there, and types that differ become text
+        backend.con.execute(f"CREATE VIEW recombine_split AS {' UNION ALL BY NAME '.join(selects)}")
+        yield OpenTable(backend.table("recombine_split"), backend, " + ".join(names)), SIDE
+
+
+def _copy(
+    open_table: OpenTable,
+    backend: Any,
+    place: int,
+    part: SplitPart,
+    *,
+    split: str,
+    wanted: Sequence[str] | None,
+    where: Where | None,
+    needed: Sequence[str],
+) -> None:
+    """Copy what is needed of one table, with its side, as the table `part<place>`."""
+    _require(open_table, needed if wanted is None else wanted)
+    kept = [
+        name for name in open_table.table.columns if name not in (split, SIDE) and (wanted is None or name in wanted)
+    ]
+    rows = filtered(open_table.table, where, open_table.backend)
+    side = ibis.literal(part.side) if part.side else rows[split].cast("string")
+    chosen = rows.select(*kept, **{SIDE: side})
+    backend.con.register("recombine_part", stream(open_table.backend, chosen))
+    backend.con.execute(f"CREATE TABLE part{place} AS SELECT * FROM recombine_part")  # noqa: S608
+    backend.con.unregister("recombine_part")
+
+
+def _require_split(open_table: OpenTable, split: str, factors: Sequence[str]) -> None:
+    """The column of the split is there; a table without one is not told of its other columns but how to get it."""
+    if split in open_table.table.columns:
+        return
+    close = get_close_matches(split.lower(), [name.lower() for name in open_table.table.columns], n=1, cutoff=0.7)
+    near = next((name for name in open_table.table.columns if name.lower() in close), None)
+    anew = f"recombine split {open_table.name} --factors {','.join(factors)} --out held.parquet"
+    raise ColumnError(
+        f"no column {split!r} (given as the split)",
+        why="the table tells of no row whether it is for training or for test",
+        instead=(f"did you mean {near!r}? " if near else "")
+        + f"name the column: split='…' (--split …); or hold out combinations first: {anew}",
+    )
+
+
+def _require(open_table: OpenTable, names: Sequence[str]) -> None:
+    """As `columns.require`, but with the name of the table: there are several."""
+    try:
+        columns.require(open_table.table, names, role="asked for")
+    except ColumnError as error:
+        raise ColumnError(f"{error.what} in '{open_table.name}'", why=error.why, instead=error.instead) from error
+
+
+def compared_columns(table: Any, backend: Any, *, side: str) -> list[str]:
+    """The columns by which two rows are the same: all but the side, less what an engine cannot compare."""
+    schema = table.schema()
+    any_kind = backend.name == "duckdb"
+    return [name for name in table.columns if name != side and (any_kind or columns.is_plain(schema[name]))]

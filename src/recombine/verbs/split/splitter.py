@@ -1,0 +1,227 @@
+"""What every splitter is: settings in the constructor, one verb, indices out.
+
+A concrete splitter says one thing only, `assign`: which combinations of a support are held out in a fold. The same
+splitter then serves frames in memory (`split`, as scikit-learn calls it) and tables of any size (`assignment` and
+`held_out`, over a support that `recombine.read` counted). Nothing is handed out before `check_split` has found every
+promise kept.
+"""
+
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, MISSING, Field, dataclass, fields, replace
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from recombine.base.checks import check_seed, check_whole
+from recombine.base.errors import SettingError
+from recombine.data.columns import Bins
+from recombine.data.space import Value
+from recombine.data.support import Support
+from recombine.numerics.groups import Ints
+from recombine.verbs.split.checker import Checked, Promise, check_split
+from recombine.verbs.split.row_support import Missing, Names, RowSupport, rows_of_table
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """The side of each combination of a support: held out, left out of both sides, else training.
+
+    `absent` lists conjunctions that were chosen to be wholly absent from training; the checker looks for them.
+
+    >>> Assignment.of(np.array([True, False])).train.tolist()
+    [False, True]
+    """
+
+    test: Mask
+    left_out: Mask
+    absent: tuple[Mapping[str, Value], ...] = ()
+
+    @classmethod
+    def of(
+        cls, test: Mask, *, left_out: Mask | None = None, absent: Sequence[Mapping[str, Value]] = ()
+    ) -> "Assignment":
+        """Sides from the held-out combinations, and from those that neither side uses, if there are any."""
+        return cls(test, np.zeros(len(test), dtype=bool) if left_out is None else left_out, tuple(absent))
+
+    @property
+    def train(self) -> Mask:
+        """The combinations that training keeps."""
+        return ~self.test & ~self.left_out
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Splitter(ABC):
+    """The settings that every splitter has, and the verbs that none of them overrides.
+
+    `factors` names the columns, or their positions. `table` binds a table that holds them, row by row beside X, for
+    callers whose X does not. `bins` says how numbers become values, as in `recombine.read`. A row that misses a
+    factor is refused, unless `missing="leave out"` puts it on no side, or `missing="value"` makes missing a value.
+    """
+
+    factors: Names
+    _: KW_ONLY
+    table: Any = None
+    bins: Mapping[str, Bins] | None = None
+    missing: Missing = "refuse"
+
+    def __post_init__(self) -> None:
+        for setting in fields(self):
+            object.__setattr__(self, setting.name, _python_own(getattr(self, setting.name)))
+        object.__setattr__(self, "factors", _checked_factors(self.factors))
+        _check_bins(self.bins)
+        check_seed(getattr(self, "random_state", 0), name="random_state")
+        check_whole("n_splits", self.folds, least=1)
+        self.check_settings()
+
+    @abstractmethod
+    def check_settings(self) -> None:
+        """Refuse settings that mean nothing, before any table is looked at."""
+
+    @abstractmethod
+    def assign(self, support: Support, fold: int) -> Assignment:
+        """Which combinations are held out in a fold. One fold must not depend on how many others there are."""
+
+    @property
+    @abstractmethod
+    def promise(self) -> Promise:
+        """What every split of this splitter keeps, and is checked for."""
+
+    @property
+    def folds(self) -> int:
+        """How many splits there are: the setting `n_splits` where there is one."""
+        return int(getattr(self, "n_splits", 1))
+
+    @final
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Ints, Ints]]:  # noqa: ARG002, N803
+        """The positions of the training rows and of the held-out rows, fold by fold; `groups` is not used."""
+        rows = self.rows(X, y)
+        for fold in range(self.folds):
+            sides = self.assignment(rows.support, fold)
+            yield rows.on(sides.train), rows.on(sides.test)
+
+    @final
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:  # noqa: ARG002, N803
+        """How many splits `split` gives; scikit-learn asks this with arguments that do not matter here."""
+        return self.folds
+
+    @final
+    def rows(self, X: Any, y: Any = None) -> RowSupport:  # noqa: N803
+        """X as a support, and the combination of each row."""
+        return rows_of_table(
+            X,
+            factors=self.factors,
+            y=y,
+            table=self.table,
+            bins=self.bins,
+            stratify=getattr(self, "stratify", None),
+            missing=self.missing,
+        )
+
+    @final
+    def assignment(self, support: Support, fold: int = 0) -> Assignment:
+        """The side of each combination, every promise checked."""
+        return self.checked(support, fold)[0]
+
+    @final
+    def held_out(self, support: Support, fold: int = 0) -> Mask:
+        """Which combinations of a support are held out, every promise checked."""
+        return self.assignment(support, fold).test
+
+    @final
+    def checked(self, support: Support, fold: int = 0) -> tuple[Assignment, Checked]:
+        """The side of each combination, with the check that it passed."""
+        self._check_support(support)
+        sides = self.assign(support, fold)
+        promise = replace(self.promise, absent=sides.absent, covering=not sides.left_out.any())
+        return sides, check_split(support, sides.train, sides.test, promise=promise).raise_for_breach()
+
+    def _check_support(self, support: Support) -> None:
+        named = [factor for factor in self.factors if isinstance(factor, str)]
+        stray = [name for name in named if name not in support.space.names]
+        if stray or len(self.factors) != len(support.space.names):
+            raise SettingError(
+                f"the support has the factors {', '.join(map(repr, support.space.names))}",
+                why=f"the splitter's are {', '.join(map(repr, self.factors))}",
+                instead="read the table with the splitter's own: recombine.read(table, factors=splitter.factors)",
+            )
+
+    @final
+    def rng(self, fold: int, part: str = "") -> np.random.Generator:
+        """Chance for one part of one fold: derived by name, so that one more fold or draw changes no other."""
+        name = zlib.crc32(f"{type(self).__name__} {part}".encode())
+        return np.random.default_rng([int(getattr(self, "random_state", 0)), fold, name])
+
+    @final
+    def __repr__(self) -> str:
+        """A call that rebuilds it; a bound table, which cannot be written down, stands there as `...`."""
+        changed = [setting.name for setting in fields(self) if not _is_default(self, setting)]
+        shown = [f"{name}={'...' if name == 'table' else repr(getattr(self, name))}" for name in changed]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    @final
+    def __eq__(self, other: object) -> bool:
+        """Same kind and same settings; a bound table is the same only where it is the very same."""
+        if type(self) is not type(other):
+            return NotImplemented
+        mine, theirs = (_settings(splitter) for splitter in (self, other))
+        return mine.pop("table") is theirs.pop("table") and mine == theirs
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _is_default(splitter: Splitter, setting: "Field[Any]") -> bool:
+    value = getattr(splitter, setting.name)
+    if setting.name == "table" or setting.default is MISSING:
+        return value is setting.default
+    return bool(value == setting.default)
+
+
+def _settings(splitter: Splitter) -> dict[str, Any]:
+    return {setting.name: getattr(splitter, setting.name) for setting in fields(splitter)}
+
+
+def _python_own(value: Any) -> Any:
+    """A NumPy number or text as Python's own, which can be written down and read again.
+
+    >>> _python_own(np.int64(3)), _python_own("red")
+    (3, 'red')
+    """
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _checked_factors(given: Any) -> tuple[str | int, ...]:
+    """The factors' names or positions, at least two and each once.
+
+    >>> _checked_factors(["colour", "shape"])
+    ('colour', 'shape')
+    """
+    several = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping)
+    factors = tuple(_python_own(factor) for factor in given) if several else (given,)
+    strange = [factor for factor in factors if not isinstance(factor, str | int) or isinstance(factor, bool)]
+    if strange or len(factors) < 2:
+        raise SettingError(
+            f"factors={given!r}",
+            why="a combination needs at least two factors, each a column's name or its position",
+            instead="name two or more columns: factors=['colour', 'shape']",
+        )
+    twice = [factor for factor in factors if factors.count(factor) > 1]
+    if twice:
+        raise SettingError(
+            f"the factor {twice[0]!r} is named twice", why="a factor is named once", instead="remove one"
+        )
+    return factors
+
+
+def _check_bins(value: Any) -> None:
+    """Bins are told factor by factor."""
+    if value is not None and not isinstance(value, Mapping):
+        raise SettingError(
+            f"bins={value!r}",
+            why="each factor has bins of its own",
+            instead="name the factor: bins={'price': 5}",
+        )

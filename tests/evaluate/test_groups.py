@@ -1,0 +1,94 @@
+"""Groups that hold the true class: the worst of them, with thin ones untested and never skipped."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import recombine
+from recombine.base.errors import SettingError
+from recombine.numerics.resampling import IntervalSettings
+from recombine.verbs.evaluate.evaluation import Evaluation, evaluate
+
+FEW = IntervalSettings(draws=200)
+RIGHT = {("land", "wood"): 0.98, ("land", "lake"): 0.9, ("water", "wood"): 0.55, ("water", "lake"): 0.95}
+
+
+def birds(seed: int = 0, rows: int = 4_000, right=RIGHT) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    label = np.where(rng.random(rows) < 0.7, "land", "water")
+    usual = np.where(label == "land", "wood", "lake")
+    other = np.where(label == "land", "lake", "wood")
+    place = np.where(rng.random(rows) < 0.8, usual, other)
+    good = rng.random(rows) < np.array([right[pair] for pair in zip(label, place, strict=True)])
+    said = np.where(good, label, np.where(label == "land", "water", "land"))
+    side = np.where(rng.random(rows) < 0.5, "train", "test")
+    return pd.DataFrame({"bird": label, "place": place, "said": said, "split": side})
+
+
+def found(frame, **given) -> Evaluation:
+    asked = {"factors": ["bird", "place"], "target": "bird", "prediction": "said", "split": "split", "intervals": FEW}
+    return evaluate(frame, **asked | given)
+
+
+def test_the_worst_group_is_what_pandas_finds():
+    frame = birds()
+    test = frame[frame.split == "test"]
+    groups = (test.bird == test.said).groupby([test.bird, test.place]).mean()
+    ours = found(frame)
+    assert ours.group.combination == {"bird": "water", "place": "wood"}
+    assert ours.group.score == pytest.approx(groups.min())
+    assert ours.group.low < ours.group.score < ours.group.high
+    assert ours.share("worst") == ours.group.score
+    assert not ours.thin("worst")
+    assert ours.verdict.startswith(
+        "Of 4 groups of bird, the true label, and place, the worst is bird=water, place=wood"
+    )
+
+
+def test_the_label_is_no_simple_rule():
+    ours = found(birds())
+    assert {one.rule for one in ours.baselines.found} == {"majority", "place alone"}
+    assert ours.group.baseline_name in ("majority", "place alone")
+    assert ours.group.baseline == 0.0
+
+
+@pytest.mark.parametrize(
+    ("right", "grade"),
+    [(RIGHT, "plausible"), (dict.fromkeys(RIGHT, 0.96), "sound"), (RIGHT | {("water", "wood"): 0.2}, "failing")],
+)
+def test_the_grade_is_that_of_the_worst_group(right, grade):
+    assert found(birds(right=right)).grade == grade
+
+
+def test_a_constant_answer_fails_however_common_its_class():
+    ours = found(birds().assign(said="land"))
+    assert ours.grade == "failing"
+    assert ours.group.score == 0.0
+
+
+def test_a_thin_group_is_untested_and_never_skipped():
+    frame = birds(right=dict.fromkeys(RIGHT, 0.96))
+    odd = (frame.bird == "water") & (frame.place == "wood") & (frame.split == "test")
+    ours = found(frame.drop(frame[odd].index[3:]))
+    assert ours.group.thin == ({"bird": "water", "place": "wood"},)
+    assert ours.grade == "untested"
+    assert ours.thin("worst")
+    assert "fewer than 10 tested rows: bird=water, place=wood" in ours.verdict
+    ours = found(frame.drop(frame[odd].index))
+    assert ours.group.missing == 1
+    assert ours.grade == "untested"
+    assert "1 more group has none" in ours.verdict
+
+
+def test_it_is_saved_and_drawn(tmp_path):
+    ours = found(birds())
+    assert Evaluation.load(ours.save(tmp_path / "saved")) == ours
+    page = ours.page(tmp_path / "groups.html").read_text()
+    assert "of the answers in the worst group are right" in page
+
+
+def test_a_number_makes_no_groups_and_other_verbs_still_refuse():
+    with pytest.raises(SettingError, match="both a factor and a number"):
+        found(birds(), target_kind="number")
+    with pytest.raises(SettingError, match="both a factor and the target"):
+        recombine.audit(birds(), factors=["bird", "place"], target="bird")

@@ -1,1 +1,0 @@
-# ruff: noqa: A005 - named after the room that it tests
