@@ -173,7 +173,7 @@ def test_a_clean_split_passes(repository, environment) -> None:
     assert job.code == 0, job.log + job.errors
     assert job.outputs["grade"] == "sound"
     assert job.outputs["exit-code"] == "0"
-    assert job.outputs["verdict"].startswith("This split keeps its word")
+    assert job.outputs["verdict"].startswith("Split check passed")
     assert job.outputs["report"] == "recombine.html"
     assert (repository / "recombine.html").read_text().startswith("<!doctype html>")
     assert job.commands == []

@@ -29,7 +29,7 @@ SAYS = {
     "rehearse": (f"rehearse {ASK} --learner additive --rounds 2", "Trained anew"),
     "plan": (f"plan {ASK} --budget 3", "material="),
     "split": (f"split products.csv {FACTORS} --out again.csv", "again.csv"),
-    "lint": (f"lint held.csv {FACTORS}", "keeps its word"),
+    "lint": (f"lint held.csv {FACTORS}", "check passed"),
     "evaluate": (
         f"evaluate answers.csv {FACTORS} --target label --prediction said --split split --no-causes",
         "unseen",

@@ -67,7 +67,7 @@ def test_the_hook_with_the_environment_at_hand(repository) -> None:
     assert found.returncode == 1
     assert "exit code: 3" in found.stdout
     assert "data/clean split.csv" in found.stdout
-    assert "This split keeps its word" in found.stdout
+    assert "Split check passed" in found.stdout
     assert "1 of 5 test combinations is in training too" in found.stdout
     assert "prices.csv" not in found.stdout
 
@@ -90,4 +90,4 @@ def test_the_hook_as_it_is_published(repository) -> None:
     (repository / "data" / "leaking.csv").unlink()
     found = run(repository, hooks, "--all-files")
     assert found.returncode == 0, found.stdout + found.stderr
-    assert "This split keeps its word" in found.stdout
+    assert "Split check passed" in found.stdout

@@ -21,5 +21,5 @@ def test_a_lint_is_an_expectation() -> None:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     clean, leaking = done.stdout.splitlines()
-    assert clean.startswith("clean: True. This split keeps its word on its 8 test rows: ")
+    assert clean.startswith("clean: True. Split check passed on its 8 test rows: ")
     assert leaking.startswith("leaking: False. This split does not hold out combinations. 1 of 2 test combinations is ")

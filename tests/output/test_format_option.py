@@ -92,7 +92,7 @@ def test_standard_output_holds_only_the_form(folder) -> None:
     assert (folder / "page.html").is_file()
     people = run(*words, "--format", "junit=found.xml").stdout
     assert "wrote  found.xml" in people
-    assert "This split keeps its word" in people
+    assert "Split check passed" in people
 
 
 def test_numbers_of_an_evaluation_are_its_own(folder) -> None:

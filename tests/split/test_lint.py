@@ -57,7 +57,7 @@ def test_perfect() -> None:
     found = recombine.lint(table(CLEAN), factors=CD)
     assert found.grade == "sound"
     assert found.verdict == (
-        "This split keeps its word on its 1 test row: no test combination is in training, and every test value is."
+        "Split check passed on its 1 test row: no test combination is in training, and every test value is."
     )
     assert found["determined"].sentence == "To training, the 1 test combination is: 1 determined (100 %)."
     assert [(side.name, side.rows, side.combinations) for side in found.sides] == [
@@ -478,7 +478,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess:
 @pytest.mark.parametrize(
     ("lines", "words", "code", "said"),
     [
-        (CLEAN, (), 0, "keeps its word"),
+        (CLEAN, (), 0, "check passed"),
         (CLEAN + "blue cube train", (), 3, "does not hold out combinations"),
         (CLEAN.replace("test", "train"), (), 4, "There is no test side"),
         (CLEAN, ("--split", "side"), 2, "no column 'side'"),

@@ -4,9 +4,9 @@
 |---|---|---|
 | `recombine.commands` | the command's word | a function with options as Typer reads them, or a `typer.Typer` |
 | `recombine.results` | the kind, as it is saved | a subclass of `Result` |
-| `recombine.pages` | the kind | how it is drawn: a `output.page.Page` |
+| `recombine.pages` | the kind | how it is drawn: an `output.page.Page` |
 | `recombine.readers` | any | a kind of table: a `data.readers.Reader` |
-| `recombine.devices` | any | arrays elsewhere than in memory: a `theory.examples.devices.Device` |
+| `recombine.devices` | `torch` | a function that copies an array to a device |
 
 Our own commands, kinds and readers are static tables beside their use: asking every installed package takes tens of
 milliseconds, and is done only for a name that is not among them.

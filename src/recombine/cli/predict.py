@@ -75,7 +75,7 @@ def predict(
     seen_score: Annotated[
         float | None, typer.Option(help="With --inputs: the score on new rows of seen combinations, known or assumed.")
     ] = None,
-    rows: Annotated[int | None, typer.Option(help="With --inputs: rows that are fitted, 3000 unless told.")] = None,
+    rows: Annotated[int | None, typer.Option(help="With --inputs: rows that are fitted, default: 3000.")] = None,
     rows_per_combination: Annotated[
         int | None, typer.Option(help="With --inputs: rows that are looked at of each combination.")
     ] = None,

@@ -59,7 +59,7 @@ def split(
     seen_share: Annotated[
         float | None,
         typer.Option(
-            help="Training rows kept apart as 'seen', to compare seen and unseen scores: 0.1 unless told, 0 for none."
+            help="Training rows kept apart as 'seen', to compare seen and unseen scores: default 0.1, 0 for none."
         ),
     ] = None,
     identity: Annotated[str | None, typer.Option("--id", help="The column that tells rows apart.")] = None,

@@ -443,7 +443,7 @@ def _named_table(backend: Any, uri: str, table: str | None) -> Any:
 
 def _list_tables(backend: Any, uri: str) -> list[str]:
     try:
-        if backend.name == "duckdb":  # Ibis 12 asks with a word that DuckDB 2 has forgotten
+        if backend.name == "duckdb":  # Ibis 12 calls an API that DuckDB 2 lacks
             return sorted(name for (name,) in backend.con.execute(_DUCKDB_TABLES).fetchall())
         return sorted(backend.list_tables())
     except Exception as error:

@@ -76,7 +76,7 @@ def _manifests(session: pytest.Session, paths: list[str]) -> Iterator[pytest.Ite
 
 
 class ManifestItem(pytest.Item):
-    """The check of one manifest: the same combinations on the same sides, and a split that keeps its word."""
+    """The check of one manifest: the same combinations on the same sides, and a split whose check passes."""
 
     def __init__(self, *, manifest: Path, **given: Any) -> None:
         super().__init__(**given)

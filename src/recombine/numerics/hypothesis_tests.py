@@ -4,7 +4,7 @@ The same thing counted in an old table and in a new one: how likely is what diff
 
 Each number is the chance of a difference as large in either direction if the rows of both tables were drawn from one
 source, one by one. Rows that come in clusters make a difference look surer than it is; rows that both tables share make
-it look less sure. NaN where nothing can be told. Many at once are held to `recombine.numerics.hypothesis_tests`.
+it look less sure. NaN where nothing can be told.
 """
 
 import numpy as np

@@ -1,31 +1,18 @@
-"""The forms by their names, and what each of them needs.
+"""What a verb found, in the forms that CI servers and trackers read. Each is written from a `CiSummary`.
 
-Numbers alone, in one flat JSON object: what `dvc metrics` shows and compares, and any other tracker reads.
-
-Where a table lies, as a code host names it: a path from where the command ran, or an address.
-
-The lines by which a job of GitHub Actions marks a file: an error, a warning or a notice for each check.
-
-A line that begins with two colons is a command there, so everything of somebody else's is escaped.
-
-What every form is written from: the answer, its grade, what was checked, a few combinations, what to do next.
-
-JUnit's XML, which GitLab, Jenkins, Azure and others show beside a change: a test suite a table, a test case a check.
-
-A check that fails is a failure. Not enough evidence is an error, not a skipped test: a CI server shows skipped tests in
-green, and the command ends with 4. What was not asked is skipped. A warning passes, and says its sentence.
-
-SARIF 2.1.0, which code hosts show at the file itself: one result for each check that did not pass.
-
-A failed check is an error. Not enough evidence is a warning, which says so in its first words; what a lint only warns
-of is a note. A check is about a table as a whole, so its place is the table's first line.
-
-Markdown: what one reads in the summary of a job, or in a comment on a change.
-
-Values of a table are somebody else's words. All that means something in Markdown is escaped in them, so that they
-stand there as they are: no link, no picture, no heading, no HTML. GitHub makes links and mentions of words that have no
-markup around them, escaped or not; a character that takes no room keeps them apart. The page's *Copy as Markdown* does
-it in the same way (`markdown.js`).
+- *metrics*: numbers alone, in one flat JSON object: what `dvc metrics` shows and compares, and any other tracker reads.
+- *github*: the lines by which a job of GitHub Actions marks a file: an error, a warning or a notice for each check. A
+  line that begins with two colons is a command there, so everything of somebody else's is escaped.
+- *junit*: XML that GitLab, Jenkins, Azure and others show beside a change: a test suite a table, a test case a check.
+  A check that fails is a failure. Not enough evidence is an error, not a skipped test: a CI server shows skipped tests
+  in green, and the command ends with 4. What was not asked is skipped. A warning passes, and says its sentence.
+- *sarif* (2.1.0): what code hosts show at the file itself, one result for each check that did not pass. A failed check
+  is an error. Not enough evidence is a warning, which says so in its first words; what a lint only warns of is a note.
+  A check is about a table as a whole, so its place is the table's first line.
+- *markdown*: what one reads in the summary of a job, or in a comment on a change. Values of a table are somebody else's
+  words. All that means something in Markdown is escaped in them, so that they stand there as they are: no link, no
+  picture, no heading, no HTML. GitHub makes links and mentions of words that have no markup around them, escaped or
+  not; a character that takes no room keeps them apart. The page's *Copy as Markdown* does so too (`markdown.js`).
 """
 
 import hashlib

@@ -30,9 +30,9 @@ from recombine.numerics.groups import Numbers
 from recombine.verbs.predict.examples.input_kernels import Kernel, fetched
 
 EXACT = 2**15
-"""Parameters of a module whose gradients are kept as they are, unless told."""
+"""Parameters of a module whose gradients are kept as they are by default."""
 WIDTH = 8192
-"""Numbers that others are sketched to, unless told: products are off by at most 1.6 % of the lengths."""
+"""Numbers that others are sketched to by default: products are off by at most 1.6 % of the lengths."""
 _MOST_HELD = 2**29
 """Numbers of all gradients together: two gigabytes in single precision."""
 _MOST_AT_ONCE = 2**25

@@ -214,7 +214,7 @@ class _Driver:
             self._give_up(given_up, report)
 
     def _trouble(self, runs: Sequence[Configuration], report: Report) -> str:
-        """What befell whom: runs that a lost worker had finished before are none of it."""
+        """Failures by run: runs that a lost worker had finished before are none of it."""
         lost = report.fault in ("worker", "node")
         unfinished = [run for run in runs if not (lost and self._store.has(run.key))]
         if unfinished:

@@ -1,7 +1,7 @@
 """An update for each step, and the state of each run by name.
 
 What both ways of training have in common, and one of them, a plain loop over a plain module (`SingleLearner`). The
-other, several runs as one, is `batched.BatchedLearner`.
+other, several runs as one, is `BatchedLearner`.
 
 Where a run is trained, and in which mode of torch.
 

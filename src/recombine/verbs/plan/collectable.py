@@ -183,7 +183,7 @@ class Collectable:
     ranked: bool = True  # of what is worth the same, the more plausible comes first
 
     def plausible(self, codes: Codes) -> Numbers:
-        """How plausible each combination is, told by the company that its values keep; 0 for all if not asked for."""
+        """How plausible each combination is, estimated from which values co-occur; 0 for all if not asked for."""
         return self._plausibility.of(codes) if self.ranked else np.zeros(len(codes))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""How plausible an unseen combination is, told by the company that its values keep.
+"""How plausible an unseen combination is, estimated from which values co-occur.
 
 "Dull" goes with knives and floors, never with cats; "wet" goes with cats, dogs and floors. For a pair of values (a, b)
 of two factors, take the values like a, by the cosine of what they were seen with: the share of these, weighed by

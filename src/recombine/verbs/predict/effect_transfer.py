@@ -1,11 +1,11 @@
 """How much of a value's effect a learner carries over to unseen combinations, and how many examples more it takes.
 
-For two factors with a shared salience S, a value seen in p combinations carries over the share (document: Lippl and
-Stachenfeld, Eq. 3)
+For two factors with a shared salience S, a value seen in p combinations carries over the share (Lippl and
+Stachenfeld, ICLR 2025, Eq. 3)
 
     m = p S / (1 + (p - 2) S) = p w_1 / (p w_1 + w_12),   so   p >= m (1 - 2 S) / (S (1 - m))
 
-The second form is that of a ridge. With more factors the equations of the design are solved (`carried_over`), where
+The second form is that of a ridge. With more factors the equations of the design are solved (below), where
 that does not take long. Beyond, the formula is an approximation: for factor k, the weight of everything that a new
 combination with the value brings along stands in place of w_12 (the sets that hold k and another factor, and the
 noise), as if no two combinations shared any of it. They do: three factors of five values with at least two of them at

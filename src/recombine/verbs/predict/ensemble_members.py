@@ -3,8 +3,8 @@
 Nobody knows what network will be trained, or says so: `model=` gives its kind and depth. Else three wide ReLU networks
 with one, two and three hidden layers are asked, each as likely as the others, and the middle one explains. A classifier
 that is trained to its end keeps a margin, so that is the loss for labels; the squared loss is for numbers. For labels
-the squared loss is asked too, not for the forecast but for a doubt: an answer that hangs on the loss, or on the depth,
-is nobody's to promise.
+the squared loss is asked too, not for the forecast but for a doubt: an answer that changes with the loss,
+or with the depth, is marked unsure.
 
 Where the margin cannot be had (rows of one combination disagree) or would take too long, the squared loss stands in,
 and the prediction says so.

@@ -71,7 +71,7 @@ def commonest(answers: Answers, hits: Numbers) -> tuple[str, Numbers] | None:
     majority of all seen ones is right as often. `hits` (n, classes) is what each class is worth on each of them.
 
     The hard ones, or the unseen ones, may have another commonest class than the rest, and a learner that has found it
-    out is no better than who always says so.
+    out is no better than predicting the majority class.
     """
     right = hits.sum(axis=0)[: len(answers.classes)]
     best = int(right.argmax())

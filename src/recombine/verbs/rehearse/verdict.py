@@ -161,7 +161,7 @@ def _plainly(told: RehearsalFindings) -> str | None:
     if naive is None or naive.value is None or told.expected.abstains:
         return None
     said = percent(naive.value) if naive.score == "accuracy" else f"R² {naive.value:.2f}"
-    return f"Counted alike, without looking at who is like the unseen ones, the held-out combinations come to {said}."
+    return f"The unweighted score of the held-out combinations is {said}."
 
 
 def _simple(told: RehearsalFindings) -> str | None:

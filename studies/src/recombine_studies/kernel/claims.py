@@ -130,14 +130,14 @@ def _forecast(evidence: Evidence) -> Iterator[Comparison]:
             yield over_seeds(f"{network}, {task}: correlation", values, ">=", AGREE)
 
 
-_FIGURES = f"{PAPER}, figures, as read off them (document 2, Published figures)"
+_FIGURES = f"{PAPER}, figures, as read off them"
 
 CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="additive",
         says=f"Scores on unseen combinations are sums over seen conjunctions: adjusted R² at least {ADDITIVE}.",
         source=f'{PAPER}, abstract: "limited to functions that assign values to each combination of components seen '
-        'during training, and then sum up these values"; additivity R² (document 2, Published figures)',
+        'during training, and then sum up these values"; additivity R²',
         threshold="The lowest published R², without degrees of freedom, is .86 (rich MLP, anchor -4; ViT, CD). We ask "
         f"nearly that of the R² that counts them, which is 0 for scores without structure. Designs that leave fewer "
         f"than {ENOUGH} combinations over can't fail and are left out: CD-1, CD-2 and equivalence among them.",
@@ -147,7 +147,7 @@ CLAIMS: tuple[Claim, ...] = (
         name="slopes",
         says="Slopes of lazy MLPs on unseen sums are within 3 % of theory, for each choice of anchors.",
         source=f"{_FIGURES}: .746, .723, .848, .851 against .743, .743, .853, .853",
-        threshold="Document 2: theory fits within 1 %, with anchor -4 within 3 %.",
+        threshold="As published: theory fits within 1 %, with anchor -4 within 3 %.",
         check=lambda evidence: list(_slopes(evidence)),
     ),
     Claim(
@@ -169,7 +169,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="ordering",
         says=f"Transitive ordering holds: lazy networks have at least {RIGHT} of unseen pairs right.",
-        source=f"{PAPER}, tasks that are possible (document 2, Definitions and formulas; 100 % for every salience)",
+        source=f"{PAPER}, tasks that are possible (100 % for every salience)",
         threshold="Theory says all of them; one of 30 may be lost.",
         check=lambda evidence: list(_ordering(evidence)),
     ),
@@ -183,7 +183,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="squared loss",
         says=f"With squared loss lazy MLPs succeed on CD-3: at least {RIGHT} right, margin within 5 % of theory.",
-        source=f"{PAPER} says nothing of it; kernel theory does (document 2, What its own code gets wrong or hides)",
+        source=f"{PAPER} says nothing of it; kernel theory does",
         threshold="Theory says that all are right, with .795 of the seen margin. 5 %: three factors and finite width.",
         check=lambda evidence: list(_squared(evidence)),
         ours=True,
@@ -192,8 +192,7 @@ CLAIMS: tuple[Claim, ...] = (
         name="equivalence",
         says=f"Transitive equivalence fails for lazy MLPs (at most {THREE_OF_FOUR} right) and succeeds for rich ones "
         f"(at least {RIGHT}).",
-        source=f"{PAPER}, abstract: kernel models cannot carry equivalence over transitively; lazy .417, "
-        "rich 1.0 (document 2, Published figures)",
+        source=f"{PAPER}, abstract: kernel models cannot carry equivalence over transitively; lazy .417, rich 1.0",
         threshold="Four pairs are asked, and no sum over seen items has more than three signs right; chance is .5. The "
         "limit was .6 at first, and was changed for that reason after one trial network, before these were trained.",
         check=lambda evidence: list(_equivalence(evidence)),
@@ -201,7 +200,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="closed forms",
         says="Lazy margins for invariance and partial exposure are within 5 % of theory.",
-        source=f"{PAPER}, closed forms in the released notebooks (document 2, Other closed forms)",
+        source=f"{PAPER}, closed forms in the released notebooks",
         threshold="No network was published on these; 5 % because they depend on the constant, which biases change.",
         check=lambda evidence: list(_closed_forms(evidence)),
     ),

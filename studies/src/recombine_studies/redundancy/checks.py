@@ -231,7 +231,7 @@ CLAIMS = (
         name="toy gap",
         says="Toy, after the last step: the gap is larger in A than in B by more than .1, mean test accuracy is below"
         " .88 in A and above .95 in B.",
-        source="Our own reference run of the toy of section 6 (He initialisation, 300 seeds; document 4): A .761,"
+        source="Our own reference run of the toy of section 6 (He initialisation, 300 seeds): A .761,"
         " B .979, gaps .230 and .009",
         threshold="About half of the difference between these gaps, and room on the safe side of each mean.",
         check=toy_gap,

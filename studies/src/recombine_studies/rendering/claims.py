@@ -241,7 +241,7 @@ CLAIMS = (
         name="plain decoders fail",
         says="A plain decoder that is given the coordinates one by one draws unseen places of the donut with at least "
         ".7 of the error of a blank image, whatever the code.",
-        source=f"{PAPER}, abstract, and the logs stored with its code (document 3, Published figures: .78 for the CNN "
+        source=f"{PAPER}, abstract, and the logs stored with its code (.78 for the CNN "
         "with the bump code, 1.22 with the scalar code)",
         threshold="A little below the lowest published figure, .78; 1 would be a blank image.",
         check=plain_fail,
@@ -258,14 +258,14 @@ CLAIMS = (
         name="regularised filters compose",
         says="Low-rank image filters with both penalties draw the unseen corner with less than .05 of a blank image's "
         "error.",
-        source=f"{PAPER}, the log of one run stored with its code (document 3, Published figures: .02)",
+        source=f"{PAPER}, the log of one run stored with its code (.02)",
         threshold="Twice the published figure, which comes from one seed.",
         check=regularised_compose,
     ),
     Claim(
         name="filters without penalties fail",
         says="The same filters without penalties do worse on the unseen corner than a blank image.",
-        source=f"{PAPER}, a plot stored with its code (document 3, Published figures: about 4)",
+        source=f"{PAPER}, a plot stored with its code (about 4)",
         threshold="1 is the blank image itself; the published plot lies far above.",
         check=unpenalised_fail,
     ),
@@ -292,9 +292,9 @@ CLAIMS = (
         says="In plain decoders steps of x and of y, orthogonal in the code, are less orthogonal at the last hidden "
         "layer, by more than .1 of the score's range.",
         source=f"{PAPER}, abstract (factors are re-entangled through subsequent layers); the factorization score of "
-        "its code (document 3, Definitions)",
+        "its code",
         threshold="In its own code's form the score goes from ½ to 1 and random features lose .05, which is .1 of its "
-        "range (document 3, What its own code gets wrong).",
+        "range.",
         check=falls_from_code,
     ),
     Claim(
@@ -325,7 +325,7 @@ CLAIMS = (
     Claim(
         name="stripes alone do not",
         says="After stripes alone, unseen places are drawn with at least .7 of a blank image's error.",
-        source="Liang et al. 2024 (NeurIPS), the predecessor (document 3, Published figures: pure stripes fail)",
+        source="Liang et al. 2024 (NeurIPS), the predecessor (pure stripes fail)",
         threshold="That of the plain decoders.",
         check=stripes_alone_fail,
     ),
@@ -334,7 +334,7 @@ CLAIMS = (
         says="Over splits with and without stripes, the more of the unseen images lies outside the span of the "
         "training images, the larger is a plain decoder's unseen error (rank correlation above 0); and of pairs of a "
         "split at or above .7 and one below, at least .9 are ordered rightly.",
-        source="ours: the reading of document 3 (output coverage), which needs no model",
+        source="ours: output coverage, which needs no model",
         threshold="0 for the correlation, as few splits allow no more; .9 of the pairs leaves one slip in ten. The CNN "
         "decoder was added when the MLP had been looked at, as stripes turned out to help only the one.",
         check=coverage_predicts,
@@ -344,7 +344,7 @@ CLAIMS = (
         name="samples needed",
         says="The samples that reach half of a blank image's error grow with N by an exponent of at least 2.5 without "
         "stripes (published 3) and at most 1.5 with them (published 1).",
-        source=f"{PAPER}, README of its code (from N³ to N; no script measures it; document 3, Published figures)",
+        source=f"{PAPER}, README of its code (from N³ to N; no script measures it)",
         threshold="Half-way between whole exponents, as the predecessor has 2 where the README has 3. Of the small "
         "preset the largest share of places was exchanged for a smaller one after the first seed, as the target lay "
         "below the fewest that were tried; the target itself was not changed.",
@@ -353,7 +353,7 @@ CLAIMS = (
     Claim(
         name="a pixel transformer fails",
         says="A transformer over pixels draws unseen places with at least .7 of a blank image's error.",
-        source=f"{PAPER}, scripts of its code (document 3, Models; no result is stored)",
+        source=f"{PAPER}, scripts of its code (no result is stored)",
         threshold="That of the plain decoders; whether the paper counts it among them is not known.",
         check=transformer_fails,
         ours=True,
@@ -362,8 +362,7 @@ CLAIMS = (
         name="spatial broadcast composes",
         says="A spatial broadcast decoder, which nobody regularised, draws the unseen corner with less than half of a "
         "blank image's error.",
-        source=f"ours; {PAPER} has plots of such a network in its code (document 3, Published figures: .01 after 2,000 "
-        "epochs)",
+        source=f"ours; {PAPER} has plots of such a network in its code (.01 after 2,000 epochs)",
         threshold="Half of a blank image is where this library calls a drawing wrong.",
         check=broadcast_composes,
         ours=True,

@@ -22,20 +22,20 @@ from recombine_studies.subnetworks.presets import PAPER, SMALL, SMOKE, TRIAL
 from recombine_studies.subnetworks.searches import mask_items, search_masks, search_structure, structure_items
 
 _PAPER = "Lepori et al. 2023"
-_FIGURES = f"{_PAPER}, released result files, aggregated (document 5, Published figures)"
+_FIGURES = f"{_PAPER}, released result files, aggregated"
 
 CLAIMS = (
     Claim(
         name="whole networks",
         says="ResNets and transformers answer more than 90 % of their task, from scratch and pretrained.",
-        source=f"{_PAPER}, condition for analysis (document 5, Models and training)",
+        source=f"{_PAPER}, condition for analysis",
         threshold="Only networks above 90 % were looked into; published ones reach .994 to 1.000 but for a few.",
         check=checks.base_networks,
     ),
     Claim(
         name="vision transformers",
         says="Vision transformers stay below 90 % of the task, and were never masked.",
-        source=f"{_PAPER}, base accuracy (document 5, Models and training): .456, .539 and .856 at best",
+        source=f"{_PAPER}, base accuracy: .456, .539 and .856 at best",
         threshold="The same condition as for all networks; the best published one is at .856.",
         check=checks.vision_transformers,
     ),
@@ -57,8 +57,7 @@ CLAIMS = (
     Claim(
         name="subnetwork does not",
         says="A part alone proves nothing: masks of untrained networks, too, reach a contrast above .1.",
-        source=f"{_FIGURES}: +.398 in untrained vision models, +.642 in untrained language models; document 5, What its"
-        " own code hides, 2",
+        source=f"{_FIGURES}: +.398 in untrained vision models, +.642 in untrained language models own code hides, 2",
         threshold="A contrast above .1 is what the published tables count as modular; a measure that an untrained"
         " network passes is no evidence.",
         check=checks.subnetwork_does_not,
@@ -82,8 +81,7 @@ CLAIMS = (
         name="pretraining steadies",
         says="Pretraining makes structure more consistent over seeds: contrasts are nearer to each other, masks overlap"
         " more.",
-        source=f"{_PAPER}, abstract (document 5, What it asks and answers): unsupervised pretraining makes it more"
-        " consistent",
+        source=f"{_PAPER}, abstract: unsupervised pretraining makes it more consistent",
         threshold="Above 0 with its whole interval, over pairs; the paper gives no number.",
         check=checks.pretraining_steadies,
     ),

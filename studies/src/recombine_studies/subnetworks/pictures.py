@@ -13,9 +13,9 @@ from recombine_studies.subnetworks.networks import PRETRAINED, SCENES, SCRATCH, 
 
 _WHO = {checks.TRAINED: "trained", checks.UNTRAINED: "untrained", checks.RANDOM: "trained, random masks"}
 PUBLISHED_ABLATION = {SCENES: (-0.156, 0.008), SENTENCES: (-0.355, 0.484)}
-"""Trained and untrained networks, all of vision and all of language (document 5, Published figures)."""
+"""Trained and untrained networks, all of vision and all of language."""
 PUBLISHED_SEARCH = {SCENES: (0.219, 0.021), SENTENCES: (0.387, -0.008)}
-"""The best of 24 and the mean of all 24 (document 5, Published figures)."""
+"""The best of 24 and the mean of all 24."""
 
 
 def figures(evidence: Evidence) -> Sequence[Figure]:
@@ -194,7 +194,7 @@ def _on_search(evidence: Evidence) -> str:
         " contrast that was then reported. Here the sparsest mask that suffices is taken, what is left without it has"
         " no say, and the search is smaller, so that a choice by the effect would add less than it did there. Where few"
         " masks suffice, the search is too short for the network and says little of its structure; a published mask had"
-        " some 14,000 steps (document 5, Models and training)."
+        " some 14,000 steps."
     )
 
 

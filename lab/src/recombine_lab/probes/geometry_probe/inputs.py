@@ -1,4 +1,4 @@
-"""What `geometry` was given, made one: a design, a source of layers, the truth, and how combinations are told."""
+"""The normalised inputs of `geometry`: a design, a source of layers, the truth, and how combinations are told."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -56,8 +56,8 @@ def said_of_inputs(
     known = right.low if right.low is not None else right.value
     if majority is not None and known is not None and known <= majority:
         reasons.append(
-            f"It gets {percent(right.value or 0.0)} of the rows right, not surely more than one answer for all"
-            f" ({percent(majority)}): what an answer hangs on that is no better than that is no finding."
+            f"It gets {percent(right.value or 0.0)} of the rows right, not surely more than predicting"
+            f" the majority class ({percent(majority)}), so its sensitivities are not evidence."
         )
         outcome = "unclear"
     if other.value == 0 and other.high is not None and other.high >= least:

@@ -100,7 +100,7 @@ class Learned:
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """Somebody on whom masks are learned: weights, the component of this mask, and the others (for `against`)."""
+    """A network to learn masks on: weights, the component of this mask, and the others (for `against`)."""
 
     state: State
     component: Component

@@ -310,11 +310,11 @@ def _members(found: ExampleForecast) -> str:
 
 
 def _rows(found: ExampleForecast) -> str:
-    """How much hangs on the number of rows that were looked at."""
+    """How much the score depends on the number of rows that were looked at."""
     if found.fewer is None or found.rows == found.of_rows:
         return ""
     few = percent(found.fewer) if found.score == "accuracy" else _two(found.fewer)
-    return f"Four fifths of these rows would have given {few}: so little or much hangs on their number (--rows)."
+    return f"With 80 % of these rows the score would be {few} (--rows)."
 
 
 def _probe(found: ExampleForecast) -> str:

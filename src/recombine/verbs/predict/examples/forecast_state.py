@@ -338,7 +338,7 @@ def constant_of(answers: CodedAnswers, truth: CodedAnswers | None = None) -> Num
     """The scores of one answer for all: the mean, or the commonest class.
 
     Of unseen combinations whose `truth` is known it is the class that most of them have, if that is another: a learner
-    that has found it out is no better than who always says so.
+    that has found it out is no better than predicting the majority class.
     """
     if answers.kind == "number":
         return np.asarray(answers.values.mean(axis=0))

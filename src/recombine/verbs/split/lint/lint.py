@@ -268,7 +268,7 @@ def verdict_of(sided: Sided, checks: Sequence[LintCheck], expect: Claim, order: 
         thin = [check.sentence for check in checks if check.verdict == "not enough evidence"]
         return f"There is not enough evidence to pass this split. {thin[0]}"
     rows = f"{count(sided.rows(TEST))} test {'row' if sided.rows(TEST) == 1 else 'rows'}"
-    return f"This split keeps its word on its {rows}: {_HELD[expect].format(order=order)}."
+    return f"Split check passed on its {rows}: {_HELD[expect].format(order=order)}."
 
 
 def _fault(name: str, expect: Claim) -> str:
