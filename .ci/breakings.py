@@ -74,7 +74,7 @@ BREAKINGS = {
         _test("test_commands.py::test_a_command_in_a_process_of_its_own[demo]"),
     ),
     "study": Breaking(
-        "studies/src/recombine_studies/running.py",
+        "studies/src/recombine_studies/study_run.py",
         "def _runs(plans: Mapping[str, SweepPlan], place: str) -> Rows:",
         "def _runs(plans: Mapping[str, SweepPlan]) -> Rows:",
         ("-m", "recombine", "study", "run", "redundancy", "--preset", "smoke", "--store", "{scratch}/store"),

@@ -25,7 +25,7 @@ from recombine.verbs.split.lint.lint_result import Lint
 from recombine.verbs.split.split import Split
 from recombine_lab.probes.probe import Probe
 from recombine_lab.runs.run import Run
-from recombine_studies.result import StudyResult
+from recombine_studies.study_result import StudyResult
 from tests import mutations
 from tests.lab.runs.samples import run
 from tests.probes.test_probe import a_probe

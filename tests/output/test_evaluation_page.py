@@ -14,7 +14,8 @@ import pytest
 import recombine
 from recombine.base.errors import RecordError
 from recombine.base.records import Provenance, Record
-from recombine.output.pages import draw, error_pictures, evaluation_page, score_map, score_pictures
+from recombine.output import error_pictures, score_map, score_pictures
+from recombine.output.pages import draw, evaluation_page
 from tests.output.test_audit_page import (
     CREATED,
     MATERIALS,

@@ -11,7 +11,8 @@ import pytest
 import recombine
 from recombine.base.errors import RecordError
 from recombine.base.records import Provenance, Record
-from recombine.output.pages import draw, plan_page, plan_pictures
+from recombine.output import plan_pictures
+from recombine.output.pages import draw, plan_page
 from tests.output.test_audit_page import CREATED, MATERIALS, NASTY, TYPES, opened, payload_of, probed
 
 COMMAND = "recombine plan shoes.csv --factors material,type --goal pairs"

@@ -15,7 +15,7 @@ from recombine.data.space import Factor, Space
 from recombine.data.support import NumberTarget, Support
 from recombine.verbs.predict.kernel.likelihood import Climb, Dual, LikelihoodData, Primal, _log, fit, inverse
 from recombine.verbs.predict.kernel.salience_fit import (
-    Component,
+    WeightComponent,
     by_set,
     components_of,
     estimate,
@@ -101,9 +101,9 @@ def problems(draw):
     )
     masks = range(1, 2**width - 1)
     shared = draw(st.booleans())
-    components = [Component((mask,)) for mask in masks]
+    components = [WeightComponent((mask,)) for mask in masks]
     if shared and width > 2:
-        components = [Component((1, 2, 4)), Component((3, 5, 6))]
+        components = [WeightComponent((1, 2, 4)), WeightComponent((3, 5, 6))]
     weights = rng.uniform(0.05, 2, len(components) + 1)
     if draw(st.booleans()) and components:
         weights[0] = 0.0

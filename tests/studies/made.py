@@ -3,9 +3,9 @@
 from recombine.base.records import Provenance
 from recombine.output.figures import Curve, Curves, Field, Matrix, PointGroup, Scatter, Strip, Strips
 from recombine_studies.claims import Claim, exact, judged, over_seeds
-from recombine_studies.result import StudyResult, claims_table, grade_of, verdict_of
 from recombine_studies.rows import Rows
 from recombine_studies.study import Bench, Evidence
+from recombine_studies.study_result import StudyResult, claims_table, grade_of, verdict_of
 
 RUNS = Rows(
     {"key": f"{seed:032d}", "grid": "sums", "seed": seed, "status": "finished", "seconds": 1.0, "unseen.score": score}

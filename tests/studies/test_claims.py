@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from recombine_studies.claims import OUTCOMES, Comparison, exact, outcome_of, over_seeds, told, within
-from recombine_studies.result import grade_of, verdict_of
+from recombine_studies.study_result import grade_of, verdict_of
 from tests.studies.made import a_study
 
 finite = st.floats(-1e3, 1e3)

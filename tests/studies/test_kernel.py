@@ -25,19 +25,19 @@ from recombine_lab.tasks.task import Shapes
 from recombine_lab.training.fit import fit
 from recombine_studies.claims import judged
 from recombine_studies.kernel import STUDY
-from recombine_studies.kernel.answers import (
+from recombine_studies.kernel.claims import off, paired
+from recombine_studies.kernel.figures import figures, remarks
+from recombine_studies.kernel.measures import (
     NetworkScores,
     _measured_layer,
     additive,
     answered,
     kernel_of_symbols,
+    network_name,
     slope,
+    task_name,
     together,
 )
-from recombine_studies.kernel.claims import off, paired
-from recombine_studies.kernel.figures import figures
-from recombine_studies.kernel.remarks import remarks
-from recombine_studies.kernel.steps import network_name, task_name
 from recombine_studies.rows import Rows
 from recombine_studies.study import Bench, Evidence
 

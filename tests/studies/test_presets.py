@@ -4,9 +4,9 @@ import pytest
 
 from recombine_studies.catalogue import STUDIES, settings_of, study_of
 from recombine_studies.claims import OUTCOMES
-from recombine_studies.running import plans_of, run_study
+from recombine_studies.cost_estimate import try_preset
 from recombine_studies.study import PRESETS
-from recombine_studies.trying import try_preset
+from recombine_studies.study_run import plans_of, run_study
 
 pytestmark = pytest.mark.data
 

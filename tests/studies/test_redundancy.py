@@ -13,13 +13,14 @@ from torch import nn
 from recombine.output.figures import Field
 from recombine_studies.claims import Finding, judged
 from recombine_studies.redundancy import STUDY
-from recombine_studies.redundancy.drawing import figures, mosaic
+from recombine_studies.redundancy.figures import figures, mosaic, remarks
 from recombine_studies.redundancy.grids import DIGITS, PRESETS, SCAN, TOY, grids
 from recombine_studies.redundancy.measures import (
     ANSWERS,
     BOUNDARIES,
     CURVES,
     INFLUENCE,
+    average_over_log,
     digit_pull,
     digit_rows,
     hints,
@@ -29,8 +30,6 @@ from recombine_studies.redundancy.measures import (
     suggested_share,
     toy_rows,
 )
-from recombine_studies.redundancy.reading import average_over_log
-from recombine_studies.redundancy.wording import remarks
 from recombine_studies.rows import Rows
 from recombine_studies.study import Bench, Evidence
 

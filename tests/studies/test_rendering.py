@@ -16,7 +16,7 @@ from recombine_studies.claims import Finding, judged
 from recombine_studies.rendering import STUDY
 from recombine_studies.rendering.claims import CLAIMS, separation
 from recombine_studies.rendering.grids import grids
-from recombine_studies.rendering.measuring import (
+from recombine_studies.rendering.measures import (
     UNSEEN,
     blank_error,
     design_of,

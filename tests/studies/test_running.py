@@ -12,11 +12,11 @@ from recombine.cli.app import app
 from recombine_lab.runs.store import Store
 from recombine_studies import catalogue
 from recombine_studies.claims import Claim, over_seeds
+from recombine_studies.cost_estimate import try_preset
 from recombine_studies.rows import Rows, strips
-from recombine_studies.running import report_study, run_study
 from recombine_studies.study import Step, Study
 from recombine_studies.study_pages import markdown, write_pages
-from recombine_studies.trying import try_preset
+from recombine_studies.study_run import report_study, run_study
 from tests.studies.made import RUNS, a_study
 
 MADE: list[str] = []

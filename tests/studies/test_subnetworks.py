@@ -14,9 +14,9 @@ from recombine_lab.training.pack import jobs_of
 from recombine_studies.claims import judged
 from recombine_studies.rows import Rows
 from recombine_studies.study import Bench, Evidence
-from recombine_studies.subnetworks import STUDY, checks
-from recombine_studies.subnetworks.networks import PRETRAINED, SCENES, SCRATCH, SENTENCES, VIT, grammatical, problems
-from recombine_studies.subnetworks.searches import questions
+from recombine_studies.subnetworks import STUDY, claims
+from recombine_studies.subnetworks.grids import PRETRAINED, SCENES, SCRATCH, SENTENCES, VIT, grammatical, problems
+from recombine_studies.subnetworks.measures import questions
 from tests.properties import examples
 
 SEEDS = range(4)
@@ -54,7 +54,7 @@ def evidence(
                 selective, unseen = both(seed) if both else (0.1 * seed, 0.5)
                 row = {"table": "network", "outcome": "unclear", "selectivity": selective, "both broken": unseen}
                 found.append({**own, **row, "overlap within a component": overlap(origin, seed) if overlap else 0.5})
-                for who in (checks.TRAINED, checks.UNTRAINED):
+                for who in (claims.TRAINED, claims.UNTRAINED):
                     made = masks(kind, origin, who, seed) if masks else flat()
                     found.append({**own, "table": "masks", "who": who, "component": "a", **made})
                     for passed, target, other in search(kind, who, seed) if search else [(True, 0.9, 0.9)]:
@@ -92,7 +92,7 @@ def modular(gap: float, jitter: float = 0.01) -> Numbers:
     """Trained networks lose Target without the part, untrained ones lose both alike."""
 
     def masks(kind: str, origin: str, who: str, seed: int) -> Mapping[str, Any]:
-        trained = who == checks.TRAINED
+        trained = who == claims.TRAINED
         return flat(left=(0.9 - gap + jitter * seed, 0.9)) if trained else flat(kept=(0.9, 0.3), left=(0.5, 0.5))
 
     return masks
@@ -168,20 +168,20 @@ def test_figures_and_remarks_can_be_made_of_planted_rows_and_of_none() -> None:
 
 
 def test_a_contrast_is_clipped_at_chance() -> None:
-    assert checks.contrast_of(flat(left=(0.20, 0.60)), "left") == pytest.approx(-0.35)
-    assert checks.contrast_of(flat(kept=(0.97, 0.24)), "kept") == pytest.approx(0.72)
+    assert claims.contrast_of(flat(left=(0.20, 0.60)), "left") == pytest.approx(-0.35)
+    assert claims.contrast_of(flat(kept=(0.97, 0.24)), "kept") == pytest.approx(0.72)
 
 
 def test_a_mask_that_does_not_suffice_counts_nothing() -> None:
     planted = evidence(search=lambda kind, who, seed: [(False, 0.3, 0.9), (True, 0.4, 0.9)])
-    assert all(values == [0.0, pytest.approx(0.5)] for values in checks.qualities(planted).values())
-    assert checks.best_and_mean(planted, SCENES)[0] == (pytest.approx(0.5), pytest.approx(0.25))
+    assert all(values == [0.0, pytest.approx(0.5)] for values in claims.qualities(planted).values())
+    assert claims.best_and_mean(planted, SCENES)[0] == (pytest.approx(0.5), pytest.approx(0.25))
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=7))
 @examples(40)
 def test_deviations_are_from_the_median_of_the_other_seeds(values: list[float]) -> None:
-    found = checks.deviations({("k", "t", seed, SCRATCH): value for seed, value in enumerate(values)})
+    found = claims.deviations({("k", "t", seed, SCRATCH): value for seed, value in enumerate(values)})
     ordered = sorted(values)
     middle = (ordered[len(values) // 2] + ordered[(len(values) - 1) // 2]) / 2
     assert list(found.values()) == pytest.approx([abs(value - middle) for value in values])
@@ -189,9 +189,9 @@ def test_deviations_are_from_the_median_of_the_other_seeds(values: list[float]) 
 
 def test_within_settings_only_the_seeds_are_left() -> None:
     rows = Rows(networks(+1))
-    left = checks.within_settings(rows, "selectivity", "unseen")
+    left = claims.within_settings(rows, "selectivity", "unseen")
     assert sum(row["selectivity"] for row in left) == pytest.approx(0)
-    assert checks.rank(left).value > 0.95  # ties are broken by rounding
+    assert claims.rank(left).value > 0.95  # ties are broken by rounding
     place = {"a": 0.0, "b": 1.0, "c": 2.0}
     across = [
         {
@@ -201,8 +201,8 @@ def test_within_settings_only_the_seeds_are_left() -> None:
         }
         for row in rows
     ]
-    assert checks.rank(across).value < 0  # between settings the other way round
-    assert checks.rank(checks.within_settings(Rows(across), "selectivity", "unseen")).value > 0.95
+    assert claims.rank(across).value < 0  # between settings the other way round
+    assert claims.rank(claims.within_settings(Rows(across), "selectivity", "unseen")).value > 0.95
 
 
 def test_sentences_to_pretrain_on_agree() -> None:

@@ -17,7 +17,7 @@ from recombine_studies.rows import Rows
 from recombine_studies.study import Bench, Evidence
 from recombine_studies.supports import STUDY
 from recombine_studies.supports.grids import PRESETS, SUPPORTS, grids, support_of
-from recombine_studies.supports.steps import BEFOREHAND, BEGUN, DRAWN, STARTS, _opacities, _recovered
+from recombine_studies.supports.measures import BEFOREHAND, BEGUN, DRAWN, STARTS, _opacities, _recovered
 
 Row = dict[str, Any]
 LOSSES = dict.fromkeys(SUPPORTS, 0.01) | {"diagonal .1": 0.03, "diagonal .05": 0.3, "gap": 0.2}

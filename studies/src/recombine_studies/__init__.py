@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from recombine_studies.claims import Claim as Claim
-    from recombine_studies.result import StudyResult as StudyResult
-    from recombine_studies.running import report_study as report_study
-    from recombine_studies.running import run_study as run_study
     from recombine_studies.study import Study as Study
+    from recombine_studies.study_result import StudyResult as StudyResult
+    from recombine_studies.study_run import report_study as report_study
+    from recombine_studies.study_run import run_study as run_study
 
 _HOME = {
     "Claim": "recombine_studies.claims",
     "Study": "recombine_studies.study",
-    "StudyResult": "recombine_studies.result",
-    "report_study": "recombine_studies.running",
-    "run_study": "recombine_studies.running",
+    "StudyResult": "recombine_studies.study_result",
+    "report_study": "recombine_studies.study_run",
+    "run_study": "recombine_studies.study_run",
 }
 
 __all__ = ["Claim", "Study", "StudyResult", "report_study", "run_study"]

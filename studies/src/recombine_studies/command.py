@@ -127,7 +127,7 @@ def report(
     as_json: table_options.AsJson = False,
 ) -> None:
     """Check the claims on what the store holds, without training, and write the pages."""
-    from recombine_studies.running import report_study  # noqa: PLC0415 - it loads torch
+    from recombine_studies.study_run import report_study  # noqa: PLC0415 - it loads torch
 
     with warnings_as_notes():
         for one in _names(name):
@@ -145,7 +145,7 @@ def _run_one(
     *,
     as_json: bool,
 ) -> None:
-    from recombine_studies.running import run_study  # noqa: PLC0415 - it loads torch
+    from recombine_studies.study_run import run_study  # noqa: PLC0415 - it loads torch
 
     with ExitStack() as shown:
         watch: Watch | None = None
@@ -236,7 +236,7 @@ def _next(console: Console, found: Any) -> None:
 
 
 def _try(name: str, preset: str, *, as_json: bool) -> None:
-    from recombine_studies.trying import try_preset  # noqa: PLC0415 - it loads torch
+    from recombine_studies.cost_estimate import try_preset  # noqa: PLC0415 - it loads torch
 
     with Watch(f"{name}: a few updates of everything") as watch:
         tried = try_preset(name, preset=preset, tell=watch.tell)
@@ -263,7 +263,7 @@ def _each(seconds: float) -> str:
 
 
 def _cost(name: str, preset: str, tried: Sequence[Any]) -> str:
-    from recombine_studies.trying import LEAST, SUSTAINED  # noqa: PLC0415 - it loads torch
+    from recombine_studies.cost_estimate import LEAST, SUSTAINED  # noqa: PLC0415 - it loads torch
 
     here, there = (sum(one.total(gpu=gpu) or 0.0 for one in tried) for gpu in (False, True))
     failed = [one.name for one in tried if one.problem]

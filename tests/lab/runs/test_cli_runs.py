@@ -63,7 +63,7 @@ def test_a_list_goes_on_after_a_damaged_run(place):
 
 
 def test_long_lists_say_what_they_leave_out(tmp_path, monkeypatch):
-    monkeypatch.setattr("recombine_lab.commands.show_runs._MOST", 2)
+    monkeypatch.setattr("recombine_lab.commands.run_tables._MOST", 2)
     store = Store.open(tmp_path)
     for seed in range(5):
         store.put(run(seed))

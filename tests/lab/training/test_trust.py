@@ -28,11 +28,11 @@ from recombine_lab.tasks.catalogue import TASKS
 from recombine_lab.tasks.exposure import SPLITS
 from recombine_lab.training.pack import job_of
 from recombine_lab.training.trust import check_known
-from recombine_studies.kernel.answers import task_of, untrained
+from recombine_studies.kernel.measures import task_of, untrained
 from recombine_studies.redundancy.measures import network_of
 from recombine_studies.study import Bench
-from recombine_studies.subnetworks.networks import kept_weights, pretrain, tune
-from recombine_studies.subnetworks.searches import search_masks
+from recombine_studies.subnetworks.grids import kept_weights, pretrain, tune
+from recombine_studies.subnetworks.measures import search_masks
 from tests import mutations
 from tests.lab.runs import samples
 from tests.properties import examples

@@ -13,7 +13,7 @@ from recombine.base.words import json_text
 from recombine.cli import options, outputs, table_options
 from recombine.cli.help import EXAMPLES, Command, CommandGroup
 from recombine.cli.terminal import Watch, page_written, say, warnings_as_notes
-from recombine_lab.commands import show_runs
+from recombine_lab.commands import run_tables
 
 if TYPE_CHECKING:
     from recombine_lab.runs.listing import RunLine
@@ -78,7 +78,7 @@ def list_runs(
         say(json_text(content))
     else:
         shown = _metrics(found, metric)
-        show_runs.listed(redacted(place), found, shown, everything=everything, filtered=bool(where))
+        run_tables.listed(redacted(place), found, shown, everything=everything, filtered=bool(where))
 
 
 @runs.command(cls=Command)
@@ -106,7 +106,7 @@ def show(
     if as_json:
         say(json_text(run.record().to_json()))
     else:
-        show_runs.one(run, sorted(stored.parts), place=redacted(place), folder=out or _folder(store, full))
+        run_tables.one(run, sorted(stored.parts), place=redacted(place), folder=out or _folder(store, full))
         page_written(None, out)
 
 
@@ -138,9 +138,9 @@ def compare(
         )
     made = compared(found, by=options.names(by) or None, metrics=options.names(metric) or None)
     if as_json:
-        say(json_text(show_runs.for_machines(made)))
+        say(json_text(run_tables.for_machines(made)))
     else:
-        show_runs.compared(made, found)
+        run_tables.compared(made, found)
 
 
 @runs.command(cls=Command)
@@ -169,7 +169,7 @@ def prune(
         content = {"store": redacted(place), "removed": yes, "found": [vars(one) for one in found]}
         say(json_text(content))
     else:
-        show_runs.pruned(found, done=yes)
+        run_tables.pruned(found, done=yes)
 
 
 def _open(place: str) -> "Store":
@@ -211,7 +211,7 @@ def _show_failures(store: "Store", key: str, *, as_json: bool) -> None:
     if as_json:
         say(json_text([json.loads(failure.to_json()) for failure in found]))
     else:
-        show_runs.failed(found)
+        run_tables.failed(found)
 
 
 def _age(written: str) -> float:

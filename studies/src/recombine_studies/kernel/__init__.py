@@ -1,10 +1,9 @@
 """Kernel theory against networks (Lippl and Stachenfeld, ICLR 2025): are networks sums over what they have seen?"""
 
 from recombine_studies.kernel.claims import CLAIMS
-from recombine_studies.kernel.figures import figures
+from recombine_studies.kernel.figures import DIFFERS, figures, remarks
 from recombine_studies.kernel.grids import PAPER, SMALL, SMOKE, grids
-from recombine_studies.kernel.remarks import DIFFERS, remarks
-from recombine_studies.kernel.steps import ANSWERS, NETWORKS
+from recombine_studies.kernel.measures import ANSWERS, NETWORKS
 from recombine_studies.study import Study
 
 STUDY = Study(

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from recombine_studies.claims import Claim, Comparison, over_seeds, within
-from recombine_studies.kernel.steps import NETWORKS
+from recombine_studies.kernel.measures import NETWORKS
 from recombine_studies.rows import Rows
 from recombine_studies.study import Evidence
 

@@ -1,10 +1,9 @@
 """*Gradient Descent Resists Compositionality*, run again: what a redundant input gives, and what it costs."""
 
-from recombine_studies.redundancy.checks import CLAIMS, PAPER
-from recombine_studies.redundancy.drawing import figures
+from recombine_studies.redundancy.claims import CLAIMS, PAPER
+from recombine_studies.redundancy.figures import DIFFERS, figures, remarks
 from recombine_studies.redundancy.grids import PRESETS, grids
 from recombine_studies.redundancy.measures import MEASURED
-from recombine_studies.redundancy.wording import DIFFERS, remarks
 from recombine_studies.study import Study
 
 STUDY = Study(

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from recombine.base.words import amount
 from recombine_studies.rendering.claims import CLAIMS
-from recombine_studies.rendering.drawing import figures, remarks
+from recombine_studies.rendering.figures import figures, remarks
 from recombine_studies.rendering.grids import PRESETS, grids
-from recombine_studies.rendering.measuring import STEPS
+from recombine_studies.rendering.measures import STEPS
 from recombine_studies.study import Settings, Study
 
 

@@ -13,7 +13,7 @@ from recombine_lab.probes.geometry_probe.layer_sources import ANSWER
 from recombine_lab.probes.probe import MEASURED
 from recombine_studies.claims import Claim, Comparison, exact, over_seeds, within
 from recombine_studies.rendering.grids import ALONE, BOTH, PLAIN
-from recombine_studies.rendering.measuring import (
+from recombine_studies.rendering.measures import (
     DESIGN,
     SEEN,
     UNSEEN,

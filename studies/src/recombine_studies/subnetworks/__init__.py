@@ -6,20 +6,23 @@ from typing import Any
 from recombine_lab.probes.subnetwork_probe.mask_settings import PUBLISHED_EPOCHS
 from recombine_studies.claims import Claim
 from recombine_studies.study import Settings, Step, Study
-from recombine_studies.subnetworks import checks
-from recombine_studies.subnetworks.networks import (
+from recombine_studies.subnetworks import claims
+from recombine_studies.subnetworks.figures import figures, remarks
+from recombine_studies.subnetworks.grids import (
+    PAPER,
     QUESTIONS,
     SCENES,
     SENTENCES,
+    SMALL,
+    SMOKE,
+    TRIAL,
     grids,
     pretrain,
     pretraining_items,
     tune,
     tuning_items,
 )
-from recombine_studies.subnetworks.pictures import figures, remarks
-from recombine_studies.subnetworks.presets import PAPER, SMALL, SMOKE, TRIAL
-from recombine_studies.subnetworks.searches import mask_items, search_masks, search_structure, structure_items
+from recombine_studies.subnetworks.measures import mask_items, search_masks, search_structure, structure_items
 
 _PAPER = "Lepori et al. 2023"
 _FIGURES = f"{_PAPER}, released result files, aggregated"
@@ -30,21 +33,21 @@ CLAIMS = (
         says="ResNets and transformers answer more than 90 % of their task, from scratch and pretrained.",
         source=f"{_PAPER}, condition for analysis",
         threshold="Only networks above 90 % were looked into; published ones reach .994 to 1.000 but for a few.",
-        check=checks.base_networks,
+        check=claims.base_networks,
     ),
     Claim(
         name="vision transformers",
         says="Vision transformers stay below 90 % of the task, and were never masked.",
         source=f"{_PAPER}, base accuracy: .456, .539 and .856 at best",
         threshold="The same condition as for all networks; the best published one is at .856.",
-        check=checks.vision_transformers,
+        check=claims.vision_transformers,
     ),
     Claim(
         name="masks suffice",
         says="A component's mask alone answers more than 90 % of its own test.",
         source=f"{_FIGURES}: .949 in vision, .992 in language",
         threshold="The search itself calls a mask sufficient from .90 on; both published means are above.",
-        check=checks.masks_suffice,
+        check=claims.masks_suffice,
     ),
     Claim(
         name="ablation separates",
@@ -52,7 +55,7 @@ CLAIMS = (
         source=f"{_FIGURES}: -.156 against +.008 in vision, -.355 against +.484 in language",
         threshold="Below 0 with its whole interval: the published differences are -.16 and -.84, and any sure one"
         " separates.",
-        check=checks.ablation_separates,
+        check=claims.ablation_separates,
     ),
     Claim(
         name="subnetwork does not",
@@ -60,7 +63,7 @@ CLAIMS = (
         source=f"{_FIGURES}: +.398 in untrained vision models, +.642 in untrained language models own code hides, 2",
         threshold="A contrast above .1 is what the published tables count as modular; a measure that an untrained"
         " network passes is no evidence.",
-        check=checks.subnetwork_does_not,
+        check=claims.subnetwork_does_not,
     ),
     Claim(
         name="best of search",
@@ -68,14 +71,14 @@ CLAIMS = (
         source=f"{_FIGURES}, all 2,448 search runs: best of 24 .219 and .387, mean of all .021 and -.008",
         threshold="A contrast of .1 counts as modular in the published tables: a choice that adds more than that makes"
         " the effect. The published search has 24 settings, so that fewer settings add less.",
-        check=checks.best_of_search,
+        check=claims.best_of_search,
     ),
     Claim(
         name="pretraining sharpens",
         says="Transformers that were pretrained without labels have a lower ablation contrast than those from scratch.",
         source=f"{_FIGURES}: -.470 against -.259",
         threshold="Below 0 with its whole interval, over pairs that share seed, examples and recipe.",
-        check=checks.pretraining_sharpens,
+        check=claims.pretraining_sharpens,
     ),
     Claim(
         name="pretraining steadies",
@@ -83,7 +86,7 @@ CLAIMS = (
         " more.",
         source=f"{_PAPER}, abstract: unsupervised pretraining makes it more consistent",
         threshold="Above 0 with its whole interval, over pairs; the paper gives no number.",
-        check=checks.pretraining_steadies,
+        check=claims.pretraining_steadies,
     ),
     Claim(
         name="modularity and generalisation",
@@ -91,7 +94,7 @@ CLAIMS = (
         source=f"{_PAPER}: left open; asked here",
         threshold="Above 0 with its whole interval; over all networks, over those that know what they were shown, over"
         " seeds of the same settings, and over transformers on sentences.",
-        check=checks.modularity_generalises,
+        check=claims.modularity_generalises,
         ours=True,
     ),
 )

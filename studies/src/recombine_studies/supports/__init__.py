@@ -7,8 +7,8 @@ from recombine_studies.study import Study
 from recombine_studies.supports.claims import CLAIMS
 from recombine_studies.supports.figures import figures
 from recombine_studies.supports.grids import PRESETS, grids
-from recombine_studies.supports.steps import STEPS, TRIAL
-from recombine_studies.supports.words import DIFFERS, remarks
+from recombine_studies.supports.measures import STEPS, TRIAL
+from recombine_studies.supports.remarks import DIFFERS, remarks
 
 STUDY = Study(
     name="supports",

@@ -8,8 +8,8 @@ steps in the place of 1,500), the claim says so.
 from functools import partial
 
 from recombine_studies.claims import Claim
-from recombine_studies.supports import checks
-from recombine_studies.supports.arms import COLLAPSED
+from recombine_studies.supports import comparisons
+from recombine_studies.supports.measures import COLLAPSED
 
 _TABLE = "Wiedemer et al. 2023, table of results"
 _BEYOND = "Wiedemer et al. 2023, on changing the components from RGB to RGBa"
@@ -23,7 +23,7 @@ CLAIMS = (
         threshold=".05 is ten times the published loss, so that short training has room, and a third of what the"
         " benchmark of the support probe had measured where models fail (.15 to .31). In a first trial with 800 steps"
         " .06 was lost on the diagonal; the preset then went back to the 1,500 steps that had been planned.",
-        check=partial(checks.kept, ("orthogonal", "diagonal .2")),
+        check=partial(comparisons.kept, ("orthogonal", "diagonal .2")),
     ),
     Claim(
         name="density",
@@ -31,7 +31,7 @@ CLAIMS = (
         " within .05 too.",
         source=f"{_TABLE}: .959 and .954; .957 and .951; the theorem speaks of the support alone",
         threshold="The same .05 as for the plain orthogonal support.",
-        check=partial(checks.kept, ("orthogonal+", "normal")),
+        check=partial(comparisons.kept, ("orthogonal+", "normal")),
     ),
     Claim(
         name="diagonal .1",
@@ -39,14 +39,14 @@ CLAIMS = (
         source=f"{_TABLE}: .954 on the support and .945 on the whole space",
         threshold="The same .05. The benchmark of the support probe had measured a loss of .19 after 1,500 steps, where"
         " the paper took 392,000: a failure here would not refute the paper.",
-        check=partial(checks.kept, ("diagonal .1",)),
+        check=partial(comparisons.kept, ("diagonal .1",)),
     ),
     Claim(
         name="monolithic",
         says="Trained on the orthogonal support, the monolithic model's R² on the whole space is below 0.",
         source=f"{_TABLE}: -.500, with .948 on the support",
         threshold="0 is the score of the mean picture: below it, a model is worse than one that was never trained.",
-        check=checks.monolithic,
+        check=comparisons.monolithic,
     ),
     Claim(
         name="advantage",
@@ -54,7 +54,7 @@ CLAIMS = (
         " compositional model of the same seed.",
         source="Asked by us: the paper has no monolithic run on a diagonal",
         threshold=".1 is twice what counts as no loss.",
-        check=checks.advantage,
+        check=comparisons.advantage,
         ours=True,
     ),
     Claim(
@@ -63,7 +63,7 @@ CLAIMS = (
         source=f"{_TABLE}: .867 and .589 on the diagonal; .954 and .895 with the gap",
         threshold=".1 was asked for when this study was planned. The published loss with the gap, .059, is itself below"
         " it; the benchmark of the support probe had measured .15.",
-        check=checks.narrow,
+        check=comparisons.narrow,
     ),
     Claim(
         name="alpha, as published",
@@ -74,14 +74,14 @@ CLAIMS = (
         f" unexplained stands beside the squared error. A seed has collapsed if its R² on the support is below"
         f" {COLLAPSED:g}; that was set before any such run was looked at. Six seeds had been planned; in a first trial"
         " two of six stood, which decides nothing, so there are twelve.",
-        check=checks.alpha_published,
+        check=comparisons.alpha_published,
     ),
     Claim(
         name="alpha, every seed",
         says="The same with every seed counted.",
         source=f"{_BEYOND}; the released records leave out two of five seeds",
         threshold="0, as above.",
-        check=checks.alpha_every_seed,
+        check=comparisons.alpha_every_seed,
         ours=True,
     ),
     Claim(
@@ -90,7 +90,7 @@ CLAIMS = (
         " sprite, and both with one.",
         source="Asked by us: the published comparison changes composition, channels and sharing at once",
         threshold="0, as above; collapsed seeds left out, so that composition and collapse are not mixed.",
-        check=checks.alpha_alone,
+        check=comparisons.alpha_alone,
         ours=True,
     ),
     Claim(
@@ -98,7 +98,7 @@ CLAIMS = (
         says="One decoder for both sprites leaves less unexplained than two, under the same composition.",
         source="Asked by us: the published comparison changes composition, channels and sharing at once",
         threshold="0: less is less; collapsed seeds left out.",
-        check=checks.sharing_alone,
+        check=comparisons.sharing_alone,
         ours=True,
     ),
     Claim(
@@ -107,7 +107,7 @@ CLAIMS = (
         " most .05 of R².",
         source=f"{_BEYOND}: the model is still right on the whole space; .984 and .979",
         threshold="Rank: none at all, by the algebra. Loss: the same .05 as under soft occlusion.",
-        check=checks.alpha_generalises,
+        check=comparisons.alpha_generalises,
     ),
     Claim(
         name="collapse",
@@ -116,7 +116,7 @@ CLAIMS = (
         source="The released records of Wiedemer et al.: two of five seeds have an R² of -.13 on the support, and are"
         " not in the table",
         threshold="One in five is half of what the records show.",
-        check=checks.collapses,
+        check=comparisons.collapses,
     ),
     Claim(
         name="collapse foretold",
@@ -124,7 +124,7 @@ CLAIMS = (
         source="Asked by us",
         threshold="All runs: opacity below 0 is clamped, no gradient passes, and nothing else was expected to fail. In"
         " a first trial one run of six that started alive had collapsed nevertheless.",
-        check=checks.foretold,
+        check=comparisons.foretold,
         ours=True,
     ),
     Claim(
@@ -134,7 +134,7 @@ CLAIMS = (
         source="Wiedemer et al. 2023, theorem 1: equality on the support implies equal components",
         threshold=".9 is near what the whole pictures reach. The benchmark of the support probe had found components"
         " far from the true ones; this asks again, less what two sprites can hand to each other unnoticed.",
-        check=checks.recovered,
+        check=comparisons.recovered,
     ),
     Claim(
         name="components, rescaled",
@@ -143,7 +143,7 @@ CLAIMS = (
         source="Asked by us, after theorem 1",
         threshold=".5; the benchmark of the support probe had measured .61 to .71 on such supports, .18 to .54 on the"
         " others.",
-        check=checks.rescaled,
+        check=comparisons.rescaled,
         ours=True,
     ),
     Claim(
@@ -151,7 +151,7 @@ CLAIMS = (
         says="The better components are recovered on a support, the less is lost there (rank correlation above 0).",
         source="Asked by us, after theorem 1",
         threshold="0: an order at all; with eight supports no more can be asked.",
-        check=checks.in_order,
+        check=comparisons.in_order,
         ours=True,
     ),
     Claim(
@@ -160,7 +160,7 @@ CLAIMS = (
         " calls sufficient, and more on those that it calls insufficient.",
         source="Asked by us",
         threshold="The same .05. Supports that it calls unclear are told, and not counted.",
-        check=checks.probe_right,
+        check=comparisons.probe_right,
         ours=True,
     ),
     Claim(
@@ -168,7 +168,7 @@ CLAIMS = (
         says="The less the probe says is left open before training, the less is lost (rank correlation above 0).",
         source="Asked by us",
         threshold="0: an order at all. The measure's form was settled with seven of these eight supports in view.",
-        check=checks.left_open,
+        check=comparisons.left_open,
         ours=True,
     ),
 )

@@ -7,8 +7,8 @@ from recombine.base.words import listing, measure
 from recombine.output.figures import Figure, Matrix, PointGroup, Scatter, Strip, Strips
 from recombine_studies.rows import Rows
 from recombine_studies.study import Evidence
-from recombine_studies.supports.arms import ARMS, NO_LOSS, arm, collapsed, said, told, trained, worse_slot
 from recombine_studies.supports.grids import SEEN, SOFT, SUPPORTS, WHOLE
+from recombine_studies.supports.measures import ARMS, NO_LOSS, arm, collapsed, said, told, trained, worse_slot
 
 PUBLISHED = {
     "random": (0.957, 0.957),

@@ -15,7 +15,7 @@ from recombine_lab.probes.subnetwork_probe.accuracy_summary import contrast
 from recombine_studies.claims import Comparison, over_seeds, within
 from recombine_studies.rows import Row, Rows
 from recombine_studies.study import Evidence
-from recombine_studies.subnetworks.networks import PRETRAINED, SCENES, SCRATCH, SENTENCES, VIT
+from recombine_studies.subnetworks.grids import PRETRAINED, SCENES, SCRATCH, SENTENCES, VIT
 
 TRAINED, UNTRAINED, RANDOM = "measured", "re-initialised", "random"
 GOOD = 0.9

@@ -22,7 +22,7 @@ from recombine_lab.training.member import Job
 from recombine_lab.training.pack import job_of
 from recombine_studies.rows import Row, Rows
 from recombine_studies.study import Bench, Evidence
-from recombine_studies.subnetworks.networks import (
+from recombine_studies.subnetworks.grids import (
     PRETRAINED,
     QUESTIONS,
     SCENES,

@@ -13,10 +13,10 @@ from recombine_lab.sweeps.ray_pool import processors
 from recombine_lab.sweeps.sweep import sweep
 from recombine_studies.catalogue import settings_of, study_of
 from recombine_studies.claims import judged
-from recombine_studies.measuring import SECONDS, Progress, kept, measured
-from recombine_studies.result import StudyResult, claims_table, grade_of, verdict_of
 from recombine_studies.rows import Rows
+from recombine_studies.step_measurements import SECONDS, Progress, kept, measured
 from recombine_studies.study import Bench, Evidence, Settings, Study
+from recombine_studies.study_result import StudyResult, claims_table, grade_of, verdict_of
 
 GRID = "grid"
 """The column of the run table that says of which grid of the study a run is."""

@@ -6,11 +6,14 @@ from statistics import fmean
 from recombine.base.words import listing
 from recombine_studies.rows import Rows
 from recombine_studies.study import Evidence
-from recombine_studies.supports.arms import (
+from recombine_studies.supports.figures import PUBLISHED, mean_of, shown
+from recombine_studies.supports.grids import ALPHA, PRESETS, SEEN, SOFT, SUPPORTS, WHOLE
+from recombine_studies.supports.measures import (
     ARMS,
     COLLAPSED,
     GENERALISES,
     NO_LOSS,
+    STARTS,
     arm,
     collapsed,
     dead_at_start,
@@ -21,9 +24,6 @@ from recombine_studies.supports.arms import (
     unexplained,
     worse_slot,
 )
-from recombine_studies.supports.figures import PUBLISHED, mean_of, shown
-from recombine_studies.supports.grids import ALPHA, PRESETS, SEEN, SOFT, SUPPORTS, WHOLE
-from recombine_studies.supports.steps import STARTS
 
 _SMALL = PRESETS["small"]
 DIFFERS: dict[str, Sequence[str]] = {

@@ -8,9 +8,11 @@ from recombine.numerics.rank_correlation import spearman
 from recombine_studies.claims import Comparison, apart, exact, over_seeds, share_of, within
 from recombine_studies.rows import Rows
 from recombine_studies.study import Evidence
-from recombine_studies.supports.arms import (
+from recombine_studies.supports.grids import ALPHA, SOFT, SUPPORTS, WHOLE, WHOLE_ERROR
+from recombine_studies.supports.measures import (
     GENERALISES,
     NO_LOSS,
+    STARTS,
     arm,
     collapsed,
     dead_at_start,
@@ -21,8 +23,6 @@ from recombine_studies.supports.arms import (
     unexplained,
     worse_slot,
 )
-from recombine_studies.supports.grids import ALPHA, SOFT, SUPPORTS, WHOLE, WHOLE_ERROR
-from recombine_studies.supports.steps import STARTS
 
 _MUCH = 0.1
 """R² whose loss is told as a failure."""

@@ -23,7 +23,7 @@ from recombine_studies.rendering.claims import (
     reached,
 )
 from recombine_studies.rendering.grids import ALONE, BOTH, PLAIN
-from recombine_studies.rendering.measuring import PROBED, SEEN, UNSEEN, exponents, last_hidden, needs, scored, valued
+from recombine_studies.rendering.measures import PROBED, SEEN, UNSEEN, exponents, last_hidden, needs, scored, valued
 from recombine_studies.rows import Rows
 from recombine_studies.study import Evidence
 

@@ -8,10 +8,10 @@ from recombine.numerics.rank_correlation import Rank
 from recombine.output.figures import Figure, PointGroup, Scatter, Strip, Strips
 from recombine_studies.rows import strips
 from recombine_studies.study import Evidence
-from recombine_studies.subnetworks import checks
-from recombine_studies.subnetworks.networks import PRETRAINED, SCENES, SCRATCH, SENTENCES, VIT, named
+from recombine_studies.subnetworks import claims
+from recombine_studies.subnetworks.grids import PRETRAINED, SCENES, SCRATCH, SENTENCES, VIT, named
 
-_WHO = {checks.TRAINED: "trained", checks.UNTRAINED: "untrained", checks.RANDOM: "trained, random masks"}
+_WHO = {claims.TRAINED: "trained", claims.UNTRAINED: "untrained", claims.RANDOM: "trained, random masks"}
 PUBLISHED_ABLATION = {SCENES: (-0.156, 0.008), SENTENCES: (-0.355, 0.484)}
 """Trained and untrained networks, all of vision and all of language."""
 PUBLISHED_SEARCH = {SCENES: (0.219, 0.021), SENTENCES: (0.387, -0.008)}
@@ -35,29 +35,29 @@ def base(evidence: Evidence) -> Strips:
     scratch = runs.with_columns(lambda row: {"kind": row["grid"], "origin": SCRATCH, "what": named(row)["task"]})
     tuned = evidence.of("fine-tuning").with_columns(lambda row: {"origin": PRETRAINED, "what": row["task"]})
     scores = [*scratch.numbers("seen.score"), *tuned.numbers("seen.score")]
-    above = sum(score > checks.GOOD for score in scores)
+    above = sum(score > claims.GOOD for score in scores)
     return Strips(
         "Whole networks",
-        f"{above} of {amount(len(scores), 'network')} answer more than {percent(checks.GOOD)} of their task; only these"
+        f"{above} of {amount(len(scores), 'network')} answer more than {percent(claims.GOOD)} of their task; only these"
         " are looked into. Chance is one in four.",
         "share of right answers on the base task",
         strips(scratch + tuned, "seen.score", "kind", "what", "origin"),
-        goal=checks.GOOD,
+        goal=claims.GOOD,
     )
 
 
 def contrast_strips(evidence: Evidence, part: str) -> Strips:
     """One of the two contrasts of every network beside that of its controls."""
     made = [
-        Strip(f"{kind}, {origin}: {called}", tuple(checks.of(checks.contrasts(evidence, part, who), kind, origin)))
-        for kind in checks.KINDS
-        for origin in checks.ORIGINS
+        Strip(f"{kind}, {origin}: {called}", tuple(claims.of(claims.contrasts(evidence, part, who), kind, origin)))
+        for kind in claims.KINDS
+        for origin in claims.ORIGINS
         for who, called in _WHO.items()
     ]
     told = "; ".join(
-        f"{kind} {_mean(checks.of(checks.contrasts(evidence, part), kind, SCRATCH))} trained,"
-        f" {_mean(checks.of(checks.contrasts(evidence, part, checks.UNTRAINED), kind, SCRATCH))} untrained"
-        for kind in checks.KINDS
+        f"{kind} {_mean(claims.of(claims.contrasts(evidence, part), kind, SCRATCH))} trained,"
+        f" {_mean(claims.of(claims.contrasts(evidence, part, claims.UNTRAINED), kind, SCRATCH))} untrained"
+        for kind in claims.KINDS
     )
     names = {
         "left": ("Without a part: Target less Other", "Below 0 is modular."),
@@ -81,14 +81,14 @@ def search(evidence: Evidence) -> Strips:
     """Every mask of every search, with the best and the mean beside it."""
     made: list[Strip] = []
     said = []
-    for kind in checks.KINDS:
-        for who in (checks.TRAINED, checks.UNTRAINED):
-            found = {one: values for one, values in checks.qualities(evidence, who).items() if one[0][0] == kind}
+    for kind in claims.KINDS:
+        for who in (claims.TRAINED, claims.UNTRAINED):
+            found = {one: values for one, values in claims.qualities(evidence, who).items() if one[0][0] == kind}
             if found:
                 every = tuple(value for values in found.values() for value in values)
                 made.append(Strip(f"{kind}, {_WHO[who]}: all masks of the search", every))
                 made.append(Strip(f"{kind}, {_WHO[who]}: the best of each search", tuple(map(max, found.values()))))
-        pairs = checks.best_and_mean(evidence, kind)
+        pairs = claims.best_and_mean(evidence, kind)
         if pairs:
             best, mean = (fmean(side) for side in zip(*pairs, strict=True))
             said.append(
@@ -101,7 +101,7 @@ def search(evidence: Evidence) -> Strips:
         f" {'; '.join(said) or 'No search ran'}.",
         "selectivity of a mask",
         tuple(made),
-        goal=checks.COUNTS,
+        goal=claims.COUNTS,
     )
 
 
@@ -117,7 +117,7 @@ def generalisation(evidence: Evidence) -> Scatter:
         )
         for network, some in rows.by("network").items()
     ]
-    sentences = checks.sentence_networks(evidence)
+    sentences = claims.sentence_networks(evidence)
     for origin, some in sentences.by("origin").items():
         titles = tuple(f"{row['task']}, seed {row['seed']}" for row in some)
         groups.append(
@@ -128,9 +128,9 @@ def generalisation(evidence: Evidence) -> Scatter:
     return Scatter(
         "Does modularity go with generalisation?",
         f"Over {amount(len(rows), 'network')} that answer two questions the rank correlation is"
-        f" {ranked(checks.rank(list(rows)))}; within the same settings it is"
-        f" {ranked(checks.rank(checks.within_settings(rows, 'selectivity', 'unseen')))}; over"
-        f" {amount(len(sentences), 'transformer')} on sentences {ranked(checks.rank(list(sentences)))}.",
+        f" {ranked(claims.rank(list(rows)))}; within the same settings it is"
+        f" {ranked(claims.rank(claims.within_settings(rows, 'selectivity', 'unseen')))}; over"
+        f" {amount(len(sentences), 'transformer')} on sentences {ranked(claims.rank(list(sentences)))}.",
         "selectivity: what is left of Other less what is left of Target, without a part",
         "score on unseen combinations",
         tuple(groups),
@@ -153,17 +153,17 @@ def remarks(evidence: Evidence) -> Sequence[str]:
 
 def _on_contrasts(evidence: Evidence) -> str:
     told = []
-    for kind in checks.KINDS:
-        left = checks.of(checks.contrasts(evidence, "left"), kind, SCRATCH)
-        control = checks.of(checks.contrasts(evidence, "left", checks.UNTRAINED), kind, SCRATCH)
-        kept = checks.of(checks.contrasts(evidence, "kept"), kind, SCRATCH)
-        built = checks.of(checks.contrasts(evidence, "kept", checks.UNTRAINED), kind, SCRATCH)
+    for kind in claims.KINDS:
+        left = claims.of(claims.contrasts(evidence, "left"), kind, SCRATCH)
+        control = claims.of(claims.contrasts(evidence, "left", claims.UNTRAINED), kind, SCRATCH)
+        kept = claims.of(claims.contrasts(evidence, "kept"), kind, SCRATCH)
+        built = claims.of(claims.contrasts(evidence, "kept", claims.UNTRAINED), kind, SCRATCH)
         told.append(
             f"{kind}: without the part {_mean(left)} trained and {_mean(control)} untrained (published:"
             f" {measure(PUBLISHED_ABLATION[kind][0])} and {measure(PUBLISHED_ABLATION[kind][1])}); the part alone"
             f" {_mean(kept)} trained and {_mean(built)} untrained"
         )
-    labels = checks.masks(evidence, "network").by("outcome")
+    labels = claims.masks(evidence, "network").by("outcome")
     outcomes = ", ".join(f"{name} {len(rows)}" for name, rows in labels.items()) or "none"
     return (
         f"Contrasts of networks from scratch, in the mean. {'. '.join(told)}. By the probe's own outcome, which asks"
@@ -176,18 +176,18 @@ def _on_contrasts(evidence: Evidence) -> str:
 
 def _on_search(evidence: Evidence) -> str:
     told = []
-    for kind in checks.KINDS:
+    for kind in claims.KINDS:
         every = [
-            value for (network, _), some in checks.qualities(evidence).items() if network[0] == kind for value in some
+            value for (network, _), some in claims.qualities(evidence).items() if network[0] == kind for value in some
         ]
         if every:
-            against = sum(value < -checks.COUNTS for value in every)
-            modular = sum(value > checks.COUNTS for value in every)
-            rows = checks.masks(evidence, "search").where(who=checks.TRAINED, kind=kind)
+            against = sum(value < -claims.COUNTS for value in every)
+            modular = sum(value > claims.COUNTS for value in every)
+            rows = claims.masks(evidence, "search").where(who=claims.TRAINED, kind=kind)
             passed = sum(bool(row["sufficient"]) for row in rows)
             told.append(
                 f"{kind}: of {amount(len(every), 'mask')} of the searches {passed} suffice on held-out problems,"
-                f" {modular} are more selective than {measure(checks.COUNTS)}, and {against} are so the other way round"
+                f" {modular} are more selective than {measure(claims.COUNTS)}, and {against} are so the other way round"
             )
     return (
         f"The whole search: {'; '.join(told) or 'none ran'}. The published configuration was the best of 24 by the very"
@@ -200,9 +200,9 @@ def _on_search(evidence: Evidence) -> str:
 
 def _on_pretraining(evidence: Evidence) -> str:
     told = []
-    for kind in checks.KINDS:
-        scores = [_mean(checks.base_scores(evidence, kind, origin)) for origin in checks.ORIGINS]
-        pairs = checks.paired(checks.contrasts(evidence, "left"), kind)
+    for kind in claims.KINDS:
+        scores = [_mean(claims.base_scores(evidence, kind, origin)) for origin in claims.ORIGINS]
+        pairs = claims.paired(claims.contrasts(evidence, "left"), kind)
         if pairs:
             early, late = (fmean(side) for side in zip(*pairs, strict=True))
             told.append(
@@ -220,14 +220,14 @@ def _on_pretraining(evidence: Evidence) -> str:
 
 def _on_generalising(evidence: Evidence) -> str:
     rows = evidence.of("structure")
-    by_settings = checks.within_settings(rows, "selectivity", "unseen")
-    seen = checks.rank(list(rows), across="seen")
+    by_settings = claims.within_settings(rows, "selectivity", "unseen")
+    seen = claims.rank(list(rows), across="seen")
     return (
         "The paper's open question. Over all networks that answer two questions, selectivity and the score on unseen"
-        f" pairs have a rank correlation of {ranked(checks.rank(list(rows)))}; the score on seen pairs alone has"
+        f" pairs have a rank correlation of {ranked(claims.rank(list(rows)))}; the score on seen pairs alone has"
         f" {ranked(seen)} with it. Networks differ in their size, in how many pairs they were shown and in how long"
         " they were trained, and any of these could move both; between networks that differ in the seed alone the"
-        f" correlation is {ranked(checks.rank(by_settings))}. These are small networks on symbols: that it is so in"
+        f" correlation is {ranked(claims.rank(by_settings))}. These are small networks on symbols: that it is so in"
         " large ones is not shown. What would refute an answer: the other sign, with an interval that leaves 0 out, on"
         " networks of another family."
     )

@@ -25,8 +25,8 @@ from recombine_lab.training.fit import fit
 from recombine_lab.training.pack import signature
 from recombine_studies.catalogue import settings_of, study_of
 from recombine_studies.rows import Rows
-from recombine_studies.running import plans_of, row_of
 from recombine_studies.study import Bench, Evidence, Settings, Step, Study
+from recombine_studies.study_run import plans_of, row_of
 
 SUSTAINED = 10e12
 """Operations a second: about half of what a data-centre card reaches in 32 bits."""

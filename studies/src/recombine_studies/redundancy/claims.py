@@ -12,7 +12,7 @@ from recombine.numerics.intervals import wilson
 from recombine.numerics.resampling import IntervalSettings
 from recombine_studies.claims import Claim, Comparison, over_seeds, within
 from recombine_studies.redundancy.grids import DIGITS, SCAN, TOY
-from recombine_studies.redundancy.reading import (
+from recombine_studies.redundancy.measures import (
     BySeed,
     at_step,
     gaps,
