@@ -55,7 +55,7 @@ def test_a_result_that_is_replaced_while_it_is_read_is_not_damaged(tmp_path, mon
 _REPLACES = """
 import sys
 import pyarrow as pa
-from recombine import records
+from recombine.base import records
 from recombine.base.records import Provenance, Record
 
 print("up", flush=True)
