@@ -45,8 +45,8 @@ BREAKINGS = {
     ),
     "Ray": Breaking(
         "lab/src/recombine_lab/sweeps/ray_pool.py",
-        "ray.shutdown()",
-        "pass",
+        " ray.shutdown()",
+        " pass",
         _test("lab/training/test_rehearsed.py::test_rounds_over_ray_come_to_the_same_answers"),
     ),
     "Chromium": Breaking(
