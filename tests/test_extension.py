@@ -4,12 +4,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
+import recombine
 from recombine.base import plugins
+from recombine.base.errors import RecordError
+from recombine.base.records import Provenance, Record
 from recombine.cli.app import app
 
 TEMPLATE = Path(__file__).parents[1] / "examples" / "extension"
@@ -38,3 +43,26 @@ def test_without_the_package_a_command_says_what_to_install(command: str, hint: 
     refused = CliRunner().invoke(app, [command, "anything"])
     assert hint in refused.exception.instead
     assert command not in CliRunner().invoke(app, ["--help"]).stdout.split("Examples")[0].split()
+
+
+class Recipe(recombine.Result):
+    """A kind of result that another package saves."""
+
+    kind = "recipe"
+    verdict, grade, table, provenance = "Stir.", "untested", pa.table({}), Provenance(source="a book")
+
+    def record(self) -> Record:
+        return Record(self.kind, {"verdict": self.verdict}, {}, self.provenance)
+
+    @classmethod
+    def from_record(cls, record: Record) -> "Recipe":
+        return cls()
+
+
+def test_a_kind_of_result_that_a_package_adds_is_loaded_and_replaced(tmp_path: Path, monkeypatch) -> None:
+    Recipe().save(tmp_path / "recipe")
+    with pytest.raises(RecordError, match=r"'recipe', which recombine .* does not know"):
+        recombine.load(tmp_path / "recipe")
+    monkeypatch.setattr(plugins, "_entries", lambda group: {"recipe": SimpleNamespace(load=lambda: Recipe)})
+    assert isinstance(recombine.load(tmp_path / "recipe"), Recipe)
+    Recipe().save(tmp_path / "recipe", force=True)

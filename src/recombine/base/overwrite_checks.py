@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from recombine.base import plugins
 from recombine.base.errors import OutputError
 
 RESULT_FILE = "record.json"
@@ -25,7 +26,7 @@ MANIFEST_ENDING = ".split.json"
 KINDS = frozenset(
     {"audit", "diff", "evaluation", "lint", "plan", "prediction", "probe", "rehearsal", "run", "split", "study"}
 )
-"""The kinds of results that can be saved."""
+"""The kinds of results that we save, also those of the lab where it is not installed: nothing else may replace them."""
 PAGE_MARK = '<meta name="generator" content="recombine">'
 """What stands in the head of every page that we draw (`report/assets/frame.html.j2`)."""
 _BEGINNING = 4_096
@@ -128,6 +129,15 @@ def check_parent(target: Path) -> None:
         )
 
 
+def is_kind(kind: Any) -> bool:
+    """Whether results of a kind can be saved and loaded: ours, and those that installed packages add.
+
+    >>> is_kind("audit"), is_kind("recipe")
+    (True, False)
+    """
+    return kind in KINDS or kind in plugins.names("recombine.results")
+
+
 def saved_kind(folder: Path) -> str | None:
     """The kind of the saved result that a folder is; None if anything about it is odd, or anything lies there besides.
 
@@ -141,7 +151,7 @@ def saved_kind(folder: Path) -> str | None:
             named |= {part["at"] for part in content["store"]["parts"].values()}
         with os.scandir(folder) as entries:
             there = {entry.name if entry.is_file(follow_symlinks=False) else None for entry in entries}
-        return str(content["kind"]) if content["kind"] in KINDS and there == named else None
+        return str(content["kind"]) if is_kind(content["kind"]) and there == named else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 

@@ -11,7 +11,7 @@
 Our own commands, kinds and readers are static tables beside their use: asking every installed package takes tens of
 milliseconds, and is done only for a name that is not among them.
 
-A plain sentence where a package is missing that an extra brings.
+`needed` and `needing` say in a plain sentence which extra brings a package that is missing.
 """
 
 from collections.abc import Iterator
@@ -65,27 +65,22 @@ def install_hint(name: str) -> str | None:
 
 _PACKAGES = {
     "PIL": "Pillow",
-    "fsspec": "fsspec",
     "inspect_ai": "inspect_ai",
     "keras": "Keras",
     "lightning": "Lightning",
     "matplotlib": "matplotlib",
     "mlflow": "MLflow",
-    "pooch": "pooch",
-    "pydantic": "pydantic",
-    "ray": "Ray",
     "safetensors": "safetensors",
     "sklearn": "scikit-learn",
     "torch": "PyTorch",
     "torchmetrics": "torchmetrics",
     "transformers": "Transformers",
     "wandb": "Weights & Biases",
-    "yaml": "PyYAML",
 }
 """What the extras bring, as it is imported and as it is called."""
 
 
-def needed(module: str, what: str, *, extra: str, instead: str = "") -> Any:
+def needed(module: str, what: str, *, extra: str) -> Any:
     """A module that an extra brings, or a sentence that says how to install it.
 
     >>> needed("json", "inputs", extra="examples").__name__
@@ -94,11 +89,11 @@ def needed(module: str, what: str, *, extra: str, instead: str = "") -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        package = (error.name or module).partition(".")[0]  # a module of ours may ask for it in turn
+        package = (error.name or module).partition(".")[0]
         raise SettingError(
             what,
             why=f"it takes {_PACKAGES.get(package, package)}, which is not installed",
-            instead=f"pip install 'recombine[{extra}]'{instead}",
+            instead=f"pip install 'recombine[{extra}]'",
         ) from error
 
 

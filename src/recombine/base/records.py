@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from recombine.base.decoding import FileName, MalformedError, beside, decoding, parsed, revive, sealed, shown, unsealed
 from recombine.base.errors import RecordError
 from recombine.base.files import explained, place_of, staged, undisturbed
-from recombine.base.overwrite_checks import KINDS, MANIFEST_ENDING, RESULT_FILE, check_result_folder
+from recombine.base.overwrite_checks import MANIFEST_ENDING, RESULT_FILE, check_result_folder, is_kind
 from recombine.base.redaction import redacted_words
 from recombine.base.version import __version__
 from recombine.base.words import json_text, known_numbers
@@ -144,7 +144,7 @@ def _kind_of(folder: str | Path) -> str:
         )
     with decoding(f"'{path}' is damaged", instead=_AGAIN):
         kind = parsed(path.read_bytes()).get("kind")
-        if kind not in KINDS:
+        if not is_kind(kind):
             raise MalformedError(f"its kind is {shown(kind)}, which recombine {__version__} does not know")
         return str(kind)
 

@@ -5,7 +5,7 @@ To add one without changing anything here, a package names its `Reader` as an en
 folder, and about a file whose ending nobody knows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,8 @@ class Reader:
 
 def added_reader(path: Path) -> Reader | None:
     """The reader of an installed package that takes a path for a table of its kind; None where none does."""
-    readers = (plugins.load(_GROUP, name) for name in plugins.names(_GROUP))
-    return next((reader for reader in readers if reader is not None and reader.holds(path)), None)
+    readers: Iterator[Any] = (plugins.load(_GROUP, name) for name in plugins.names(_GROUP))
+    return next((reader for reader in readers if reader.holds(path)), None)
 
 
 def dataset_of(path: Path, reader: Reader, columns: Sequence[str] | None) -> Any:
