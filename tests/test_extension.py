@@ -37,6 +37,11 @@ def test_the_template_is_installed_and_run(tmp_path: Path) -> None:
     assert "npz-columns" in said("--help")
 
 
+@pytest.mark.parametrize(("misspelt", "meant"), [("prob", "probe"), ("swep", "sweep"), ("adit", "audit")])
+def test_a_misspelt_command_is_suggested_whoever_brings_it(misspelt: str, meant: str) -> None:
+    assert f"Did you mean '{meant}'?" in " ".join(CliRunner().invoke(app, [misspelt]).output.split())
+
+
 @pytest.mark.parametrize(("command", "hint"), [("sweep", "recombine[lab]"), ("study", "./studies")])
 def test_without_the_package_a_command_says_what_to_install(command: str, hint: str, monkeypatch) -> None:
     monkeypatch.setattr(plugins, "_entries", lambda group: {})

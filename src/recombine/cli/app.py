@@ -69,6 +69,8 @@ class _Commands(CommandGroup):
             raise SettingError(
                 f"recombine {cmd_name}", why="the package that brings this command is not installed", instead=hint
             )
+        # a misspelt one: Typer looks among these for the name that may be meant
+        self.commands.update((name, _as_command(plugins.load(_GROUP, name))) for name in plugins.names(_GROUP))
         return None
 
     def make_context(self, *given: Any, **named: Any) -> Any:
