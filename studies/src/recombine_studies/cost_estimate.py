@@ -33,8 +33,6 @@ SUSTAINED = 10e12
 LEAST = 2e-3
 """Seconds in which a card starts the operations of one update, however small they are."""
 _FEW, _MORE = 1, 3
-_OF_A_KIND = 3
-"""How many of the runs that cost alike are timed."""
 _LONG = 5.0
 """Seconds of an update after which one run has to stand for all that cost alike: loading is little beside it."""
 Tell = Callable[[float], None]
@@ -81,12 +79,17 @@ class _Alike:
         return f"{of}{run.task['name']}, {run.split['name']}, {run.model['name']}"
 
 
-def try_preset(study: str | Study, *, preset: str, tell: Tell = lambda _: None) -> tuple[TrialCost, ...]:
-    """What a preset's runs and steps cost, from a few updates of every kind; `tell` hears how far the trials are."""
+def try_preset(
+    study: str | Study, *, preset: str, of_a_kind: int = 3, tell: Tell = lambda _: None
+) -> tuple[TrialCost, ...]:
+    """What a preset's runs and steps cost, from a few updates of every kind; `tell` hears how far the trials are.
+
+    `of_a_kind` runs are timed of those that cost alike: three for a figure, one to see that each can be trained.
+    """
     found = study_of(study) if isinstance(study, str) else study
     settings = settings_of(found, preset)
     plans = plans_of(found, settings)
-    kinds = _kinds(plans)
+    kinds = _kinds(plans, of_a_kind)
     runs = tuple(_runs(kinds, tell))
     few = [run for alike, one in zip(kinds, runs, strict=True) for run in alike.tried[: 1 if _is_long(one) else None]]
     return (*runs, *_steps(found, settings, plans, few))
@@ -96,7 +99,7 @@ def _is_long(tried: TrialCost) -> bool:
     return tried.seconds is not None and tried.seconds > _LONG
 
 
-def _kinds(plans: Mapping[str, SweepPlan]) -> list[_Alike]:
+def _kinds(plans: Mapping[str, SweepPlan], of_a_kind: int) -> list[_Alike]:
     """The runs of all grids, those together that cost alike; a run that stands in several grids is counted once."""
     runs: dict[str, tuple[str, Configuration]] = {}
     groups: dict[str, list[tuple[str, Configuration]]] = {}
@@ -106,12 +109,12 @@ def _kinds(plans: Mapping[str, SweepPlan]) -> list[_Alike]:
     for name, run in runs.values():
         bare = replace(run, task={"name": run.task["name"]}, split={"name": run.split["name"]})
         groups.setdefault(signature(bare), []).append((name, run))
-    return [_Alike(len(group), tuple(_spread(group))) for group in groups.values()]
+    return [_Alike(len(group), tuple(_spread(group, of_a_kind))) for group in groups.values()]
 
 
-def _spread(group: Sequence[tuple[str, Configuration]]) -> list[tuple[str, Configuration]]:
+def _spread(group: Sequence[tuple[str, Configuration]], count: int) -> list[tuple[str, Configuration]]:
     """The first, the last and what lies evenly between."""
-    places = np.linspace(0, len(group) - 1, min(_OF_A_KIND, len(group))).round().astype(int)
+    places = np.linspace(0, len(group) - 1, min(count, len(group))).round().astype(int)
     return [group[place] for place in places]
 
 
