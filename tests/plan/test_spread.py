@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 import recombine
-from recombine.data.engine import silent
+from recombine.base.progress import silent
 from recombine.verbs.plan.collectable import Collectable, Costs
 from recombine.verbs.plan.goal_determined import plan_determined
 from recombine.verbs.plan.plausibility import Plausibility

@@ -27,9 +27,6 @@ Answered = TypeVar("Answered")
 Progress = Callable[[float | None], None]
 """Called a few times a second with the share done, or None where the engine does not tell."""
 
-Steps = Callable[[str, float | None], None]
-"""Called with the name of a step and, where it is known, how far it is."""
-
 _TICK_SECONDS = 0.1  # how often progress is told, and how soon an interruption is noticed
 _BATCH = 100_000  # rows that are in memory at a time
 _NOT_CONVERTED = re.compile("Could not (convert|parse) string|invalid (date|time|timestamp) field")
@@ -104,10 +101,6 @@ def interruptible(work: Callable[[], Answered]) -> Answered:
 
     Thread(target=do, daemon=True).start()
     return answer.result()
-
-
-def silent(_: str, __: float | None) -> None:
-    """Steps to which nobody listens."""
 
 
 def sniffing_again(ask: Callable[[bool], Answered]) -> Answered:

@@ -12,10 +12,10 @@ from recombine.base.checks import check_known, check_share, check_whole
 from recombine.base.decoding import revive_all
 from recombine.base.errors import SettingError
 from recombine.base.grades import Expected, Grade
+from recombine.base.progress import Progress, silent
 from recombine.base.records import Provenance, Record
 from recombine.base.result import Result
 from recombine.data.columns import Bins
-from recombine.data.engine import Steps, silent
 from recombine.data.locations import names_a_table
 from recombine.data.space import Value
 from recombine.data.split_sides import SplitColumn
@@ -241,7 +241,7 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     causes: bool = True,
     intervals: IntervalSettings = _INTERVALS,
     command: str | None = None,
-    progress: Steps | None = None,
+    progress: Progress | None = None,
     **reading: Unpack[EvaluateReading],
 ) -> Evaluation:
     """Say how predictions fare on combinations that were seen in training, and on those that were not.
@@ -258,7 +258,7 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     rest. `intervals` says how sure the intervals are, from how many draws and which. `target_kind`, `where`, `bins`,
     `domain`, `impossible`, `missing` and `table` are those of `recombine.read`.
     """
-    tell: Steps = progress or silent
+    tell: Progress = progress or silent
     check_known(reading, [*_SETTINGS, *EvaluateReading.__annotations__], who="an evaluation", instead=_GROUPED)
     _check_intervals(intervals)
     other_table = against if against is not None and names_a_table(against) else None
@@ -314,7 +314,7 @@ def _groups(target: str | None, factors: Sequence[str], reading: EvaluateReading
     return True
 
 
-def _measured(reading: OutcomeReading, settings: IntervalSettings, tell: Steps, *, other: str) -> Evaluation:
+def _measured(reading: OutcomeReading, settings: IntervalSettings, tell: Progress, *, other: str) -> Evaluation:
     """All that the scores alone say."""
     outcomes = reading.outcomes
     tell("resampling combinations", None)
@@ -372,7 +372,7 @@ def _measured(reading: OutcomeReading, settings: IntervalSettings, tell: Steps, 
     )
 
 
-def _explained(found: Evaluation, theory: Prediction | None, tell: Steps, *, causes: bool) -> Evaluation:
+def _explained(found: Evaluation, theory: Prediction | None, tell: Progress, *, causes: bool) -> Evaluation:
     """The same with the causes of the errors, and the theory beside it."""
     outcomes, seed = found.outcomes, found.seed
     tell("looking at the errors", None)

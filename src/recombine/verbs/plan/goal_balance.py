@@ -13,8 +13,8 @@ import math
 import numpy as np
 
 from recombine.base.errors import SettingError
+from recombine.base.progress import Progress
 from recombine.base.words import count
-from recombine.data.engine import Steps
 from recombine.numerics.groups import Codes, Numbers
 from recombine.verbs.plan.choice import Choice, PlanMeasure, PlanNeed
 from recombine.verbs.plan.collectable import Collectable
@@ -22,7 +22,7 @@ from recombine.verbs.plan.collectable import Collectable
 _HALF = 0.5  # of the possible combinations must have been seen for the others to be cells as well
 
 
-def plan_balance(collectable: Collectable, *, budget: float | None, tell: Steps) -> Choice:
+def plan_balance(collectable: Collectable, *, budget: float | None, tell: Progress) -> Choice:
     """Pour rows where there are fewest."""
     tell("levelling", None)
     codes, rows, notes = _cells(collectable)

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.base.errors import SettingError
+from recombine.base.progress import Progress
 from recombine.base.words import count
-from recombine.data.engine import Steps
 from recombine.data.space import Space
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.verbs.plan.choice import BlockedValues, Choice, PlanMeasure, PlanNeed, affordable, first_best
@@ -116,7 +116,7 @@ def _elementary(sizes: tuple[int, ...], order: int) -> int:
     return sums[order]
 
 
-def plan_covering(collectable: Collectable, goal: str, *, budget: float | None, seed: int, tell: Steps) -> Choice:
+def plan_covering(collectable: Collectable, goal: str, *, budget: float | None, seed: int, tell: Progress) -> Choice:
     """Choose combinations that together hold every possible pair, or triple, of values."""
     order = ORDERS[goal]
     conjunctions = Conjunctions.of(collectable.space, order)
@@ -164,7 +164,7 @@ def _infeasible(collectable: Collectable, conjunctions: Conjunctions) -> Flags:
     return np.concatenate([collectable.forbidden.infeasible(chosen) for chosen in conjunctions.sets])
 
 
-def _cheapest(collectable: Collectable, conjunctions: Conjunctions, open_: Flags, seed: int, tell: Steps) -> Codes:
+def _cheapest(collectable: Collectable, conjunctions: Conjunctions, open_: Flags, seed: int, tell: Progress) -> Codes:
     width = len(conjunctions.sizes)
     if not open_.any():
         return np.zeros((0, width), dtype=np.int32)
@@ -280,7 +280,7 @@ class RowBuilder:
         self._order = len(conjunctions.sets[0])
         self._forbidden = collectable.forbidden
 
-    def rows(self, tell: Steps) -> Iterator[npt.NDArray[np.int32]]:
+    def rows(self, tell: Progress) -> Iterator[npt.NDArray[np.int32]]:
         """Rows until nothing that can be covered is open."""
         total = max(int(self._open.sum()), 1)
         last = 0

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recombine.base.errors import SpaceError, TableError
-from recombine.data.engine import Steps
+from recombine.base.progress import Progress
 from recombine.numerics.groups import ANY, Codes, Ints, Numbers
 from recombine.numerics.modular_arithmetic import Echelon
 from recombine.numerics.null_space import TooSparse
@@ -175,7 +175,7 @@ class Trajectory:
             return None
 
 
-def counts_along(path: Trajectory, tell: Steps) -> tuple[Numbers, tuple[str, ...]]:
+def counts_along(path: Trajectory, tell: Progress) -> tuple[Numbers, tuple[str, ...]]:
     """What is determined after each line, at some lines only where counting is dear, and what each line joins."""
     total = len(path.codes)
     after = np.full(total, np.nan)
@@ -219,7 +219,7 @@ def plan_determined(
     *,
     budget: float | None,
     seed: int,
-    tell: Steps,
+    tell: Progress,
     pool: Codes | None = None,
     spread: bool = True,
 ) -> Choice:

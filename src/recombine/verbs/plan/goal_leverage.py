@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recombine.base.errors import TableError
+from recombine.base.progress import Progress
 from recombine.base.words import measure
-from recombine.data.engine import Steps
 from recombine.data.support import Support
 from recombine.numerics.additive_design import AdditiveDesign, LeverageUpdates, inverse_on_range
 from recombine.numerics.groups import Codes, Ints, Numbers
@@ -66,7 +66,7 @@ def _ill_conditioned() -> TableError:
 
 
 def plan_leverage(
-    collectable: Collectable, *, budget: float | None, seed: int, tell: Steps, pool: Codes | None = None
+    collectable: Collectable, *, budget: float | None, seed: int, tell: Progress, pool: Codes | None = None
 ) -> Choice:
     """Choose what lowers the worst leverage most."""
     first = plan_determined(collectable, budget=budget, seed=seed, tell=tell, pool=pool, spread=False)
@@ -118,7 +118,7 @@ class _CandidateLines:
         return replace(self, **cut, firm=self.firm[: number + 1])
 
 
-def _worth_buying(lines: _CandidateLines, start: float | None, tell: Steps) -> _CandidateLines:
+def _worth_buying(lines: _CandidateLines, start: float | None, tell: Progress) -> _CandidateLines:
     """The lines without those at the end that change next to nothing."""
     del tell
     if not lines.chosen or start is None or lines.mean_today is None or not np.isfinite(lines.worst[-1]):
@@ -150,7 +150,7 @@ def _greedy(
     undetermined: int,
     *,
     stop: bool,
-    tell: Steps,
+    tell: Progress,
 ) -> _CandidateLines:
     open_ = np.ones(len(prices), dtype=bool)
     rows: list[tuple[int, float, float, float]] = []

@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from recombine.base.errors import SettingError
+from recombine.base.progress import Progress
 from recombine.base.words import measure, percent
-from recombine.data.engine import Steps
 from recombine.data.support import Support
 from recombine.numerics.groups import Codes, Numbers
 from recombine.verbs.plan.choice import NOTHING_LEFT, Choice, PlanMeasure, PlanNeed, first_best
@@ -119,7 +119,7 @@ def plan_variance(
     *,
     budget: float | None,
     seed: int,
-    tell: Steps,
+    tell: Progress,
     pool: Codes | None = None,
 ) -> Choice:
     """Choose what tells most about the answers for its price."""
@@ -158,7 +158,7 @@ def _greedy(
     prices: Numbers,
     variance: Numbers,
     left: float,
-    tell: Steps,
+    tell: Progress,
     plausible: Numbers | None = None,
 ) -> list[_VarianceLine]:
     variance = variance.copy()

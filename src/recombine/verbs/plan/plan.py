@@ -12,10 +12,10 @@ import pyarrow as pa
 from recombine.base.decoding import revive_all
 from recombine.base.errors import SettingError
 from recombine.base.grades import Grade
+from recombine.base.progress import Progress, silent
 from recombine.base.records import Provenance, Record
 from recombine.base.result import Result
 from recombine.data import support as stored
-from recombine.data.engine import Steps, silent
 from recombine.data.read import support_of
 from recombine.data.support import Support
 from recombine.data.table_query import ReadOptions
@@ -169,7 +169,7 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
     replay: bool = False,
     plausible: bool = True,
     seed: int = 0,
-    progress: Steps | None = None,
+    progress: Progress | None = None,
     **reading: Unpack[ReadOptions],
 ) -> Plan:
     """Say which combinations to collect next, in which order, and what each of them buys.
@@ -188,7 +188,7 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
     """
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge, replay=replay)
     learning = LearnerSettings(_SALIENCE if salience is None else salience, _RIDGE if ridge is None else ridge)
-    tell: Steps = progress or silent
+    tell: Progress = progress or silent
     support = support_of(source, "plan", progress=lambda share: tell("counting combinations", share), **reading)
     collectable = Collectable(support, Costs.of(costs, support.space), ranked=plausible)
     choice = _choose(collectable, goal, budget, learning, seed, tell)
@@ -200,7 +200,7 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
 
 
 def _choose(
-    collectable: Collectable, goal: str, budget: float | None, learning: LearnerSettings, seed: int, tell: Steps
+    collectable: Collectable, goal: str, budget: float | None, learning: LearnerSettings, seed: int, tell: Progress
 ) -> Choice:
     if goal == "determined":
         return plan_determined(collectable, budget=budget, seed=seed, tell=tell)

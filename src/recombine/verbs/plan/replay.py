@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from recombine.base.errors import SettingError
+from recombine.base.progress import Progress, silent
 from recombine.base.words import count, measure
-from recombine.data.engine import Steps, silent
 from recombine.data.support import Support
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.numerics.intervals import prediction_interval
@@ -87,7 +87,7 @@ class LearnerSettings:
     ridge: float
 
 
-def replay(support: Support, goal: str, *, learning: LearnerSettings, seed: int, tell: Steps) -> Replay:
+def replay(support: Support, goal: str, *, learning: LearnerSettings, seed: int, tell: Progress) -> Replay:
     """Replay a table's past in the plan's order and in random ones."""
     if len(support) < _LEAST_REPLAYED:
         raise SettingError(

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from recombine.base.errors import RecombineError
 from recombine.base.grades import FEWEST_TESTED, Expected
-from recombine.data.engine import Steps, silent
+from recombine.base.progress import Progress, silent
 from recombine.data.read import support_of
 from recombine.data.support import Support
 from recombine.data.table_query import ReadOptions
@@ -80,7 +80,7 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
     time_limit: float | None = None,
     rehearsal: Any = None,
     seed: int = 0,
-    progress: Steps | None = None,
+    progress: Progress | None = None,
     **reading: Unpack[ReadOptions],
 ) -> Prediction:
     """Say what a learner that weighs conjunctions of factors would answer on every combination, and why.
@@ -119,7 +119,7 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
     >>> [round(recombine.predict(seen, **how, model=model).expected.value, 2) for model in ("relu:1", "relu:3", None)]
     [0.93, 0.76, 0.84]
     """
-    tell: Steps = progress or silent
+    tell: Progress = progress or silent
     examples = options_of(
         inputs,
         unlabelled=unlabelled,
@@ -168,7 +168,7 @@ class _BacktestOutcome:
 
 
 def _tested(
-    support: Support, diagnosis: Diagnosis, asked: ChosenLearners, unseen: int, *, wanted: bool, tell: Steps
+    support: Support, diagnosis: Diagnosis, asked: ChosenLearners, unseen: int, *, wanted: bool, tell: Progress
 ) -> _BacktestOutcome:
     own, nothing = diagnosis.learner.answers, np.zeros(len(diagnosis.codes), dtype=bool)
     why_not = _untestable(support, own, wanted=wanted)

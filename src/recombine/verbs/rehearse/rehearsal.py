@@ -12,11 +12,11 @@ from recombine.base.checks import check_number, check_seed, check_whole
 from recombine.base.decoding import revive_all
 from recombine.base.errors import SettingError
 from recombine.base.grades import FEWEST_TESTED, Expected, Grade, earned
+from recombine.base.progress import Progress, silent
 from recombine.base.records import Provenance, Record
 from recombine.base.result import Result
 from recombine.base.seeds import derived
 from recombine.base.words import free_name, plain_setting
-from recombine.data.engine import Steps, silent
 from recombine.data.locations import names_a_table
 from recombine.data.read import read, support_of
 from recombine.data.support import Support
@@ -160,7 +160,7 @@ def rehearse(
     rounds: int = ROUNDS,
     time_limit: float | None = None,
     seed: int = 0,
-    progress: Steps | None = None,
+    progress: Progress | None = None,
     **reading: Unpack[ReadOptions],
 ) -> Rehearsal:
     """Say how well a learner will do on unseen combinations, by holding out seen ones as the unseen ones are.
@@ -180,7 +180,7 @@ def rehearse(
     if time_limit is not None:
         check_number("time_limit", time_limit, above=0)
     taught = learner_of(learner, inputs=inputs, time_limit=time_limit)
-    tell: Steps = progress or silent
+    tell: Progress = progress or silent
     support = support_of(source, "rehearse", progress=lambda share: tell("counting combinations", share), **reading)
     examples = examples_of(support, source, reading, rows=taught.level == "rows", inputs=inputs)
     known = _truth(truth, source, support, examples, reading)
@@ -244,7 +244,7 @@ class _Stage:
     learner: Learner
     rounds: int
     seed: int
-    tell: Steps
+    tell: Progress
 
     @cached_property
     def own(self) -> Answers:

@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from recombine.base.checks import check_seed, check_whole
 from recombine.base.errors import SettingError, nearest
+from recombine.base.progress import Progress, silent
 from recombine.base.records import Provenance
 from recombine.base.words import amount, percent
-from recombine.data.engine import Steps, silent
 from recombine.verbs.predict.kernel.salience import Salience, members
 from recombine_lab.models.layers import Forward
 from recombine_lab.probes.geometry_probe.answers import COVERAGE, EXCESS, GAP, SEEN_ERROR
@@ -37,7 +37,7 @@ def geometry(  # noqa: PLR0913 - a setting is an argument
     forward: Forward | None = None,
     repeats: int = 5,
     seed: int = 0,
-    progress: Steps | None = None,
+    progress: Progress | None = None,
     command: str | None = None,
 ) -> Probe:
     """How each layer of a model holds the factors, every measure beside the same measure of what cannot compose.

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.base.errors import RecombineError, SettingError
+from recombine.base.progress import Progress
 from recombine.base.seeds import derived
-from recombine.data.engine import Steps
 from recombine.verbs.predict.kernel.salience import Salience
 from recombine_lab.probes.geometry_probe.answers import (
     PARTIAL,
@@ -110,7 +110,7 @@ class Call:
     repeats: int
     seed: int
     rest: float | npt.ArrayLike | None
-    progress: Steps
+    progress: Progress
 
     @cached_property
     def looked(self) -> CellSelection:

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from recombine.base.checks import check_choice, check_number, check_seed, check_whole
 from recombine.base.errors import SettingError
+from recombine.base.progress import Progress, silent
 from recombine.base.records import Provenance
-from recombine.data.engine import Steps, silent
 from recombine_lab.models.layers import Forward, uncompiled
 from recombine_lab.probes.influence_probe.factor_locations import Render
 from recombine_lab.probes.influence_probe.influence_functions import MOST_WEIGHTS
@@ -92,7 +92,7 @@ def influence(  # noqa: PLR0913 - each is one plain question, and all but one ha
     method: Method = "auto",
     train: Train | None = None,
     seed: int = 0,
-    progress: Steps | None = None,
+    progress: Progress | None = None,
     command: str | None = None,
 ) -> Probe:
     """On which input factor do the answers hang, and which seen combinations taught them?

@@ -30,7 +30,7 @@ from torch import Tensor, nn
 from torch.func import hessian
 
 from recombine.base.errors import SettingError
-from recombine.data.engine import Steps, silent
+from recombine.base.progress import Progress, silent
 from recombine_lab.models.layers import Forward, rows_of
 from recombine_lab.probes.influence_probe.module_answers import Floats, Network, RowLoss, loss_of
 from recombine_lab.probes.influence_probe.probe_examples import Ints, ProbeExamples, combinations_of
@@ -89,7 +89,7 @@ def taught(  # noqa: PLR0913 - each is one plain question, and all but three hav
     curvature: Curvature = "gauss-newton",
     factors: Sequence[str] | None = None,
     forward: Forward | None = None,
-    progress: Steps = silent,
+    progress: Progress = silent,
 ) -> InfluenceMatrix:
     """What each seen combination taught of each unseen one, exactly.
 

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from recombine.base.progress import Progress
 from recombine.base.seeds import derived
 from recombine.base.words import named
-from recombine.data.engine import Steps
 from recombine.numerics.distributions import student_quantile
 from recombine.numerics.intervals import interval
 from recombine.numerics.rank_correlation import Rank, spearman
@@ -115,7 +115,7 @@ def retrained(
     forward: Forward | None,
     most: int,
     seed: int,
-    progress: Steps,
+    progress: Progress,
 ) -> Floats:
     """(U, G) How the loss of unseen combinations changes when a network is trained again without a seen one."""
     groups, names = combinations_of(seen.table, factors)

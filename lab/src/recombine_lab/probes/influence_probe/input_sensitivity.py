@@ -9,9 +9,9 @@ import pyarrow as pa
 from torch import nn
 
 from recombine.base.errors import SettingError
+from recombine.base.progress import Progress
 from recombine.base.seeds import derived
 from recombine.base.words import amount
-from recombine.data.engine import Steps
 from recombine_lab.models.layers import Forward, length
 from recombine_lab.probes.influence_probe.factor_locations import Located, check_apart, form_of, located
 from recombine_lab.probes.influence_probe.listing import hanging_figures, measures_of, steps_table
@@ -93,7 +93,7 @@ def inputs_half(
     *,
     controls: int,
     least: float,
-    tell: Steps,
+    tell: Progress,
 ) -> Half:
     """The first half: the inputs."""
     by_step = {}
@@ -140,7 +140,7 @@ def _mean(control: Untrained, factor: str) -> float | None:
 
 
 def _fresh(
-    module: nn.Module, given: RunSettings, count: int, seed: int, shuffled: list[int], tell: Steps
+    module: nn.Module, given: RunSettings, count: int, seed: int, shuffled: list[int], tell: Progress
 ) -> Iterable[nn.Module]:
     """The control: the network with new random weights, again and again; drawn as a run draws them where it is one."""
     for k in range(count):

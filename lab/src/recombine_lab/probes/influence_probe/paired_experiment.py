@@ -25,10 +25,10 @@ from torch import Tensor
 from recombine.base.checks import check_choice
 from recombine.base.errors import SettingError, nearest
 from recombine.base.grades import Grade
+from recombine.base.progress import Progress, silent
 from recombine.base.records import Provenance
 from recombine.base.seeds import derived
 from recombine.base.words import amount, measure, percent
-from recombine.data.engine import Steps, silent
 from recombine.data.space import Space
 from recombine.numerics.distributions import student_quantile
 from recombine.numerics.intervals import wilson
@@ -268,7 +268,7 @@ def paired(  # noqa: PLR0913 - each is one plain question
     settings: Sequence[SettingName] | None = None,
     seeds: int | Sequence[int] = 20,
     least: float = LEAST,
-    progress: Steps | None = None,
+    progress: Progress | None = None,
     command: str | None = None,
 ) -> Probe:
     """Train in A, B and B-noise with the same seeds, and compare training speed and gap pair by pair.

@@ -21,7 +21,7 @@ from torch.func import functional_call
 from torch.utils.data import DataLoader, TensorDataset
 
 from recombine.base.errors import SettingError
-from recombine.data.engine import Steps
+from recombine.base.progress import Progress
 from recombine_lab.models.layers import Forward
 from recombine_lab.probes.influence_probe.influence_functions import MOST_WEIGHTS, InfluenceMatrix, taught
 from recombine_lab.probes.influence_probe.influence_summary import Train, retrained, summed
@@ -146,7 +146,7 @@ def teaching_half(
     train: Train | None,
     forward: Forward | None,
     seed: int,
-    tell: Steps,
+    tell: Progress,
 ) -> Half:
     """The second half: the training combinations."""
     rows = {"seen": given.seen, "unseen": given.unseen}
@@ -201,7 +201,7 @@ def _taught(  # noqa: PLR0913 - handed on as they are
     method: Method,
     forward: Forward | None,
     factors: Sequence[str],
-    tell: Steps,
+    tell: Progress,
 ) -> InfluenceMatrix:
     large = sum(weight.numel() for weight in module.parameters()) > MOST_WEIGHTS
     shared: dict[str, Any] = {"loss": loss, "weight_decay": given.weight_decay, "damping": given.damping}

@@ -24,9 +24,9 @@ from torch import nn
 
 from recombine.base.checks import check_choice, check_number, check_seed, check_whole
 from recombine.base.errors import SettingError
+from recombine.base.progress import Progress, silent
 from recombine.base.records import Provenance
 from recombine.base.seeds import derived
-from recombine.data.engine import Steps, silent
 from recombine_lab.models.layers import Forward, evaluating
 from recombine_lab.probes.probe import MEASURED, Probe, measures_table
 from recombine_lab.probes.subnetwork_probe import mask_search
@@ -84,7 +84,7 @@ class Probing:
     seed: int
     command: str | None
 
-    def answer(self, *, at_once: int | None, resume: str | Path | None, told: Steps) -> Probe:
+    def answer(self, *, at_once: int | None, resume: str | Path | None, told: Progress) -> Probe:
         """Check, search, judge, and say."""
         with evaluating(self.model), _plainly():
             state = state_of(self.model)
@@ -130,7 +130,7 @@ class Probing:
         controls = ["re-initialised"] if "re-initialised" in asked else []
         return [MEASURED, *controls, *(["shuffled"] if "shuffled" in asked and poolable(self.components) else [])]
 
-    def _searched(self, cast: Cast, keeper: Keeper, together: int, told: Steps) -> MaskSearchResult:
+    def _searched(self, cast: Cast, keeper: Keeper, together: int, told: Progress) -> MaskSearchResult:
         ceiling = -math.log(max(min(self.chances.values()), 1e-6))
         device = next(iter(cast.state.values())).device
         return searched(
@@ -346,7 +346,7 @@ def subnetworks(  # noqa: PLR0913 - each is one plain question, and all but two 
     at_once: int | None = None,
     resume: str | Path | None = None,
     seed: int = 0,
-    progress: Steps | None = None,
+    progress: Progress | None = None,
     command: str | None = None,
 ) -> Probe:
     """Does a network hold a separate part for each component?

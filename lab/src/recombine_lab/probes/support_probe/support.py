@@ -15,9 +15,9 @@ import torch
 
 from recombine.base.checks import check_number, check_seed
 from recombine.base.errors import SettingError
+from recombine.base.progress import Progress, silent
 from recombine.base.records import Provenance
 from recombine.base.seeds import derived
-from recombine.data.engine import Steps, silent
 from recombine_lab.probes.probe import MEASURED, Measure, Probe, measures_table
 from recombine_lab.probes.support_probe import neighbours as near
 from recombine_lab.probes.support_probe.component_comparison import recovery_measures, recovery_words
@@ -58,7 +58,7 @@ def support(  # noqa: PLR0913 - each is a thing of its own that a user may know
     bandwidth: float | None = None,
     reach: float = 0.5,
     seed: int = 0,
-    progress: Steps | None = None,
+    progress: Progress | None = None,
     command: str | None = None,
 ) -> Probe:
     """Whether the seen points fix every component of what is composed, and so every new combination of them.
@@ -91,7 +91,7 @@ def support(  # noqa: PLR0913 - each is a thing of its own that a user may know
     if bandwidth is not None:
         check_number("bandwidth", bandwidth, above=0, most=1)
     check_number("reach", reach, above=0)
-    tell: Steps = progress or silent
+    tell: Progress = progress or silent
     tell("reading the points", 0.0)
     if model is not None:
         given = _given_by(model, points, slots=slots, composition=composition, components=components, seed=seed)
@@ -120,7 +120,7 @@ class _SupportSubject:
 
 
 def _probed(
-    points: SupportPoints, asked: _SupportSubject, extra: list[str], tell: Steps, seed: int, provenance: Provenance
+    points: SupportPoints, asked: _SupportSubject, extra: list[str], tell: Progress, seed: int, provenance: Provenance
 ) -> Probe:
     rng = np.random.default_rng(derived(seed, "controls"))
     n = len(points.seen)

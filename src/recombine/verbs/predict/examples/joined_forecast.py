@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from recombine.base.errors import SettingError
 from recombine.base.grades import earned
-from recombine.data.engine import Steps
+from recombine.base.progress import Progress
 from recombine.data.table_query import ReadOptions
 from recombine.verbs.predict.examples import example_forecast
 from recombine.verbs.predict.examples.forecast import MOST_ROWS
@@ -30,7 +30,7 @@ def options_of(inputs: Any, **others: Any) -> ExampleOptions | None:
 
 
 def with_examples(
-    found: _Prediction, source: Any, options: ExampleOptions | None, reading: ReadOptions, *, tell: Steps
+    found: _Prediction, source: Any, options: ExampleOptions | None, reading: ReadOptions, *, tell: Progress
 ) -> _Prediction:
     """The same prediction with a forecast from examples: its sentence leads, its score is the one to expect.
 

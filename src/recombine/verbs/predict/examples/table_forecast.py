@@ -9,8 +9,8 @@ import numpy as np
 from recombine.base.checks import check_whole
 from recombine.base.errors import SettingError, TableError
 from recombine.base.grades import Expected
+from recombine.base.progress import Progress, silent
 from recombine.base.words import text
-from recombine.data.engine import Steps, silent
 from recombine.data.sources import opened
 from recombine.data.support import Support
 from recombine.data.table_query import ReadOptions, TableQuery
@@ -59,7 +59,7 @@ class Known:
 
 
 def forecast_from(
-    source: Any, known: Known, options: ExampleOptions, reading: ReadOptions, *, tell: Steps = silent
+    source: Any, known: Known, options: ExampleOptions, reading: ReadOptions, *, tell: Progress = silent
 ) -> ExampleForecast:
     """The forecast of the score on a table's unseen combinations, from its own rows."""
     _check(source, options)
@@ -225,7 +225,7 @@ def _forecast(
     asked: Fetched | None,
     others: Numbers | None,
     *,
-    tell: Steps,
+    tell: Progress,
 ) -> ExampleForecast:
     kind = known.answers.kind
     targets = train.targets if kind == "number" else train.targets.astype(np.int64)
