@@ -33,9 +33,9 @@ from recombine_lab.tasks.conjunction_tasks import (
 from recombine_lab.tasks.continuous_supports import DiagonalBand, Orthogonal, Random
 from recombine_lab.tasks.digit_images import DigitPairs
 from recombine_lab.tasks.exposure import Exposure, Source, as_exposure
-from recombine_lab.tasks.odd_one_out import BROKEN, ProblemSet
-from recombine_lab.tasks.relations import Relations, Rule
 from recombine_lab.tasks.sprites import Sprites
+from recombine_studies.tasks.odd_one_out import BROKEN, ProblemSet
+from recombine_studies.tasks.relations import Relations, Rule
 
 SHEETS = Path(__file__).parent / "sheets"
 GAP, MARGIN, LABEL = 8, 24, 230

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 import contact_sheets  # noqa: E402
 from recombine_lab.tasks.bumps import Bumps  # noqa: E402
 from recombine_lab.tasks.exposure import FiniteSource  # noqa: E402
-from recombine_lab.tasks.odd_one_out import ProblemSet  # noqa: E402
+from recombine_studies.tasks.odd_one_out import ProblemSet  # noqa: E402
 
 FILES = {
     "relations": ["relations_inside_contact", "relations_inside_number", "relations_contact_number", "relations_small"],

@@ -14,8 +14,9 @@ The network is trained first and kept in the folder `agreement_network`, from wh
 import numpy as np
 
 import recombine_lab
-from recombine_lab.models import OddOneOut
-from recombine_lab.tasks import Agreement, Own
+from recombine_lab.tasks import Own
+from recombine_studies.tasks.agreement import Agreement
+from recombine_studies.tasks.odd_one_out_model import OddOneOut
 
 COMPONENTS = {"subject": "first", "verb": "second"}
 NETWORK = OddOneOut(backbone={"name": "transformer", "width": 32, "heads": 4, "layers": 2, "inner": 64}, width=32)

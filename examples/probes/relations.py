@@ -13,8 +13,9 @@ The network is trained first and kept in the folder `relations_network`, from wh
 import numpy as np
 
 import recombine_lab
-from recombine_lab.models import OddOneOut
-from recombine_lab.tasks import Own, Relations
+from recombine_lab.tasks import Own
+from recombine_studies.tasks.odd_one_out_model import OddOneOut
+from recombine_studies.tasks.relations import Relations
 
 COMPONENTS = {"inside": "first", "contact": "second"}
 PIXELS = 32

@@ -8,7 +8,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine_lab.tasks import Agreement, Relations, TwoQuestions
 from recombine_lab.training.configurations import configurations
 from recombine_lab.training.pack import jobs_of
 from recombine_studies.claims import judged
@@ -17,6 +16,9 @@ from recombine_studies.study import Bench, Evidence
 from recombine_studies.subnetworks import STUDY, claims
 from recombine_studies.subnetworks.grids import PRETRAINED, SCENES, SCRATCH, SENTENCES, VIT, grammatical, problems
 from recombine_studies.subnetworks.measures import questions
+from recombine_studies.tasks.agreement import Agreement
+from recombine_studies.tasks.relations import Relations
+from recombine_studies.tasks.two_questions import TwoQuestions
 from tests.properties import examples
 
 SEEDS = range(4)

@@ -7,6 +7,7 @@
 | `recombine.pages` | the kind | how it is drawn: an `output.page.Page` |
 | `recombine.readers` | any | a kind of table: a `data.readers.Reader` |
 | `recombine.devices` | `torch` | a function that copies an array to a device |
+| `recombine_lab.tasks`, `.models`, `.splits` | as it is written in a sweep's file | a class of the lab's kind |
 
 Our own commands, kinds and readers are static tables beside their use: asking every installed package takes tens of
 milliseconds, and is done only for a name that is not among them.
@@ -45,6 +46,11 @@ def _entries(group: str) -> dict[str, EntryPoint]:
 def names(group: str) -> list[str]:
     """What installed packages add to a group, in alphabetical order."""
     return sorted(_entries(group))
+
+
+def places(group: str) -> dict[str, str]:
+    """Where each of them stands, as `module:name`; nothing is loaded."""
+    return {name: entry.value for name, entry in _entries(group).items()}
 
 
 def load(group: str, name: str) -> Any | None:

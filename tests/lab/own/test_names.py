@@ -15,6 +15,7 @@ from sklearn.model_selection import ShuffleSplit
 from torch import nn
 from transformers import ViTConfig, ViTForImageClassification
 
+from recombine.base import plugins
 from recombine.base.errors import SettingError
 from recombine_lab import Recipe, Store, fit, models, sweep, tasks
 from recombine_lab.base.source_versions import _distributions, place_of, source_version
@@ -86,6 +87,33 @@ def test_a_setting_called_name_of_a_network_of_ones_own_is_kept_beside_its_place
     assert fitted(spec).key == wrapped.key
     assert Store.open(tmp_path / "runs").get(wrapped.key).module().told == ("z", 2, 3)
     assert fitted(models.wrap(NamedNet, name="y", module=2, name_=3)).key != wrapped.key
+
+
+def test_what_an_installed_package_adds_is_one_of_the_catalogue(monkeypatch):
+    groups = {"recombine_lab.tasks": ("others", "Difference"), "recombine_lab.models": ("mlp", "Named")}
+
+    def entries(group):
+        name, made = groups.get(group, ("other", "EveryNth"))
+        return {name: importlib.metadata.EntryPoint(name, f"{THINGS}:{made}", group)}
+
+    monkeypatch.setattr(plugins, "_entries", entries)
+    run = fit(Difference(), EveryNth(n=3), "mlp", RECIPE, progress=False)[0]
+    assert (run.configuration.task["name"], run.configuration.split["name"]) == ("others", "other")
+    assert fit("others", {"name": "other", "n": 3}, "mlp", RECIPE, progress=False)[0].key == run.key
+    assert "others" in TASKS.names()
+    assert isinstance(MODELS.build("mlp"), models.MLP)  # a name of ours stays ours
+    with pytest.raises(SettingError, match="did you mean 'others'"):
+        TASKS.build("other")
+    with pytest.raises(SettingError, match="it names a task of tests"):
+        tasks.register("others", Difference)
+
+
+def test_the_numbers_of_what_a_package_adds_have_its_version(monkeypatch):
+    entry = importlib.metadata.EntryPoint("others", f"{THINGS}:Difference", "recombine_lab.tasks")
+    monkeypatch.setattr(plugins, "_entries", lambda group: {"others": entry})
+    assert TASKS.numerics_version({"name": "others"}) == source_version(f"{THINGS}:Difference")
+    monkeypatch.setattr(Difference, "NUMERICS", 3, raising=False)
+    assert TASKS.numerics_version({"name": "others"}) == "3"
 
 
 @pytest.mark.slow
@@ -249,7 +277,8 @@ def test_a_store_from_elsewhere_imports_and_calls_nothing(folder, tmp_path):
     (made,) = fit(Difference(), "everything", make_net, RECIPE, store=folder / "runs", progress=False)
     code = f"""
         import sys
-        from recombine.base.errors import SettingError
+        from recombine.base import plugins
+from recombine.base.errors import SettingError
         from recombine_lab import Store, models
         store = Store.open("runs")
         for key in ("{run.key}", "{made.key}"):
@@ -287,7 +316,8 @@ def test_what_the_running_script_defines_is_fitted_and_refused_for_workers(tmp_p
     script.write_text(
         textwrap.dedent(f"""
         from torch import nn
-        from recombine.base.errors import SettingError
+        from recombine.base import plugins
+from recombine.base.errors import SettingError
         from recombine_lab import fit, sweep
 
         class Net(nn.Sequential):

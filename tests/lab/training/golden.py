@@ -18,9 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from recombine_lab.base.catalogue import Catalogue
 from recombine_lab.models.catalogue import MODELS
 from recombine_lab.models.model import Model
-from recombine_lab.models.odd_one_out import OddOneOut
 from recombine_lab.models.sequences import LSTMSeq2Seq, Transformer, TransformerSeq2Seq
 from recombine_lab.tasks.catalogue import TASKS
 from recombine_lab.tasks.exposure import SPLITS, split_of
@@ -28,6 +28,7 @@ from recombine_lab.tasks.table_task import TableTask
 from recombine_lab.tasks.task import Shapes
 from recombine_lab.training.fit import fit
 from recombine_lab.training.recipe import TRAINING_NUMERICS
+from recombine_studies.tasks.odd_one_out_model import OddOneOut
 from tests.lab.models import cases
 
 FILE = Path(__file__).with_name("golden.json")
@@ -83,13 +84,13 @@ class Part:
 def parts() -> list[Part]:
     """Every entry of the catalogues, models in each of their shapes, and training."""
     tasks = [
-        Part("task", name, TASKS.numerics.get(name, 1), partial(of_task, name), name in _NEED_FILES)
-        for name in TASKS.entries
+        Part("task", name, _version(TASKS, name), partial(of_task, name), name in _NEED_FILES) for name in TASKS.names()
     ]
-    splits = [Part("split", name, SPLITS.numerics.get(name, 1), partial(of_split, name)) for name in SPLITS.entries]
+    splits = [Part("split", name, _version(SPLITS, name), partial(of_split, name)) for name in SPLITS.names()]
     built = [(title, *case) for title, case in (cases.ALL | _MORE_MODELS).items()]
     models = [
-        Part("model", title, _model_version(model), partial(of_model, model, shapes)) for title, model, shapes in built
+        Part("model", title, _version(MODELS, MODELS.spec(model)["name"]), partial(of_model, model, shapes))
+        for title, model, shapes in built
     ]
     ways = [Part("training", way, TRAINING_NUMERICS, partial(of_training, way)) for way in ("never", "always")]
     return [*tasks, *splits, *models, *ways]
@@ -134,8 +135,8 @@ def told(values: Tensor) -> Numbers:
     return [round(float(number), 10) for number in (flat.sum(), flat @ weights, len(flat))]
 
 
-def _model_version(model: Model) -> int:
-    return MODELS.numerics.get(MODELS.spec(model)["name"], 1)
+def _version(catalogue: Catalogue, name: str) -> int:
+    return int(catalogue.numerics_version({"name": name}))
 
 
 def main() -> None:

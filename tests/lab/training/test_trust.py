@@ -164,7 +164,7 @@ def test_a_place_under_any_key_of_any_record_is_found(drawn: st.DataObject) -> N
 @pytest.mark.parametrize("part", ["task", "split", "model"])
 def test_a_place_under_any_setting_of_anything_in_the_catalogues_is_refused(part: str) -> None:
     catalogue = {"task": TASKS, "split": SPLITS, "model": MODELS}[part]
-    for name in catalogue.entries:
+    for name in catalogue.names():
         for setting in ("name", *settings_of(catalogue.load(name))):
             with pytest.raises(SettingError, match="not part of recombine"):
                 stored(**{part: {"name": name} | {setting: UNKNOWN}}).module()

@@ -2,7 +2,8 @@
 
 The public names of this room. Each is loaded when it is first used: listing them loads no torch.
 
-To add a model: a file, and its line in `catalogue` and here.
+To add a model: a file, and its line in `catalogue` and here; from another package, an entry point of the group
+`recombine_lab.models`.
 """
 
 from importlib import import_module
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from recombine_lab.models.model import Model as Model
     from recombine_lab.models.model import count_parameters as count_parameters
     from recombine_lab.models.model import wrap as wrap
-    from recombine_lab.models.odd_one_out import OddOneOut as OddOneOut
     from recombine_lab.models.sequences import LSTMSeq2Seq as LSTMSeq2Seq
     from recombine_lab.models.sequences import Transformer as Transformer
     from recombine_lab.models.sequences import TransformerSeq2Seq as TransformerSeq2Seq
@@ -39,7 +39,6 @@ _HOME = {
     "MLP": "recombine_lab.models.mlp",
     "Model": "recombine_lab.models.model",
     "Monolithic": "recombine_lab.models.compositional",
-    "OddOneOut": "recombine_lab.models.odd_one_out",
     "CustomModel": "recombine_lab.models.model",
     "PixelTransformer": "recombine_lab.models.decoders",
     "ResNet": "recombine_lab.models.vision",
@@ -61,7 +60,6 @@ __all__ = [
     "LowRankFilters",
     "Model",
     "Monolithic",
-    "OddOneOut",
     "PixelTransformer",
     "ResNet",
     "SpatialBroadcast",

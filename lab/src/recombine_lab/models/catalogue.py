@@ -12,7 +12,6 @@ MODELS = Catalogue(
         "lstm_seq2seq": "recombine_lab.models.sequences:LSTMSeq2Seq",
         "mlp": "recombine_lab.models.mlp:MLP",
         "monolithic": "recombine_lab.models.compositional:Monolithic",
-        "odd_one_out": "recombine_lab.models.odd_one_out:OddOneOut",
         "pixel_transformer": "recombine_lab.models.decoders:PixelTransformer",
         "resnet": "recombine_lab.models.vision:ResNet",
         "spatial_broadcast": "recombine_lab.models.decoders:SpatialBroadcast",
@@ -20,6 +19,7 @@ MODELS = Catalogue(
         "transformer_seq2seq": "recombine_lab.models.sequences:TransformerSeq2Seq",
         "vit": "recombine_lab.models.vision:ViT",
     },
+    group="recombine_lab.models",
     base="recombine_lab.models.model:Model",
     adapter="recombine_lab.models.model:CustomModel",
 )

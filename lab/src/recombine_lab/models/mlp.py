@@ -78,7 +78,7 @@ class MLP(Model):
                 self,
                 shapes,
                 needs="numbers as inputs, and these are words by their place in a list",
-                instead="use transformer, or odd_one_out with the backbone transformer where items are compared",
+                instead="use transformer, which gives each word a vector of its own",
             )
         widths = (prod(shapes.inputs), *self.hidden, prod(answer))
         layers: list[nn.Module] = [nn.Flatten()]

@@ -2,7 +2,8 @@
 
 The public names of this room. Each is loaded when it is first used: listing them loads no torch.
 
-To add a task: a file, and its line in `catalogue` and here. A kind of data of one's own: `table_inputs` (what a row
+To add a task: a file, and its line in `catalogue` and here; from another package, an entry point of the group
+`recombine_lab.tasks`. A kind of data of one's own: `table_inputs` (what a row
 looks like), `table_rows`; its line in `docs/own.md` and `tests/lab/own/test_data.py`.
 """
 
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from recombine_lab.tasks.catalogue import TASKS
 
 if TYPE_CHECKING:
-    from recombine_lab.tasks.agreement import Agreement as Agreement
     from recombine_lab.tasks.bumps import Bumps as Bumps
     from recombine_lab.tasks.bumps import Stripes as Stripes
     from recombine_lab.tasks.cogs import Cogs as Cogs
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from recombine_lab.tasks.exposure import Own as Own
     from recombine_lab.tasks.exposure import Parts as Parts
     from recombine_lab.tasks.exposure import Source as Source
-    from recombine_lab.tasks.relations import Relations as Relations
     from recombine_lab.tasks.scan import Scan as Scan
     from recombine_lab.tasks.sprites import Sprites as Sprites
     from recombine_lab.tasks.table_task import TableTask as TableTask
@@ -43,11 +42,9 @@ if TYPE_CHECKING:
     from recombine_lab.tasks.task import Range as Range
     from recombine_lab.tasks.task import Shapes as Shapes
     from recombine_lab.tasks.task import Task as Task
-    from recombine_lab.tasks.two_questions import TwoQuestions as TwoQuestions
 
 _HOME = {
     "Addition": "recombine_lab.tasks.conjunction_tasks",
-    "Agreement": "recombine_lab.tasks.agreement",
     "Batch": "recombine_lab.tasks.task",
     "Bumps": "recombine_lab.tasks.bumps",
     "Cogs": "recombine_lab.tasks.cogs",
@@ -67,7 +64,6 @@ _HOME = {
     "Parts": "recombine_lab.tasks.exposure",
     "Random": "recombine_lab.tasks.continuous_supports",
     "Range": "recombine_lab.tasks.task",
-    "Relations": "recombine_lab.tasks.relations",
     "Scan": "recombine_lab.tasks.scan",
     "Shapes": "recombine_lab.tasks.task",
     "Source": "recombine_lab.tasks.exposure",
@@ -77,12 +73,10 @@ _HOME = {
     "Toy": "recombine_lab.tasks.conjunction_tasks",
     "TransitiveEquivalence": "recombine_lab.tasks.conjunction_tasks",
     "TransitiveOrdering": "recombine_lab.tasks.conjunction_tasks",
-    "TwoQuestions": "recombine_lab.tasks.two_questions",
 }
 
 __all__ = [
     "Addition",
-    "Agreement",
     "Batch",
     "Bumps",
     "Cogs",
@@ -101,7 +95,6 @@ __all__ = [
     "Parts",
     "Random",
     "Range",
-    "Relations",
     "Scan",
     "Shapes",
     "Source",
@@ -112,7 +105,6 @@ __all__ = [
     "Toy",
     "TransitiveEquivalence",
     "TransitiveOrdering",
-    "TwoQuestions",
     "register",
 ]
 

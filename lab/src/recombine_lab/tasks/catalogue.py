@@ -6,7 +6,6 @@ TASKS = Catalogue(
     "task",
     {
         "addition": "recombine_lab.tasks.conjunction_tasks:Addition",
-        "agreement": "recombine_lab.tasks.agreement:Agreement",
         "bumps": "recombine_lab.tasks.bumps:Bumps",
         "cogs": "recombine_lab.tasks.cogs:Cogs",
         "context_dependence": "recombine_lab.tasks.conjunction_tasks:ContextDependence",
@@ -14,13 +13,12 @@ TASKS = Catalogue(
         "from": "recombine_lab.tasks.table_task:TableTask",
         "invariance": "recombine_lab.tasks.conjunction_tasks:Invariance",
         "partial_exposure": "recombine_lab.tasks.conjunction_tasks:PartialExposure",
-        "relations": "recombine_lab.tasks.relations:Relations",
         "scan": "recombine_lab.tasks.scan:Scan",
         "sprites": "recombine_lab.tasks.sprites:Sprites",
         "toy": "recombine_lab.tasks.conjunction_tasks:Toy",
         "transitive_equivalence": "recombine_lab.tasks.conjunction_tasks:TransitiveEquivalence",
         "transitive_ordering": "recombine_lab.tasks.conjunction_tasks:TransitiveOrdering",
-        "two_questions": "recombine_lab.tasks.two_questions:TwoQuestions",
     },
+    group="recombine_lab.tasks",
     base="recombine_lab.tasks.task:Task",
 )

@@ -23,7 +23,6 @@ from torch.utils.data import DataLoader, Dataset
 
 from recombine.base.checks import check_whole
 from recombine.base.errors import SettingError, nearest
-from recombine.base.object_paths import is_place
 from recombine.base.seeds import derived
 from recombine_lab.base.catalogue import Catalogue, Spec, settings_of
 from recombine_lab.tasks.task import Codes, Part, Task, factor_columns
@@ -275,6 +274,7 @@ SPLITS = Catalogue(
         "random": "recombine_lab.tasks.continuous_supports:Random",
         "stripes": "recombine_lab.tasks.bumps:Stripes",
     },
+    group="recombine_lab.splits",
 )
 _NESTED, _FOLD = "base", "fold"
 
@@ -320,8 +320,7 @@ def _nested_spec(thing: Any) -> dict[str, Any]:
 
 
 def _has_setting(name: Any, setting: str) -> bool:
-    known = isinstance(name, str) and (name in SPLITS.entries or is_place(name))
-    return known and setting in settings_of(SPLITS.load(name))
+    return SPLITS.knows(name) and setting in settings_of(SPLITS.load(name))
 
 
 _TRAIN = "train"

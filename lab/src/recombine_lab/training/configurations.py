@@ -43,8 +43,8 @@ def numerics(task: Spec, split: Spec, model: Spec) -> str:
 
     It is part of a run's key, so that a store never takes numbers of an older formula for those of today.
 
-    >>> numerics({"name": "addition"}, {"name": "own"}, {"name": "odd_one_out", "backbone": {"name": "mlp"}})
-    'task 1, split 1, model 1+1, training 1'
+    >>> numerics({"name": "bumps"}, {"name": "stripes", "base": {"name": "donut"}}, {"name": "mlp"})
+    'task 1, split 1+1, model 1, training 1'
     """
     parts = (("task", TASKS, task), ("split", SPLITS, split), ("model", MODELS, model))
     versions = [f"{word} {catalogue.numerics_version(spec)}" for word, catalogue, spec in parts]

@@ -46,8 +46,7 @@ def fit(  # noqa: PLR0913 - each is one plain question, and most have an answer 
     it; `checkpoint_every` says after how many steps a state is saved else, and without it that is done now and then.
 
     `weights` is where training starts, in place of each seed's own initial weights: a state dict of this very model, or
-    a part of one (from `recombine_lab.training.pretraining`, for example). A run's address does not say so, and no
-    store takes such runs.
+    a part of one (from pretraining, for example). A run's address does not say so, and no store takes such runs.
 
     >>> recipe = {"steps": 20, "lr": 0.01, "samples": "every"}
     >>> runs = fit("addition", {"name": "hold_out_combinations"}, {"name": "mlp", "hidden": [8]}, recipe, seeds=(0, 1))

@@ -238,7 +238,7 @@ class _ShapeGroup:
         recipes = [member.job.recipe for member in members]
         modules = [one.module for one in several]
         # The trace of a model that can be named can be used again.
-        name = json.dumps(self._work()) if self._members[0].job.configuration.model["name"] in MODELS.entries else None
+        name = json.dumps(self._work()) if self._members[0].job.configuration.model["name"] in MODELS.names() else None
         try:
             return BatchedLearner(modules, recipes, loss=members[0].loss, shapes=self._shapes, first=first, name=name)
         except CannotBatchError as error:

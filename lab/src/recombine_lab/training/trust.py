@@ -68,7 +68,7 @@ def check_run(run: Run) -> None:
     check_known(run.configuration.plain(), source=f"run {run.key[:8]}")
     for kind, catalogue, spec in (("model", MODELS, run.configuration.model), ("task", TASKS, run.configuration.task)):
         name = spec.get("name")
-        if not (is_place(name) or (isinstance(name, str) and name in catalogue.entries)):
+        if not catalogue.knows(name):
             raise SettingError(
                 f"the {kind} of run {run.key[:8]} cannot be built from its settings",
                 why=f"it is {name!r}, which no other process can import by that name",

@@ -19,14 +19,14 @@ from torch import Tensor, nn
 
 from recombine.base.errors import RecordError
 from recombine.base.seeds import derived
-from recombine_lab.tasks.agreement import TEMPLATES, Agreement
 from recombine_lab.tasks.catalogue import TASKS
-from recombine_lab.tasks.odd_one_out import ITEMS, OddOneOutTask
 from recombine_lab.training.fit import fit
 from recombine_lab.training.pack import job_of
-from recombine_lab.training.pretraining import contrastive, masked_tokens
 from recombine_studies.rows import Row
 from recombine_studies.study import Bench, Evidence, Settings
+from recombine_studies.tasks.agreement import TEMPLATES, Agreement
+from recombine_studies.tasks.odd_one_out import ITEMS, OddOneOutTask
+from recombine_studies.tasks.pretraining import contrastive, masked_tokens
 
 SCENES, VIT, SENTENCES, QUESTIONS = "scenes", "scenes, ViT", "sentences", "two questions"
 SCRATCH, PRETRAINED = "from scratch", "pretrained"

@@ -15,9 +15,6 @@ from torch import Tensor, nn
 from recombine.base.seeds import derived
 from recombine_lab.probes.probe import Probe
 from recombine_lab.probes.subnetwork_probe.subnetworks import subnetworks
-from recombine_lab.tasks.agreement import Agreement
-from recombine_lab.tasks.two_questions import QUESTIONS as ASKED
-from recombine_lab.tasks.two_questions import TwoQuestions
 from recombine_lab.training.member import Job
 from recombine_lab.training.pack import job_of
 from recombine_studies.rows import Row, Rows
@@ -32,6 +29,9 @@ from recombine_studies.subnetworks.grids import (
     named,
     problems,
 )
+from recombine_studies.tasks.agreement import Agreement
+from recombine_studies.tasks.two_questions import QUESTIONS as ASKED
+from recombine_studies.tasks.two_questions import TwoQuestions
 
 _COMPONENTS = {
     "inside contact": ("inside", "contact"),

@@ -16,9 +16,9 @@ from recombine.base.errors import SettingError
 from recombine.verbs.split.random_holdout import HoldOutCombinations
 from recombine_lab.tasks.catalogue import TASKS
 from recombine_lab.tasks.exposure import HeldOut
-from recombine_lab.tasks.odd_one_out import BROKEN
-from recombine_lab.tasks.outlines import lines
-from recombine_lab.tasks.relations import MOST, Proportions, Relations, Rule, Scenes
+from recombine_studies.tasks.odd_one_out import BROKEN
+from recombine_studies.tasks.outlines import lines
+from recombine_studies.tasks.relations import MOST, Proportions, Relations, Rule, Scenes
 from tests.properties import examples
 
 RULES: tuple[Rule, ...] = ("inside_contact", "inside_number", "contact_number")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 import torch
@@ -19,9 +19,9 @@ from torch import Tensor
 from recombine.base.checks import check_choice, check_whole
 from recombine.base.seeds import derived
 from recombine.data.space import Value
-from recombine_lab.tasks.odd_one_out import ITEMS, OddOneOutTask, ProblemSet
 from recombine_lab.tasks.task import Part, Shapes
 from recombine_lab.tasks.tokens import Vocabulary
+from recombine_studies.tasks.odd_one_out import ITEMS, OddOneOutTask, ProblemSet
 
 Pair = Literal["subject_verb", "reflexive"]
 Forms = tuple[str, str]
@@ -65,6 +65,8 @@ class Agreement(OddOneOutTask):
     >>> task.read(problems.inputs)
     [['the baker knows the way', 'the gardener knows the way', 'the miner were asleep', 'the neighbour is hungry']]
     """
+
+    NUMERICS: ClassVar[int] = 1
 
     pair: Pair
     number: Literal["singular", "plural"] = "singular"

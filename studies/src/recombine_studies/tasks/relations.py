@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, final, get_args
+from typing import ClassVar, Literal, final, get_args
 
 import torch
 from torch import Tensor
@@ -20,9 +20,9 @@ from torch import Tensor
 from recombine.base.checks import check_choice, check_number, check_whole
 from recombine.base.seeds import derived
 from recombine.data.space import Value
-from recombine_lab.tasks.odd_one_out import ITEMS, OddOneOutTask, ProblemSet
-from recombine_lab.tasks.outlines import box, gap, lines, outlines, reach
 from recombine_lab.tasks.task import Part, Shapes
+from recombine_studies.tasks.odd_one_out import ITEMS, OddOneOutTask, ProblemSet
+from recombine_studies.tasks.outlines import box, gap, lines, outlines, reach
 
 Rule = Literal["inside_contact", "inside_number", "contact_number"]
 _NUMBERS = (2, 3)
@@ -55,6 +55,8 @@ class Relations(OddOneOutTask):
     >>> problems.inputs.shape, problems.targets
     (torch.Size([2, 4, 3, 32, 32]), tensor([2, 3]))
     """
+
+    NUMERICS: ClassVar[int] = 1
 
     rule: Rule
     set: ProblemSet = "base"

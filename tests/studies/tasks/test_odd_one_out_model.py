@@ -9,10 +9,10 @@ from torch.nn.functional import cross_entropy
 
 from recombine.base.errors import SettingError
 from recombine_lab.models.catalogue import MODELS
-from recombine_lab.models.odd_one_out import OddOneOut
-from recombine_lab.tasks.agreement import Agreement
-from recombine_lab.tasks.relations import Relations
 from recombine_lab.tasks.task import Shapes
+from recombine_studies.tasks.agreement import Agreement
+from recombine_studies.tasks.odd_one_out_model import OddOneOut
+from recombine_studies.tasks.relations import Relations
 
 POINTS = Shapes(inputs=(4, 5), outputs=(4,), kind="classes")
 SMALL_CNN = {"name": "cnn", "channels": [4, 8], "dense": [16]}

@@ -13,7 +13,7 @@ from recombine_lab import fit
 from recombine_lab.models import MLP, Transformer
 from recombine_lab.tasks import Addition
 from recombine_lab.tasks.task import Shapes
-from recombine_lab.training.pretraining import contrastive, covered_words, masked_tokens, pairs_apart, views
+from recombine_studies.tasks.pretraining import contrastive, covered_words, masked_tokens, pairs_apart, views
 from tests.properties import examples
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.base.errors import SettingError
-from recombine_lab.tasks import TwoQuestions
 from recombine_lab.tasks.exposure import split_of
+from recombine_studies.tasks.two_questions import TwoQuestions
 from tests.properties import examples
 
 

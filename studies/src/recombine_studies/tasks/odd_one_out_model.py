@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 from torch import Tensor, nn
 from torch.nn.functional import normalize
@@ -25,6 +25,8 @@ class OddOneOut(Model):
     >>> module(torch.tensor([[[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [1.0, 0.0]]])).argmax(dim=1)
     tensor([2])
     """
+
+    NUMERICS: ClassVar[int] = 1
 
     backbone: str | Mapping[str, Any] = field(default_factory=lambda: {"name": "cnn"})
     width: int = 128

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from recombine.base.errors import SettingError
 from recombine.verbs.split.random_holdout import HoldOutCombinations
-from recombine_lab.tasks.agreement import FORMS, TEMPLATES, Agreement, Pair, frames, longest, sentences, vocabulary
 from recombine_lab.tasks.catalogue import TASKS
 from recombine_lab.tasks.exposure import HeldOut
-from tests.lab.tasks.test_relations import WANTED
+from recombine_studies.tasks.agreement import FORMS, TEMPLATES, Agreement, Pair, frames, longest, sentences, vocabulary
 from tests.properties import examples
+from tests.studies.tasks.test_relations import WANTED
 
 # --- the twin: reads a sentence word by word -------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ not. Hold out pairs with a splitter over the factors `first` and `second`.
 """
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,8 @@ class TwoQuestions(DiscreteTask):
     >>> batch.inputs.tolist(), batch.targets.tolist()
     ([[1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 2.0, 0.0]], [2])
     """
+
+    NUMERICS: ClassVar[int] = 1
 
     values: int = 6
     noise: float = 0.35
