@@ -1,4 +1,4 @@
-"""Splitting 10^8 rows of Parquet out of core: `recombine.write_split` against a bare copy by the engine.
+"""Splitting 10^8 rows of Parquet out of core: `recombine.split` against a bare copy by the engine.
 
 The table is that of `rows.py`: three text factors with 500, 40 and 100 values, mildly skewed, nearly all of their two
 million combinations seen. Measured, each in a fresh process, with time and peak memory:
@@ -48,7 +48,7 @@ def recombine(glob: str, folder: str) -> Callable[[], int]:
     library.read({"a": ["x", "y"], "b": ["x", "y"]}, factors=["a", "b"])
 
     def work() -> int:
-        made = library.write_split(glob, splitter=splitter, out=f"{folder}/split.parquet", force=True)
+        made = library.split(glob, by=splitter, out=f"{folder}/split.parquet", force=True)
         return sum(side.rows for side in made.sides)
 
     return work

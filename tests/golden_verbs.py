@@ -74,7 +74,7 @@ def evaluated(table: Table, folder: Path, _: Path) -> Any:
 
 def split(table: Table, folder: Path, scratch: Path) -> Any:
     splitter = recombine.HoldOutCombinations(factors=_factors(table), random_state=0)
-    return recombine.write_split(rows_of(table, folder), splitter=splitter, out=scratch / f"{table.name}.parquet")
+    return recombine.split(rows_of(table, folder), by=splitter, out=scratch / f"{table.name}.parquet")
 
 
 VERBS: Mapping[str, Callable[[Table, Path, Path], Any]] = {

@@ -24,8 +24,8 @@ from recombine.base import records
 from recombine.base.errors import OutputError
 from recombine.base.files import staged, write_text
 from recombine.base.records import Provenance, Record
+from recombine.verbs.split import split as split_verb
 from recombine.verbs.split.random_holdout import HoldOutCombinations
-from recombine.verbs.split.table_writer import write_split
 
 MOVES = {"os.rename", "os.link"}
 STEPS = MOVES | {"os.remove", "os.rmdir", "os.mkdir", "shutil.rmtree", "open"}
@@ -55,7 +55,7 @@ def pair(folder: Path, word: str, *, force: bool) -> None:
 def split(folder: Path, word: str, *, force: bool, name: str = "table.csv") -> None:
     rows = {"word": [word] * 12, "a": list("xxyyzz") * 2, "b": list("12") * 6, "n": list(range(12))}
     splitter = HoldOutCombinations(["a", "b"], test_size=0.2, random_state=len(word))
-    write_split(rows, splitter=splitter, out=folder / name, force=force, command=word)
+    split_verb.split(rows, by=splitter, out=folder / name, force=force, command=word)
 
 
 def parts(folder: Path, word: str, *, force: bool) -> None:

@@ -238,7 +238,7 @@ def test_four_splits_at_once(tmp_path) -> None:
     """Four processes, one name, nobody may replace anything: one of them succeeds."""
     (tmp_path / "t.csv").write_text("a,b,n\n" + "".join(f"{k % 3},{k % 4},{k}\n" for k in range(60)))
     words = ["split", "t.csv", "--factors", "a,b", "--out", "held.csv", "--seed"]
-    code = "import sys; from recombine.cli import main; import recombine.verbs.split.table_writer; "
+    code = "import sys; from recombine.cli import main; import recombine.verbs.split.split; "
     code += "print('ready', flush=True); sys.stdin.readline(); main()"
     crowd = [
         subprocess.Popen(
@@ -297,7 +297,7 @@ def test_a_split_that_does_not_fit(tmp_path, out) -> None:
     )
     (tmp_path / "s.csv").write_text("a,b,n\n" + "".join(f"{k % 3},{k % 4},{k}\n" for k in range(60)))
     code = (
-        "import resource, sys; from recombine.cli import main; import recombine.verbs.split.table_writer\n"
+        "import resource, sys; from recombine.cli import main; import recombine.verbs.split.split\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY)); main()"
     )
 

@@ -446,7 +446,7 @@ def test_rows_of_an_engine_may_be_written_to_any_name(folder) -> None:
 
     table = ibis.duckdb.connect().read_csv("t.csv")
     splitter = recombine.HoldOutCombinations(["a", "b"])
-    made = recombine.write_split(table, splitter=splitter, out="fetched.parquet")
+    made = recombine.split(table, by=splitter, out="fetched.parquet")
     assert "split" in pq.read_schema("fetched.parquet").names
     assert made.rows == pq.read_metadata("fetched.parquet").num_rows
 

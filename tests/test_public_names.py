@@ -53,8 +53,8 @@ PUBLIC = [
     "propose",
     "read",
     "rehearse",
+    "split",
     "train_test_split",
-    "write_split",
 ]
 
 

@@ -321,7 +321,7 @@ def _errors(address: str) -> list[RecombineError]:
     calls = (
         lambda: recombine.read(address, table="t", **asked),
         lambda: recombine.read(address, **asked),
-        lambda: recombine.write_split(address, splitter=splitter, out="never.parquet"),
+        lambda: recombine.split(address, by=splitter, out="never.parquet"),
         lambda: recombine.lint(train=address, test="nowhere.csv", **asked),
         lambda: recombine.evaluate(address, target="y", prediction="said", train=address, **asked),
     )

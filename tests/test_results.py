@@ -29,7 +29,7 @@ VALUES = {"colour": ["red", "blue", "green"], "shape": ["disc", "bar", "ring"]}
 
 def split(folder: Path) -> recombine.Split:
     splitter = recombine.HoldOutConjunctions(FACTORS, conjunctions=[{"colour": "blue", "shape": "bar"}])
-    return recombine.write_split(ROWS, splitter=splitter, out=folder / "table.parquet")
+    return recombine.split(ROWS, by=splitter, out=folder / "table.parquet")
 
 
 GRID = {
@@ -185,7 +185,7 @@ def test_what_a_split_was_written_to_is_told_from_a_saved_result(tmp_path, out):
     table = {"colour": ["red", "red", "blue", "blue"], "shape": ["disc", "bar", "disc", "bar"]}
     held = [{"colour": "red", "shape": "bar"}]
     splitter = recombine.HoldOutConjunctions(["colour", "shape"], conjunctions=held)
-    split = recombine.write_split(table, splitter=splitter, out=tmp_path / out)
+    split = recombine.split(table, by=splitter, out=tmp_path / out)
     (manifest,) = tmp_path.glob("*.split.json")
     for place, load in itertools.product((tmp_path / out, manifest), (recombine.load, recombine.Split.load)):
         with pytest.raises(RecordError, match="a split was written to") as caught:
@@ -224,7 +224,7 @@ def test_a_support_stands_for_a_table_wherever_one_is_taken(tmp_path) -> None:
 
     splitter = recombine.HoldOutConjunctions(FACTORS, conjunctions=[{"colour": "blue", "shape": "bar"}])
     support = recombine.read(ROWS, factors=FACTORS)
-    made = recombine.write_split(support, splitter=splitter, out=tmp_path / "combinations.parquet")
+    made = recombine.split(support, by=splitter, out=tmp_path / "combinations.parquet")
     assert made.side(("blue", "bar")) == "test"
     assert recombine.audit(support.table, factors=FACTORS, weight="count").table.equals(recombine.audit(support).table)
 

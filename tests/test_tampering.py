@@ -22,7 +22,7 @@ from recombine.base.records import Record
 from recombine.output.pages import draw
 from recombine.verbs.split import manifest
 from recombine.verbs.split.lint.lint_result import Lint
-from recombine.verbs.split.split import Split
+from recombine.verbs.split.split_result import Split
 from recombine_lab.probes.probe import Probe
 from recombine_lab.runs.run import Run
 from recombine_studies.study_result import StudyResult
@@ -96,7 +96,7 @@ def a_lint(folder: Path) -> Any:
 
 def a_split(folder: Path) -> Any:
     splitter = recombine.HoldOutCombinations(FACTORS, test_size=0.25)
-    return recombine.write_split(table(CELLS), splitter=splitter, out=folder / "held.csv", column="side")
+    return recombine.split(table(CELLS), by=splitter, out=folder / "held.csv", column="side")
 
 
 KINDS = {
@@ -295,7 +295,7 @@ def test_a_manifest_names_a_table_beside_it(copied: Path, file: str) -> None:
 def test_a_split_is_not_written_where_its_manifest_could_not_name_it(tmp_path: Path) -> None:
     splitter = recombine.HoldOutCombinations(FACTORS, test_size=0.25)
     with pytest.raises(SettingError, match="hidden"):
-        recombine.write_split(table(CELLS), splitter=splitter, out=tmp_path / ".held.csv", column="side")
+        recombine.split(table(CELLS), by=splitter, out=tmp_path / ".held.csv", column="side")
     assert list(tmp_path.iterdir()) == []
 
 

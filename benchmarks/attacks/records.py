@@ -43,7 +43,7 @@ def originals() -> Originals:
     table = {name: values[:6] for name, values in _TABLE.items()}
     support = recombine.read(table, factors=_FACTORS, target="label")
     splitter = recombine.HoldOutCombinations(_FACTORS, test_size=0.3)
-    split = recombine.write_split({n: _TABLE[n] for n in _FACTORS}, splitter=splitter, out=folder / "held.csv")
+    split = recombine.split({n: _TABLE[n] for n in _FACTORS}, by=splitter, out=folder / "held.csv")
     results = {
         "audit": recombine.audit(support),
         "plan": recombine.plan(support),

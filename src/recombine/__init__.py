@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from recombine.verbs.split.random_holdout import CombinationKFold as CombinationKFold
     from recombine.verbs.split.random_holdout import HoldOutCombinations as HoldOutCombinations
     from recombine.verbs.split.random_holdout import train_test_split as train_test_split
-    from recombine.verbs.split.split import Split as Split
-    from recombine.verbs.split.table_writer import write_split as write_split
+    from recombine.verbs.split.split import split as split
+    from recombine.verbs.split.split_result import Split as Split
 
 _HOME = {
     "Audit": "recombine.verbs.audit.audit",
@@ -87,7 +87,7 @@ _HOME = {
     "Salience": "recombine.verbs.predict.kernel.salience",
     "Scoreboard": "recombine.verbs.evaluate.scoreboard.scoreboard",
     "Space": "recombine.data.space",
-    "Split": "recombine.verbs.split.split",
+    "Split": "recombine.verbs.split.split_result",
     "Support": "recombine.data.support",
     "audit": "recombine.verbs.audit.audit",
     "backtest": "recombine.verbs.predict.backtest",
@@ -102,8 +102,8 @@ _HOME = {
     "propose": "recombine.data.proposal",
     "read": "recombine.data.read",
     "rehearse": "recombine.verbs.rehearse.rehearsal",
+    "split": "recombine.verbs.split.split",
     "train_test_split": "recombine.verbs.split.random_holdout",
-    "write_split": "recombine.verbs.split.table_writer",
 }
 
 __all__ = [
@@ -151,8 +151,8 @@ __all__ = [
     "propose",
     "read",
     "rehearse",
+    "split",
     "train_test_split",
-    "write_split",
 ]
 
 

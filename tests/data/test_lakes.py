@@ -186,6 +186,6 @@ def test_a_dictionary_of_datasets_is_not_counted_as_one_table_by_chance() -> Non
 
 def test_it_is_written_with_a_split_of_ours_beside_its_own(tmp_path: Path) -> None:
     splitter = recombine.HoldOutCombinations(["drug", "cell"], test_size=0.25)
-    written = recombine.write_split(_splits(), splitter=splitter, out=tmp_path / "held.parquet", column="held_out")
+    written = recombine.split(_splits(), by=splitter, out=tmp_path / "held.parquet", column="held_out")
     assert sum(side.rows for side in written.sides) == 5
     assert set(ds.dataset(tmp_path / "held.parquet").schema.names) >= {"split", "held_out"}

@@ -82,8 +82,8 @@ def test_plans_splits_and_rehearsals(tmp_path) -> None:
     found = recombine.diff(*plans)
     assert found.counts["newly asked for"] == len(asked[1] - asked[0])
     splits = [
-        recombine.write_split(
-            rows(), splitter=recombine.HoldOutCombinations(F, test_size=0.2, random_state=seed), column="held",
+        recombine.split(
+            rows(), by=recombine.HoldOutCombinations(F, test_size=0.2, random_state=seed), column="held",
             out=tmp_path / f"{seed}.csv",
         ) for seed in (0, 1)
     ]  # fmt: skip

@@ -45,4 +45,4 @@ def every_page() -> dict[str, str]:
 def _split() -> recombine.Result:
     splitter = recombine.HoldOutCombinations(**QUESTION, test_size=0.2, n_splits=1)
     with tempfile.TemporaryDirectory() as folder:
-        return recombine.write_split(TABLE, splitter=splitter, out=f"{folder}/table.csv")
+        return recombine.split(TABLE, by=splitter, out=f"{folder}/table.csv")

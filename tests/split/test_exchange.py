@@ -77,7 +77,7 @@ def test_a_split_can_be_trained_on_and_evaluated_without_another_thought(tmp_pat
     factors = ["a", "b"]
     assert recombine.audit(frame, factors=factors).grade
     out = tmp_path / "held.parquet"
-    made = recombine.write_split(frame, splitter=recombine.HoldOutCombinations(factors), out=out)
+    made = recombine.split(frame, by=recombine.HoldOutCombinations(factors), out=out)
     assert {side.name for side in made.sides} == {"train", "test", "seen"}
     assert "evaluate compares 'test' with 'seen'" in made.verdict
     assert recombine.lint(out, factors=factors).grade == "sound"
@@ -87,7 +87,5 @@ def test_a_split_can_be_trained_on_and_evaluated_without_another_thought(tmp_pat
     held["guess"] = sum(held[name].map(effects[name]) for name in factors) - train.y.mean()
     found = recombine.evaluate(held, factors=factors, target="y", prediction="guess", split="split")
     assert found.verdict
-    none = recombine.write_split(
-        frame, splitter=recombine.HoldOutCombinations(factors), out=tmp_path / "b.parquet", seen_share=0
-    )
+    none = recombine.split(frame, by=recombine.HoldOutCombinations(factors), out=tmp_path / "b.parquet", seen_share=0)
     assert {side.name for side in none.sides} == {"train", "test"}

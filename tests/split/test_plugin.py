@@ -14,7 +14,7 @@ pytest_plugins = ["pytester"]
 
 # `pytester` forgets what was imported within a test, and NumPy cannot be loaded twice: load all of it before
 recombine.lint({"a": ["x", "y"], "b": ["x", "y"], "split": ["train", "test"]}, factors=["a", "b"])
-WRITE, COMBINATIONS = recombine.write_split, recombine.HoldOutCombinations
+WRITE, COMBINATIONS = recombine.split, recombine.HoldOutCombinations
 FOLDS, CONJUNCTIONS = recombine.CombinationKFold, recombine.HoldOutConjunctions
 
 HEAVY = ("numpy", "duckdb", "ibis", "pyarrow", "pandas", "recombine.verbs.split")
@@ -80,9 +80,9 @@ def test_a_mistake_fails_and_is_explained(run) -> None:
 def test_manifests_are_tests_of_their_own(run, pytester) -> None:
     frame = {"colour": ["red", "red", "blue", "blue"] * 3, "shape": ["disc", "bar", "disc", "bar"] * 3}
     splitter = COMBINATIONS(["colour", "shape"], test_size=0.25)
-    WRITE(frame, splitter=splitter, out=pytester.path / "held.csv")
+    WRITE(frame, by=splitter, out=pytester.path / "held.csv")
     folds = FOLDS(["colour", "shape"], n_splits=2)
-    WRITE(frame, splitter=folds, out=pytester.path / "dealt.csv")
+    WRITE(frame, by=folds, out=pytester.path / "dealt.csv")
     asked = ("--recombine-split", "held.split.json", "--recombine-split", "dealt.split.json")
     run(None, "", *asked).assert_outcomes(passed=2)
     held = pytester.path / "held.csv"
@@ -100,7 +100,7 @@ def test_manifests_are_tests_of_their_own(run, pytester) -> None:
 def test_a_split_that_promises_no_values_is_not_held_to_them(run, pytester) -> None:
     frame = {"colour": ["red", "red", "blue", "blue"], "shape": ["disc", "bar", "disc", "bar"]}
     splitter = CONJUNCTIONS(["colour", "shape"], conjunctions=[{"colour": "red"}], guarantee="none")
-    WRITE(frame, splitter=splitter, out=pytester.path / "held.csv")
+    WRITE(frame, by=splitter, out=pytester.path / "held.csv")
     run(None, "", "--recombine-split", "held.split.json").assert_outcomes(passed=1)
 
 

@@ -51,7 +51,7 @@ def products(rows: int = 300, seed: int = 0) -> pd.DataFrame:
 def write(source, out, splitter=None, **given) -> recombine.Split:
     """A split without rows kept apart as seen, unless they are asked for."""
     splitter = splitter or recombine.HoldOutCombinations(CD)
-    return recombine.write_split(source, splitter=splitter, out=out, **{"seen_share": 0, **given})
+    return recombine.split(source, by=splitter, out=out, **{"seen_share": 0, **given})
 
 
 def expected(frame: pd.DataFrame, splitter: Splitter) -> list[str]:
@@ -265,9 +265,22 @@ def test_strata_and_where(tmp_path) -> None:
     assert made.rows == (frame.label == "x").sum() == len(pd.read_parquet(tmp_path / "b.parquet"))
 
 
-def test_another_fold_is_another_draw(tmp_path) -> None:
-    one = write(products(), tmp_path / "a.parquet", fold=0)
-    two = write(products(), tmp_path / "b.parquet", fold=1)
+def test_the_verb_gives_a_splitter_its_factors_classes_and_bins(tmp_path) -> None:
+    frame = products()
+    whole = recombine.HoldOutCombinations(
+        ["colour", "weight"], stratify="label", bins={"weight": 2}, missing="leave out", test_size=0.3
+    )
+    told = {"factors": ["colour", "weight"], "target": "label", "bins": {"weight": 2}, "missing": "leave out"}
+    one = write(frame, tmp_path / "a.parquet", whole)
+    two = write(frame, tmp_path / "b.parquet", recombine.HoldOutCombinations(test_size=0.3), **told)
+    assert (one.digest, one.splitter) == (two.digest, two.splitter)
+    usual = recombine.split(frame, factors=CD, out=tmp_path / "c.parquet", seen_share=0)
+    assert usual.digest == write(frame, tmp_path / "d.parquet").digest
+
+
+def test_another_seed_is_another_draw(tmp_path) -> None:
+    one = write(products(), tmp_path / "a.parquet", recombine.HoldOutCombinations(CD, random_state=0))
+    two = write(products(), tmp_path / "b.parquet", recombine.HoldOutCombinations(CD, random_state=1))
     assert one.digest != two.digest
 
 
@@ -386,7 +399,7 @@ def test_what_fails_leaves_nothing(tmp_path) -> None:
 
 
 def test_no_room_is_told(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("recombine.verbs.split.table_writer._MEMORY", "1MB")
+    monkeypatch.setattr("recombine.verbs.split.split._MEMORY", "1MB")
     with pytest.raises(OutputError, match="cannot write") as caught:
         write(products(20_000), tmp_path / "a.parquet")
     assert "memory" in caught.value.why.lower()
@@ -427,8 +440,12 @@ def test_ctrl_c_leaves_nothing(tmp_path) -> None:
     [
         (recombine.HoldOutCombinations(["color", "shape"]), {}, ColumnError, "did you mean 'colour'?"),
         (recombine.HoldOutCombinations([0, 1]), {}, SettingError, "names factors by position"),
-        ("a splitter", {}, SettingError, "splitter is a str"),
-        (None, {"fold": 9}, SettingError, "the splitter makes 5"),
+        ("a splitter", {}, SettingError, "by is a str"),
+        (None, {"fold": 9}, SettingError, "recombine.split"),
+        (None, {"factors": ["colour", "label"]}, SettingError, "say it in one place"),
+        (recombine.HoldOutCombinations(), {}, SettingError, "no factors were given"),
+        (recombine.Corner(CD, at=1), {"target": "label"}, SettingError, "does not keep the shares of classes"),
+        (recombine.CombinationKFold(n_splits=1), {"factors": CD}, SettingError, "n_splits=1"),
         (None, {"seen_share": 1}, SettingError, "some must stay in training"),
         (recombine.CombinationKFold(CD), {"seen_share": 0.1}, SettingError, "seen_share with folds"),
         (None, {"column": "label"}, ColumnError, "column='label2'"),

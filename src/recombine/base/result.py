@@ -121,7 +121,7 @@ _CLASSES = {
     "plan": "recombine.verbs.plan.plan:Plan",
     "prediction": "recombine.verbs.predict.prediction:Prediction",
     "rehearsal": "recombine.verbs.rehearse.rehearsal:Rehearsal",
-    "split": "recombine.verbs.split.split:Split",
+    "split": "recombine.verbs.split.split_result:Split",
 }
 """Which class reads which kind; each is imported only when a folder of its kind is opened."""
 

@@ -98,23 +98,24 @@ def split(
         "through": split_options.through(through),
         "atom_limit": atom_limit,
         "random_state": None if only_for_seen else seed,
-        "bins": options.bins(bins),
-        "missing": split_options.missing(missing),
     }
     with split_options.as_options(), Watch("splitting") as watch:
-        made = recombine.write_split(
+        made = recombine.split(
             source,
-            splitter=split_options.splitter(chosen, options.names(factors), settings),
+            factors=options.names(factors),
+            by=split_options.splitter(chosen, settings),
             out=out,
             column=column,
             seen_share=seen_share,
             id=identity,
             seed=seed or 0,
-            where=where,
-            table=table,
             force=force,
-            command=options.command_line(),
             progress=watch.tell,
+            where=where,
+            bins=options.bins(bins) or None,
+            missing=split_options.missing(missing),
+            table=table,
+            command=options.command_line(),
         )
     if as_json:
         say(json_text(made.record().to_json()))

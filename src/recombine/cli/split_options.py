@@ -9,7 +9,6 @@ import recombine
 from recombine.base.errors import RecombineError, SettingError, nearest
 from recombine.cli import options
 
-_ALWAYS = ("bins", "missing")
 _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "combinations": ("HoldOutCombinations", ("test_size", "guarantee", "stratify", "random_state")),
     "conjunctions": ("HoldOutConjunctions", ("conjunctions", "order", "guarantee", "random_state")),
@@ -41,14 +40,14 @@ _NEEDED = {
 }
 
 
-def splitter(by: str, factors: list[str], given: Mapping[str, Any]) -> Any:
-    """The splitter `by`, with the settings that were given."""
+def splitter(by: str, given: Mapping[str, Any]) -> Any:
+    """The splitter `by`, with the settings that were given; the factors are the verb's to give."""
     if by not in _KINDS:
         raise SettingError(f"--by {by}", why="no splitter has that name", instead=nearest(by, _KINDS))
     kind, known = _KINDS[by]
     settings = {name: value for name, value in given.items() if value not in (None, [], {})}
     for name in settings:
-        if name not in (*known, *_ALWAYS):
+        if name not in known:
             option = _option(name)
             owners = [word for word, (_, theirs) in _KINDS.items() if name in theirs]
             raise SettingError(
@@ -60,7 +59,7 @@ def splitter(by: str, factors: list[str], given: Mapping[str, Any]) -> Any:
         if name in _NEEDED and name not in settings:
             option, instead = _NEEDED[name]
             raise SettingError(f"--by {by} without {option}", why="it cannot know what to hold out", instead=instead)
-    return getattr(recombine, kind)(factors, **settings)
+    return getattr(recombine, kind)(**settings)
 
 
 @contextmanager
@@ -93,7 +92,7 @@ def known(by: str) -> tuple[str, ...]:
     return _KINDS[by][1] if by in _KINDS else ()
 
 
-def missing(written: str) -> str:
+def missing(written: str) -> Any:
     """Rows that miss a factor get no side, or missing is a value."""
     if written not in ("leave out", "value"):
         raise SettingError(

@@ -1,6 +1,6 @@
 """The one GROUP BY: by the factors, and by whatever else is asked, pushed to the engine that holds the table.
 
-`read`, `lint`, `write_split` and `evaluate` all count here. Each says with an `Aggregate` what it asks of a combination
+`read`, `lint`, `split` and `evaluate` all count here. Each says with an `Aggregate` what it asks of a combination
 beside its rows: the target's class or sums, the side of a split, how a prediction fared. `support_assembly` makes a
 support of the lines; several tables can be asked, and their lines meet in one space (`stacked`).
 

@@ -1,7 +1,7 @@
 """What an address names: a file, a folder or a pattern of them, an object store, a database; told by the name alone.
 
 The endings of the tables that can be read: what `read` takes, what a folder is searched for, and what tells the name of
-a table from the name of a column. (What `write_split` can write is in `verbs/split/destinations.py`.)
+a table from the name of a column. (What `split` can write is in `verbs/split/destinations.py`.)
 """
 
 import glob

@@ -164,7 +164,7 @@ _WAYS = {
         "recombine.verbs.rehearse.rehearsal:Rehearsal",
         "recombine.verbs.diff.listing_diff:compare_rehearsals",
     ),
-    "split": ("recombine.verbs.split.split:Split", "recombine.verbs.diff.listing_diff:compare_splits"),
+    "split": ("recombine.verbs.split.split_result:Split", "recombine.verbs.diff.listing_diff:compare_splits"),
 }
 """Which kinds can be compared, and by whom; imported when they are."""
 

@@ -13,7 +13,7 @@ from recombine.verbs.diff.prediction_diff import forecast_change
 from recombine.verbs.plan.plan import Plan
 from recombine.verbs.rehearse.rehearsal import Rehearsal
 from recombine.verbs.split.lint.lint_result import MOST_CULPRITS, Lint
-from recombine.verbs.split.split import SIDE_COLUMN, Split
+from recombine.verbs.split.split_result import SIDE_COLUMN, Split
 
 
 def compare_plans(old: Plan, new: Plan, sure: IntervalSettings) -> Findings:  # noqa: ARG001 - of one shape

@@ -16,7 +16,7 @@ from recombine.verbs.split.checker import digest_of_sides
 from recombine.verbs.split.invariants import Invariant
 from recombine.verbs.split.lint.lint import lint
 from recombine.verbs.split.lint.lint_result import Lint
-from recombine.verbs.split.split import TOLD, Split, SplitSide
+from recombine.verbs.split.split_result import TOLD, Split, SplitSide
 
 _WRITTEN = f"give the file that `recombine split … --out table.parquet` wrote: table{MANIFEST_ENDING}"
 

@@ -1,337 +1,299 @@
-"""A split: which combination is on which side, what was promised and kept, and where it was written.
+"""The verb `split`: write a table with a column that tells the side, out of core: any size, any engine.
 
-The combinations are counted by the engine, a splitter decides, the engine is told, and what was made is summed up.
+The combinations are counted with one GROUP BY, a splitter decides over them in memory, and one streaming join in
+DuckDB writes every row with its side. Rows of other engines are fetched once, into a file that goes away.
 """
 
+import errno
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from functools import cached_property
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal, TypedDict, Unpack
 
-import numpy as np
+import duckdb
+import ibis
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from recombine.base.decoding import FileName, revive_all
-from recombine.base.errors import SettingError
-from recombine.base.grades import Grade
-from recombine.base.records import Provenance, Record
-from recombine.base.result import Result
-from recombine.base.words import amount, count, listing, percent
-from recombine.data import columns
-from recombine.data.columns import FactorKey
-from recombine.data.counting import Aggregate, count_groups
-from recombine.data.engine import OpenTable, Progress
-from recombine.data.space import MISSING, text
-from recombine.data.support import Support
-from recombine.data.support_assembly import TargetAsked, assemble, encoded, without_missing
-from recombine.data.table_query import TableQuery
-from recombine.numerics.groups import Ints
-from recombine.verbs.split.checker import SEEN, TRAIN, digest
-from recombine.verbs.split.invariants import Invariant
-from recombine.verbs.split.row_writer import OutgoingRows
+from recombine.base.checks import check_known, check_number
+from recombine.base.decoding import LONGEST_NAME, FileName
+from recombine.base.errors import OutputError, SettingError, TableError
+from recombine.base.files import cannot_write, explained, place_of, recover, staged
+from recombine.base.records import Provenance
+from recombine.data.columns import Bins, FactorKey
+from recombine.data.engine import OpenTable, Progress, run, sniffing_again, unreadable
+from recombine.data.table_query import TableQuery, Where
+from recombine.verbs.split import destinations, manifest
+from recombine.verbs.split.checker import SEEN
+from recombine.verbs.split.random_holdout import HoldOutCombinations
+from recombine.verbs.split.row_writer import OutgoingRows, local, rows_drawn, rows_to_write
+from recombine.verbs.split.split_result import Split, count_combinations, decide, join_table, summed_up
 from recombine.verbs.split.splitter import Splitter
 
-SIDE_COLUMN = "recombine_side"
-"""The assignment's column for the side: no factor is likely to bear its name."""
-SIDES = (TRAIN, "test")
-_NAMED = 3
+_SEEN_SHARE = 0.1  # of the training rows, kept apart to be compared with unseen ones
+_SETTINGS = ["out", "factors", "target", "by", "column", "seen_share", "id", "seed", "force"]
+_MEMORY = "2GB"  # of the engine: what does not fit goes to disk
 
 
-@dataclass(frozen=True)
-class SplitSide:
-    """How much there is of one side; `combinations` counts those that have rows there."""
+class SplitReading(TypedDict, total=False):
+    """How the rows of a split are read: these settings of `recombine.read`, by the same names."""
 
-    name: str
-    rows: int
-    combinations: int
+    where: Where | None
+    bins: Mapping[str, Bins] | None
+    missing: Literal["leave out", "value"]
+    table: str | None
+    command: str | None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Split(Result):
-    """Which combination is on which side, with what was promised of it.
+def split(  # noqa: PLR0913 - each is one plain question, and all but two have an answer already
+    source: Any,
+    *,
+    factors: Sequence[str] | None = None,
+    target: str | None = None,
+    by: Splitter | None = None,
+    out: str | Path,
+    column: str | None = None,
+    seen_share: float | None = None,
+    id: str | None = None,  # noqa: A002 - what everybody calls it
+    seed: int = 0,
+    force: bool = False,
+    progress: Progress | None = None,
+    **reading: Unpack[SplitReading],
+) -> Split:
+    """Hold out combinations: write the table with a `split` column (train, test), and a manifest that can be checked.
 
-    `assignment` has a line for each combination: its values, its side and its rows. Rows kept apart as *seen* are of
-    training combinations, which the assignment therefore calls `train`.
+    `by` is one of recombine's splitters, `HoldOutCombinations()` by default, and `factors` are what it combines;
+    `target` names the column of classes whose shares the sides keep (its `stratify`). A splitter that has factors
+    already needs none here. Of a splitter that draws several splits the first is written.
+
+    The ending of `out` says what is written: `.parquet`, `.csv`, `.tsv` (also with `.gz`), or a folder with one
+    sub-folder for each side; the manifest `<name>.split.json` lies beside it. A splitter that deals folds writes a
+    column `fold` instead. `seen_share` of the training rows (default: a tenth; 0 for none) are not trained on but kept
+    apart as `seen`, drawn by a hash of the row or of its `id`: test rows of seen combinations, so that `evaluate` can
+    compare scores on seen and unseen ones. A row that misses a factor gets no side, unless `missing="value"`.
 
     >>> import tempfile, recombine
     >>> table = {"colour": ["red", "red", "blue", "blue"], "shape": ["disc", "bar", "disc", "bar"]}
-    >>> splitter = recombine.HoldOutConjunctions(["colour", "shape"], conjunctions=[{"colour": "red", "shape": "bar"}])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     split = recombine.write_split(table, splitter=splitter, out=f"{folder}/table.csv")
-    >>> split.side(("red", "bar")), split.side(("blue", "bar"))
-    ('test', 'train')
+    ...     held = recombine.HoldOutCombinations(test_size=0.25)
+    ...     made = split(table, factors=["colour", "shape"], by=held, out=f"{folder}/table.parquet")
+    >>> [(side.name, side.rows) for side in made.sides]
+    [('train', 3), ('test', 1)]
     """
-
-    kind: ClassVar[str] = "split"
-    verdict: str
-    grade: Grade
-    reasons: tuple[str, ...]
-    splitter: str
-    factors: tuple[str, ...]
-    column: str
-    file: FileName
-    sides: tuple[SplitSide, ...]
-    invariants: tuple[Invariant, ...]
-    rows: int
-    combinations: int
-    digest: str
-    assignment: pa.Table
-    provenance: Provenance
-
-    @property
-    def table(self) -> pa.Table:
-        """A row for each combination: its values, its side and its rows."""
-        return self.assignment
-
-    def side(self, combination: Mapping[str, Any] | Sequence[Any]) -> str | None:
-        """The side of a combination: a tuple in the order of the factors, or a mapping; None where it has none."""
-        values = [combination[name] for name in self.factors] if isinstance(combination, Mapping) else combination
-        if isinstance(values, str) or len(values) != len(self.factors):
-            raise SettingError(
-                f"the combination {combination!r}",
-                why=f"there are {len(self.factors)} factors: {', '.join(self.factors)}",
-                instead="give one value for each, in that order, or a mapping from factor to value",
-            )
-        return self._side_of.get(tuple(MISSING if value is None else text(value) for value in values))
-
-    @cached_property
-    def _side_of(self) -> dict[tuple[str, ...], str | None]:
-        columns = [self.assignment[name].to_pylist() for name in self.factors]
-        return dict(zip(zip(*columns, strict=True), self.assignment[SIDE_COLUMN].to_pylist(), strict=True))
-
-    @property
-    def takes_away(self) -> dict[str, list[str]]:
-        """For each fold, or the test side, the values that training lacks while it is held out; none: not listed."""
-        return taken_away(self.assignment, self.factors)
-
-    def record(self) -> Record:
-        """The split as plain data: the manifest, and the assignment as a table."""
-        data = {
-            "verdict": self.verdict,
-            "grade": self.grade,
-            "reasons": list(self.reasons),
-            "splitter": self.splitter,
-            "factors": list(self.factors),
-            "column": self.column,
-            "file": self.file,
-            "sides": [asdict(side) for side in self.sides],
-            "invariants": [asdict(line) for line in self.invariants],
-            "rows": self.rows,
-            "combinations": self.combinations,
-            "digest": self.digest,
-        }
-        return Record("split", data, {"assignment": self.assignment}, self.provenance)
-
-    @classmethod
-    def from_record(cls, record: Record) -> "Split":
-        """Back from plain data."""
-        told = revive_all(cls, TOLD, record.data)
-        return cls(**told, assignment=record.tables["assignment"], provenance=record.provenance)
-
-
-TOLD = tuple(field.name for field in fields(Split) if field.name not in ("assignment", "provenance"))
-"""What a manifest says of a split, beside where it came from."""
-
-
-def taken_away(assignment: pa.Table, factors: Sequence[str]) -> dict[str, list[str]]:
-    """For each side but training, the values that no other side holds.
-
-    >>> sides = {"colour": ["red", "blue"], "shape": ["disc", "disc"], SIDE_COLUMN: ["0", "1"]}
-    >>> taken_away(pa.table(sides), ["colour"])
-    {'0': ["colour 'red'"], '1': ["colour 'blue'"]}
-    """
-    found: dict[str, list[str]] = {}
-    placed = assignment.filter(pc.is_valid(assignment[SIDE_COLUMN]))
-    for factor in factors:
-        # under names of our own: Arrow takes a name such as '.x' for a path into a struct
-        both = pa.table({"value": placed[factor], "side": placed[SIDE_COLUMN]})
-        ends = both.group_by("value").aggregate([("side", "min"), ("side", "max")])
-        alone = ends.filter(pc.equal(ends["side_min"], ends["side_max"])).sort_by("value")
-        for value, side in zip(alone["value"].to_pylist(), alone["side_min"].to_pylist(), strict=True):
-            if side != TRAIN:
-                found.setdefault(side, []).append(f"{factor} {value!r}")
-    return dict(sorted(found.items()))
-
-
-@dataclass(frozen=True, eq=False)
-class CountedCombinations:
-    """The combinations of a table, the engine's own keys of each, and how many rows a draw would keep apart."""
-
-    support: Support
-    keys: tuple[FactorKey, ...]
-    raw: pa.Table
-    combination: Ints
-    drawn: Ints
-
-
-@dataclass(frozen=True, eq=False)
-class Decided:
-    """The side of each combination as a place among `words`, -1 for none; and whether its rows may be drawn as seen."""
-
-    words: tuple[str, ...]
-    side: Ints
-    seen: Ints
-    invariants: tuple[Invariant, ...]
-
-
-def count_combinations(
-    open_table: OpenTable, rows: OutgoingRows, drawn: Any, question: TableQuery, progress: Progress | None
-) -> CountedCombinations:
-    """Count the combinations, and the rows of each that a draw would keep apart."""
-
-    def asking(table: Any, _: Any) -> Aggregate:
-        apart = table.count() * 0 if drawn is None else drawn.ifelse(1, 0).sum()
-        strata = question.target
-        by = {} if strata is None else {"target": columns.as_value(table[rows.understood_as(strata)])}
-        return Aggregate(by, {"drawn": apart})
-
-    counts = count_groups(
-        replace(open_table, table=rows.table), question, asking, stand_ins=rows.understood, progress=progress
-    )
-    keys, lines = counts.keys, counts.lines
-    support = assemble(counts, question, target=None if question.target is None else TargetAsked("label"))
-    kept, _ = without_missing(lines, keys, lines["rows"].to_numpy(), question)
-    combination = support.groups(range(len(keys))).lookup(encoded(kept, keys, question)[1])
-    drawn_rows = np.bincount(combination, weights=kept["drawn"].to_numpy(), minlength=len(support)).astype(np.int64)
-    return CountedCombinations(support, keys, kept.select([f"f{k}" for k in range(len(keys))]), combination, drawn_rows)
-
-
-def decide(splitter: Splitter, counted: CountedCombinations, fold: int, seen_share: float) -> Decided:
-    """Let a splitter decide, every promise checked."""
-    support = counted.support
-    if hasattr(splitter, "fold_of_each"):
-        checked = [splitter.checked(support, place)[1] for place in range(splitter.folds)]
-        folds = np.asarray(splitter.fold_of_each(support), dtype=np.int64)
-        words = tuple(map(str, range(splitter.folds)))
-        return Decided(words, folds, np.zeros(len(support), dtype=np.int64), checked[0].invariants)
-    sides, found = splitter.checked(support, fold)
-    side = np.select([sides.train, sides.test], [0, 1], default=-1)
-    # a combination that would be drawn whole stays whole: what is called seen must still be seen in training
-    may = sides.train & (counted.drawn < support.counts) if seen_share else np.zeros(len(support), dtype=bool)
-    return Decided(SIDES, side, np.where(may, counted.drawn, 0), found.invariants)
-
-
-def join_table(counted: CountedCombinations, decided: Decided, names: list[str]) -> pa.Table:
-    """The engine's own keys of each combination, once each, with the side."""
-    once, combination = counted.raw, counted.combination
-    if len(once) > len(counted.support):  # a line for each class, too
-        lines = once.append_column("combination", pa.array(combination))
-        once = lines.group_by([f"f{k}" for k in range(len(names))]).aggregate([("combination", "min")])
-        combination = once["combination_min"].to_numpy()
-    side = decided.side[combination]
-    words = pa.array(decided.words, pa.string()).take(pa.array(side, mask=side < 0))
-    if decided.words != SIDES:
-        words = words.cast(pa.int32())
-    found = {name: once[f"f{k}"] for k, name in enumerate(names)}
-    return pa.table(found | {"side": words, "may_be_seen": decided.seen[combination] > 0})
-
-
-def summed_up(
-    counted: CountedCombinations,
-    decided: Decided,
-    splitter: Splitter,
-    file: FileName,
-    column: str,
-    provenance: Provenance,
-) -> Split:
-    """The value of a split that was written."""
-    support = counted.support
-    rows = support.counts.astype(np.int64)
-    sides = [
-        SplitSide(word, int((rows - decided.seen)[decided.side == place].sum()), int((decided.side == place).sum()))
-        for place, word in enumerate(decided.words)
-    ]
-    if decided.seen.any():
-        sides.append(SplitSide(SEEN, int(decided.seen.sum()), int((decided.seen > 0).sum())))
-    placed = np.flatnonzero(decided.side >= 0)
-    labels: Mapping[str, Any] = {
-        factor.name: pa.array(factor.labels, pa.string()).take(pa.array(support.codes[:, k]))
-        for k, factor in enumerate(support.space.factors)
-    }
-    words = pa.array(decided.words, pa.string()).take(pa.array(decided.side, mask=decided.side < 0))
-    assignment = pa.table({**labels, SIDE_COLUMN: words, "rows_" if "rows" in labels else "rows": rows})
-    return Split(
-        verdict=_verdict(sides, decided, column),
-        grade="sound",
-        reasons=(*_values_at_risk(assignment, splitter, decided), *_reasons(support, decided, provenance)),
-        splitter=repr(splitter),
-        factors=support.space.names,
+    check_known(reading, [*_SETTINGS, *SplitReading.__annotations__], who="recombine.split")
+    splitter = _bound_splitter(by, factors=factors, target=target, reading=reading)
+    folds = hasattr(splitter, "fold_of_each")
+    if seen_share is None:  # folds have no seen rows: every row is in training in all of them but one
+        seen_share = 0.0 if folds else _SEEN_SHARE
+    _check_seen_share(seen_share, folds=folds)
+    path = place_of(Path(out).expanduser())
+    note = destinations.place_beside(path)
+    column = column or ("fold" if folds else "split")
+    plan = _WritingPlan(
+        splitter=splitter,
+        path=path,
+        note=note,
+        file=_file_name(path),
         column=column,
-        file=file,
-        sides=tuple(sides),
-        invariants=decided.invariants,
-        rows=support.rows,
-        combinations=len(support),
-        digest=digest(support, decided.side[placed], decided.words, placed),
-        assignment=assignment,
-        provenance=provenance,
+        copy_options=destinations.options_for(path, column),
+        seen_share=seen_share,
+        id=id,
+        seed=seed,
+        table=reading.get("table"),
+        command=reading.get("command"),
+        progress=progress,
+    )
+    recover(path)
+
+    def check() -> None:
+        destinations.check_free(path, source, note, force=force)
+
+    check()
+    query = _query(splitter, reading.get("where"))
+
+    def write(sniff_all: bool) -> Split:
+        with staged(path, note, force=force, check=check) as new:
+            return _write(source, new, query, plan, sniff_all=sniff_all)
+
+    return sniffing_again(write)
+
+
+def _bound_splitter(by: Any, *, factors: Sequence[str] | None, target: str | None, reading: SplitReading) -> Splitter:
+    """The splitter with the factors, classes and values that the verb was given; what it has already must agree."""
+    splitter = HoldOutCombinations() if by is None else by
+    if not isinstance(splitter, Splitter):
+        raise SettingError(
+            f"by is a {type(splitter).__name__}",
+            why="it must say which combinations are held out",
+            instead="give one of recombine's splitters, such as by=recombine.HoldOutCombinations(test_size=0.2)",
+        )
+    named: dict[str, Any] = {
+        "factors": factors,
+        "stratify": target,
+        "bins": reading.get("bins"),
+        "missing": reading.get("missing"),
+    }
+    given = {name: value for name, value in named.items() if value is not None}
+    if target is not None and not hasattr(splitter, "stratify"):
+        raise SettingError(
+            f"target={target!r} with by={type(splitter).__name__}",
+            why="that splitter does not keep the shares of classes",
+            instead="leave target out, or hold out by HoldOutCombinations, CombinationKFold or Contract",
+        )
+    bound = replace(splitter, **given)
+    for name, value in given.items():
+        own, default = getattr(splitter, name), next(one.default for one in fields(splitter) if one.name == name)
+        if own not in (default, getattr(bound, name)):
+            raise SettingError(
+                f"the splitter has {name}={own!r}, and recombine.split was given {value!r}",
+                why="there is one answer to what is held out",
+                instead="say it in one place",
+            )
+    if bound.table is not None or not all(isinstance(name, str) for name in bound.factors):
+        raise SettingError(
+            f"the splitter {type(bound).__name__} is bound to a table, or names factors by position",
+            why="the factors are read from the table that is written",
+            instead="name columns of that table, and leave `table` out",
+        )
+    return bound
+
+
+@dataclass(frozen=True, kw_only=True)
+class _WritingPlan:
+    """What is to be done with the rows."""
+
+    splitter: Splitter
+    path: Path
+    note: Path
+    file: FileName
+    column: str
+    copy_options: str
+    seen_share: float
+    id: str | None
+    seed: int
+    table: str | None
+    command: str | None
+    progress: Progress | None
+
+
+def _write(source: Any, new: Path, query: TableQuery, plan: _WritingPlan, *, sniff_all: bool) -> Split:
+    """Count, decide, write the table and its manifest, from where they will be moved to their places together."""
+    path, staging = plan.path, new / plan.path.name
+    with explained(path), local(source, query, plan.table, staging, sniff_all=sniff_all) as open_table:
+        try:
+            open_table.backend.con.execute(f"SET memory_limit = '{_MEMORY}'")
+            rows = rows_to_write(open_table, query, staging, plan.column)
+            drawn = rows_drawn(rows, plan.id, share=plan.seen_share, seed=plan.seed)
+            counted = count_combinations(open_table, rows, drawn, query, plan.progress)
+            decided = decide(plan.splitter, counted, plan.seen_share)
+            written = _copy(open_table, rows, drawn, join_table(counted, decided), counted.keys, staging, plan)
+        except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
+            raise OutputError(
+                f"cannot write '{path}'",
+                why=str(error).splitlines()[0],
+                instead="name a place with more room; split wide rows (images, texts) by their names alone",
+            ) from error
+        except duckdb.ConversionException as error:
+            if open_table.whole_file_sniffed:
+                raise unreadable(open_table.name, error) from error
+            raise
+        except duckdb.Error as error:
+            raise unreadable(open_table.name, error) from error
+        if written != counted.support.rows:
+            raise TableError(
+                f"'{open_table.name}' had {counted.support.rows:,} rows when it was counted, "
+                f"and {written:,} when written",
+                why="it is changed while it is read, or is a view that answers anew each time",
+                instead="copy it first, and split the copy",
+            )
+    seed = getattr(plan.splitter, "random_state", plan.seed)
+    settings = query.settings() | {"seed": seed, "seen_share": plan.seen_share}
+    provenance = Provenance(source=open_table.name, settings=settings, command=plan.command)
+    made = summed_up(counted, decided, plan.splitter, plan.file, plan.column, provenance)
+    with explained(path):
+        manifest.write(made, new / plan.note.name)
+    return made
+
+
+def _file_name(path: Path) -> FileName:
+    """The table's name as its manifest tells it: one that a reader of the manifest would take."""
+    try:
+        return FileName(path.name)
+    except ValueError as error:
+        if len(os.fsencode(path.name)) > LONGEST_NAME:
+            raise cannot_write(path, OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))) from error
+        raise SettingError(
+            f"out='{path}'",
+            why="its manifest would name a file that is hidden, or that lies in another folder on some systems",
+            instead="write a name that begins with a letter or digit and holds no backslash or colon",
+        ) from error
+
+
+def _check_seen_share(seen_share: float, *, folds: bool) -> None:
+    check_number(
+        "seen_share",
+        seen_share,
+        least=0,
+        below=1,
+        why="it is a share of the training rows, and some must stay in training",
+        instead="write a number from 0 to below 1, such as seen_share=0.1 (--seen-share 0.1)",
+    )
+    if seen_share and folds:
+        raise SettingError(
+            "seen_share with folds",
+            why="every row is in training in all folds but one",
+            instead="leave seen_share out, or hold out combinations once",
+        )
+
+
+def _query(splitter: Splitter, where: Where | None) -> TableQuery:
+    strata = getattr(splitter, "stratify", None)
+    return TableQuery(
+        factors=tuple(map(str, splitter.factors)),
+        target=strata,
+        target_kind=None if strata is None else "label",
+        where=where,
+        bins=dict(splitter.bins or {}),
+        missing="value" if splitter.missing == "value" else "leave out",
     )
 
 
-def _verdict(sides: list[SplitSide], decided: Decided, column: str) -> str:
-    if decided.words != SIDES:
-        sizes = [side.rows for side in sides]
-        return (
-            f"{len(sides)} folds hold {count(min(sizes))} to {count(max(sizes))} rows each, in the column {column!r}."
-        )
-    train, test = sides[:2]
-    seen = next((side for side in sides if side.name == SEEN), None)
-    compare = (
-        f" {amount(seen.rows, 'row')} of training combinations {'is' if seen.rows == 1 else 'are'} kept apart as "
-        f"{SEEN!r}: train on 'train' alone, and evaluate compares 'test' with {SEEN!r}."
-        if seen is not None
-        else ""
+def _copy(
+    open_table: OpenTable,
+    rows: OutgoingRows,
+    drawn: Any,
+    assignment: pa.Table,
+    keys: Sequence[FactorKey],
+    staging: Path,
+    plan: _WritingPlan,
+) -> int:
+    """One streaming join: every row with the side of its combination; answers with how many were written."""
+    connection = open_table.backend.con
+    names = assignment.column_names[: len(keys)]
+    connection.register("recombine_assignment", assignment)
+    added = {name: key.expression for name, key in zip(names, keys, strict=True)}
+    keyed = rows.table.mutate(**added, recombine_drawn=ibis.literal(False) if drawn is None else drawn)
+    unwritten = ", ".join([*names, "recombine_drawn", *rows.understood.values()])
+    same = " AND ".join(f"source.{name} IS NOT DISTINCT FROM assigned.{name}" for name in names)
+    seen = f"CASE WHEN assigned.may_be_seen AND source.recombine_drawn THEN '{SEEN}' ELSE assigned.side END"
+    column, place = plan.column.replace('"', '""'), str(staging).replace("'", "''")
+    query = (
+        f'COPY (SELECT source.* EXCLUDE ({unwritten}), {seen} AS "{column}" '  # noqa: S608
+        f"FROM ({open_table.backend.compile(keyed)}) AS source "
+        f"LEFT JOIN recombine_assignment AS assigned ON {same}) TO '{place}' ({plan.copy_options})"
     )
-    share = percent(test.rows / max(sum(side.rows for side in sides), 1))
-    kept = [line.name for line in decided.invariants if line.holds]
-    return (
-        f"{amount(test.combinations, 'combination')} with {amount(test.rows, 'row')} ({share}) are held out, "
-        f"{count(train.combinations)} stay in training; kept and checked: {listing(kept)}.{compare}"
-    )
+    # the rows keep their order: the table is the side that streams past, and batches are written as they came
+    connection.execute("SET preserve_insertion_order = true")
+    connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+    return int(run(_Statement(connection), query, plan.progress).column(0)[0].as_py())
 
 
-def _values_at_risk(assignment: pa.Table, splitter: Splitter, decided: Decided) -> tuple[str, ...]:
-    """Whether training keeps every value, where nobody guaranteed it."""
-    if any(line.name == "values" and line.holds for line in decided.invariants):
-        return ()
-    told = " (guarantee='none')" if getattr(splitter, "guarantee", None) == "none" else ""
-    said = f"That every value stays in training is not guaranteed{told}"
-    lost = taken_away(assignment, [str(factor) for factor in splitter.factors])
-    folds = decided.words != SIDES
-    if not lost:
-        return (f"{said}, though {'in every fold' if folds else 'here'} it does.",)
-    if not folds:
-        (values,) = lost.values()
-        return (f"{said}, and it does not: training lacks {_named(values)}.",)
-    culprits = [f"fold {fold} takes away {_named(values)}" for fold, values in lost.items()]
-    broken = f"{len(lost)} of {len(decided.words)} folds"
-    return (f"{said}, and in {broken} it does not: {'; '.join(culprits[:_NAMED])}{_more(culprits)}.",)
+@dataclass(frozen=True)
+class _Statement:
+    """A connection as `run` knows engines, for a statement that is written by hand."""
 
+    con: Any
 
-def _named(values: list[str]) -> str:
-    """The first few values, and how many there are besides."""
-    return listing(values if len(values) <= _NAMED else [*values[:_NAMED], f"{count(len(values) - _NAMED)} more"])
-
-
-def _more(culprits: list[str]) -> str:
-    return f"; and {len(culprits) - _NAMED} more" if len(culprits) > _NAMED else ""
-
-
-def _reasons(support: Support, decided: Decided, provenance: Provenance) -> tuple[str, ...]:
-    """What a reader must know besides."""
-    found = []
-    lost = support.left_out.get("(any)", 0)
-    if lost:
-        found.append(
-            f"{amount(lost, 'row')} miss a factor and got no side; missing='value' (--missing value) gives them one."
-        )
-    unused = int((decided.side < 0).sum())
-    if unused:
-        found.append(f"{amount(unused, 'combination')} are on neither side, as the splitter leaves them out.")
-    if provenance.settings["seen_share"] and not decided.seen.any():
-        found.append(
-            "No row could be kept apart as 'seen', to compare scores on seen and unseen combinations: training has too "
-            "few rows of each combination, or rows are not told apart (name their id)."
-        )
-    return tuple(found)
+    def to_pyarrow(self, statement: str) -> pa.Table:
+        """Carry out a statement; what it answers is a table too."""
+        return pa.table({"answer": [row[0] for row in self.con.execute(statement).fetchall()]})

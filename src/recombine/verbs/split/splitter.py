@@ -58,12 +58,13 @@ class Assignment:
 class Splitter(ABC):
     """The settings that every splitter has, and the verbs that none of them overrides.
 
-    `factors` names the columns, or their positions. `table` binds a table that holds them, row by row beside X, for
+    `factors` names the columns, or their positions; a splitter that is given to `recombine.split` may leave them to it.
+    `table` binds a table that holds them, row by row beside X, for
     callers whose X does not. `bins` says how numbers become values, as in `recombine.read`. A row that misses a
     factor is refused, unless `missing="leave out"` puts it on no side, or `missing="value"` makes missing a value.
     """
 
-    factors: Names
+    factors: Names = ()
     _: KW_ONLY
     table: Any = None
     bins: Mapping[str, Bins] | None = None
@@ -76,7 +77,10 @@ class Splitter(ABC):
         _check_bins(self.bins)
         check_seed(getattr(self, "random_state", 0), name="random_state")
         check_whole("n_splits", self.folds, least=1)
-        self.check_settings()
+        if (
+            self.factors
+        ):  # without them the settings cannot all be judged: they are once `recombine.split` gives factors
+            self.check_settings()
 
     @abstractmethod
     def check_settings(self) -> None:
@@ -146,7 +150,7 @@ class Splitter(ABC):
         if stray or len(self.factors) != len(support.space.names):
             raise SettingError(
                 f"the support has the factors {', '.join(map(repr, support.space.names))}",
-                why=f"the splitter's are {', '.join(map(repr, self.factors))}",
+                why=f"the splitter's are {', '.join(map(repr, self.factors)) or 'not named'}",
                 instead="read the table with the splitter's own: recombine.read(table, factors=splitter.factors)",
             )
 
@@ -195,11 +199,13 @@ def _python_own(value: Any) -> Any:
 
 
 def _checked_factors(given: Any) -> tuple[str | int, ...]:
-    """The factors' names or positions, at least two and each once.
+    """The factors' names or positions, at least two and each once; none at all where `recombine.split` will give them.
 
     >>> _checked_factors(["colour", "shape"])
     ('colour', 'shape')
     """
+    if isinstance(given, tuple) and not given:
+        return ()
     several = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping)
     factors = tuple(_python_own(factor) for factor in given) if several else (given,)
     strange = [factor for factor in factors if not isinstance(factor, str | int) or isinstance(factor, bool)]
