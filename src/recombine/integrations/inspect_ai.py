@@ -6,6 +6,7 @@
 inspect_ai's own `grouped` takes one key; here combinations of several are told apart.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,9 @@ with needing(__name__, "inspect_ai", extra="inspect"):
 _INSTEAD = "give a whole .eval or .json file that inspect_ai wrote"
 _MOST_BYTES, _MOST_INFLATED = 2**30, 200
 """A log may be of any size, and shrink to any; one that does both is made to fill the memory."""
+
+_ZERO = ("i", "n", "no", "false")
+"""Incorrect, no answer, and what inspect_ai reads like them."""
 
 
 def samples(log: EvalLog | str | Path, *, prefix: str = "") -> pa.Table:
@@ -68,7 +72,12 @@ def _check_archive(path: Path) -> None:
     if path.suffix != ".eval":
         return
     with ZipFile(path) as archive:
-        unpacked = sum(member.file_size for member in archive.infolist())
+        members = archive.infolist()
+    # Newer versions of inspect_ai read the last of two samples of one name, and say nothing.
+    for name, times in Counter(member.filename for member in members).items():
+        if times > 1:
+            raise MalformedError(f"{shown(name)} stands in the log twice")
+    unpacked = sum(member.file_size for member in members)
     if unpacked > max(_MOST_BYTES, _MOST_INFLATED * path.stat().st_size):
         raise SourceError(
             f"'{path}' would unpack to {unpacked:,} bytes",
@@ -108,7 +117,11 @@ def _scores(scores: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _number(value: Any, scorer: str) -> float | None:
+    if value is None:
+        return None
     try:
-        return None if value is None else float(value_to_float()(value))
+        number = float(value_to_float()(value))
+        # Newer versions of inspect_ai take a text that is no number for 0, with a warning in a log of their own.
+        return float(value) if isinstance(value, str) and number == 0 and value.lower() not in _ZERO else number
     except (ValueError, OverflowError) as error:
         raise MalformedError(f"the score {shown(value)} of {scorer!r} is no number") from error
