@@ -1,5 +1,7 @@
 """The models by name. One line a model; listing them loads none."""
 
+from typing import Any
+
 from recombine_lab.base.catalogue import Catalogue
 
 MODELS = Catalogue(
@@ -23,3 +25,12 @@ MODELS = Catalogue(
     base="recombine_lab.models.model:Model",
     adapter="recombine_lab.models.model:CustomModel",
 )
+
+
+def register(name: str, model: Any) -> None:
+    """A short name, in this process, for a model of one's own: a `Model` class, an `nn.Module` class, or a function.
+
+    >>> from torch import nn
+    >>> register("perceptron", nn.Linear)
+    """
+    MODELS.register(name, model)

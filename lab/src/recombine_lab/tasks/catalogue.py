@@ -1,5 +1,7 @@
 """The tasks by name. One line a task; listing them loads none."""
 
+from typing import Any
+
 from recombine_lab.base.catalogue import Catalogue
 
 TASKS = Catalogue(
@@ -22,3 +24,12 @@ TASKS = Catalogue(
     group="recombine_lab.tasks",
     base="recombine_lab.tasks.task:Task",
 )
+
+
+def register(name: str, task: type[Any]) -> None:
+    """A short name, in this process, for a task of one's own, a class that derives from `Task`.
+
+    >>> from recombine_lab.tasks import Addition
+    >>> register("sums", Addition)
+    """
+    TASKS.register(name, task)

@@ -1,0 +1,32 @@
+from .bumps import Bumps as Bumps
+from .bumps import Stripes as Stripes
+from .catalogue import register as register
+from .cogs import Cogs as Cogs
+from .conjunction_tasks import Addition as Addition
+from .conjunction_tasks import ContextDependence as ContextDependence
+from .conjunction_tasks import Invariance as Invariance
+from .conjunction_tasks import PartialExposure as PartialExposure
+from .conjunction_tasks import Toy as Toy
+from .conjunction_tasks import TransitiveEquivalence as TransitiveEquivalence
+from .conjunction_tasks import TransitiveOrdering as TransitiveOrdering
+from .continuous_supports import DiagonalBand as DiagonalBand
+from .continuous_supports import Orthogonal as Orthogonal
+from .continuous_supports import Random as Random
+from .digit_images import DigitPairs as DigitPairs
+from .exposure import Everything as Everything
+from .exposure import Exposure as Exposure
+from .exposure import HeldOut as HeldOut
+from .exposure import Own as Own
+from .exposure import Parts as Parts
+from .exposure import Source as Source
+from .scan import Scan as Scan
+from .sprites import Sprites as Sprites
+from .table_task import TableTask as TableTask
+from .task import Batch as Batch
+from .task import ContinuousTask as ContinuousTask
+from .task import DiscreteTask as DiscreteTask
+from .task import Range as Range
+from .task import Shapes as Shapes
+from .task import Task as Task
+
+__all__: list[str]
