@@ -323,9 +323,16 @@ class Filters(nn.Module):
 
     def __init__(self, side: int) -> None:
         super().__init__()
-        self.strengths = nn.Parameter(torch.randn(side, side) / sqrt(side))
-        self.left = nn.Parameter(functional.normalize(torch.randn(side, side, side), dim=-1))
-        self.right = nn.Parameter(functional.normalize(torch.randn(side, side, side), dim=-1))
+        self.strengths = nn.Parameter(torch.empty(side, side))
+        self.left, self.right = (nn.Parameter(torch.empty(side, side, side)) for _ in range(2))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weights as they are before training; a probe's control draws them anew by it."""
+        with torch.no_grad():
+            self.strengths.copy_(torch.randn(self.strengths.shape) / sqrt(len(self.strengths)))
+            for one in (self.left, self.right):
+                one.copy_(functional.normalize(torch.randn(one.shape), dim=-1))
 
     def forward(self, code: Tensor) -> Tensor:
         """The sum of the filters, each times its entry of the code: (n, N, N)."""

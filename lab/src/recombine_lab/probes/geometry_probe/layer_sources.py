@@ -1,10 +1,9 @@
 """What each layer gives for each combination: of a module by hooks, of arrays, of list columns of a Parquet file."""
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -26,6 +25,7 @@ from recombine_lab.models.layers import (
     watching,
 )
 from recombine_lab.probes.geometry_probe.design import GridDesign, Values
+from recombine_lab.probes.new_weights import redraw_weights
 
 ANSWER = "answer"
 """What the whole module gives is called so; arrays can have a layer of that name too."""
@@ -137,7 +137,7 @@ class Module(LayerSource):
     @final
     def redrawn(self, seed: int) -> "Module":
         """The same architecture before training."""
-        return Module(reinitialised(self.module, seed), self.inputs, self.design, self.chosen, self.forward, self.seed)
+        return replace(self, module=redraw_weights(self.module, seed=seed))
 
 
 class _LayerSums:
@@ -309,27 +309,3 @@ def _telling(part: nn.Module) -> bool:
         return False
     bends = type(part).__module__.startswith(("torch.nn.modules.activation", "torch.nn.modules.normalization"))
     return bends or any(True for _ in part.parameters(recurse=False))
-
-
-def reinitialised(module: nn.Module, seed: int) -> nn.Module:
-    """A copy of a module with all weights drawn anew.
-
-    Parts that can reset themselves do. Of other weights the entries change places, which keeps their size and undoes
-    what was learned.
-
-    >>> network = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
-    >>> bool((reinitialised(network, 1)[0].weight == network[0].weight).any())
-    False
-    """
-    fresh = copy.deepcopy(module)
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(seed % 2**63)
-        for part in fresh.modules():
-            reset = getattr(part, "reset_parameters", None)
-            if callable(reset):
-                reset()
-                continue
-            for weight in part.parameters(recurse=False):
-                flat = weight.reshape(-1)
-                weight.copy_(flat[torch.randperm(len(flat))].reshape(weight.shape))
-    return fresh

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from recombine.base.errors import RecombineError, SettingError
+from recombine.base.errors import SettingError
 from recombine.base.progress import Progress
 from recombine.base.seeds import derived
 from recombine.verbs.predict.kernel.salience import Salience
@@ -314,18 +314,16 @@ def _untrained(call: Call, found: Measured) -> None:
         call.progress(f"the network before training, {draw + 1} of {call.repeats}", 0.5 + draw / (2 * call.repeats))
         try:
             source = call.asked.source.redrawn(derived(call.seed, UNTRAINED, draw))
-            if source is None:
-                return
-            for layer in source.layers(names):
-                numbers = call.kernel(call.cells(layer.features), ranks=draw == 0) | _drawn(call, layer)
-                if layer.name == found.answer:
-                    numbers |= call.answers(layer.features[call.looked.all])
-                found.add(layer.name, UNTRAINED, numbers)
-        except RecombineError:
-            raise
-        except Exception as error:  # noqa: BLE001 - anybody's module may refuse to be copied
-            found.reasons.append(f"The network before training could not be made: {type(error).__name__}: {error}")
+        except SettingError as error:  # the other controls say enough without a network that cannot be drawn anew
+            found.reasons.append(f"The network before training could not be made: {error.what}; {error.why}.")
             return
+        if source is None:
+            return
+        for layer in source.layers(names):
+            numbers = call.kernel(call.cells(layer.features), ranks=draw == 0) | _drawn(call, layer)
+            if layer.name == found.answer:
+                numbers |= call.answers(layer.features[call.looked.all])
+            found.add(layer.name, UNTRAINED, numbers)
 
 
 def _said(call: Call) -> list[str]:

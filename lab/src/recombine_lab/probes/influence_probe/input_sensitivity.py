@@ -11,12 +11,10 @@ from torch import nn
 from recombine.base.errors import SettingError
 from recombine.base.progress import Progress
 from recombine.base.seeds import derived
-from recombine.base.words import amount
 from recombine_lab.models.layers import Forward, length
 from recombine_lab.probes.influence_probe.factor_locations import Located, check_apart, form_of, located
 from recombine_lab.probes.influence_probe.listing import hanging_figures, measures_of, steps_table
 from recombine_lab.probes.influence_probe.module_answers import Asking, asking_of
-from recombine_lab.probes.influence_probe.new_weights import reinitialised
 from recombine_lab.probes.influence_probe.probe_examples import check_column, check_rows, codes_of, inputs_of, table_of
 from recombine_lab.probes.influence_probe.questions import Half, RunSettings
 from recombine_lab.probes.influence_probe.sensitivity import (
@@ -30,6 +28,7 @@ from recombine_lab.probes.influence_probe.sensitivity import (
     untrained,
 )
 from recombine_lab.probes.influence_probe.verdict import said_of_inputs
+from recombine_lab.probes.new_weights import redraw_weights
 
 
 def where_of(given: RunSettings, regions: Any, render: Any) -> tuple[Located, pa.Table]:
@@ -102,18 +101,12 @@ def inputs_half(
         by_step[step] = hung(snapshot, ask)
     tell("swapping and following inputs", None)
     found = hung(module, ask)
-    shuffled: list[int] = []
-    control = untrained(_fresh(module, given, controls, ask.seed, shuffled, tell), ask)
+    control = untrained(_fresh(module, given, controls, ask.seed, tell), ask)
     score, most = right(module, ask), majority(ask)
     said = said_of_inputs(found, control, ask, score, most, least)
-    extra = []
-    if any(shuffled):
-        extra.append(
-            f"{amount(max(shuffled), 'weight')} had no way to be drawn anew, and kept their numbers, shuffled."
-        )
     if found[ask.target].slope is None:
-        extra.append("Derivatives were not taken: where the factors are in the inputs is not known.")
-    said = replace(said, reasons=(*said.reasons, *extra))
+        unknown = "Derivatives were not taken: where the factors are in the inputs is not known."
+        said = replace(said, reasons=(*said.reasons, unknown))
     numbers = {
         f"answers changed by swapping {ask.redundant}": found[ask.redundant].swap.value,
         f"answers changed by swapping {ask.target}": found[ask.target].swap.value,
@@ -139,13 +132,9 @@ def _mean(control: Untrained, factor: str) -> float | None:
     return float(np.nanmean(control.swap[factor])) if control.networks else None
 
 
-def _fresh(
-    module: nn.Module, given: RunSettings, count: int, seed: int, shuffled: list[int], tell: Progress
-) -> Iterable[nn.Module]:
+def _fresh(module: nn.Module, given: RunSettings, count: int, seed: int, tell: Progress) -> Iterable[nn.Module]:
     """The control: the network with new random weights, again and again; drawn as a run draws them where it is one."""
     for k in range(count):
         tell("the same with re-initialised networks", k / count)
         number = derived(seed, "control", k)
-        made, kept = (given.fresh(number), 0) if given.fresh is not None else reinitialised(module, seed=number)
-        shuffled.append(kept)
-        yield made
+        yield given.fresh(number) if given.fresh else redraw_weights(module, seed=derived(number, "reinitialised"))

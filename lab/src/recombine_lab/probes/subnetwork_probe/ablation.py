@@ -20,7 +20,13 @@ from recombine.base.errors import SettingError
 from recombine.base.seeds import derived
 from recombine_lab.probes.subnetwork_probe.components import Component, ComponentData, stacked_rows
 from recombine_lab.probes.subnetwork_probe.mask_learning import Mask, rights
-from recombine_lab.probes.subnetwork_probe.masked_network import Asker, ParameterLayout, State, owner_of, reinitialised
+from recombine_lab.probes.subnetwork_probe.masked_network import (
+    Asker,
+    ParameterLayout,
+    State,
+    owner_of,
+    untrained_state,
+)
 
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
@@ -208,7 +214,7 @@ class Judge:
 
     def _of(self, masks: Sequence[Mask], states: Sequence[State], *, part: bool) -> dict[str, Tensor]:
         """(masks, rows) For each test, what is right with the parts, or without them."""
-        fresh = reinitialised(self.model, derived(self.seed, "ablation")) if self.ablation == "re-init" else None
+        fresh = untrained_state(self.model, derived(self.seed, "ablation")) if self.ablation == "re-init" else None
         sets = [
             {one.name: one.times(state[one.name], mask[one.name].to(state[one.name].device)) for one in self.layouts}
             if part

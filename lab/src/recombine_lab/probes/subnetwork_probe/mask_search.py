@@ -18,7 +18,7 @@ from recombine_lab.probes.subnetwork_probe.components import Component, Componen
 from recombine_lab.probes.subnetwork_probe.mask_cache import Keeper
 from recombine_lab.probes.subnetwork_probe.mask_learning import Learned, Mask, MaskJob, MaskLearner, Subject
 from recombine_lab.probes.subnetwork_probe.mask_settings import MaskConfiguration
-from recombine_lab.probes.subnetwork_probe.masked_network import Asker, ParameterLayout, State, reinitialised
+from recombine_lab.probes.subnetwork_probe.masked_network import Asker, ParameterLayout, State, untrained_state
 
 SEARCH_SEED = 0
 """The mask seed of the search; those of the masks that are judged come after it."""
@@ -44,7 +44,7 @@ class Cast:
         if seed not in self._states:
             while len(self._states) >= self.most:
                 self._states.pop(next(iter(self._states)))
-            self._states[seed] = reinitialised(self.model, derived(self.seed, "control", seed))
+            self._states[seed] = untrained_state(self.model, derived(self.seed, "control", seed))
         return self._states[seed]
 
     def _shuffled(self, seed: int) -> tuple[Component, ...]:

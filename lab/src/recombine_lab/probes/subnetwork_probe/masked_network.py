@@ -4,7 +4,6 @@ The module is never changed. Weights are put in its place for one call (`torch.f
 them side by side where the module allows it (`torch.func.vmap`).
 """
 
-import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from torch.nn.utils import parametrize
 from recombine.base.errors import SettingError, nearest
 from recombine.base.seeds import derived
 from recombine_lab.models.layers import Forward, asked, tensor_of, uncompiled
+from recombine_lab.probes.new_weights import redraw_weights
 from recombine_lab.probes.subnetwork_probe.components import ComponentData, side_by_side
 
 State = Mapping[str, Tensor]
@@ -219,32 +219,9 @@ def state_of(model: nn.Module) -> dict[str, Tensor]:
     return {**{name: one.detach() for name, one in model.named_parameters()}, **buffers}
 
 
-def reinitialised(model: nn.Module, seed: int) -> dict[str, Tensor]:
-    """Weights as they were before training: each part is initialised again as its own class does it.
-
-    Parameters of parts that do not know how are shuffled within their tensor, which keeps the distribution of values.
-    """
-    state, fresh = state_of(model), dict[str, Tensor]()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(derived(seed, "re-initialised network"))
-        for prefix, part in model.named_modules():
-            reset = getattr(part, "reset_parameters", None) or getattr(part, "_reset_parameters", None)
-            if callable(reset):
-                fresh.update(_reset(part, f"{prefix}." if prefix else ""))
-        for name, value in state.items():
-            if name not in fresh and value.is_floating_point() and name in dict(model.named_parameters()):
-                fresh[name] = value.flatten()[torch.randperm(value.numel())].reshape(value.shape)
-    return {name: fresh.get(name, value) for name, value in state.items()}
-
-
-def _reset(part: nn.Module, prefix: str) -> dict[str, Tensor]:
-    """The own parameters and buffers of a copy of a part, initialised again; of no others, which may be large."""
-    own = {name for name, _ in [*part.named_parameters(recurse=False), *part.named_buffers(recurse=False)]}
-    again = copy.deepcopy(part)
-    reset = getattr(again, "reset_parameters", None) or again._reset_parameters
-    reset()  # type: ignore[operator]
-    found = {**dict(again.named_parameters(recurse=False)), **dict(again.named_buffers(recurse=False))}
-    return {prefix + name: value.detach().clone() for name, value in found.items() if name in own}
+def untrained_state(model: nn.Module, seed: int) -> dict[str, Tensor]:
+    """The weights and buffers of the same network before it has learnt anything."""
+    return state_of(redraw_weights(model, seed=derived(seed, "re-initialised network")))
 
 
 class _CallableNetwork(nn.Module):
