@@ -292,6 +292,17 @@ def test_a_page_of_help(words) -> None:
     assert prose.startswith(f"\nUsage: recombine {words}".rstrip() + " [OPTIONS]")
 
 
+@pytest.mark.parametrize("verb", [*VERBS, "diff", "probe geometry"])
+def test_what_people_use_first_stands_in_front(verb) -> None:
+    page = CliRunner(env={"COLUMNS": "80"}).invoke(app, [*verb.split(), "--help"]).stdout
+    headings = re.findall(r"^([A-Z][\w -]+)$", page, re.MULTILINE)
+    assert headings[:2] == ["Arguments", "Most used"]
+    assert "Writing the result" in headings
+    assert page.count("\n  -h, --help ") == 1
+    first = page.split("\nMost used\n")[1].split("\n\n")[0]
+    assert 3 <= len(re.findall(r"^  (?:-\w, |    )--\w", first, re.MULTILINE)) <= 5
+
+
 def test_examples_are_of_commands_that_are_there() -> None:
     assert set(EXAMPLES) == set(commands())
 

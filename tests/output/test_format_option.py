@@ -11,7 +11,7 @@ import recombine
 from recombine.base.errors import RecombineError
 from recombine.cli import output_formats
 from recombine.cli.app import app
-from recombine.cli.outputs import OF_LINTS
+from recombine.cli.ci_summary import OF_LINTS
 from recombine.output.ci_formats import FORMS
 from tests.output.sarif_rules import mistakes
 from tests.test_action import held_out, write

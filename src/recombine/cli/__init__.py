@@ -2,7 +2,8 @@
 
 Before `main` has begun, an interrupt is a traceback of Python's. So nothing is imported here that takes time.
 
-To add an option or a command: its file here, its line in `app`; what it is given and two examples in `help`.
+To add an option or a command: its file here, its line in `app`; what it is given and two examples in `help`. Options
+that several commands share stand in the groups of `table_options` (reading) and `outputs` (writing).
 """
 
 import _signal  # type: ignore[import-not-found] # what `signal` is made of: its enumerations take 10 ms

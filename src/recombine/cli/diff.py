@@ -13,7 +13,8 @@ import recombine
 from recombine.base.checks import check_choice
 from recombine.base.grades import EXIT_CODES, OF_DIFFS
 from recombine.base.words import count
-from recombine.cli import options, outputs, table_options
+from recombine.cli import options, outputs
+from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, console_for, lead, named_shortly, next_commands, short
 
 _SHOWN = 8
@@ -22,17 +23,12 @@ _WORSE = "worse"
 _Q = "q: of the changes with a q as low as this one or lower, the share that is expected to be luck"
 
 
+@takes_groups(first=("report", "out", "fail_on"), own="Diff")
 def diff(
     old: Annotated[
         Path, typer.Argument(metavar="OLD", help="The folder of the older result, written by --out or .save().")
     ],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="The folder of the newer one, of the same verb.")],
-    report: table_options.Report = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Save the diff as a folder of JSON and Parquet.")
-    ] = None,
-    force: table_options.Force = False,
-    as_json: table_options.AsJson = False,
     fail_on: Annotated[
         str | None,
         typer.Option(
@@ -41,21 +37,21 @@ def diff(
             "chance; 4 without evidence.",
         ),
     ] = None,
+    *,
+    output: outputs.Outputs,
 ) -> None:
     """What changed from one saved result to the next, and is it more than chance?"""
     if fail_on is not None:
         check_choice(
             "--fail-on", fail_on, (_WORSE,), why="a gate fails on what got worse", instead="write --fail-on worse"
         )
-    outputs.check("diff", out=out, force=force, inputs=[old, new], report=report)
+    output.check("diff", inputs=[old, new])
     with Watch("comparing") as watch:
         found = recombine.diff(old, new, command=options.command_line())
-        outputs.write(found, watch, report=report, out=out, force=force)
-    outputs.tell(
-        as_json=as_json,
-        machines=lambda: found.record().to_json() | {"changes": found.table.slice(0, _LISTED).to_pylist()},
-        people=lambda: summary(found),
-        written=(report, out),
+        output.write(found, watch)
+    output.tell(
+        content=lambda: found.record().to_json() | {"changes": found.table.slice(0, _LISTED).to_pylist()},
+        show=lambda: summary(found),
     )
     raise typer.Exit(EXIT_CODES[found.grade] if fail_on else 0)
 

@@ -12,18 +12,25 @@ from rich.table import Table
 import recombine
 from recombine.base.errors import SettingError
 from recombine.base.words import amount, interval_words, measure, percent, percent_range
-from recombine.cli import completion, gates, options, output_formats, outputs, proposal, table_options
+from recombine.cli import ci_summary, gates, options, outputs, proposal, table_options
 from recombine.cli.gates import lines as gate_lines
+from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, console_for, lead, next_commands, short
 
 
+@takes_groups(
+    first=("factors", "target", "prediction", "split", "report"),
+    own="Score",
+    panels={
+        "What was trained on": ("train", "train_side", "test_side"),
+        "Where the answers are": ("data", "id_column"),
+        "Intervals": ("draws", "confidence", "seed"),
+    },
+)
 def evaluate(
     source: Annotated[str, typer.Argument(help="The predictions: a file, glob, folder, s3:// URL or database URI.")],
     factors: table_options.Factors = [],  # noqa: B006
-    target: Annotated[
-        str | None,
-        typer.Option("--target", "-t", autocompletion=completion.one_column, help="The column with the true answers."),
-    ] = None,
+    target: Annotated[str | None, table_options.target_option("The column with the true answers.")] = None,
     prediction: Annotated[
         str | None,
         typer.Option(
@@ -64,56 +71,32 @@ def evaluate(
     causes: Annotated[
         bool, typer.Option("--causes/--no-causes", help="Look for the causes of the errors too, which takes longest.")
     ] = True,
-    target_kind: table_options.TargetKind = None,
-    where: table_options.Where = None,
-    bins: table_options.Bins = [],  # noqa: B006
-    domain: table_options.Domain = [],  # noqa: B006
-    impossible: table_options.Impossible = None,
-    missing: table_options.Missing = "leave out",
-    table: table_options.TableName = None,
-    report: table_options.Report = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Save the evaluation as a folder of JSON and Parquet.")
-    ] = None,
-    force: table_options.Force = False,
-    as_json: table_options.AsJson = False,
-    forms: output_formats.Format = [],  # noqa: B006
     fail_under: Annotated[
         table_options.Many,
-        typer.Option(
-            "--fail-under",
-            help="A gate: unseen=0.8 (all, seen, worst, lift, balanced_accuracy). Exit 3 below it, 4 where untested.",
-        ),
+        table_options.gate_option("A gate: unseen=0.8 (all, seen, worst, lift, balanced_accuracy)."),
     ] = [],  # noqa: B006
     draws: Annotated[int, typer.Option(help="How often combinations are resampled for an interval.")] = 2_000,
     confidence: Annotated[float, typer.Option(help="What an interval promises.")] = 0.95,
     seed: Annotated[int, typer.Option(min=0, help="Which combinations are drawn for the intervals.")] = 0,
+    *,
+    reading: table_options.SpaceOptions,
+    output: outputs.FormattedOutputs,
 ) -> None:
     """Did the model hold on combinations that it had not seen, and if not, why?"""
     if not options.names(factors):
         proposal.refuse(
             "evaluate",
             data or source,
-            as_json=as_json,
-            table=table,
-            where=where,
+            reading,
+            as_json=output.as_json,
             given=[id_column, against],
             target=target,
             split=split,
             prediction=prediction or score,
         )
     asked = options.gates(fail_under)
-    wanted = output_formats.parse(forms, as_json=as_json)
-    output_formats.check_gates(wanted, asked, example="unseen=0.8")
-    outputs.check(
-        "evaluation",
-        out=out,
-        force=force,
-        inputs=[source, train, data, against, theory, impossible],
-        report=report,
-        domain=domain,
-        forms=wanted,
-    )
+    output.require_gates(asked, example="unseen=0.8")
+    output.check("evaluation", inputs=[source, train, data, against, theory, *reading.files])
     with Watch("scoring rows") as watch:
         found = recombine.evaluate(
             source,
@@ -128,37 +111,27 @@ def evaluate(
             against=against,
             theory=theory,
             causes=causes,
-            target_kind=target_kind,  # type: ignore[arg-type]
-            where=where,
-            bins=options.bins(bins),
-            domain=options.domain(domain),
-            impossible=options.impossible(impossible),
-            missing=missing,  # type: ignore[arg-type]
-            table=table,
             intervals=recombine.IntervalSettings(draws=draws, confidence=confidence, seed=seed),
-            command=options.command_line(),
             progress=watch.step,
+            **reading.settings(),
         )
         checked = gates.check(found.share, asked, thin=found.thin)
-        outputs.write(found, watch, report=report, out=out, force=force)
+        output.write(found, watch)
     known = train is not None or split is not None
-    offered = None if known or wanted.names <= {"json", "metrics"} else _split_column(data or source, table)
-    output_formats.tell(
-        wanted,
-        machines=lambda: _for_machines(found, checked),
-        people=lambda: summary(found, checked, split=offered),
-        told=lambda: [outputs.of_evaluation(found, checked, source=source, following=_next(found, offered))],
-        written=(report, out),
-        force=force,
+    offered = None if known or output.requested.names <= {"json", "metrics"} else _split_column(data or source, reading)
+    output.tell(
+        content=lambda: gates.content(found.record(), checked, without=("impossible",)),
+        show=lambda: summary(found, checked, split=offered),
+        summaries=lambda: [ci_summary.of_evaluation(found, checked, source=source, following=_next(found, offered))],
     )
     raise typer.Exit(gates.exit_code(checked))
 
 
-def _split_column(source: str, table: str | None) -> str | None:
+def _split_column(source: str, reading: table_options.RowOptions) -> str | None:
     """A column that tells trained from tested rows, to be offered to those who named none."""
     from recombine.verbs.evaluate.prediction_query import split_column  # noqa: PLC0415 - it brings the engines
 
-    return split_column(source, table=table)
+    return split_column(source, table=reading.table)
 
 
 def _split(name: str | None, *, train: list[str], test: list[str]) -> "recombine.SplitColumn | None":
@@ -189,12 +162,6 @@ def _columns(written: str | None) -> Any:
     if written is None or "=" not in written:
         return written
     return options.assignments("--prediction", options.names([written]))
-
-
-def _for_machines(found: Any, checked: gates.Gates) -> dict[str, Any]:
-    content: dict[str, Any] = found.record().to_json()
-    content.pop("impossible")
-    return content | {"gates": checked}
 
 
 _SHOWN = 5

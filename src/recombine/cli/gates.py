@@ -1,7 +1,7 @@
 """Gates: a share that a pipeline is held to, and the exit code that says how it ended."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 Gates = dict[str, dict[str, Any]]
@@ -35,3 +35,9 @@ def exit_code(checked: Gates) -> int:
     """0 pass, 3 fail, 4 not enough evidence."""
     ends = {gate["verdict"] for gate in checked.values()}
     return 3 if "fail" in ends else 4 if "not enough evidence" in ends else 0
+
+
+def content(record: Any, checked: Gates, *, without: Iterable[str] = ()) -> dict[str, Any]:
+    """A record and its gates as JSON, `without` what only a page draws."""
+    found: dict[str, Any] = record.to_json()
+    return {name: value for name, value in found.items() if name not in without} | {"gates": checked}

@@ -16,6 +16,7 @@ from rich.padding import Padding
 from rich.table import Table
 from typer.core import TyperCommand, TyperGroup
 
+from recombine.cli.table_options import FIRST_PANEL
 from recombine.cli.terminal import console_for
 
 Lines = tuple[tuple[str, str], ...]
@@ -79,89 +80,43 @@ EXAMPLES: dict[str, Lines] = {
 
 _WIDEST = 100
 _STANDS_FOR = {
-    "--address": "ADDRESS",
-    "--against": "TABLE",
-    "--at": "LIMIT",
-    "--atom-limit": "NUMBER",
-    "--better": "WORD",
-    "--bins": "COLUMN=BINS",
-    "--budget": "NUMBER",
-    "--by": "WORD",
-    "--class-tolerance": "SHARE",
-    "--cold": "COLUMNS",
-    "--column": "NAME",
-    "--confidence": "SHARE",
-    "--cost": "FILE",
-    "--data": "TABLE",
-    "--domain": "COLUMN=VALUES",
-    "--draws": "N",
-    "--exchangeable": "COLUMNS",
-    "--expect": "WORD",
-    "--factors": "COLUMNS",
-    "--fail-on": "worse",
-    "--fail-under": "NAME=SHARE",
-    "--folds": "N",
-    "--format": "FORM[=FILE]",
-    "--goal": "WORD",
-    "--guarantee": "WORD",
-    "--hold": "VALUES",
-    "--hole": "LIMITS",
-    "--id": "COLUMN",
-    "--impossible": "FILE",
-    "--impossible-out": "FILE",
-    "--inputs": "COLUMNS",
-    "--keep-code": "WORD",
-    "--kernel": "WORD",
-    "--learner": "LEARNER",
-    "--loss": "WORD",
-    "--metric": "NAMES",
-    "--missing": "WORD",
-    "--model": "MODEL",
-    "--num-gpus": "NUMBER",
-    "--older": "AGE",
-    "--order": "N",
-    "--out": "PLACE",
-    "--pack": "N",
-    "--prediction": "COLUMN",
-    "--preset": "WORD",
-    "--report": "FILE.html",
-    "--retries": "N",
-    "--ridge": "NUMBER",
-    "--rounds": "N",
-    "--rows": "N",
-    "--rows-per-combination": "N",
-    "--run": "KEY",
-    "--salience": "WEIGHTS",
-    "--score": "SCORE",
-    "--seed": "N",
-    "--seen-score": "SHARE",
-    "--seen-share": "SHARE",
-    "--share": "SHARE",
-    "--split": "COLUMN",
-    "--status": "WORDS",
-    "--store": "PLACE",
-    "--strata": "COLUMN",
-    "--table": "NAME",
-    "--target": "COLUMN",
-    "--target-kind": "KIND",
-    "--test": "TABLE",
-    "--test-side": "VALUES",
-    "--theory": "FOLDER",
-    "--through": "VALUES",
-    "--time-limit": "SECONDS",
-    "--train": "TABLE",
-    "--train-side": "VALUES",
-    "--trust": "MODULE",
-    "--truth": "TRUTH",
-    "--unlabelled": "TABLE",
-    "--validation": "TABLE",
-    "--validation-side": "VALUES",
-    "--weight": "COLUMN",
-    "--where": "CONDITION",
-    "--width": "NUMBER",
-    "--workers": "N",
+    "N": "draws folds order pack retries rounds rows rows-per-combination seed workers",
+    "WORD": "better by expect goal guarantee keep-code kernel loss missing preset",
+    "COLUMN": "id prediction split strata target weight",
+    "TABLE": "against data test train unlabelled validation",
+    "NUMBER": "atom-limit budget num-gpus ridge width",
+    "SHARE": "class-tolerance confidence seen-score seen-share share",
+    "VALUES": "hold test-side through train-side validation-side",
+    "COLUMNS": "cold exchangeable factors inputs",
+    "FILE": "cost impossible impossible-out",
+    "NAME": "column table",
+    "PLACE": "out store",
+    "ADDRESS": "address",
+    "AGE": "older",
+    "COLUMN=BINS": "bins",
+    "COLUMN=VALUES": "domain",
+    "CONDITION": "where",
+    "FILE.html": "report",
+    "FOLDER": "theory",
+    "FORM[=FILE]": "format",
+    "KEY": "run",
+    "KIND": "target-kind",
+    "LEARNER": "learner",
+    "LIMIT": "at",
+    "LIMITS": "hole",
+    "MODEL": "model",
+    "MODULE": "trust",
+    "NAME=SHARE": "fail-under",
+    "NAMES": "metric",
+    "SCORE": "score",
+    "SECONDS": "time-limit",
+    "TRUTH": "truth",
+    "WEIGHTS": "salience",
+    "WORDS": "status",
+    "worse": "fail-on",
 }
-"""What an option is given, in a word; a test finds one that has none."""
+"""What stands behind an option, in a word, and the options that it stands behind; a test finds one that has none."""
+_WORDS = {f"--{option}": word for word, options in _STANDS_FOR.items() for option in options.split()}
 
 _OF_TYPER = {
     "--install-completion": "Let the Tab key complete commands, options and columns, in the shell that this runs in.",
@@ -200,8 +155,20 @@ def draw(command: Any, ctx: Any) -> None:
     console.print(Padding(escape(" ".join((command.help or "").split())), (0, 2)), width=width)
     _section(console, "Arguments", [(_word(one), _said(one, ctx)) for one in arguments], width)
     _section(console, "Commands", commands, width)
-    _section(console, "Options", [_option(one, ctx) for one in params if one not in arguments], width)
+    panels = _panels([one for one in params if one not in arguments])
+    rows = {title: [_option(one, ctx) for one in options] for title, options in panels.items()}
+    column = max(len(name) for lines in rows.values() for name, _ in lines)
+    for title, lines in rows.items():
+        _section(console, title, lines, width, column=column)
     _examples(console, words)
+
+
+def _panels(params: list[Any]) -> dict[str, list[Any]]:
+    """Options by their heading, those first that people use first; `--help`, which has no heading, stands last."""
+    found: dict[str, list[Any]] = {FIRST_PANEL: []}
+    for one in params:
+        found.setdefault(one.rich_help_panel or (list(found)[-1] if found[FIRST_PANEL] else "Options"), []).append(one)
+    return found
 
 
 def _words(ctx: Any) -> list[str]:
@@ -233,7 +200,7 @@ def _option(option: Any, ctx: Any) -> tuple[str, str]:
     """`-t, --target COLUMN`; a flag that can be turned off shows both of its names."""
     short = [name for name in option.opts if not name.startswith("--")]
     long = [name for name in (*option.opts, *option.secondary_opts) if name.startswith("--")]
-    behind = "" if option.is_flag else f" {_STANDS_FOR.get(long[0], 'VALUE')}"
+    behind = "" if option.is_flag else f" {_WORDS.get(long[0], 'VALUE')}"
     before = f"{short[0]}, " if short else "    "
     return f"{before}{'/'.join(long)}{behind}", _said(option, ctx)
 
@@ -255,11 +222,13 @@ def _default(param: Any, ctx: Any) -> str:
     return f"{default:g}" if number else str(default)
 
 
-def _section(console: Console, title: str, rows: list[tuple[str, str]], width: int) -> None:
+def _section(console: Console, title: str, rows: list[tuple[str, str]], width: int, *, column: int = 0) -> None:
+    """A heading and its lines; `column` is the width of the names, where several sections stand in line."""
     if not rows:
         return
     table = Table(box=None, show_header=False, padding=(0, 1), pad_edge=False)
-    table.add_column(max_width=min(34, width // 2 - 6), no_wrap=False, overflow="fold")
+    most = min(34, width // 2 - 6)
+    table.add_column(min_width=min(column, most), max_width=most, no_wrap=False, overflow="fold")
     table.add_column()
     for name, said in rows:
         table.add_row(f"[bold]{escape(name)}[/]", said)

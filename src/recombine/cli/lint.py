@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,11 +13,17 @@ import recombine
 from recombine.base.errors import RecombineError, SettingError
 from recombine.base.grades import EXIT_CODES
 from recombine.base.redaction import redacted
-from recombine.cli import completion, options, output_formats, outputs, proposal, table_options
+from recombine.cli import ci_summary, options, output_formats, outputs, proposal, table_options
 from recombine.cli.options import pasted
+from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, console_for, lead, next_commands
 
 
+@takes_groups(
+    first=("factors", "split", "expect", "train", "test"),
+    own="Checks",
+    panels={"The sides": ("train_side", "validation_side", "test_side", "validation", "against")},
+)
 def lint(
     source: Annotated[
         table_options.Many | None,
@@ -47,13 +52,7 @@ def lint(
         str | None, typer.Option("--id", help="The column that tells rows apart, such as an image's name.")
     ] = None,
     target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            "-t",
-            autocompletion=completion.one_column,
-            help="The column of the classes, whose shares are compared.",
-        ),
+        str | None, table_options.target_option("The column of the classes, whose shares are compared.")
     ] = None,
     class_tolerance: Annotated[float, typer.Option(help="How far a class's share in test may be off.")] = 0.1,
     train_side: Annotated[table_options.Many, typer.Option(help="What the split column calls training: 0,1,2.")] = [],  # noqa: B006
@@ -65,26 +64,16 @@ def lint(
     against: Annotated[
         table_options.Many, typer.Option("--against", help="One more table that was trained on; any number of times.")
     ] = [],  # noqa: B006
-    where: table_options.Where = None,
-    bins: table_options.Bins = [],  # noqa: B006
-    missing: table_options.Missing = "leave out",
-    table: table_options.TableName = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Save the manifest and all culprits as a folder.")
-    ] = None,
-    report: table_options.Report = None,
-    force: table_options.Force = False,
-    as_json: table_options.AsJson = False,
-    forms: output_formats.Format = [],  # noqa: B006
+    *,
+    reading: table_options.RowOptions,
+    output: outputs.FormattedOutputs,
 ) -> None:
     """Does a split hold out what it claims to? Leaks, lost values, rows on both sides, validation equal to test."""
     tables: list[str | None] = [*dict.fromkeys(source)] if source else [None]
     if not options.names(factors):
-        _refuse(tables[0], train, split=split, as_json=as_json, table=table, where=where, given=[identity, target])
-    wanted = output_formats.parse(forms, as_json=as_json)
-    output_formats.check_tables(wanted, len(tables), out=out, report=report)
-    read = [*tables, train, validation, test, *against]
-    outputs.check("lint", out=out, force=force, inputs=read, report=report, forms=wanted)
+        _refuse(tables[0], train, reading, split=split, as_json=output.as_json, given=[identity, target])
+    output_formats.check_tables(output.requested, len(tables), out=output.out, report=output.report)
+    output.check("lint", inputs=[*tables, train, validation, test, *against])
 
     def look(one: str | None, watch: Watch) -> "recombine.Lint":
         return recombine.lint(
@@ -104,29 +93,23 @@ def lint(
                 class_tolerance=class_tolerance,
             ),
             exchangeable=options.names(exchangeable),
-            where=where,
-            bins=options.bins(bins),
-            missing=missing,  # type: ignore[arg-type]
-            table=table,
-            command=options.command_line(without=[other for other in tables if other is not None and other != one]),
             progress=watch.tell,
+            **reading.settings()
+            | {"command": options.command_line(without=[other for other in tables if other not in (None, one)])},
         )
 
     def again(one: str | None) -> list[str] | None:
-        return _read_again(one if not against else None, where=where, bins=bins, missing=missing, table=table)
+        return _read_again(one if not against else None, reading)
 
     with Watch("counting the sides") as watch:
         found = [(one, _named(one, partial(look, one, watch), tables)) for one in tables]
-        outputs.write(found[0][1], watch, report=report, out=out, force=force)
-    output_formats.tell(
-        wanted,
-        machines=lambda: found[0][1].record().to_json(),
-        people=lambda: _people(found, again),
-        told=lambda: [
-            outputs.of_lint(one, source=name or test or "", following=_next(one, again(name))) for name, one in found
+        output.write(found[0][1], watch)
+    output.tell(
+        content=lambda: found[0][1].record().to_json(),
+        show=lambda: _people(found, again),
+        summaries=lambda: [
+            ci_summary.of_lint(one, source=name or test or "", following=_next(one, again(name))) for name, one in found
         ],
-        written=(report, out),
-        force=force,
     )
     raise typer.Exit(_worst(EXIT_CODES[one.grade] for _, one in found))
 
@@ -155,7 +138,9 @@ def _people(found: Sequence[tuple[str | None, Any]], again: Callable[[str | None
         summary(one, again=again(name))
 
 
-def _refuse(source: str | None, train: str | None, *, split: str, **asked: Any) -> None:
+def _refuse(
+    source: str | None, train: str | None, reading: table_options.RowOptions, *, split: str, **asked: Any
+) -> None:
     """Factors are missing: look for them where the rows are."""
     place = source or train
     if place is None:
@@ -165,23 +150,23 @@ def _refuse(source: str | None, train: str | None, *, split: str, **asked: Any) 
             instead="recombine lint TABLE --factors a,b, or recombine lint --train A --test B --factors a,b",
         )
     named = split if split != "split" or source is None else None
-    proposal.refuse("lint", place, split=named, **asked)
+    proposal.refuse("lint", place, reading, split=named, **asked)
 
 
 def _split_column(name: str, **words: list[str]) -> "recombine.SplitColumn":
     return recombine.SplitColumn(name, **{side: options.names(given) for side, given in words.items() if given})
 
 
-def _read_again(
-    source: str | None, *, where: str | None, bins: list[str], missing: str, table: str | None
-) -> list[str] | None:
+def _read_again(source: str | None, reading: table_options.RowOptions) -> list[str] | None:
     """The words by which another command reads the same table; none where the split lies in several."""
     if source is None:
         return None
     words = [redacted(source)]
-    for name, given in (("--where", where), ("--table", table), *(("--bins", one) for one in bins)):
-        words += [] if given is None else [name, given]
-    return words + ([] if missing == "leave out" else ["--missing", missing])
+    given = [("--where", reading.where), ("--table", reading.table), *(("--bins", one) for one in reading.bins)]
+    given += [("--missing", None if reading.missing == "leave out" else reading.missing)]
+    for name, value in given:
+        words += [] if value is None else [name, value]
+    return words
 
 
 _SIGN = {

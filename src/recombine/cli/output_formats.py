@@ -4,31 +4,16 @@ One form goes to standard output, and nothing else does then; any number go to f
 a job which wants a summary, annotations and a page reads its table once.
 """
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from recombine.base.errors import SettingError, nearest
-from recombine.base.files import place_of, write_text
+from recombine.base.files import place_of
 from recombine.base.overwrite_checks import check_file
 from recombine.base.words import json_text
-from recombine.cli.table_options import Many
-from recombine.cli.terminal import page_written
-from recombine.output.ci_formats import CiSummary
-
-Format = Annotated[
-    Many,
-    typer.Option(
-        "--format",
-        metavar="FORM[=FILE]",
-        help="text, markdown, json, junit, sarif, github (annotations) or metrics (flat JSON); with =FILE into a file, "
-        "any number of times.",
-    ),
-]
+from recombine.output.ci_formats import FORMS, NEED_CHECKS, CiSummary
 
 _NAMES = ("text", "markdown", "json", "junit", "sarif", "github", "metrics")
 _ONE_TABLE = ("json", "metrics")
@@ -101,8 +86,6 @@ def check(asked: RequestedFormats, *, inputs: Iterable[Any], others: Iterable[Pa
 
 def check_gates(asked: RequestedFormats, gates: Mapping[str, float], *, example: str) -> None:
     """Refuse forms that only say how checks ended where none was asked for: an empty one looks as if all had passed."""
-    from recombine.output.ci_formats import NEED_CHECKS  # noqa: PLC0415 - an XML library, which most commands can spare
-
     found = next((name for name in NEED_CHECKS if name in asked.names), None)
     if found is not None and not gates:
         raise SettingError(
@@ -126,34 +109,6 @@ def check_tables(asked: RequestedFormats, tables: int, **others: Any) -> None:
         )
 
 
-def tell(
-    asked: RequestedFormats,
-    *,
-    machines: Callable[[], Any],
-    people: Callable[[], None],
-    told: Callable[[], Sequence[CiSummary]],
-    written: Iterable[Path | None] = (),
-    force: bool = False,
-) -> None:
-    """Write the files, then tell it on standard output in the one form that was asked for."""
-    places = list(written)
-    found = told() if asked.names - {"text", "json"} else ()
-    for name, path in asked.files.items():
-        write_text(path, _encodable(_text(name, found, machines)), force=force)
-        places.append(path)
-    if asked.shown != "text":
-        sys.stdout.write(_text(asked.shown, found, machines))
-        return
-    people()
-    page_written(*places)
-
-
-def _encodable(text: str) -> str:
-    """A file's name need not be text: what UTF-8 lacks is written by its number, as JSON writes it."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _text(name: str, told: Sequence[CiSummary], machines: Callable[[], Any]) -> str:
-    from recombine.output.ci_formats import FORMS  # noqa: PLC0415 - as above
-
-    return json_text(machines()) + "\n" if name == "json" else FORMS[name](told)
+def encode(name: str, told: Sequence[CiSummary], content: Callable[[], Any]) -> str:
+    """A result in the form of a name."""
+    return json_text(content()) + "\n" if name == "json" else FORMS[name](told)

@@ -1,65 +1,134 @@
-"""Where a command may write, and how it ends.
+"""Where a command writes, and how it ends.
 
 A place is looked at before anything is computed, and by the library again when it is written. Every verb ends alike:
 its page and folder are written, then it is told to people or to machines, then the gates decide the exit code.
-
-What each verb hands to the forms of `--format`: its checks, the combinations that tell most, and flat numbers.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
+
+import typer
 
 from recombine.base.errors import SettingError
-from recombine.base.files import place_of, recover
-from recombine.base.grades import Expected
+from recombine.base.files import place_of, recover, write_text
 from recombine.base.overwrite_checks import check_page, check_result_folder
-from recombine.base.redaction import redacted
-from recombine.base.words import count, json_text, measure, percent, percent_range, text
-from recombine.cli import options, output_formats
-from recombine.cli.gates import Gates
-from recombine.cli.options import without_forms
-from recombine.cli.terminal import Watch, named_shortly, page_written, say, short
+from recombine.cli import options, output_formats, table_options
+from recombine.cli.table_options import Many
+from recombine.cli.terminal import Watch, page_written
 from recombine.data.locations import TABLES, suffix_of
-from recombine.output.ci_formats import Check, CiSummary, ExampleTable
+from recombine.output.ci_formats import CiSummary
 
 _FILES = TABLES | {".txt", ".json", ".html", ".htm", ".md", ".xml", ".xlsx"}
 """Endings that no folder has."""
 
 
-def check(
-    kind: str,
-    *,
-    out: Path | None,
-    force: bool,
-    inputs: Iterable[Any],
-    report: Path | None = None,
-    domain: Iterable[str] = (),
-    forms: output_formats.RequestedFormats | None = None,
-) -> None:
-    """Refuse places that a result of this kind, or its page, must not be written to.
+@dataclass(frozen=True, kw_only=True)
+class Outputs:
+    """Where a result goes: to a page, to a folder, and to standard output for people or machines."""
 
-    `inputs` is everything that the command reads; `domain` is written as an option is, and may name files;
-    `forms` are those of `--format`.
-    """
-    out, report = (None if given is None else place_of(given) for given in (out, report))
-    read = [*inputs, *(part for part in domain if part.endswith(".json"))]
-    options.check_page(report)
-    if out is not None and report is not None and _lies_in(report, out):
-        raise SettingError(
-            f"--report {report} with --out {out}",
-            why="a folder that holds a page besides would no longer be known as a saved result",
-            instead=f"--report {report.name}",
-        )
-    if report is not None:
-        check_page(report, force=force, inputs=read)
-    if out is not None:
-        _refuse_file_name(out)
-        recover(out)
-        check_result_folder(out, kind, force=force, inputs=read)
-    if forms is not None:
-        output_formats.check(forms, inputs=read, others=[out, report], force=force)
+    panel: ClassVar = "Writing the result"
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", "-r", help="Write a page to look at: FILE.html."),
+    ] = None
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Save the result as a folder of JSON and Parquet, which recombine.load and recombine diff read.",
+        ),
+    ] = None
+    force: table_options.Force = False
+    as_json: table_options.AsJson = False
+
+    @property
+    def requested(self) -> output_formats.RequestedFormats:
+        """The forms in which the result is told."""
+        return output_formats.parse((), as_json=self.as_json)
+
+    def check(self, kind: str, *, inputs: Iterable[Any]) -> None:
+        """Refuse places that a result of this kind, or its page, must not be written to.
+
+        `inputs` is everything that the command reads.
+        """
+        read = list(inputs)
+        out, report = (None if given is None else place_of(given) for given in (self.out, self.report))
+        requested = self.requested
+        options.check_page(report)
+        if out is not None and report is not None and _lies_in(report, out):
+            raise SettingError(
+                f"--report {report} with --out {out}",
+                why="a folder that holds a page besides would no longer be known as a saved result",
+                instead=f"--report {report.name}",
+            )
+        if report is not None:
+            check_page(report, force=self.force, inputs=read)
+        if out is not None:
+            _refuse_file_name(out)
+            recover(out)
+            check_result_folder(out, kind, force=self.force, inputs=read)
+        output_formats.check(requested, inputs=read, others=[out, report], force=self.force)
+
+    def write(self, result: Any, watch: Watch) -> None:
+        """Draw the page and save the folder, where they were asked for."""
+        if self.report is not None:
+            watch.now("drawing the page")
+            result.page(self.report, force=self.force)
+        if self.out is not None:
+            result.save(self.out, force=self.force)
+
+    def tell(
+        self,
+        *,
+        content: Callable[[], Any],
+        show: Callable[[], None],
+        summaries: Callable[[], Sequence[CiSummary]] = tuple,
+        also_written: Path | None = None,
+    ) -> None:
+        """Write the files of `--format`, then tell the result in the one form that goes to standard output.
+
+        `content` is what JSON holds, `show` prints the screen for people, `summaries` are for the other forms.
+        """
+        requested = self.requested
+        told = summaries() if requested.names - {"text", "json"} else ()
+        for name, path in requested.files.items():
+            written = output_formats.encode(name, told, content)
+            # a file's name need not be text: what UTF-8 lacks is written by its number, as JSON writes it
+            write_text(path, written.encode("utf-8", "backslashreplace").decode("utf-8"), force=self.force)
+        if requested.shown != "text":
+            sys.stdout.write(output_formats.encode(requested.shown, told, content))
+            return
+        show()
+        page_written(self.report, self.out, also_written, *requested.files.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormattedOutputs(Outputs):
+    """The same, and in the forms of CI servers and trackers."""
+
+    forms: Annotated[
+        Many,
+        typer.Option(
+            "--format",
+            metavar="FORM[=FILE]",
+            help="text, markdown, json, junit, sarif, github (annotations) or metrics (flat JSON); with =FILE into a "
+            "file, any number of times.",
+        ),
+    ] = field(default_factory=list)
+
+    @property
+    def requested(self) -> output_formats.RequestedFormats:
+        """The forms in which the result is told, `--json` being the short way to say one of them."""
+        return output_formats.parse(self.forms, as_json=self.as_json)
+
+    def require_gates(self, gates: Mapping[str, float], *, example: str) -> None:
+        """Refuse forms that tell how checks ended where there is none."""
+        output_formats.check_gates(self.requested, gates, example=example)
 
 
 def _refuse_file_name(out: Path) -> None:
@@ -77,228 +146,3 @@ def _refuse_file_name(out: Path) -> None:
 def _lies_in(page: Path, folder: Path) -> bool:
     here, there = Path(os.path.realpath(page)), Path(os.path.realpath(folder))
     return here == there or there in here.parents
-
-
-def write(found: Any, watch: Watch, *, report: Path | None, out: Path | None, force: bool) -> None:
-    """Draw the page and save the folder, where they were asked for."""
-    if report is not None:
-        watch.now("drawing the page")
-        found.page(report, force=force)
-    if out is not None:
-        found.save(out, force=force)
-
-
-def tell(
-    *, as_json: bool, machines: Callable[[], Any], people: Callable[[], None], written: Iterable[Path | None]
-) -> None:
-    """JSON for machines; or a screen for people, and where things were written."""
-    if as_json:
-        say(json_text(machines()))
-    else:
-        people()
-        page_written(*written)
-
-
-Next = Iterable[tuple[str, str]]
-
-_SHOWN = 5
-_RUNGS = ("seen", "determined", "undetermined", "novel")
-_SIDES = ("all", "seen", "unseen", "novel")
-_OF_AUDITS = {
-    "determined": "the share of combinations that are seen, or would follow if the factors add up,",
-    "seen": "the share of combinations that are seen",
-    "values": "the share of values that are seen",
-    "pairs": "the share of pairs of values that are seen together",
-    "triples": "the share of triples of values that are seen together",
-}
-_OF_PREDICTIONS = {
-    "expected": "the low end of the score to expect on unseen combinations",
-    "lift": "the low end of the lead over one answer for all",
-    "right": "the share of unseen combinations with a known answer that come out right",
-}
-_OF_EVALUATIONS = {
-    "worst": "the score of the worst combination, or of the worst group",
-    "lift": "the lead over the best simple rule on unseen combinations",
-    "balanced_accuracy": "the mean of the classes' shares that come out right",
-}
-OF_LINTS: Mapping[str, str] = {
-    "combinations": "no test combination is in training",
-    "exchanged": "no test combination is in training with exchangeable factors the other way round",
-    "conjunctions": "every test combination holds a conjunction that is not in training",
-    "values": "every test value is in training; with --expect values, every test row holds a new one",
-    "rows": "no row is on two sides",
-    "ids": "every row of a side has an id of its own",
-    "validation": "validation and test share no row",
-    "classes": "each class has about the same share in test as in training",
-    "sides": "every row is on a side, and no side is empty",
-    "seen": "every combination marked as seen is in training",
-    "sizes": "test is not by far larger than training",
-    "missing": "no row misses a factor",
-    "determined": "it is told how many test combinations training determines",
-}
-"""What each check of a lint asks; a test holds the list to the checks that there are."""
-
-
-def of_audit(found: Any, gates: Gates, *, source: str, following: Next) -> CiSummary:
-    """An audit: its gates; what cannot be worked out, else what hangs on little."""
-    counts = found.counts
-    numbers: dict[str, float | None] = {"combinations": counts.space, "rows": found.support.rows}
-    numbers |= {f"{name}_combinations": getattr(counts, name) for name in _RUNGS}
-    numbers |= {name: found.share(name) for name in ("seen", "determined")}
-    numbers |= {name: one.share for name, one in zip(("values", "pairs", "triples"), found.coverage, strict=False)}
-    checks = _gates(gates, lambda name: _OF_AUDITS[name])
-    return _told("audit", found, source, checks, _unseen(found), following, numbers | _expected(found.expected))
-
-
-def of_prediction(found: Any, gates: Gates, *, source: str, following: Next) -> CiSummary:
-    """A prediction: its gates, and what would go wrong."""
-    numbers: dict[str, float | None] = {f"{_word(name)}_combinations": number for name, number in found.counts.items()}
-    checks = _gates(gates, lambda name: _OF_PREDICTIONS.get(name, f"the share of {name} among the unseen combinations"))
-    lines = [(named_shortly(one.combination), one.verdict, _answer(one.prediction), one.why) for one in found.worst]
-    rows = ExampleTable("unseen, and not fine", ("combination", "verdict", "answer", "why"), tuple(lines[:_SHOWN]))
-    return _told("predict", found, source, checks, rows, following, numbers | _expected(found.expected))
-
-
-def of_evaluation(found: Any, gates: Gates, *, source: str, following: Next) -> CiSummary:
-    """An evaluation: its gates, the worst tested combinations, and the score on every side."""
-    numbers: dict[str, float | None] = {}
-    for side in found.sides:
-        if side.name in _SIDES and side.rows:
-            numbers |= {f"{side.name}_rows": side.rows, f"{side.name}_combinations": side.combinations}
-            numbers |= {side.name: side.score, f"{side.name}_low": side.low, f"{side.name}_high": side.high}
-    for name, gap in (("gap", found.gap), ("matched_gap", found.matched)):
-        numbers |= {} if gap is None else {name: gap.value, f"{name}_low": gap.low, f"{name}_high": gap.high}
-    checks = _gates(gates, lambda name: _OF_EVALUATIONS.get(name, f"the score on {name} combinations"))
-    return _told("evaluate", found, source, checks, _worst(found), following, numbers | _lift(found.expected))
-
-
-def of_lint(found: Any, *, source: str, following: Next) -> CiSummary:
-    """A lint: its checks, and the culprits of the first that fails."""
-    checks = tuple(Check(one.name, one.verdict, one.sentence, meaning=OF_LINTS[one.name]) for one in found.checks)
-    numbers: dict[str, float | None] = {"rows": found.rows, "combinations": found.combinations}
-    numbers |= {
-        f"{one.name}_culprits": one.culprits for one in found.checks if one.verdict not in ("told", "not asked")
-    }
-    return _told("lint", found, source, checks, _culprits(found), following, numbers)
-
-
-def _told(
-    verb: str,
-    found: Any,
-    source: str,
-    checks: tuple[Check, ...],
-    rows: ExampleTable | None,
-    following: Next,
-    numbers: Mapping[str, float | None],
-) -> CiSummary:
-    return CiSummary(
-        verb,
-        redacted(source),
-        found.verdict,
-        found.grade,
-        checks,
-        rows,
-        tuple((without_forms(command), why) for command, why in following),
-        {name: float(number) if isinstance(number, float) else int(number) for name, number in _known(numbers)},
-    )
-
-
-def _word(verdict: str) -> str:
-    """A verdict as the name of a number: trackers take letters and strokes."""
-    return verdict.replace("'", "").replace(" ", "_")
-
-
-def _known(numbers: Mapping[str, float | None]) -> Iterable[tuple[str, float]]:
-    return [(name, number) for name, number in numbers.items() if number is not None]
-
-
-def _gates(gates: Gates, meaning: Callable[[str], str]) -> tuple[Check, ...]:
-    return tuple(_gate(name, gate, f"{meaning(name)} reaches what was asked") for name, gate in gates.items())
-
-
-def _gate(name: str, gate: Mapping[str, Any], meaning: str) -> Check:
-    asked, outcome = f"asked for is {gate['asked']:g}", gate["verdict"]
-    if gate["found"] is None:
-        return Check(name, outcome, f"{name} could not be tested; {asked}.", meaning)
-    thin = " There is not enough evidence for it." if outcome == "not enough evidence" else ""
-    return Check(name, outcome, f"{name} is {_told_apart(gate['found'], gate['asked'])}; {asked}.{thin}", meaning)
-
-
-def _told_apart(found: float, asked: float) -> str:
-    """A number to three decimals, or to as many as tell it from what was asked.
-
-    >>> _told_apart(0.8, 0.95), _told_apart(0.94996, 0.95)
-    ('0.800', '0.94996')
-    """
-    short_enough = round(found, 3) != asked or found == asked
-    return f"{found:.3f}" if short_enough else repr(float(found))
-
-
-def _expected(expected: Expected | None) -> dict[str, float | None]:
-    if expected is None or expected.abstains:
-        return {}
-    ends = {"expected": expected.value, "expected_low": expected.low, "expected_high": expected.high}
-    return ends | _lift(expected)
-
-
-def _lift(expected: Expected) -> dict[str, float | None]:
-    found: dict[str, float | None] = {"baseline": expected.baseline}
-    if expected.lift is not None:
-        found |= dict(zip(("lift_low", "lift", "lift_high"), expected.lift, strict=True))
-    return found
-
-
-def _unseen(audit: Any) -> ExampleTable | None:
-    if audit.undetermined_examples:
-        lines = [(named_shortly(one.combination), count(round(one.expected))) for one in audit.undetermined_examples]
-        columns = ("combination", "rows if the factors were independent")
-        return ExampleTable("cannot be worked out, for example", columns, tuple(lines[:_SHOWN]))
-    weakest = () if audit.leverage is None else audit.leverage.weakest
-    lines = [(named_shortly(one.combination), _measure(one.leverage)) for one in weakest]
-    return ExampleTable("unseen, and the least firmly determined", ("combination", "leverage"), tuple(lines[:_SHOWN]))
-
-
-def _worst(evaluation: Any) -> ExampleTable:
-    share = evaluation.score.is_share
-    lines = [
-        (
-            named_shortly(one.combination),
-            f"{one.rows:,}",
-            _score(one.score, share=share),
-            _score(one.shrunk, share=share),
-            _ends(one.low, one.high, share=share),
-            one.rung if one.rung != "unknown" else "",
-        )
-        for one in evaluation.worst[:_SHOWN]
-    ]
-    interval = f"{percent(evaluation.confidence)} interval"
-    return ExampleTable(
-        "worst tested", ("combination", "rows", short(evaluation.score.name), "shrunk", interval, ""), tuple(lines)
-    )
-
-
-def _culprits(lint: Any) -> ExampleTable | None:
-    found = next((one for one in lint.checks if one.verdict == "fail" and one.table is not None), None)
-    if found is None:
-        return None
-    lines = [tuple(short(text(value)) for value in row.values()) for row in found.table.slice(0, _SHOWN).to_pylist()]
-    more = f", {min(_SHOWN, found.culprits):,} of {found.culprits:,}"
-    return ExampleTable(f"culprits of {found.name}{more}", tuple(map(short, found.table.column_names)), tuple(lines))
-
-
-def _score(number: float, *, share: bool) -> str:
-    return percent(min(max(number, 0.0), 1.0)) if share else measure(number)
-
-
-def _ends(low: float | None, high: float | None, *, share: bool) -> str:
-    if low is None or high is None:
-        return "none"
-    return percent_range(low, high) if share else f"{measure(low)} to {measure(high)}"
-
-
-def _answer(said: str | float) -> str:
-    return short(said) if isinstance(said, str) else measure(said)
-
-
-def _measure(number: float | None) -> str:
-    return "not known" if number is None else measure(number)

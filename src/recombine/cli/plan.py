@@ -11,12 +11,14 @@ from rich.table import Table
 
 import recombine
 from recombine.base.words import count, measure
-from recombine.cli import completion, gates, options, outputs, proposal, table_options
+from recombine.cli import gates, options, outputs, proposal, table_options
 from recombine.cli.gates import lines as gate_lines
+from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, console_for, lead, next_commands, short
 from recombine.verbs.plan.plan_settings import check_settings
 
 
+@takes_groups(first=("factors", "goal", "budget", "report", "out"), own="Plan")
 def plan(
     source: table_options.Source,
     factors: table_options.Factors = [],  # noqa: B006
@@ -38,12 +40,7 @@ def plan(
             help="A CSV with factors as columns and a cost; an empty cell means any value, no cost: not to be had."
         ),
     ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target", "-t", autocompletion=completion.one_column, help="The column that a model would predict."
-        ),
-    ] = None,
+    target: table_options.Target = None,
     salience: Annotated[
         str | None,
         typer.Option(
@@ -65,50 +62,24 @@ def plan(
             help="Of combinations worth the same, the one whose values keep such company comes first.",
         ),
     ] = True,
-    target_kind: table_options.TargetKind = None,
-    where: table_options.Where = None,
-    bins: table_options.Bins = [],  # noqa: B006
-    domain: table_options.Domain = [],  # noqa: B006
-    impossible: table_options.Impossible = None,
-    weight: table_options.Weight = None,
-    missing: table_options.Missing = "leave out",
-    table: table_options.TableName = None,
-    report: table_options.Report = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Save the plan as a folder of JSON and Parquet.")
-    ] = None,
-    force: table_options.Force = False,
-    as_json: table_options.AsJson = False,
     fail_under: Annotated[
         table_options.Many,
-        typer.Option(
-            "--fail-under",
-            help="A gate on what the plan would achieve: determined=0.95. Exit 3 below it, 4 without evidence.",
-        ),
+        table_options.gate_option("A gate on what the plan would achieve: determined=0.95."),
     ] = [],  # noqa: B006
     seed: Annotated[int, typer.Option(min=0, help="What is drawn at random, in a replay or a vast space.")] = 0,
+    *,
+    reading: table_options.TableOptions,
+    output: outputs.Outputs,
 ) -> None:
     """Which combinations should be collected next, and what would each of them buy?"""
-    if not options.names(factors):
-        proposal.refuse("plan", source, as_json=as_json, table=table, where=where, given=[weight], target=target)
+    named = options.names(factors)
+    if not named:
+        proposal.refuse("plan", source, reading, as_json=output.as_json, given=[reading.weight], target=target)
     asked = options.gates(fail_under)
-    outputs.check("plan", out=out, force=force, inputs=[source, cost, impossible], report=report, domain=domain)
+    output.check("plan", inputs=[source, cost, *reading.files])
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge, replay=replay)
     with Watch("counting combinations") as watch:
-        support = table_options.read(
-            source,
-            factors=factors,
-            target=target,
-            watch=watch,
-            target_kind=target_kind,
-            where=where,
-            bins=bins,
-            domain=domain,
-            impossible=impossible,
-            weight=weight,
-            missing=missing,
-            table=table,
-        )
+        support = recombine.read(source, factors=named, target=target, **reading.settings(), progress=watch.tell)
         found = recombine.plan(
             support,
             goal=goal,  # type: ignore[arg-type]
@@ -122,20 +93,12 @@ def plan(
             progress=watch.step,
         )
         checked = gates.check(found.share, asked, thin=lambda _: False)
-        outputs.write(found, watch, report=report, out=out, force=force)
-    outputs.tell(
-        as_json=as_json,
-        machines=lambda: _for_machines(found, checked),
-        people=lambda: summary(found, checked),
-        written=(report, out),
+        output.write(found, watch)
+    output.tell(
+        content=lambda: gates.content(found.record(), checked, without=("impossible",)),
+        show=lambda: summary(found, checked),
     )
     raise typer.Exit(gates.exit_code(checked))
-
-
-def _for_machines(found: Any, checked: gates.Gates) -> dict[str, Any]:
-    content: dict[str, Any] = found.record().to_json()
-    content.pop("impossible")
-    return content | {"gates": checked}
 
 
 _SHOWN = 10

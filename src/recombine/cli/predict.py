@@ -1,7 +1,6 @@
 """`recombine predict`: what a learner would answer on the combinations that it has not seen, and why it would fail."""
 
 import shlex
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,25 +12,26 @@ import recombine
 from recombine.base.errors import SettingError
 from recombine.base.grades import because
 from recombine.base.words import measure, percent, percent_range
-from recombine.cli import completion, gates, options, output_formats, outputs, proposal, table_options
+from recombine.cli import ci_summary, gates, options, outputs, proposal, table_options
 from recombine.cli.gates import lines as gate_lines
+from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, console_for, lead, next_commands, short
 from recombine.data.locations import names_a_table
 from recombine.verbs.predict.kernel.order_weights import MOST_FACTORS
 
 
+@takes_groups(
+    first=("factors", "target", "model", "inputs", "report"),
+    own="Forecast",
+    panels={
+        "With --inputs": ("unlabelled", "kernel", "seen_score", "rows", "rows_per_combination", "time_limit"),
+        "Testing the forecast": ("rehearse", "learner", "backtest", "truth", "fail_under"),
+    },
+)
 def predict(
     source: table_options.Source,
     factors: table_options.Factors = [],  # noqa: B006
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            "-t",
-            autocompletion=completion.one_column,
-            help="The column that a model would predict. Required.",
-        ),
-    ] = None,
+    target: table_options.RequiredTarget = None,
     salience: Annotated[
         str | None,
         typer.Option(
@@ -67,21 +67,21 @@ def predict(
         ),
     ] = None,
     unlabelled: Annotated[
-        str | None, typer.Option(help="With --inputs: a table of rows of unseen combinations, without their target.")
+        str | None, typer.Option(help="A table of rows of unseen combinations, without their target.")
     ] = None,
     kernel: Annotated[
-        str | None, typer.Option(help="With --inputs: relu (depths 1 to 3), relu:2, ntk, or linear, for features.")
+        str | None, typer.Option(help="relu (depths 1 to 3), relu:2, ntk, or linear, for features.")
     ] = None,
     seen_score: Annotated[
-        float | None, typer.Option(help="With --inputs: the score on new rows of seen combinations, known or assumed.")
+        float | None, typer.Option(help="The score on new rows of seen combinations, known or assumed.")
     ] = None,
-    rows: Annotated[int | None, typer.Option(help="With --inputs: rows that are fitted, default: 3000.")] = None,
+    rows: Annotated[int | None, typer.Option(help="Rows that are fitted, default: 3000.")] = None,
     rows_per_combination: Annotated[
-        int | None, typer.Option(help="With --inputs: rows that are looked at of each combination.")
+        int | None, typer.Option(help="Rows that are looked at of each combination.")
     ] = None,
     time_limit: Annotated[
         float | None,
-        typer.Option(help="With --inputs: seconds that solving on the examples may take; default: 3600."),
+        typer.Option(help="Seconds that solving on the examples may take; default: 3600."),
     ] = None,
     rehearse: Annotated[
         bool,
@@ -107,63 +107,29 @@ def predict(
             help="Hold out seen combinations and predict them. Without it nothing is tested.",
         ),
     ] = True,
-    target_kind: table_options.TargetKind = None,
-    where: table_options.Where = None,
-    bins: table_options.Bins = [],  # noqa: B006
-    domain: table_options.Domain = [],  # noqa: B006
-    impossible: table_options.Impossible = None,
-    weight: table_options.Weight = None,
-    missing: table_options.Missing = "leave out",
-    table: table_options.TableName = None,
-    report: table_options.Report = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Save the prediction as a folder of JSON and Parquet.")
-    ] = None,
-    force: table_options.Force = False,
-    as_json: table_options.AsJson = False,
-    forms: output_formats.Format = [],  # noqa: B006
     fail_under: Annotated[
         table_options.Many,
-        typer.Option(
-            "--fail-under",
-            help="A CI gate: expected=0.8 (the low end of the score to expect), lift=0, fine=0.9, or right=0.9 with a "
-            "truth. Exit 3 below it, 4 without evidence.",
+        table_options.gate_option(
+            "A CI gate: expected=0.8 (the low end of the score to expect), lift=0, fine=0.9, or right=0.9 with a truth."
         ),
     ] = [],  # noqa: B006
     seed: Annotated[
         int, typer.Option(help="What is held out, and which combinations are drawn from a vast space.")
     ] = 0,
+    *,
+    reading: table_options.TableOptions,
+    output: outputs.FormattedOutputs,
 ) -> None:
     """Which unseen combinations would come out wrong, and why: a leak, a shortcut, or out of reach?"""
     if not options.names(factors):
-        proposal.refuse("predict", source, as_json=as_json, table=table, where=where, given=[weight], target=target)
+        proposal.refuse("predict", source, reading, as_json=output.as_json, given=[reading.weight], target=target)
     table_options.require_target(target)
     asked = options.gates(fail_under)
-    wanted = output_formats.parse(forms, as_json=as_json)
-    output_formats.check_gates(wanted, asked, example="expected=0.8")
+    output.require_gates(asked, example="expected=0.8")
     whom = _rehearsed(rehearse, learner, inputs=inputs, kernel=kernel, model=model)
     features = salience if salience is not None and salience.endswith((".parquet", ".pq")) else None
-    outputs.check(
-        "prediction",
-        out=out,
-        force=force,
-        inputs=[source, truth, features, impossible, inputs, unlabelled],
-        report=report,
-        domain=domain,
-        forms=wanted,
-    )
-    how = table_options.asked(
-        factors=factors,
-        target=target,
-        target_kind=target_kind,
-        where=where,
-        bins=bins,
-        domain=domain,
-        impossible=impossible,
-        weight=weight,
-        missing=missing,
-        table=table,
-    )
+    output.check("prediction", inputs=[source, truth, features, inputs, unlabelled, *reading.files])
+    how = {"factors": options.names(factors), "target": target, **reading.settings()}
     with Watch("counting combinations") as watch:
         support = recombine.read(source, **how, progress=watch.tell)
         known = _truth(truth, source, support, how)
@@ -203,14 +169,11 @@ def predict(
             **({} if inputs is None else how),
         )
         checked = gates.check(found.share, asked, thin=lambda name: name != "right" and found.grade == "untested")
-        outputs.write(found, watch, report=report, out=out, force=force)
-    output_formats.tell(
-        wanted,
-        machines=lambda: _for_machines(found, checked),
-        people=lambda: summary(found, checked),
-        told=lambda: [outputs.of_prediction(found, checked, source=source, following=_next(found))],
-        written=(report, out),
-        force=force,
+        output.write(found, watch)
+    output.tell(
+        content=lambda: gates.content(found.checked_record(), checked, without=("impossible", "read_target")),
+        show=lambda: summary(found, checked),
+        summaries=lambda: [ci_summary.of_prediction(found, checked, source=source, following=_next(found))],
     )
     raise typer.Exit(gates.exit_code(checked))
 
@@ -240,13 +203,6 @@ def _truth(truth: str | None, source: str, support: Any, how: Any) -> Any:
         return read_truth(truth, support, **how)
     kind = "label" if hasattr(support.target, "classes") else "number"
     return recombine.read(source, **how | {"target": truth, "target_kind": kind})
-
-
-def _for_machines(found: Any, checked: gates.Gates) -> dict[str, Any]:
-    content: dict[str, Any] = found.checked_record().to_json()
-    for drawn in ("impossible", "read_target"):
-        content.pop(drawn)
-    return content | {"gates": checked}
 
 
 _SHOWN_BAD = 5

@@ -17,6 +17,7 @@ import recombine
 from recombine.base.redaction import redacted
 from recombine.base.words import amount, json_text
 from recombine.cli import options
+from recombine.cli.table_options import RowOptions
 from recombine.cli.terminal import Watch, console_for, next_commands, say, short
 
 _MISTAKE = 2
@@ -43,10 +44,9 @@ _INSTEAD = {
 def refuse(
     verb: str,
     source: str,
+    reading: RowOptions,
     *,
     as_json: bool,
-    table: str | None = None,
-    where: str | None = None,
     given: Iterable[str | None] = (),
     target: str | None = None,
     split: str | None = None,
@@ -54,11 +54,11 @@ def refuse(
 ) -> NoReturn:
     """Say what the columns look like, and how to ask; `given` are columns that were named for something else."""
     with Watch("looking at the columns") as watch:
-        found = recombine.propose(source, table=table, where=where, progress=watch.tell)
+        found = recombine.propose(source, table=reading.table, where=reading.where, progress=watch.tell)
     named = {name for name in (*given, target, split, prediction) if name}
     factors = [name for name in found.factors if name not in named]
     told = {"target": target, "split": split, "prediction": prediction}
-    line = _line(verb, found, factors, told, source=source, table=table, where=where)
+    line = _line(verb, found, factors, told, source, reading)
     if as_json:
         command = None if line is None else line[0]
         say(json_text(found.to_json() | {"factors": factors, "command": command}))
@@ -68,7 +68,7 @@ def refuse(
 
 
 def _line(
-    verb: str, found: Any, factors: list[str], told: dict[str, str | None], **read: str | None
+    verb: str, found: Any, factors: list[str], told: dict[str, str | None], source: str, reading: RowOptions
 ) -> tuple[str, str] | None:
     """The command to paste and why; none where fewer than two columns look like factors."""
     if len(factors) < 2:
@@ -79,7 +79,9 @@ def _line(
     words = ["recombine", *map(redacted, sys.argv[1:])]
     if needed is not None and roles[needed] is None:
         verb, why = _INSTEAD[verb]
-        words = ["recombine", verb, *_reading(read)]
+        words = ["recombine", verb, redacted(source)]
+        for option, value in (("--table", reading.table), ("--where", reading.where)):
+            words += [] if value is None else options.given(option, value)
         told = dict.fromkeys(told)
     words += options.given("--factors", options.listed(factors))
     for role in _TAKEN[verb]:
@@ -100,13 +102,6 @@ _TAKEN: dict[str, tuple[str, ...]] = {
     "lint": ("split",),
     "evaluate": ("target", "prediction", "split"),
 }
-
-
-def _reading(read: dict[str, str | None]) -> list[str]:
-    words = [redacted(str(read["source"]))]
-    for name in ("table", "where"):
-        words += options.given(f"--{name}", str(read[name])) if read[name] is not None else []
-    return words
 
 
 def _free(name: str) -> str:

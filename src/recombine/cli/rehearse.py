@@ -1,7 +1,6 @@
 """`recombine rehearse`: any learner, tried on seen combinations that are held out as the unseen ones are."""
 
 import shlex
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,23 +11,17 @@ from rich.table import Table
 import recombine
 from recombine.base.grades import because
 from recombine.base.words import amount, measure, percent, percent_range
-from recombine.cli import completion, gates, options, outputs, proposal, table_options
+from recombine.cli import gates, options, outputs, proposal, table_options
 from recombine.cli.gates import lines as gate_lines
+from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, console_for, lead, next_commands, short
 
 
+@takes_groups(first=("factors", "target", "learner", "inputs", "report"), own="Rehearsal")
 def rehearse(
     source: table_options.Source,
     factors: table_options.Factors = [],  # noqa: B006
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            "-t",
-            autocompletion=completion.one_column,
-            help="The column that a model would predict. Required.",
-        ),
-    ] = None,
+    target: table_options.RequiredTarget = None,
     learner: Annotated[
         str,
         typer.Option(
@@ -47,49 +40,22 @@ def rehearse(
     ] = None,
     rounds: Annotated[int, typer.Option(help="How often the learner is trained anew.")] = 5,
     time_limit: Annotated[float | None, typer.Option(help="Seconds that one run of a command may take.")] = None,
-    target_kind: table_options.TargetKind = None,
-    where: table_options.Where = None,
-    bins: table_options.Bins = [],  # noqa: B006
-    domain: table_options.Domain = [],  # noqa: B006
-    impossible: table_options.Impossible = None,
-    weight: table_options.Weight = None,
-    missing: table_options.Missing = "leave out",
-    table: table_options.TableName = None,
-    report: table_options.Report = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Save the rehearsal as a folder of JSON and Parquet.")
-    ] = None,
-    force: table_options.Force = False,
-    as_json: table_options.AsJson = False,
     fail_under: Annotated[
         table_options.Many,
-        typer.Option(
-            "--fail-under",
-            help="A CI gate: expected=0.8 (the low end of the score to expect) or lift=0. Exit 3 below it, 4 without "
-            "evidence.",
-        ),
+        table_options.gate_option("A CI gate: expected=0.8 (the low end of the score to expect) or lift=0."),
     ] = [],  # noqa: B006
     seed: Annotated[int, typer.Option(min=0, help="What is held out, and the learner's own chance.")] = 0,
+    *,
+    reading: table_options.TableOptions,
+    output: outputs.Outputs,
 ) -> None:
     """How well will my learner do on unseen combinations? Trained anew without seen ones that are like them."""
-    if not options.names(factors):
-        proposal.refuse("rehearse", source, as_json=as_json, table=table, where=where, given=[weight], target=target)
+    named = options.names(factors)
+    if not named:
+        proposal.refuse("rehearse", source, reading, as_json=output.as_json, given=[reading.weight], target=target)
     table_options.require_target(target)
     asked = options.gates(fail_under)
-    read = [source, truth, inputs, impossible]
-    outputs.check("rehearsal", out=out, force=force, inputs=read, report=report, domain=domain)
-    how = table_options.asked(
-        factors=factors,
-        target=target,
-        target_kind=target_kind,
-        where=where,
-        bins=bins,
-        domain=domain,
-        impossible=impossible,
-        weight=weight,
-        missing=missing,
-        table=table,
-    )
+    output.check("rehearsal", inputs=[source, truth, inputs, *reading.files])
     with Watch("counting combinations") as watch:
         found = recombine.rehearse(
             source,
@@ -100,16 +66,13 @@ def rehearse(
             time_limit=time_limit,
             seed=seed,
             progress=watch.step,
-            **how,
+            factors=named,
+            target=target,
+            **reading.settings(),
         )
         checked = gates.check(found.share, asked, thin=lambda _: found.grade == "untested")
-        outputs.write(found, watch, report=report, out=out, force=force)
-    outputs.tell(
-        as_json=as_json,
-        machines=lambda: found.record().to_json() | {"gates": checked},
-        people=lambda: summary(found, checked),
-        written=(report, out),
-    )
+        output.write(found, watch)
+    output.tell(content=lambda: gates.content(found.record(), checked), show=lambda: summary(found, checked))
     raise typer.Exit(gates.exit_code(checked))
 
 

@@ -13,10 +13,16 @@ from recombine.base.errors import SettingError
 from recombine.base.words import json_text, percent
 from recombine.cli import options, proposal, split_options, table_options
 from recombine.cli.options import quoted
+from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, console_for, next_commands, say
 from recombine.verbs.split.destinations import place_beside
 
 
+@takes_groups(
+    first=("factors", "out", "by", "share", "seed"),
+    own="What is held out",
+    panels={"Writing the result": ("column", "force", "as_json")},
+)
 def split(
     source: table_options.Source,
     factors: table_options.Factors = [],  # noqa: B006
@@ -67,16 +73,14 @@ def split(
         str | None, typer.Option(help="The new column's name: split, or fold, if nothing is said.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="What is drawn; 0 if nothing is said.")] = None,
-    where: table_options.Where = None,
-    bins: table_options.Bins = [],  # noqa: B006
-    missing: table_options.Missing = "leave out",
-    table: table_options.TableName = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
     as_json: table_options.AsJson = False,
+    *,
+    reading: table_options.RowOptions,
 ) -> None:
     """Hold out combinations honestly: write the table with a split column, and a manifest that can be checked."""
     if not options.names(factors):
-        proposal.refuse("split", source, as_json=as_json, table=table, where=where, given=[strata, identity])
+        proposal.refuse("split", source, reading, as_json=as_json, given=[strata, identity])
     if out is None:
         raise SettingError(
             "--out is missing",
@@ -111,10 +115,10 @@ def split(
             seed=seed or 0,
             force=force,
             progress=watch.tell,
-            where=where,
-            bins=options.bins(bins) or None,
-            missing=split_options.missing(missing),
-            table=table,
+            where=reading.where,
+            bins=options.bins(reading.bins) or None,
+            missing=split_options.missing(reading.missing),
+            table=reading.table,
             command=options.command_line(),
         )
     if as_json:

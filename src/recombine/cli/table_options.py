@@ -1,16 +1,26 @@
-"""The options that every command has which reads a table, and the reading itself."""
+"""The options that several commands share, declared once, in groups that a command takes as one value.
 
+A group is a frozen dataclass whose fields are options as Typer reads them, and whose `panel` heads them in the help.
+`takes_groups` unfolds the groups in a command's signature into single options, and puts each under its heading.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, get_args, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
-import recombine
 from recombine.base.errors import SettingError
 from recombine.cli import completion, options
-from recombine.cli.terminal import Watch
 
 Many = list[str]
+
+FIRST_PANEL = "Most used"
 
 Source = Annotated[
     str, typer.Argument(autocompletion=completion.tables, help="A file, glob, folder, s3:// URL or database URI.")
@@ -24,19 +34,7 @@ Factors = Annotated[
         help="The columns whose combinations matter: a,b,c. Without it: a proposal, and nothing else.",
     ),
 ]
-TargetKind = Annotated[str | None, typer.Option(help="label or number, where it is not clear.")]
-Where = Annotated[str | None, typer.Option("--where", "-w", help="Only rows that fulfil this SQL condition.")]
-Bins = Annotated[
-    Many, typer.Option("--bins", help="How to bin a number or date: age=0,18,65 · price=quantiles:4 · day=month.")
-]
-Domain = Annotated[Many, typer.Option("--domain", help="Values that could occur: size=S,M,L, or a JSON file.")]
-Impossible = Annotated[
-    Path | None, typer.Option(help="A CSV of conjunctions that cannot occur; an empty cell means any value.")
-]
-Weight = Annotated[str | None, typer.Option(help="The column that says how many examples a row stands for.")]
-Missing = Annotated[str, typer.Option(help="Rows that miss a factor: 'leave out', or keep missing as a 'value'.")]
-TableName = Annotated[str | None, typer.Option(help="The table, where the source is a database.")]
-Report = Annotated[Path | None, typer.Option("--report", "-r", help="Write a page to look at: FILE.html.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Force = Annotated[
     bool, typer.Option("--force", help="Replace what --out names, if it is a saved result of this kind, and any page.")
 ]
@@ -46,7 +44,136 @@ Trust = Annotated[
         help="A module of your own, or package.module:name, that the file or store names; may be given several times."
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def target_option(what: str) -> Any:
+    """`--target`, with what the command makes of that column."""
+    return typer.Option("--target", "-t", autocompletion=completion.one_column, help=what)
+
+
+def gate_option(what: str) -> Any:
+    """`--fail-under`, with the shares that the command can be held to."""
+    return typer.Option("--fail-under", help=f"{what} Exit 3 below it, 4 without evidence.")
+
+
+Target = Annotated[str | None, target_option("The column that a model would predict.")]
+RequiredTarget = Annotated[str | None, target_option("The column that a model would predict. Required.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowOptions:
+    """Which rows of a table count, and how their values are told apart."""
+
+    panel: ClassVar = "Reading the table"
+    where: Annotated[str | None, typer.Option("--where", "-w", help="Only rows that fulfil this SQL condition.")] = None
+    bins: Annotated[
+        Many, typer.Option("--bins", help="How to bin a number or date: age=0,18,65 · price=quantiles:4 · day=month.")
+    ] = field(default_factory=list)
+    missing: Annotated[
+        str, typer.Option("--missing", help="Rows that miss a factor: 'leave out', or keep missing as a 'value'.")
+    ] = "leave out"
+    table: Annotated[str | None, typer.Option("--table", help="The table, where the source is a database.")] = None
+
+    def settings(self) -> dict[str, Any]:
+        """The options as the library takes them, and the command as it was typed."""
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        parsed = {name: parse(given[name]) for name, parse in _PARSERS.items() if name in given}
+        return given | parsed | {"command": options.command_line()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpaceOptions(RowOptions):
+    """How a table is read, and which combinations could occur."""
+
+    target_kind: Annotated[
+        str | None, typer.Option("--target-kind", help="label or number, where it is not clear.")
+    ] = None
+    domain: Annotated[Many, typer.Option("--domain", help="Values that could occur: size=S,M,L, or a JSON file.")] = (
+        field(default_factory=list)
+    )
+    impossible: Annotated[
+        Path | None,
+        typer.Option("--impossible", help="A CSV of conjunctions that cannot occur; an empty cell means any value."),
+    ] = None
+
+    @property
+    def files(self) -> list[str | Path | None]:
+        """The files that these options name, which nothing may be written over."""
+        return [self.impossible, *(part for part in self.domain if part.endswith(".json"))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions(SpaceOptions):
+    """How a table of examples is read, a row of which may stand for several."""
+
+    weight: Annotated[
+        str | None, typer.Option("--weight", help="The column that says how many examples a row stands for.")
+    ] = None
+
+
+_PARSERS: Mapping[str, Callable[[Any], Any]] = {
+    "bins": options.bins,
+    "domain": options.domain,
+    "impossible": options.impossible,
+}
+
+
+def takes_groups(
+    *, first: Sequence[str], own: str, panels: Mapping[str, Sequence[str]] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Unfold a command's groups of options, so that Typer sees each of them, and sort its help.
+
+    `first` are the parameters that people use first; `own` heads the options that only this command has, unless
+    `panels` puts them under a heading of their own.
+    """
+    headings = {name: heading for heading, names in (panels or {}).items() for name in names}
+    headings |= dict.fromkeys(first, FIRST_PANEL)
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(command, include_extras=True)
+        groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+        single = [
+            one.replace(annotation=_under(hints[name], headings.get(name, own)))
+            for name, one in inspect.signature(command).parameters.items()
+            if name not in groups
+        ]
+        unfolded = [
+            inspect.Parameter(
+                one.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=one.default if one.default_factory is MISSING else one.default_factory(),
+                annotation=_under(
+                    get_type_hints(group, include_extras=True)[one.name], headings.get(one.name, group.panel)
+                ),
+            )
+            for group in groups.values()
+            for one in fields(group)
+        ]
+
+        @wraps(command)
+        def flat(**given: Any) -> None:
+            made = {
+                name: group(**{one.name: given.pop(one.name) for one in fields(group)})
+                for name, group in groups.items()
+            }
+            command(**given, **made)
+
+        parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in single] + unfolded
+        flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        flat.__annotations__ = {one.name: one.annotation for one in parameters}
+        return flat
+
+    return decorate
+
+
+def _under(annotation: Any, heading: str) -> Any:
+    """An option under a heading of the help; an argument stands under none."""
+    kind, option = get_args(annotation)
+    if not isinstance(option, OptionInfo):
+        return annotation
+    option = copy(option)  # the same declaration serves other commands
+    option.rich_help_panel = heading
+    return Annotated[kind, option]
 
 
 def require_target(target: str | None) -> None:
@@ -57,19 +184,3 @@ def require_target(target: str | None) -> None:
             why="it is the column that a model would predict",
             instead="name it; without --factors the command says what the columns look like",
         )
-
-
-def asked(*, factors: Many, target: str | None, **given: Any) -> Any:
-    """The options as they were written, as the library takes them."""
-    parsed = {
-        "bins": options.bins(given["bins"]),
-        "domain": options.domain(given["domain"]),
-        "impossible": options.impossible(given["impossible"]),
-    }
-    own = {"factors": options.names(factors), "target": target, "command": options.command_line()}
-    return {**own, **given, **parsed}
-
-
-def read(source: str, *, watch: Watch, **given: Any) -> Any:
-    """Read a support with the options as they were written."""
-    return recombine.read(source, **asked(**given), progress=watch.tell)

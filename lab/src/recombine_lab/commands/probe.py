@@ -1,7 +1,6 @@
 """`recombine probe`: look inside a model, with controls that can say no."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +12,7 @@ import recombine_lab
 from recombine.base.words import measure
 from recombine.cli import options, outputs, table_options
 from recombine.cli.help import EXAMPLES, Command, CommandGroup
+from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, console_for, lead, next_commands, short
 
 EXAMPLES |= {
@@ -55,7 +55,6 @@ Spec = Annotated[
     ),
 ]
 RunKey = Annotated[str | None, typer.Option("--run", help="SPEC is a store: the run, by the beginning of its key.")]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Save the probe as a folder of JSON and Parquet.")]
 Seed = Annotated[int, typer.Option(min=0, help="Everything that is drawn at random.")]
 
 
@@ -71,19 +70,13 @@ _ASKED = {
 def _command(name: str) -> Callable[..., None]:
     """All four have the same options: what differs is in the file that they are given."""
 
+    @takes_groups(first=("run", "report", "out"), own="Probe")
     def ask(
-        spec: Spec,
-        run: RunKey = None,
-        report: table_options.Report = None,
-        out: Out = None,
-        force: table_options.Force = False,
-        as_json: table_options.AsJson = False,
-        seed: Seed = 0,
-        trust: table_options.Trust = None,
+        spec: Spec, run: RunKey = None, seed: Seed = 0, trust: table_options.Trust = None, *, output: outputs.Outputs
     ) -> None:
         if trust:
             recombine_lab.trust(*trust)
-        _run(name, spec, run, report=report, out=out, force=force, as_json=as_json, seed=seed)
+        _run(name, spec, run, seed=seed, output=output)
 
     return ask
 
@@ -92,30 +85,15 @@ for _name, _asks in _ASKED.items():
     probe.command(_name, cls=Command, help=_asks)(_command(_name))
 
 
-def _run(
-    name: str,
-    spec: str,
-    run: str | None,
-    *,
-    report: Path | None,
-    out: Path | None,
-    force: bool,
-    as_json: bool,
-    seed: int,
-) -> None:
+def _run(name: str, spec: str, run: str | None, *, seed: int, output: outputs.Outputs) -> None:
     """Any of the probes, with what a file or a run says."""
-    outputs.check("probe", out=out, force=force, inputs=[spec], report=report)
+    output.check("probe", inputs=[spec])
     ask = getattr(recombine_lab.probes, name)
     with Watch("reading what is asked") as watch:
         given = _settings(spec, run, ask)
         found = ask(**given, seed=seed, progress=watch.step, command=options.command_line())
-        outputs.write(found, watch, report=report, out=out, force=force)
-    outputs.tell(
-        as_json=as_json,
-        machines=lambda: found.record().to_json(),
-        people=lambda: summary(found),
-        written=(report, out),
-    )
+        output.write(found, watch)
+    output.tell(content=lambda: found.record().to_json(), show=lambda: summary(found))
 
 
 def _settings(spec: str, run: str | None, ask: Any) -> dict[str, Any]:

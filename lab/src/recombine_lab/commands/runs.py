@@ -94,7 +94,7 @@ def show(
     """One run: its settings, its scores, and how to go on with its files."""
     from recombine_lab.runs.listing import find  # noqa: PLC0415 - it brings Arrow
 
-    outputs.check("run", out=out, force=force, inputs=[])
+    outputs.Outputs(out=out, force=force).check("run", inputs=[])
     store = _open(place)
     full = find(store, key)
     if not store.has(full):
