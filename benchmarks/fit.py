@@ -79,7 +79,7 @@ def by_fit(
 
     recipe = {"steps": steps, "batch": BATCH, "samples": SAMPLES, "evaluations": 1, "test_samples": 2} | more
     recipe |= {"together": together}
-    fit(task, "everything", model, recipe, seeds=range(seeds), callbacks=[watch], progress=False)
+    fit(task, "everything", model, recipe, seeds=range(seeds), callbacks=[watch], progress=None)
     spent = sum(end - begin for begin, end in zip(marks[::2], marks[1::2], strict=True))
     return times * spent / (steps - 1 - warm)
 

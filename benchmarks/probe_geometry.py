@@ -104,7 +104,7 @@ def trained(size: int, seeds: range, store: str | None, *, smoke: bool) -> dict[
         "filters, regularised": (models.LowRankFilters(), careful, ["x", "merge.1", "answer"]),
     }
     return {
-        name: (list(fit(made["task"], split, model, recipe, seeds=seeds, store=store, progress=False)), layers)
+        name: (list(fit(made["task"], split, model, recipe, seeds=seeds, store=store, progress=None)), layers)
         for name, (model, recipe, layers) in asked.items()
     }
 

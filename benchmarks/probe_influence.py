@@ -84,7 +84,7 @@ def rules(*, smoke: bool) -> list[dict[str, Any]]:
     recipe = TOY | ({"steps": 16, "evaluations": 2, "test_samples": 100} if smoke else {})
     subjects: dict[str, nn.Module] = dict(RULES)
     for setting in ("A", "B"):
-        for run in fit(Toy(setting=setting), "own", HE, recipe, seeds=1 if smoke else 3, progress=False):
+        for run in fit(Toy(setting=setting), "own", HE, recipe, seeds=1 if smoke else 3, progress=None):
             name = (
                 f"network, setting {setting}, seed {run.configuration.seed}, unseen {run.metrics['unseen.score']:.2f}"
             )
@@ -308,8 +308,8 @@ def pictures(file: Path) -> None:
             made.load_state_dict(event.module(0).state_dict())
             kept[f"step {event.step}"] = made
 
-    fit(Toy(), "own", HE, TOY, seeds=(1,), callbacks=[keep], progress=False)
-    runs = fit(Toy(), "own", HE, TOY, seeds=6, progress=False)
+    fit(Toy(), "own", HE, TOY, seeds=(1,), callbacks=[keep], progress=None)
+    runs = fit(Toy(), "own", HE, TOY, seeds=6, progress=None)
     seeds = {f"seed {run.configuration.seed}: {run.metrics['unseen.score']:.2f}": run.module() for run in runs}
     inputs, table = toy_rows(TRAINING, 60, 0)
     figure, axes = plt.subplots(2, 6, figsize=(12, 4.4), layout="constrained", sharex=True, sharey=True)

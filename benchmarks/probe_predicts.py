@@ -91,7 +91,7 @@ def toy_runs(seeds: int) -> list[Any]:
     runs: list[Any] = []
     for steps in STEPS:
         recipe = {"steps": steps, "lr": 0.1, "batch": 10, "optimiser": "sgd", "evaluations": 1, "test_samples": 2000}
-        runs += recombine_lab.fit(Toy(), "own", model, recipe, seeds=max(1, seeds // len(STEPS)), progress=False)
+        runs += recombine_lab.fit(Toy(), "own", model, recipe, seeds=max(1, seeds // len(STEPS)), progress=None)
     return runs
 
 

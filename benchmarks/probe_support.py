@@ -74,7 +74,7 @@ def probed(store: str, seeds: range, recipe: dict[str, Any], names: list[str], s
         for seed in seeds:
             (run,) = fit(
                 Sprites(size=size), SUPPORTS[name], {"name": "compositional"}, recipe, seeds=[seed], store=store,
-                progress=False,
+                progress=None,
             )  # fmt: skip
             found = support(model=run)
             seen, whole = (float(run.metrics[f"{part}.score"] or 0.0) for part in ("seen", "all"))
@@ -108,7 +108,7 @@ def by_reach(store: str, recipe: dict[str, Any], goals: dict[str, dict[str, Any]
         for name in goals:
             (run,) = fit(
                 Sprites(size=16), SUPPORTS[name], {"name": "compositional"}, recipe, seeds=[0], store=store,
-                progress=False,
+                progress=None,
             )  # fmt: skip
             left.append(support(model=run, reach=reach).numbers["left open"])
         numbers = -np.array(left, dtype=float)

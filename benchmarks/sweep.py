@@ -63,7 +63,7 @@ def swept(runs: int, place: str, together: str) -> float:
     from recombine_lab.sweeps.sweep import sweep
 
     began = time.perf_counter()
-    result = sweep(grid(runs, together), store=place, progress=False)
+    result = sweep(grid(runs, together), store=place, progress=None)
     seconds = time.perf_counter() - began
     assert (result.finished, result.complete) == (runs, True)
     return seconds
@@ -74,7 +74,7 @@ def skipped(runs: int, place: str) -> float:
     from recombine_lab.sweeps.sweep import sweep
 
     began = time.perf_counter()
-    assert sweep(grid(runs, "never"), store=place, progress=False).skipped == runs
+    assert sweep(grid(runs, "never"), store=place, progress=None).skipped == runs
     return time.perf_counter() - began
 
 

@@ -155,7 +155,7 @@ def differing(scene: Scene) -> dict[str, int]:
     from recombine_lab.training.fit import fit
 
     store = Store.open(scene.store)
-    alone = fit(*PARTS.values(), seeds=range(scene.runs), progress=False)
+    alone = fit(*PARTS.values(), seeds=range(scene.runs), progress=None)
     differ = 0
     for run in alone:
         mine, theirs = store.get(run.key).record(), run.record()

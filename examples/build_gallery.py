@@ -58,7 +58,7 @@ def audited(table: Table) -> Callable[[Path], recombine.Result]:
 def trained(_: Path) -> Run:
     """A network that adds two numbers it has seen only beside -4 and 4."""
     recipe = Recipe(steps=2000, optimiser="sgd", lr=0.02, batch=None, samples="every", threads=1)
-    (run,) = fit(Addition(anchors=(-4, 4)), "own", MLP(hidden=(100,), scale=0.5), recipe, progress=False)
+    (run,) = fit(Addition(anchors=(-4, 4)), "own", MLP(hidden=(100,), scale=0.5), recipe, progress=None)
     return run
 
 

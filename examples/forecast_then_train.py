@@ -97,7 +97,7 @@ def trained(cell: Cell, table: dict[str, Any], pictures: Array, *, steps: int, s
     recipe = recombine_lab.Recipe(
         steps=steps, lr=2e-3, batch=64, samples="every", evaluations=1, test_samples=10**6, together="never"
     )
-    runs = recombine_lab.fit(task, Own(), cell.model, recipe, seeds=seeds, progress=False)
+    runs = recombine_lab.fit(task, Own(), cell.model, recipe, seeds=seeds, progress=None)
     return [_score(run.metrics["unseen.error"], cell, table) for run in runs]
 
 

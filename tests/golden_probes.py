@@ -42,7 +42,7 @@ def of_run(probe: str, task: str, model: Any) -> Callable[[Path], list[str]]:
     """A probe of a run in a store: a few hundred updates of one seed."""
 
     def arguments(scratch: Path) -> list[str]:
-        (run,) = recombine_lab.fit(task, "own", model, {"steps": 200}, store=scratch / "runs", progress=False)
+        (run,) = recombine_lab.fit(task, "own", model, {"steps": 200}, store=scratch / "runs", progress=None)
         return [probe, str(scratch / "runs"), "--run", run.key[:8]]
 
     return arguments

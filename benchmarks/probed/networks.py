@@ -47,7 +47,7 @@ def trained(cell: Cell, folder: Path) -> Trained:
         module = cell.model.build(Given(data).shapes)
         module.load_state_dict(load_file(weights))
     else:
-        run = recombine_lab.fit(Given(data), Own(), cell.model, cell.recipe, seeds=1, progress=False)[0]
+        run = recombine_lab.fit(Given(data), Own(), cell.model, cell.recipe, seeds=1, progress=None)[0]
         module = run.module()
         said = {part: float(run.metrics[f"{part}.score"] or np.nan) for part in ("seen", "unseen")}
         folder.mkdir(parents=True, exist_ok=True)

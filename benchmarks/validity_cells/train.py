@@ -63,7 +63,7 @@ def train(cell: Cell, data: Data) -> dict[str, Any]:
     `seen_own_mean` and `unseen_own_mean` are the run's own scores, R² beside the mean of the rows asked about.
     """
     started = time.perf_counter()
-    runs = recombine_lab.fit(Given(data), Own(), cell.model, cell.recipe, seeds=cell.seeds, progress=False)
+    runs = recombine_lab.fit(Given(data), Own(), cell.model, cell.recipe, seeds=cell.seeds, progress=None)
     seconds = (time.perf_counter() - started) / cell.seeds
     found: dict[str, Any] = {}
     for part, rows in (("seen", data.fresh), ("unseen", data.unseen)):

@@ -29,7 +29,7 @@ rates, penalties = (0.03,), (0.1, 1.0)
 def model():
     """The trained network: the same run, from its store if it is there."""
     task = Agreement(pair="subject_verb")
-    (run,) = recombine_lab.fit(task, Own(), NETWORK, RECIPE, store="agreement_network", progress=False)
+    (run,) = recombine_lab.fit(task, Own(), NETWORK, RECIPE, store="agreement_network", progress=None)
     return run
 
 

@@ -31,7 +31,7 @@ rates, penalties = (0.05,), (0.1, 1.0)
 def model():
     """The trained network: the same run, from its store if it is there."""
     task = Relations(rule="inside_contact", size=PIXELS)
-    (run,) = recombine_lab.fit(task, Own(), NETWORK, RECIPE, store="relations_network", progress=False)
+    (run,) = recombine_lab.fit(task, Own(), NETWORK, RECIPE, store="relations_network", progress=None)
     return run
 
 

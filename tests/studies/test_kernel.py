@@ -251,7 +251,7 @@ def test_answers_are_gathered_by_combination() -> None:
 def test_a_run_is_read_in_the_order_of_its_space() -> None:
     task = {"name": "context_dependence", "k": 3}
     recipe = {"steps": 3, "samples": "every", "batch": None}
-    (run,) = fit(task, "own", {"name": "mlp", "hidden": [5]}, recipe, progress=False)
+    (run,) = fit(task, "own", {"name": "mlp", "hidden": [5]}, recipe, progress=None)
     said = answered(run)
     module = run.module()
     asked = said.task.tensors(said.codes.tolist(), seed=0).inputs

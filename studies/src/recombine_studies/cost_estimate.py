@@ -157,7 +157,7 @@ def _an_update(run: Configuration) -> tuple[float, float]:
 
 def _trained(run: Configuration, steps: int, store: Store | None = None) -> Run:
     recipe = {**run.recipe, "steps": steps, "evaluations": 1, "test_samples": 2, "warmup": 0} | _few_samples(run.recipe)
-    (made,) = fit(run.task, run.split, run.model, recipe, seeds=[run.seed], store=store, progress=False)
+    (made,) = fit(run.task, run.split, run.model, recipe, seeds=[run.seed], store=store, progress=None)
     return made
 
 

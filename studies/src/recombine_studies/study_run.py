@@ -11,6 +11,7 @@ from recombine_lab.runs.store import Store
 from recombine_lab.sweeps.grid import SweepPlan, read_plan
 from recombine_lab.sweeps.ray_pool import processors
 from recombine_lab.sweeps.sweep import sweep
+from recombine_lab.training.progress_bar import progress_bar
 from recombine_studies.catalogue import settings_of, study_of
 from recombine_studies.claims import judged
 from recombine_studies.rows import Rows
@@ -48,7 +49,7 @@ def run_study(
     plans = plans_of(found, settings)
     merged = _merged(found, plans)
     if merged.runs:
-        sweep(merged, store=place, address=address, workers=workers, progress=shown)
+        sweep(merged, store=place, address=address, workers=workers, progress=progress_bar if shown else None)
     evidence = Evidence(Bench(place, settings), _runs(plans, place))
     processes = processors() if workers is None else workers
     for step in found.steps:

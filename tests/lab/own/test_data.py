@@ -54,7 +54,7 @@ def shown(task, split, recipe=RECIPE):
 
 
 def test_every_row_of_the_training_side_is_a_training_example():
-    (run,) = fit(counted(), HoldOutCombinations(factors=FACTORS, test_size=0.2), "mlp", RECIPE, progress=False)
+    (run,) = fit(counted(), HoldOutCombinations(factors=FACTORS, test_size=0.2), "mlp", RECIPE, progress=None)
     told = {(row["f"], row["g"]): row["count"] for row in run.tables["support"].to_pylist()}
     held = set(COUNTS) - set(told)
     assert len(held) == 1
@@ -110,7 +110,7 @@ def test_noise_that_was_memorised_is_no_gap_between_combinations():
     task = TableTask(source=table, inputs=inputs, factors=("a", "b"), target="y")
     split = HoldOutCombinations(factors=("a", "b"), test_size=0.3)
     recipe = {"steps": 300, "lr": 0.003, "samples": "every", "evaluations": 1}
-    (run,) = fit(task, split, {"name": "mlp", "hidden": [128]}, recipe, progress=False)
+    (run,) = fit(task, split, {"name": "mlp", "hidden": [128]}, recipe, progress=None)
     curve = run.tables["curve"].to_pylist()
     assert next(row["loss"] for row in reversed(curve) if row["part"] == "train") < 0.05
     assert abs(run.metrics["seen.score"] - run.metrics["unseen.score"]) < 0.2  # it was 1 against 0.54
@@ -120,7 +120,7 @@ def test_a_forecast_says_which_combinations_it_was_not_taught():
     pairs = [(f, g) for f in "abcd" for g in "xyz" for _ in range(1 if (f, g) == ("a", "x") else 4)]
     table = {"f": [f for f, _ in pairs], "g": [g for _, g in pairs], "y": [float("abcd".index(f)) for f, _ in pairs]}
     task = TableTask(source=table, inputs=np.eye(len(pairs)), factors=FACTORS, target="y")
-    (run,) = fit(task, HoldOutCombinations(FACTORS, test_size=0.2, random_state=1), "mlp", RECIPE, progress=False)
+    (run,) = fit(task, HoldOutCombinations(FACTORS, test_size=0.2, random_state=1), "mlp", RECIPE, progress=None)
     assert ("a", "x") in {(row["f"], row["g"]) for row in run.tables["support"].to_pylist()}
     with pytest.warns(UserWarning, match="no example of 1 combinations"):
         run.predict()
@@ -131,7 +131,7 @@ def test_nothing_that_was_trained_on_is_called_seen():
     assert set(parts.tests) == {"unseen"}
     parts = split_of("everything", task).parts(task, seed=0)
     assert set(parts.tests) == {"trained"}
-    (run,) = fit(task, "hold_out_combinations", "mlp", RECIPE, progress=False)
+    (run,) = fit(task, "hold_out_combinations", "mlp", RECIPE, progress=None)
     assert "seen.score" not in run.metrics
     assert run.evaluate().verdict
     for wrong in (1, -0.1, True, "few"):
@@ -245,7 +245,7 @@ def test_a_hugging_face_dataset_with_pictures_and_class_labels(hugging_face, tmp
     kept = small(source=tmp_path / "rows.parquet", inputs="picture")
     assert torch.equal(rendered(kept).inputs, rendered(whole).inputs)
     assert TASKS.build(TASKS.spec(kept)) == kept
-    (run,) = fit(whole, "hold_out_combinations", {"name": "cnn", "channels": [4], "dense": [4]}, RECIPE, progress=False)
+    (run,) = fit(whole, "hold_out_combinations", {"name": "cnn", "channels": [4], "dense": [4]}, RECIPE, progress=None)
     assert set(run.tables["predictions"]["prediction"].to_pylist()) <= {"no", "yes"}
     assert run.module()(torch.zeros(2, 3, 4, 6)).shape == (2, 2)  # though its data are in memory alone
 
@@ -273,7 +273,7 @@ def test_a_torch_dataset_with_a_factor_table(tmp_path):
     assert rendered(own).inputs[5].unique().tolist() == [5.0]
     pa.parquet.write_table(pa.table(SMALL), tmp_path / "rows.parquet")
     named = small(source=tmp_path / "rows.parquet", inputs=f"{__name__}:shades", target=None)
-    (run,) = fit(named, "everything", "mlp", RECIPE, store=tmp_path / "runs", progress=False)
+    (run,) = fit(named, "everything", "mlp", RECIPE, store=tmp_path / "runs", progress=None)
     assert run.module()(torch.zeros(2, 2, 3)).shape == (2, 2)
     assert TASKS.build(Store.open(tmp_path / "runs").get(run.key).configuration.task) == named
     with pytest.raises(SettingError, match="no target"):
@@ -341,10 +341,10 @@ def test_texts_with_a_tokenizer(tokenizer, tmp_path):
     expected = {"words": [1, 3, 3], "characters": [2, 1, 4, 1, 4]}.get(tokenizer, [1, 24, 24])
     assert tokens[0].tolist() == expected
     model = {"name": "transformer", "width": 8, "heads": 2, "layers": 1, "inner": 8}
-    (run,) = fit(task, "everything", model, RECIPE, store=tmp_path / "runs", progress=False)
+    (run,) = fit(task, "everything", model, RECIPE, store=tmp_path / "runs", progress=None)
     assert run.status == "finished"
     with pytest.raises(SettingError, match="words by their place in a list"):
-        fit(task, "everything", "mlp", RECIPE, progress=False)
+        fit(task, "everything", "mlp", RECIPE, progress=None)
 
 
 def test_texts_without_a_tokenizer_are_refused_in_words():
@@ -359,7 +359,7 @@ def test_several_columns_and_several_targets():
     assert rendered(task).inputs[3].tolist() == rendered(task).targets[3].tolist() == [3.0, 6.0]
     lists = small(source=SMALL | columns, inputs=["u", "v"], target="pair")
     assert lists.shapes.outputs == (2,)
-    (run,) = fit(lists, "hold_out_combinations", "mlp", RECIPE, progress=False)
+    (run,) = fit(lists, "hold_out_combinations", "mlp", RECIPE, progress=None)
     assert run.metrics["unseen.error"] is not None
     with pytest.raises(ColumnError, match="side by side as numbers"):
         _ = small(source=SMALL | columns, inputs=["u", "y"]).shapes

@@ -28,7 +28,7 @@ NET = {"name": "tests.lab.own.things:Net", "inputs": 8, "outputs": 2}
 @pytest.mark.parametrize("together", ["always", "never"])
 def test_the_network_is_kept_unless_it_is_said_otherwise(stored, together, tmp_path):
     store = tmp_path / "runs" if stored else None
-    runs = fit(Difference(), SPLIT, NET, RECIPE | {"together": together}, seeds=2, store=store, progress=False)
+    runs = fit(Difference(), SPLIT, NET, RECIPE | {"together": together}, seeds=2, store=store, progress=None)
     for run in runs:
         module = (Store.open(store).get(run.key) if stored else run).module()
         assert isinstance(module, Net)
@@ -39,7 +39,7 @@ def test_the_network_is_kept_unless_it_is_said_otherwise(stored, together, tmp_p
 
 
 def test_latents_of_a_layer_stand_beside_the_predictions(tmp_path):
-    (run,) = fit(Difference(), SPLIT, NET, RECIPE, store=tmp_path / "runs", progress=False)
+    (run,) = fit(Difference(), SPLIT, NET, RECIPE, store=tmp_path / "runs", progress=None)
     again = Store.open(tmp_path / "runs").get(run.key)
     body, scores = again.latents("body"), again.latents("head")
     table = run.tables["predictions"]
@@ -65,7 +65,7 @@ class SpokenEcho(Echo):
 
 def test_sentences_are_kept_in_words():
     (run,) = fit(
-        SpokenEcho(), "everything", Perceptron(), {"steps": 300, "lr": 0.05, "samples": "every"}, progress=False
+        SpokenEcho(), "everything", Perceptron(), {"steps": 300, "lr": 0.05, "samples": "every"}, progress=None
     )
     for row in run.tables["predictions"].to_pylist():
         words = ["one", "two", "three"]
@@ -73,7 +73,7 @@ def test_sentences_are_kept_in_words():
         assert (row["prediction_text"] == row["target_text"]) == (row["error"] == 0)
     assert run.metrics["seen.score"] == 1
     assert run.factors == ("first", "second")
-    (plain,) = fit(Echo(), "everything", Perceptron(), RECIPE, progress=False)
+    (plain,) = fit(Echo(), "everything", Perceptron(), RECIPE, progress=None)
     assert "target_text" not in plain.tables["predictions"].column_names
 
 
@@ -88,8 +88,8 @@ def test_callbacks_see_the_networks_and_do_not_disturb_them(together):
             with torch.no_grad():
                 seen.append((event.step, float(module(torch.ones(1, 10)))))
 
-    watched = fit(*given, seeds=2, callbacks=[look], progress=False)
-    alone = fit(*given, seeds=2, progress=False)
+    watched = fit(*given, seeds=2, callbacks=[look], progress=None)
+    alone = fit(*given, seeds=2, progress=None)
     assert [run.metrics for run in watched] == [run.metrics for run in alone]
     assert sorted(step for step, _ in seen) == [step for step in range(6) for _ in range(2)]
     assert len({value for _, value in seen}) == 12
@@ -101,7 +101,7 @@ def test_callbacks_see_the_networks_and_do_not_disturb_them(together):
 def test_scores_of_two_kinds_are_never_ranked_against_each_other(tmp_path):
     store = Store.open(tmp_path / "runs")
     for classes in (True, False):
-        fit(Sum(classes=classes), SPLIT, Perceptron(), RECIPE, seeds=2, store=store, progress=False)
+        fit(Sum(classes=classes), SPLIT, Perceptron(), RECIPE, seeds=2, store=store, progress=None)
     made = compare(store)
     assert set(made.metrics) == {f"{part}.{kind}.score" for part in ("seen", "unseen") for kind in ("r2", "accuracy")}
     for group in made.groups:
@@ -118,7 +118,7 @@ def test_scores_of_two_kinds_are_never_ranked_against_each_other(tmp_path):
 
 
 def test_runs_at_hand_are_compared_in_python_and_shown_in_a_notebook():
-    runs = [run for hidden in (4, 8) for run in fit(Sum(), SPLIT, Perceptron(hidden), RECIPE, seeds=2, progress=False)]
+    runs = [run for hidden in (4, 8) for run in fit(Sum(), SPLIT, Perceptron(hidden), RECIPE, seeds=2, progress=None)]
     made = recombine_lab.compare(runs)
     assert made.metrics == ("seen.score", "unseen.score")
     assert made.table["model.hidden"].to_pylist() == ["4", "4", "8", "8"]
@@ -136,7 +136,7 @@ WAITING = """
         time.sleep(0.05)
 
     recipe = {"steps": 100, "samples": "every", "evaluations": 1}
-    (run,) = fit("addition", "own", "mlp", recipe, store="runs", callbacks=[slow], progress=False)
+    (run,) = fit("addition", "own", "mlp", recipe, store="runs", callbacks=[slow], progress=None)
     print("finished", run.steps)
 """
 

@@ -31,7 +31,7 @@ NET = {"name": f"{THINGS}:Net", "inputs": 8, "outputs": 2}
 
 
 def fitted(model, **given):
-    return fit(Difference(), "hold_out_combinations", model, RECIPE, progress=False, **given)[0]
+    return fit(Difference(), "hold_out_combinations", model, RECIPE, progress=None, **given)[0]
 
 
 def test_a_class_a_wrapped_one_a_place_and_a_short_name_are_one_run():
@@ -39,7 +39,7 @@ def test_a_class_a_wrapped_one_a_place_and_a_short_name_are_one_run():
     tasks.register("difference", Difference)
     settings = {"inputs": 8, "outputs": 2}
     runs = [fitted(models.wrap(Net, **settings)), fitted(NET), fitted({"name": "mine", **settings})]
-    runs += fit("difference", "hold_out_combinations", NET, RECIPE, progress=False)
+    runs += fit("difference", "hold_out_combinations", NET, RECIPE, progress=None)
     assert len({run.key for run in runs}) == 1
     assert runs[0].configuration.model == NET
     assert "model source " in runs[0].configuration.code
@@ -67,7 +67,7 @@ def test_hugging_faces_own_classifier_is_a_model():
 
     pictures = {"a": ["x", "y"] * 8, "b": ["u"] * 8 + ["v"] * 8, "y": [0, 1] * 8}
     task = tasks.TableTask(source=pictures, inputs=torch.rand(16, 1, 28, 28).numpy(), factors=("a", "b"), target="y")
-    (run,) = fit(task, "everything", make, RECIPE, progress=False)
+    (run,) = fit(task, "everything", make, RECIPE, progress=None)
     assert run.status == "finished"
 
 
@@ -97,9 +97,9 @@ def test_what_an_installed_package_adds_is_one_of_the_catalogue(monkeypatch):
         return {name: importlib.metadata.EntryPoint(name, f"{THINGS}:{made}", group)}
 
     monkeypatch.setattr(plugins, "_entries", entries)
-    run = fit(Difference(), EveryNth(n=3), "mlp", RECIPE, progress=False)[0]
+    run = fit(Difference(), EveryNth(n=3), "mlp", RECIPE, progress=None)[0]
     assert (run.configuration.task["name"], run.configuration.split["name"]) == ("others", "other")
-    assert fit("others", {"name": "other", "n": 3}, "mlp", RECIPE, progress=False)[0].key == run.key
+    assert fit("others", {"name": "other", "n": 3}, "mlp", RECIPE, progress=None)[0].key == run.key
     assert "others" in TASKS.names()
     assert isinstance(MODELS.build("mlp"), models.MLP)  # a name of ours stays ours
     with pytest.raises(SettingError, match="did you mean 'others'"):
@@ -119,9 +119,9 @@ def test_the_numbers_of_what_a_package_adds_have_its_version(monkeypatch):
 @pytest.mark.slow
 def test_a_splitter_of_ones_own_and_one_of_scikit_learn_are_kept(tmp_path):
     for split in (EveryNth(n=3), ShuffleSplit(1, test_size=0.25, random_state=0)):
-        (run,) = fit(Difference(), split, "mlp", RECIPE, store=tmp_path / "runs", progress=False)
+        (run,) = fit(Difference(), split, "mlp", RECIPE, store=tmp_path / "runs", progress=None)
         assert run.configuration.split["name"] == place_of(type(split))
-        again = fit(Difference(), run.configuration.split, "mlp", RECIPE, store=tmp_path / "runs", progress=False)
+        again = fit(Difference(), run.configuration.split, "mlp", RECIPE, store=tmp_path / "runs", progress=None)
         assert again[0].key == run.key
     assert len(Store.open(tmp_path / "runs").keys()) == 2
 
@@ -233,10 +233,10 @@ def test_the_distribution_of_a_module_is_the_one_that_all_distributions_tell() -
 
 
 def test_source_that_changed_under_a_running_process_is_refused(folder):
-    fit(Difference(), "everything", "mynet:Net", RECIPE, progress=False)
+    fit(Difference(), "everything", "mynet:Net", RECIPE, progress=None)
     (folder / "helper.py").write_text("width = 5\n")
     with pytest.raises(SettingError, match="has changed since it was imported"):
-        fit(Difference(), "everything", "mynet:Net", RECIPE, progress=False)
+        fit(Difference(), "everything", "mynet:Net", RECIPE, progress=None)
 
 
 @pytest.mark.process
@@ -244,7 +244,7 @@ def test_a_stored_run_of_another_source_is_trained_anew(folder):
     store = folder / "runs"
     code = f"""
         from recombine_lab import fit, Store
-        fit("{THINGS}:Difference", "everything", "mynet:Net", {RECIPE!r}, store="runs", progress=False)
+        fit("{THINGS}:Difference", "everything", "mynet:Net", {RECIPE!r}, store="runs", progress=None)
         print(len(Store.open("runs").keys()))
     """
     seen = []
@@ -261,7 +261,7 @@ def test_a_stored_run_of_another_source_is_trained_anew(folder):
 
 
 def test_weights_are_not_loaded_into_another_source(folder):
-    (run,) = fit(Difference(), "everything", "mynet:Net", RECIPE, store=folder / "runs", progress=False)
+    (run,) = fit(Difference(), "everything", "mynet:Net", RECIPE, store=folder / "runs", progress=None)
     kept = Store.open(folder / "runs").get(run.key)
     assert type(kept.module()).__name__ == "Net"
     version_after(folder, "mynet.py", SOURCE.replace("nn.Flatten()", "nn.Flatten(1)"))  # the weights would still fit
@@ -273,8 +273,8 @@ def test_weights_are_not_loaded_into_another_source(folder):
 
 @pytest.mark.process
 def test_a_store_from_elsewhere_imports_and_calls_nothing(folder, tmp_path):
-    (run,) = fit(Difference(), "everything", "mynet:Net", RECIPE, store=folder / "runs", progress=False)
-    (made,) = fit(Difference(), "everything", make_net, RECIPE, store=folder / "runs", progress=False)
+    (run,) = fit(Difference(), "everything", "mynet:Net", RECIPE, store=folder / "runs", progress=None)
+    (made,) = fit(Difference(), "everything", make_net, RECIPE, store=folder / "runs", progress=None)
     code = f"""
         import sys
         from recombine.base import plugins
@@ -326,15 +326,15 @@ from recombine.base.errors import SettingError
 
         if __name__ == "__main__":
             task, recipe = "{THINGS}:Difference", {RECIPE!r}
-            (run,) = fit(task, "everything", Net, recipe, store="runs", progress=False)
+            (run,) = fit(task, "everything", Net, recipe, store="runs", progress=None)
             print(run.status, type(run.module()).__name__)
             grid = {{"tasks": task, "splits": "everything", "models": "__main__:Net", "recipes": recipe}}
             grid["store"] = "runs"
             try:
-                sweep(grid, progress=False)
+                sweep(grid, progress=None)
             except SettingError as error:
                 print(error.what)
-            print(sweep(grid, workers=0, progress=False).skipped)
+            print(sweep(grid, workers=0, progress=None).skipped)
         """)
     )
     path = os.pathsep.join([str(Path.cwd()), os.environ.get("PYTHONPATH", "")])
@@ -349,7 +349,7 @@ def test_a_sweeps_file_names_things_of_ones_own(tmp_path):
     file = tmp_path / "sweep.yaml"
     grid = {"tasks": f"{THINGS}:Difference", "splits": "hold_out_combinations", "models": [NET, f"{THINGS}:make_net"]}
     file.write_text(yaml.safe_dump({"store": str(tmp_path / "runs"), **grid, "recipes": RECIPE, "seeds": 2}))
-    result = sweep(file, workers=0, progress=False)
+    result = sweep(file, workers=0, progress=None)
     assert result.finished == 4
     names = {line.settings["model"] for line in lines(Store.open(tmp_path / "runs"))}
     assert names == {f"{THINGS}:Net", f"{THINGS}:make_net"}

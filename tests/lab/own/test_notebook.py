@@ -16,10 +16,10 @@ class Net(nn.Sequential):
     def __init__(self, shapes):
         super().__init__(nn.Flatten(), nn.Linear(shapes.inputs[0], 1))
 recipe = {"steps": 3, "samples": "every"}
-(run,) = fit("addition", "own", Net, recipe, progress=False)
+(run,) = fit("addition", "own", Net, recipe, progress=None)
 print(run.status, type(run.module()).__name__)
 try:
-    fit("addition", "own", Net, recipe, store="runs", progress=False)
+    fit("addition", "own", Net, recipe, store="runs", progress=None)
 except Exception as error:
     print(error.instead)
 """,

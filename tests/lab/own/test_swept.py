@@ -78,7 +78,7 @@ def test_own_things_are_swept_over_ray_and_nothing_is_lost_when_a_process_is_kil
     assert "its process was lost" in said
     assert f"All {RUNS} runs are in the store." in said
     parts = (GRID["tasks"], GRID["splits"], GRID["models"], GRID["recipes"])
-    alone = {run.key: run for run in fit(*parts, seeds=RUNS, progress=False)}
+    alone = {run.key: run for run in fit(*parts, seeds=RUNS, progress=None)}
     store = Store.open(here / "runs")
     assert store.keys() == set(alone)
     assert sound(store)
@@ -96,8 +96,8 @@ def test_packs_are_given_the_gpus_that_they_ask_for(here):
     ray.init(num_cpus=2, num_gpus=1, include_dashboard=False, runtime_env={"env_vars": {"PYTHONPATH": path}})
     try:
         grid = {**GRID, "seeds": 2, "store": str(here / "runs")}
-        assert sweep(grid, num_gpus=0.5, progress=False).finished == 2  # two share one, which Ray only counts
+        assert sweep(grid, num_gpus=0.5, progress=None).finished == 2  # two share one, which Ray only counts
         with pytest.raises(SettingError, match="Ray knows of 1 GPUs here"):
-            sweep({**grid, "seeds": [5]}, num_gpus=2, progress=False)
+            sweep({**grid, "seeds": [5]}, num_gpus=2, progress=None)
     finally:
         ray.shutdown()

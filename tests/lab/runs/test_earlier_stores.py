@@ -75,7 +75,7 @@ def test_training_into_it_warns_once_and_keeps_what_is_there(earlier):
     place, key = earlier
     task, recipe = {"name": "addition", "values": 3}, {"steps": 2, "samples": "every", "evaluations": 1}
     with pytest.warns(EarlierStoreWarning, match=TELLS) as seen:
-        (run,) = fit(task, "hold_out_combinations", {"name": "mlp", "hidden": [4]}, recipe, store=place, progress=False)
+        (run,) = fit(task, "hold_out_combinations", {"name": "mlp", "hidden": [4]}, recipe, store=place, progress=None)
     assert len(seen) == 1
     with pytest.warns(EarlierStoreWarning):
         assert Store.open(place).keys() == {key, run.key}

@@ -35,7 +35,7 @@ def here(tmp_path):
 def alone():
     """The same runs, each trained by `fit` in this process."""
     parts = (GRID["tasks"], GRID["splits"], GRID["models"], GRID["recipes"])
-    return {run.key: run for run in fit(*parts, seeds=range(RUNS), progress=False)}
+    return {run.key: run for run in fit(*parts, seeds=range(RUNS), progress=None)}
 
 
 def begun(here, *words):

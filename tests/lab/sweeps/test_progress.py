@@ -97,3 +97,11 @@ def test_a_terminal_gets_a_table_that_goes_away():
 )
 def test_spans(seconds, words):
     assert span(seconds) == words
+
+
+def test_another_progress_is_told_the_share_of_runs_that_ended():
+    told = []
+    with Board(RUNS, Console(file=io.StringIO()), shown=False, progress=lambda *news: told.append(news)) as shown:
+        shown.ended([ended(one) for one in RUNS[:5]], seconds=1.0)
+    assert told == [("training 20 runs", 0.25)]
+    assert not printed(shown)

@@ -90,7 +90,7 @@ def pool(tmp_path, monkeypatch):
 
 
 def swept(tmp_path, plan=SMALL, **options):
-    return sweep(plan, store=tmp_path / "store", progress=False, **options)
+    return sweep(plan, store=tmp_path / "store", progress=None, **options)
 
 
 def same(one, other):
@@ -103,7 +103,7 @@ def same(one, other):
 def test_runs_of_a_sweep_are_those_of_fit(tmp_path):
     result = swept(tmp_path, workers=0)
     assert (result.finished, result.skipped, result.failed, result.left, result.complete) == (4, 0, 0, 0, True)
-    alone = fit(SMALL["tasks"], SMALL["splits"], SMALL["models"], SMALL["recipes"], seeds=range(4), progress=False)
+    alone = fit(SMALL["tasks"], SMALL["splits"], SMALL["models"], SMALL["recipes"], seeds=range(4), progress=None)
     store = Store.open(tmp_path / "store")
     assert all(same(store.get(run.key), run) for run in alone)
     assert not same(store.get(alone[0].key), alone[1])
@@ -330,7 +330,7 @@ def test_a_folder_of_other_things_is_refused(tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0 and os.name == "posix", reason="as a user, the next test says the same")
 def test_no_permission_ends_in_words_as_root():
     with pytest.raises(OutputError, match="cannot write to the run store"):
-        sweep(SMALL, store="/proc/recombine-runs", workers=0, progress=False)
+        sweep(SMALL, store="/proc/recombine-runs", workers=0, progress=None)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -365,15 +365,15 @@ def test_a_full_disk_loses_nothing_and_the_sweep_goes_on_when_there_is_room(tmp_
     disk, eight = tmp_path / "disk", SMALL | {"seeds": 8}
     with small_disk(disk, pages=40):
         with pytest.raises(StoppedSweepError, match="No space left on device") as stopped:
-            sweep(eight, store=disk / "store", workers=0, retries=1, progress=False)
+            sweep(eight, store=disk / "store", workers=0, retries=1, progress=None)
         kept = stopped.value.result
         store = Store.open(disk / "store")
         assert 0 < kept.finished < 8
         assert len(store.keys()) == kept.finished
         assert sound(store)
         subprocess.run(["mount", "-o", "remount,size=8m", str(disk)], check=True)
-        result = sweep(eight, store=disk / "store", workers=0, progress=False)
+        result = sweep(eight, store=disk / "store", workers=0, progress=None)
         assert (result.finished, result.skipped) == (8 - kept.finished, kept.finished)
         assert sound(store)
-        alone = fit(SMALL["tasks"], SMALL["splits"], SMALL["models"], SMALL["recipes"], seeds=range(8), progress=False)
+        alone = fit(SMALL["tasks"], SMALL["splits"], SMALL["models"], SMALL["recipes"], seeds=range(8), progress=None)
         assert all(same(store.get(run.key), run) for run in alone)

@@ -124,7 +124,7 @@ def of_training(way: str) -> Numbers:
     """How two short runs end."""
     recipe = {"steps": 12, "lr": 0.01, "batch": 8, "evaluations": 3, "schedule": "cosine", "together": way}
     split = {"name": "hold_out_combinations", "test_size": 0.25}
-    runs = fit("addition", split, {"name": "mlp", "hidden": [8]}, recipe, seeds=(0, 1), progress=False)
+    runs = fit("addition", split, {"name": "mlp", "hidden": [8]}, recipe, seeds=(0, 1), progress=None)
     return [round(value, 10) for run in runs for _, value in sorted(run.metrics.items()) if value is not None]
 
 

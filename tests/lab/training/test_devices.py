@@ -16,7 +16,7 @@ DEVICES = ["cpu", pytest.param("cuda", marks=CUDA)]
 
 
 def fitted(**changed):
-    return fit(Sum(), SPLIT, Net(), RECIPE | changed, seeds=2, progress=False)
+    return fit(Sum(), SPLIT, Net(), RECIPE | changed, seeds=2, progress=None)
 
 
 def test_auto_takes_what_is_there():
@@ -84,9 +84,9 @@ def test_a_run_on_a_gpu_goes_on_where_it_was_cut_off(tmp_path):
 
     given = (Sum(), SPLIT, Net(), RECIPE | {"device": "cuda", "together": "never", "deterministic": True})
     with pytest.raises(KeyboardInterrupt):
-        fit(*given, store=tmp_path / "runs", callbacks=[stop], progress=False)
-    (run,) = fit(*given, store=tmp_path / "runs", progress=False)
-    (whole,) = fit(*given, progress=False)
+        fit(*given, store=tmp_path / "runs", callbacks=[stop], progress=None)
+    (run,) = fit(*given, store=tmp_path / "runs", progress=None)
+    (whole,) = fit(*given, progress=None)
     assert same(run, whole)
 
 

@@ -175,6 +175,6 @@ def test_a_digit_is_asked_about_as_often_as_asked_for_and_a_symbol_once() -> Non
     """20 pairs of digits look different each time; 17 sums of symbols do not."""
     recipe = {"steps": 1, "test_samples": 100}
     for task, rows in (({"name": "digit_pairs", "images": "synthetic"}, 5), ("addition", 1)):
-        (run,) = fit(task, "own", {"name": "mlp", "hidden": [4]}, recipe, progress=False)
+        (run,) = fit(task, "own", {"name": "mlp", "hidden": [4]}, recipe, progress=None)
         seen = run.tables["combinations"].to_pylist()
         assert {line["count"] for line in seen if line["part"] == "seen"} == {rows}

@@ -26,13 +26,13 @@ FACTORS = ["first", "second"]
 
 @pytest.fixture(scope="module")
 def run() -> Run:
-    return fit(ADDITION, "hold_out_combinations", MLP, RECIPE, progress=False)[0]
+    return fit(ADDITION, "hold_out_combinations", MLP, RECIPE, progress=None)[0]
 
 
 @pytest.fixture(scope="module")
 def ordering() -> Run:
     """A task of classes with combinations that cannot occur: nothing is before itself."""
-    return fit("transitive_ordering", "own", MLP, RECIPE, progress=False)[0]
+    return fit("transitive_ordering", "own", MLP, RECIPE, progress=None)[0]
 
 
 def without_provenance(result: Any) -> Any:
@@ -98,7 +98,7 @@ def test_an_evaluation_is_that_of_its_answers(run, ordering):
 def test_answers_that_are_sentences_are_evaluated_by_their_errors():
     model = {"name": "transformer_seq2seq", "width": 8, "layers": 1, "heads": 1}
     recipe = {"steps": 1, "batch": 4, "test_samples": 20, "evaluations": 1}
-    (run,) = fit({"name": "scan"}, "own", model, recipe, progress=False)
+    (run,) = fit({"name": "scan"}, "own", model, recipe, progress=None)
     assert run.evaluate(causes=False).record().kind == "evaluation"
     with pytest.raises(SettingError, match="have no column 'target'") as error:
         run.predict()
@@ -106,7 +106,7 @@ def test_answers_that_are_sentences_are_evaluated_by_their_errors():
 
 
 def test_a_run_without_answers_says_so():
-    (run,) = fit(ADDITION, SPLIT, MLP, RECIPE | {"lr": 1e30, "optimiser": "sgd"}, progress=False)
+    (run,) = fit(ADDITION, SPLIT, MLP, RECIPE | {"lr": 1e30, "optimiser": "sgd"}, progress=None)
     assert run.status == "diverged"
     with pytest.raises(SettingError, match="has no answers") as error:
         run.evaluate()
@@ -142,7 +142,7 @@ def test_a_score_of_nothing_is_a_score(run):
 def test_the_network_gives_the_answers_of_the_run(together, tmp_path):
     store = Store.open(tmp_path / "runs")
     recipe = RECIPE | {"keep_model": True, "together": together}
-    kept, alone = (fit(ADDITION, SPLIT, MLP, recipe, store=place, progress=False)[0] for place in (store, None))
+    kept, alone = (fit(ADDITION, SPLIT, MLP, recipe, store=place, progress=None)[0] for place in (store, None))
     loaded = Run.load(store.copy(kept.key, tmp_path / "copy"))
     task = TASKS.build(ADDITION)
     line = kept.tables["predictions"].slice(0, 1).to_pylist()[0]
@@ -155,20 +155,20 @@ def test_the_network_gives_the_answers_of_the_run(together, tmp_path):
 
 
 def test_weights_that_were_not_kept():
-    (run,) = fit(ADDITION, SPLIT, MLP, RECIPE | {"keep_model": False}, progress=False)
+    (run,) = fit(ADDITION, SPLIT, MLP, RECIPE | {"keep_model": False}, progress=None)
     with pytest.raises(SettingError, match="were not kept") as error:
         run.module()
     assert "keep_model=True" in error.value.instead
 
 
 def test_the_network_of_ones_own_model_is_there_again(tmp_path):
-    (run,) = fit(Sum(), SPLIT, Net(), RECIPE, store=tmp_path / "runs", progress=False)
+    (run,) = fit(Sum(), SPLIT, Net(), RECIPE, store=tmp_path / "runs", progress=None)
     assert isinstance(Store.open(tmp_path / "runs").get(run.key).module(), Penalised)
 
 
 def test_weights_that_were_damaged_are_refused(tmp_path):
     store = Store.open(tmp_path / "runs")
-    (run,) = fit(ADDITION, SPLIT, MLP, RECIPE | {"keep_model": True}, store=store, progress=False)
+    (run,) = fit(ADDITION, SPLIT, MLP, RECIPE | {"keep_model": True}, store=store, progress=None)
     copy = store.copy(run.key, tmp_path / "copy")
     for place, load in (
         (Path(store.place) / folder_of(run.key), lambda: store.get(run.key)),
@@ -191,7 +191,7 @@ def named() -> tuple[TableTask, Run]:
     kinds = np.array(["cat", "dog", "owl"])
     source = {"a": a, "b": b, "kind": kinds[(a + b) % 3]}
     task = TableTask(source=source, inputs=rng.normal(size=(32, 3)), factors=("a", "b"), target="kind")
-    return task, fit(task, "hold_out_combinations", MLP, RECIPE, progress=False)[0]
+    return task, fit(task, "hold_out_combinations", MLP, RECIPE, progress=None)[0]
 
 
 def test_class_names_survive_into_a_runs_answers(named):
@@ -226,7 +226,7 @@ def test_classes_that_are_numbers_stay_labels():
     task = TableTask(
         source=source, inputs=np.tile(np.eye(9), (2, 1)), factors=("a", "b"), target="size", form="classes"
     )
-    run = fit(task, "hold_out_combinations", MLP, RECIPE, progress=False)[0]
+    run = fit(task, "hold_out_combinations", MLP, RECIPE, progress=None)[0]
     assert set(run.tables["predictions"]["target"].to_pylist()) == {0.5, 1.5}
     assert {"score_0.5", "score_1.5"} <= set(run.tables["predictions"].column_names)
     assert run._target_kind(run.tables["predictions"]) == "label"
@@ -236,7 +236,7 @@ def test_a_factor_of_that_name_comes_before_a_score():
     a, b = (column.ravel() for column in np.meshgrid(range(3), range(3)))
     source = {"score_x": a, "b": b, "kind": np.array(["x", "y"])[(a + b) % 2]}
     task = TableTask(source=source, inputs=np.eye(9), factors=("score_x", "b"), target="kind")
-    run = fit(task, "hold_out_combinations", MLP, RECIPE, progress=False)[0]
+    run = fit(task, "hold_out_combinations", MLP, RECIPE, progress=None)[0]
     answers = run.tables["predictions"]
     assert set(answers["score_x"].to_pylist()) <= {0, 1, 2}
     assert "score_y" not in answers.column_names

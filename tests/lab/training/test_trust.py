@@ -191,7 +191,7 @@ def test_a_sweeps_file_is_read_by_the_same_gate(tmp_path: Path) -> None:
             file = tmp_path / "sweep.yaml"
             file.write_text(yaml.safe_dump(parts | {field: entry, "store": "runs"}))
             with pytest.raises(SettingError, match=r"sweep.yaml' names .*, which is not part of recombine"):
-                sweep(file, workers=0, progress=False)
+                sweep(file, workers=0, progress=None)
 
 
 def test_the_command_line_names_what_is_known(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_what_the_user_named_before_is_known() -> None:
 
 def test_what_was_fitted_in_this_process_is_known(tmp_path: Path) -> None:
     recipe = {"steps": 1, "samples": 4, "test_samples": 4, "evaluations": 1}
-    (run,) = fit("toy", "own", {"name": f"{HERE}:Net"}, recipe, store=tmp_path / "runs", progress=False)
+    (run,) = fit("toy", "own", {"name": f"{HERE}:Net"}, recipe, store=tmp_path / "runs", progress=None)
     assert f"{HERE}:Net" in TRUSTED
     assert isinstance(Store.open(tmp_path / "runs").get(run.key).module(), Net)
 

@@ -42,7 +42,7 @@ def _fit(
     model: Any = Net(),  # noqa: B008
     split: Any = SPLIT,
 ) -> Any:
-    return fit(task, split, model, recipe, seeds=seeds, progress=False)
+    return fit(task, split, model, recipe, seeds=seeds, progress=None)
 
 
 @pytest.mark.parametrize("name", RECIPES)

@@ -366,7 +366,7 @@ def test_a_wide_answer_and_its_truth_keep_the_same_numbers(monkeypatch):
 def run():
     task = Bumps(size=8, inverted=False, code="onehot")
     recipe = Recipe(steps=30, batch=16, samples="every", evaluations=2)
-    return fit(task, recombine.Corner(["x", "y"], at=4), models.MLP(hidden=(32,)), recipe, progress=False)[0]
+    return fit(task, recombine.Corner(["x", "y"], at=4), models.MLP(hidden=(32,)), recipe, progress=None)[0]
 
 
 def test_a_run_knows_all_of_it(run):
@@ -386,7 +386,7 @@ def test_a_run_knows_all_of_it(run):
 
 def test_a_run_of_a_task_with_numbers():
     recipe = Recipe(steps=20, batch=8, samples="every", evaluations=2)
-    run = fit(Addition(values=5), "hold_out_combinations", models.MLP(hidden=(16,)), recipe, progress=False)[0]
+    run = fit(Addition(values=5), "hold_out_combinations", models.MLP(hidden=(16,)), recipe, progress=None)[0]
     found = geometry(run, repeats=3)
     assert found.rows == 100
     assert "5" in found.reasons[0]

@@ -90,7 +90,7 @@ def test_what_cannot_be_paired_is_refused():
 
 @pytest.fixture(scope="module")
 def toy_run():
-    return fit(Toy(), "own", HE, TOY | {"steps": 256}, seeds=(1,), progress=False)[0]
+    return fit(Toy(), "own", HE, TOY | {"steps": 256}, seeds=(1,), progress=None)[0]
 
 
 def test_a_run_alone_says_everything_itself(toy_run):
@@ -105,7 +105,7 @@ def test_a_run_alone_says_everything_itself(toy_run):
 
 
 def test_the_command_takes_a_run_of_a_store(tmp_path):
-    run = fit(Toy(), "own", HE, TOY | {"steps": 16}, seeds=(0,), store=tmp_path / "runs", progress=False)[0]
+    run = fit(Toy(), "own", HE, TOY | {"steps": 16}, seeds=(0,), store=tmp_path / "runs", progress=None)[0]
     page = tmp_path / "probe.html"
     arguments = ["probe", "influence", str(tmp_path / "runs"), "--run", run.key[:8], "--report", str(page)]
     ended = CliRunner().invoke(app, arguments)
@@ -145,18 +145,18 @@ def table():
 
 def test_a_run_of_sums_is_asked_who_taught_it_alone():
     recipe = {"steps": 50, "samples": "every", "batch": None, "lr": 0.01}
-    run = fit(Addition(values=5), "own", MLP(hidden=(8,)), recipe, progress=False)[0]
+    run = fit(Addition(values=5), "own", MLP(hidden=(8,)), recipe, progress=None)[0]
     found = influence(run)
     assert found.outcome in ("neighbours", "elsewhere", "spread", "unclear")
     assert found.tables["combinations"].num_rows == 9 * 16
-    wide = fit(Addition(values=5), "own", MLP(hidden=(2000,)), recipe | {"steps": 2}, progress=False)[0]
+    wide = fit(Addition(values=5), "own", MLP(hidden=(2000,)), recipe | {"steps": 2}, progress=None)[0]
     with pytest.raises(SettingError, match="no single factor"):
         influence(wide)
 
 
 def test_pictures_of_a_run_are_followed_by_the_region_that_a_digit_is_in():
     task = DigitPairs(images="synthetic")
-    run = fit(task, "own", MLP(hidden=(16,)), {"steps": 5, "test_samples": 100}, progress=False)[0]
+    run = fit(task, "own", MLP(hidden=(16,)), {"steps": 5, "test_samples": 100}, progress=None)[0]
     found = influence(run, controls=2)
     assert found.value("gradient, by region", where="first") > 0
     assert found.outcome == "unclear", "five steps teach it nothing"

@@ -321,7 +321,7 @@ RECIPE = {"steps": 2, "batch": 8, "samples": 300, "test_samples": 8, "evaluation
 
 
 def trained(model, task=TASK, split="random"):
-    return fit(task, split, model, RECIPE, progress=False)[0]
+    return fit(task, split, model, RECIPE, progress=None)[0]
 
 
 @pytest.mark.slow
@@ -343,7 +343,7 @@ def test_a_run_whose_network_has_no_components():
 
 
 def test_runs_and_models_that_say_nothing():
-    addition = fit("addition", "hold_out_combinations", {"name": "mlp", "hidden": [4]}, {"steps": 1}, progress=False)[0]
+    addition = fit("addition", "hold_out_combinations", {"name": "mlp", "hidden": [4]}, {"steps": 1}, progress=None)[0]
     with pytest.raises(SettingError, match="only sprites"):
         support(model=addition)
     with pytest.raises(SettingError, match="model of type Linear"):

@@ -72,11 +72,11 @@ def test_fit_starts_from_weights() -> None:
     task, model = Addition(values=5), MLP(hidden=(8,))
     recipe = {"steps": 1, "lr": 1e-9, "evaluations": 1}
     start = {name: torch.full_like(one, 0.25) for name, one in model.start(task.shapes, seed=1).state_dict().items()}
-    (run,) = fit(task, "own", model, recipe, progress=False, weights=start)
+    (run,) = fit(task, "own", model, recipe, progress=None, weights=start)
     assert all(torch.allclose(one, torch.tensor(0.25), atol=1e-6) for one in run.module().state_dict().values())
     first = next(iter(start))
-    (part,) = fit(task, "own", model, recipe, progress=False, weights={first: start[first]})
-    (fresh,) = fit(task, "own", model, recipe, progress=False)
+    (part,) = fit(task, "own", model, recipe, progress=None, weights={first: start[first]})
+    (fresh,) = fit(task, "own", model, recipe, progress=None)
     states = part.module().state_dict(), fresh.module().state_dict()
     assert torch.allclose(states[0][first], torch.tensor(0.25), atol=1e-6)
     assert all(torch.allclose(states[0][name], states[1][name], atol=1e-6) for name in start if name != first)
@@ -87,8 +87,8 @@ def test_weights_that_do_not_belong_are_refused(tmp_path) -> None:
     recipe, start = {"steps": 1}, model.start(task.shapes, seed=1).state_dict()
     first = next(iter(start))
     with pytest.raises(SettingError, match="no weight of that name"):
-        fit(task, "own", model, recipe, progress=False, weights={"nothing": start[first]})
+        fit(task, "own", model, recipe, progress=None, weights={"nothing": start[first]})
     with pytest.raises(SettingError, match="other shapes"):
-        fit(task, "own", model, recipe, progress=False, weights={first: start[first][:1]})
+        fit(task, "own", model, recipe, progress=None, weights={first: start[first][:1]})
     with pytest.raises(SettingError, match="store"):
-        fit(task, "own", model, recipe, progress=False, weights=start, store=tmp_path)
+        fit(task, "own", model, recipe, progress=None, weights=start, store=tmp_path)

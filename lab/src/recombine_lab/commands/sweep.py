@@ -86,7 +86,7 @@ def sweep(
                 retries=retries,
                 pack=pack,
                 num_gpus=num_gpus,
-                progress=not as_json,
+                progress=None if as_json else room.progress_bar,
             )
     except room.InterruptedSweep as stopped:
         interrupted(stopped.result)

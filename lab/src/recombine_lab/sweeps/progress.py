@@ -17,6 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from recombine.base.progress import Progress
 from recombine.base.words import measure, span
 from recombine_lab.runs.run import Configuration
 from recombine_lab.sweeps.queue import Outcome
@@ -77,6 +78,7 @@ class Board:
     console: Console
     shown: bool = True
     workers: int = 1
+    progress: Progress | None = None
     tallies: list[GroupProgress] = field(init=False)
     _of: dict[str, GroupProgress] = field(init=False)
     _live: Live | None = None
@@ -138,6 +140,8 @@ class Board:
     def _tell(self) -> None:
         """Where output is piped: a line whenever another twentieth is done."""
         over, ended = len(self.runs), sum(len(tally.group.keys) - tally.left for tally in self.tallies)
+        if self.progress is not None:
+            self.progress(f"training {over:,} runs", ended / over)
         if self._live is None and (ended * _LINES) // over > self._told:
             self._told = (ended * _LINES) // over
             self.say(f"  {ended:,} of {over:,} runs{self._remark()}")

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from recombine.base.checks import check_number
 from recombine.base.errors import OutputError, RecordError, SettingError, SourceError
+from recombine.base.progress import Progress
 from recombine.base.redaction import redacted
 from recombine.base.words import amount
 from recombine_lab.base.source_versions import MAIN
@@ -29,6 +30,7 @@ from recombine_lab.sweeps.worker import InProcessPool
 from recombine_lab.sweeps.worker import outcome as outcome_of
 from recombine_lab.training.loop import terminating_as_interrupt
 from recombine_lab.training.pack import signature
+from recombine_lab.training.progress_bar import progress_bar
 
 _LOOKED_AT = 50  # runs that an estimate of time is made from
 
@@ -82,7 +84,7 @@ def sweep(
     retries: int = 2,
     pack: int = MOST,
     num_gpus: float = 0,
-    progress: bool = True,
+    progress: Progress | None = progress_bar,
 ) -> SweepResult:
     """Train every run of a grid that the store does not hold yet.
 
@@ -90,7 +92,8 @@ def sweep(
     with `workers` processes (one for each processor, if nothing is said); `workers=0` trains in this process, without
     Ray. `num_gpus` is what Ray sets aside for each pack, for example 0.25, so that four share a GPU; without it Ray
     shows none to a worker, and device="auto" means the processor. Interrupt it at any time: the same call goes on from
-    where it was.
+    where it was. `progress` is told a text and the share of runs that have ended; by default a table is drawn, or a
+    line now and then where output is piped, and None is silent.
     """
     _check(workers=workers, retries=retries, address=address)
     check_number("num_gpus", num_gpus, least=0, instead="write for example num_gpus=0.25, a share of a GPU, or 1")
@@ -140,11 +143,14 @@ def _check_shared(plan: SweepPlan) -> None:
 class _Driver:
     """One sweep at work."""
 
-    def __init__(self, plan: SweepPlan, store: Store, *, retries: int, progress: bool) -> None:
+    def __init__(self, plan: SweepPlan, store: Store, *, retries: int, progress: Progress | None) -> None:
         self._began = time.monotonic()
         self._plan, self._store = plan, store
         self._queue = RunQueue(retries)
-        self._board = Board(plan.runs, Console(stderr=True, highlight=False), shown=progress)
+        # The bar that is the default has a table of its own here.
+        drawn = progress is progress_bar
+        told = None if drawn else progress
+        self._board = Board(plan.runs, Console(stderr=True, highlight=False), shown=drawn, progress=told)
         self._ended: dict[str, Outcome] = {}
         self._hosts: set[str] = set()
         present = store.keys() & {run.key for run in plan.runs}

@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from recombine.base.errors import SettingError
+from recombine.base.progress import Progress
 from recombine_lab.base.catalogue import Spec
 from recombine_lab.models.model import Model
 from recombine_lab.runs.run import Run
@@ -16,9 +17,10 @@ from recombine_lab.runs.store import Store
 from recombine_lab.tasks.task import Task
 from recombine_lab.training.checkpoints import RunStore
 from recombine_lab.training.configurations import Recipes, Seeds, jobs, try_model, two_examples
-from recombine_lab.training.loop import Callback, TrainingContext, progress_bar, terminating_as_interrupt
+from recombine_lab.training.loop import Callback, TrainingContext, terminating_as_interrupt
 from recombine_lab.training.member import Job, Member
 from recombine_lab.training.pack import train_jobs
+from recombine_lab.training.progress_bar import count_steps, progress_bar
 
 
 def fit(  # noqa: PLR0913 - each is one plain question, and most have an answer already
@@ -30,7 +32,7 @@ def fit(  # noqa: PLR0913 - each is one plain question, and most have an answer 
     seeds: Seeds = (0,),
     store: RunStore | str | Path | None = None,
     callbacks: Sequence[Callback] = (),
-    progress: bool = True,
+    progress: Progress | None = progress_bar,
     checkpoint_every: int | None = None,
     weights: Mapping[str, Tensor] | None = None,
 ) -> tuple[Run, ...]:
@@ -44,6 +46,9 @@ def fit(  # noqa: PLR0913 - each is one plain question, and most have an answer 
     With a store (opened, or its folder or URL), runs that it holds are not trained again, and an interrupted call is
     taken up where it stood: Ctrl-C, and SIGTERM, which Slurm and Kubernetes send, wait for the end of the step and save
     it; `checkpoint_every` says after how many steps a state is saved else, and without it that is done now and then.
+
+    `progress` is told a text and the share that is done, a few times a second, and draws a bar by default; None is
+    silent.
 
     `weights` is where training starts, in place of each seed's own initial weights: a state dict of this very model, or
     a part of one (from pretraining, for example). A run's address does not say so, and no store takes such runs.
@@ -61,7 +66,7 @@ def fit(  # noqa: PLR0913 - each is one plain question, and most have an answer 
     total = sum(job.recipe.steps for job in asked)
     text = f"training {len(asked)} runs" if len(asked) > 1 else "training"
     stops = terminating_as_interrupt() if kept is not None else nullcontext()
-    with stops, progress_bar(text, total, shown=progress) as advance:
+    with stops, count_steps(progress, text, total) as advance:
         context = TrainingContext(store=kept, callbacks=callbacks, checkpoint_every=checkpoint_every, advance=advance)
         return tuple(train_jobs(asked, context))
 

@@ -1,26 +1,19 @@
 """The training loop: the same for one run and for several that are trained as one.
 
-Ctrl-C waits for the end of a step: an update that is half done is no state to go on from. On a terminal a bar shows how
-far the training is.
+Ctrl-C waits for the end of a step: an update that is half done is no state to go on from.
 """
 
 import math
 import signal
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from html import escape
 from time import monotonic
 from types import FrameType
-from typing import Any
 
 import torch
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from torch import nn
 
 from recombine_lab.runs.run import MODEL_FILE
@@ -33,8 +26,6 @@ from recombine_lab.training.recipe import evaluation_steps
 
 _SHARE = 0.02  # of the time may go into saving unfinished runs
 _LEAST_SECONDS = 15.0  # between two saves: shorter runs start again as quickly
-_EVERY = 0.1  # seconds between two drawings of the bar
-_EVERY_IN_NOTEBOOK = 0.5  # each goes through the kernel's sockets
 
 
 @dataclass(frozen=True)
@@ -259,65 +250,3 @@ def deferred_interrupt(*, wanted: bool) -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
     if noted:
         before[signal.Signals(noted[0])](noted[0], None)
-
-
-@contextmanager
-def progress_bar(text: str, total: int, *, shown: bool) -> Iterator[Callable[[int], None]]:
-    """Something to tell each time that steps are done; silent unless shown, and where there is no terminal.
-
-    >>> with progress_bar("training", 10, shown=False) as advance:
-    ...     advance(10)
-    """
-    console = Console(stderr=True)
-    if shown and (handle := _notebook_line(text)) is not None:
-        with _notebook_bar(handle, text, total) as tell:
-            yield tell
-        return
-    if not shown or not console.is_terminal:
-        yield lambda _: None
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=30))
-    timing = (TimeElapsedColumn(), TextColumn("left about"), TimeRemainingColumn())
-    with Progress(*columns, *timing, console=console, transient=True) as progress:
-        task = progress.add_task(text, total=total)
-        done, told = 0, 0.0
-
-        def advance(steps: int) -> None:
-            nonlocal done, told
-            done += steps
-            # A step can be shorter than the drawing of a bar.
-            if time.monotonic() - told >= _EVERY:
-                progress.update(task, completed=done)
-                told = time.monotonic()
-
-        yield advance
-
-
-def _notebook_line(text: str) -> Any:
-    """A line below the cell that can be written again; None where this is no notebook."""
-    if "IPython" not in sys.modules:
-        return None
-    from IPython import display, get_ipython  # noqa: PLC0415 - it is loaded, and needed here only
-
-    if not hasattr(get_ipython(), "kernel"):
-        return None
-    return display.display(display.HTML(f"{escape(text)} …"), display_id=True)  # type: ignore[no-untyped-call]
-
-
-@contextmanager
-def _notebook_bar(handle: Any, text: str, total: int) -> Iterator[Callable[[int], None]]:
-    from IPython.display import HTML  # noqa: PLC0415 - it is loaded, and needed here only
-
-    done, told = 0, 0.0
-
-    def advance(steps: int) -> None:
-        nonlocal done, told
-        done += steps
-        if time.monotonic() - told >= _EVERY_IN_NOTEBOOK:
-            bar = f"<progress value='{done}' max='{total}'></progress> {done:,}/{total:,}"
-            handle.update(HTML(f"{escape(text)} {bar}"))  # type: ignore[no-untyped-call]
-            told = time.monotonic()
-
-    began = time.monotonic()
-    yield advance
-    handle.update(HTML(f"{escape(text)}: {done:,} steps in {time.monotonic() - began:.1f} s"))  # type: ignore[no-untyped-call]

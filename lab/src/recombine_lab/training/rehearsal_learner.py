@@ -46,7 +46,7 @@ class LabLearner:
         rows = len(test.rows.answers)
         recipe = replace(self.recipe, test_samples=max(rows, 1))
         seeds = [derived(seed, "lab", number) % 2**31 for number in range(self.seeds)]
-        runs = fit(_task(train, test), {"name": "own"}, self.model, recipe, seeds=seeds, progress=False)
+        runs = fit(_task(train, test), {"name": "own"}, self.model, recipe, seeds=seeds, progress=None)
         return np.array([_answers(run, rows) for run in runs])
 
 

@@ -164,7 +164,7 @@ def tune(item: Row, bench: Bench) -> Sequence[Row]:
     """The run's own configuration, from pretrained weights."""
     job, start = job_of(bench.run(item["key"])), kept_weights(bench, item["weights"])
     seeds = [job.configuration.seed]
-    (run,) = fit(job.task, job.exposure, job.model, job.recipe, seeds=seeds, progress=False, weights=start)
+    (run,) = fit(job.task, job.exposure, job.model, job.recipe, seeds=seeds, progress=None, weights=start)
     scores = {name: value for name, value in run.metrics.items() if name.endswith("score")}
     return [{"status": run.status, "tuned": keep(bench, run.module().state_dict(), item), **scores}]
 

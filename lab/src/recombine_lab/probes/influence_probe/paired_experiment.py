@@ -290,7 +290,7 @@ def paired(  # noqa: PLR0913 - each is one plain question
     for k, name in enumerate(chosen):
         tell(f"training in setting {name}", k / len(chosen))
         asked, shown = in_setting(built, split, redundant, name)
-        runs = fit(asked, shown, model, recipe, seeds=numbers, progress=False)
+        runs = fit(asked, shown, model, recipe, seeds=numbers, progress=None)
         found[name] = _curves(runs, name)
     return _probe(found, numbers, least, str(type(built).__name__), command)
 

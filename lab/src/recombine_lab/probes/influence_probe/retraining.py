@@ -55,7 +55,7 @@ def left_out(task: Task, split: Any, model: Model, recipe: dict[str, Any], *, st
         )
     whole = {"samples": "every", "batch": None, "evaluations": 1, "together": "always", **recipe}
     many = len(shown) + 1
-    runs = fit(task, _Without(base, many), _SameStart(base=model, seed=start), whole, seeds=many, progress=False)
+    runs = fit(task, _Without(base, many), _SameStart(base=model, seed=start), whole, seeds=many, progress=None)
     seen, unseen = _examples(task, shown, "train"), _examples(task, asked, "test")
     losses = np.stack([_losses(run.module(), unseen) for run in runs], axis=1)
     order = [np.argsort(combinations_of(rows.table, rows.table.column_names)[0]) for rows in (unseen, seen)]
