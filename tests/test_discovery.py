@@ -6,12 +6,14 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from recombine.base import plugins
 from recombine.cli import completion, options, suggest_commands
 from recombine.cli.app import app
 from recombine.cli.help import EXAMPLES
@@ -301,6 +303,24 @@ def test_what_people_use_first_stands_in_front(verb) -> None:
     assert page.count("\n  -h, --help ") == 1
     first = page.split("\nMost used\n")[1].split("\n\n")[0]
     assert 3 <= len(re.findall(r"^  (?:-\w, |    )--\w", first, re.MULTILINE)) <= 5
+
+
+def test_a_package_that_cannot_be_imported_takes_no_other_command_with_it(monkeypatch) -> None:
+    broken = EntryPoint("broken", "no_such_package:command", "recombine.commands")
+    known = plugins._entries("recombine.commands")
+    monkeypatch.setattr(plugins, "_entries", lambda group: known | {"broken": broken})
+    page = run("--help")
+    assert page.returncode == 0, page.stderr
+    assert "the package that adds this command cannot be imported" in " ".join(page.stdout.split())
+    assert "No module named 'no_such_package'" in " ".join(page.stdout.split())
+    assert "  audit " in page.stdout
+    assert "  sweep " in page.stdout
+    asked_for = run("broken")
+    assert asked_for.returncode == 2
+    assert "uninstall that package" in asked_for.stderr
+    assert "Traceback" not in asked_for.stderr
+    misspelt = run("audti")
+    assert "Did you mean 'audit'" in misspelt.stderr
 
 
 def test_examples_are_of_commands_that_are_there() -> None:

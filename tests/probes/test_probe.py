@@ -10,6 +10,7 @@ from recombine.cli.app import app
 from recombine.output.figures import Curve, Curves, Field, Matrix
 from recombine_lab.probes.probe import Measure, Probe, measures_table
 from recombine_lab.probes.probe_file import settings_of
+from tests.commands import run_command
 
 
 def a_probe() -> Probe:
@@ -112,3 +113,13 @@ def test_no_file(tmp_path):
     (tmp_path / "spec.yaml").write_text("a: 1\n")
     with pytest.raises(SettingError, match="no Python file"):
         settings_of(tmp_path / "spec.yaml", _ask)
+
+
+def test_features_that_are_not_there(tmp_path) -> None:
+    (tmp_path / "features.parquet").write_bytes(b"no table")
+    done = run_command(tmp_path, "probe", "geometry", "feature.parquet")
+    assert done.returncode == 2
+    assert "no file 'feature.parquet'" in done.stderr
+    assert "did you mean 'features.parquet'?" in done.stderr
+    assert "cannot be read as Parquet" in run_command(tmp_path, "probe", "geometry", "features.parquet").stderr
+    assert "instead" in run_command(tmp_path, "probe", "geometry", "x" * 5_000 + ".parquet").stderr

@@ -7,7 +7,7 @@ evidence for a gate, 130 interrupted.
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -61,16 +61,17 @@ class _Commands(CommandGroup):
         own = super().get_command(ctx, cmd_name)
         if own is not None:
             return own
-        added = plugins.load(_GROUP, cmd_name)
-        if added is not None:
-            return _as_command(added)
+        if cmd_name in plugins.names(_GROUP):
+            return _added_command(cmd_name)
         hint = plugins.install_hint(cmd_name)
         if hint is not None:
             raise SettingError(
                 f"recombine {cmd_name}", why="the package that brings this command is not installed", instead=hint
             )
         # a misspelt one: Typer looks among these for the name that may be meant
-        self.commands.update((name, _as_command(plugins.load(_GROUP, name))) for name in plugins.names(_GROUP))
+        for name in plugins.names(_GROUP):
+            with suppress(SettingError):  # one that cannot be imported is not the one that is meant
+                self.commands[name] = _added_command(name)
         return None
 
     def make_context(self, *given: Any, **named: Any) -> Any:
@@ -84,8 +85,16 @@ class _Commands(CommandGroup):
             return super().invoke(*given, **named)
 
 
-def _as_command(added: Any) -> Any:
-    """What an entry point names: several commands under one word, or the function of one."""
+def _added_command(name: str) -> Any:
+    """What another package's entry point names: several commands under one word, or the function of one."""
+    try:
+        added: Any = plugins.load(_GROUP, name)
+    except Exception as error:  # whatever goes wrong in somebody else's module, our own commands must go on
+        raise SettingError(
+            f"recombine {name}",
+            why=f"the package that adds this command cannot be imported: {type(error).__name__}: {error}",
+            instead="install or repair what it needs, or uninstall that package",
+        ) from error
     if isinstance(added, typer.Typer):
         return typer.main.get_group(added)
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

@@ -16,6 +16,7 @@ from rich.padding import Padding
 from rich.table import Table
 from typer.core import TyperCommand, TyperGroup
 
+from recombine.base.errors import SettingError
 from recombine.cli.table_options import FIRST_PANEL
 from recombine.cli.terminal import console_for
 
@@ -181,10 +182,19 @@ def _words(ctx: Any) -> list[str]:
 
 
 def _commands(command: Any, ctx: Any) -> list[tuple[str, str]]:
+    """The commands under a word, each with what it asks; of one that cannot be imported, why."""
     if not isinstance(command, TyperGroup):
         return []
-    found = ((name, command.get_command(ctx, name)) for name in command.list_commands(ctx))
-    return [(name, escape(" ".join((one.help or "").split()))) for name, one in found if one and not one.hidden]
+    lines = []
+    for name in command.list_commands(ctx):
+        try:
+            one = command.get_command(ctx, name)
+        except SettingError as error:
+            lines.append((name, f"[yellow]{escape(' '.join(error.why.split()))}[/]"))
+            continue
+        if one and not one.hidden:
+            lines.append((name, escape(" ".join((one.help or "").split()))))
+    return lines
 
 
 def _word(argument: Any) -> str:

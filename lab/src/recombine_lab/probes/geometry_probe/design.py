@@ -3,6 +3,7 @@
 Letters: n rows, c combinations that occur, K factors.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 
 from recombine.base.errors import ColumnError, SettingError, SourceError, TableError, nearest
 from recombine.base.files import place_of
+from recombine.data.locations import suggest_file
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -138,6 +140,8 @@ def columns_of(table: Any) -> dict[str, Any]:
 def read_parquet(path: str | Path) -> pa.Table:
     """A Parquet file, or words on why it cannot be read."""
     place = place_of(path)
+    if not os.path.exists(place):  # noqa: PTH110 - a path that no file can have raises in `Path.exists`
+        raise SourceError(f"no file '{path}'", why="there is no such file", instead=suggest_file(place, (".parquet",)))
     try:
         return pq.read_table(place)
     except (OSError, pa.ArrowInvalid) as error:
