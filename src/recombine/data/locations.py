@@ -1,4 +1,14 @@
-"""What an address names: a file, a folder or a pattern of them, an object store, a database; told by the name alone.
+"""What an address names: a table of a database, a table that another package reads, or files that DuckDB reads.
+
+An address is parsed once, by `parse_address`, and what comes out says all that opening it (`sources`) needs:
+
+    postgresql://…, duckdb://…, shop.duckdb   ─►  DatabaseTable    the address, the table, the DuckDB file if it is one
+    a folder with a log, a reader's own kind  ─►  ReaderTable      the path, and the `Reader` that knows it
+    a path, a folder, a glob, file://…        ─►  TableFiles       the pattern that DuckDB is given, how it is read
+    s3://…, https://…, hf://…                 ─►  TableFiles       the same, far away: nothing is looked at before
+
+What is not there, is no table, or is one that must not be read as it lies (a part of a table with a log, a folder that
+is being written) is refused here, so that an engine never sees it.
 
 The endings of the tables that can be read: what `read` takes, what a folder is searched for, and what tells the name of
 a table from the name of a column. (What `split` can write is in `verbs/split/destinations.py`.)
@@ -9,12 +19,16 @@ import os
 import shlex
 import stat
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
-from recombine.base.errors import SourceError, TableError, nearest
+from recombine.base.errors import SettingError, SourceError, TableError, nearest
 from recombine.base.files import is_staging, shortened
-from recombine.data.lake_tables import refuse_parts, refuse_several
+from recombine.base.redaction import redacted
+from recombine.data.lake_tables import lake_of, refuse_parts, refuse_several
+from recombine.data.readers import Reader, added_reader
 
 _COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
 _READERS = {
@@ -51,6 +65,107 @@ OBJECT_STORES = {"s3", "s3a", "s3n", "gs", "gcs", "r2", "az", "azure", "abfss", 
 DUCKDB_FILES = {".duckdb", ".ddb"}
 
 
+@dataclass(frozen=True)
+class DatabaseTable:
+    """A table of a database: of a DuckDB file, or of a server."""
+
+    address: str
+    table: str | None
+    """None where none was named, which is refused when the database can tell which tables it holds."""
+    file: Path | None
+
+    @property
+    def name(self) -> str:
+        """What the table is called, without passwords."""
+        return f"{redacted(self.address)} {self.table}"
+
+
+@dataclass(frozen=True)
+class ReaderTable:
+    """A file or folder that a package of its own reads."""
+
+    name: str
+    path: Path
+    reader: Reader
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """Files of one kind, which DuckDB reads where they lie."""
+
+    written: str
+    pattern: str
+    """What DuckDB is given: a path, a glob, an address."""
+    reader: str
+    """How they are read: `read_parquet`, `read_csv`, `read_json` or `read_arrow`."""
+    remote: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the table is called, without passwords."""
+        return redacted(self.written) if self.remote else self.written
+
+
+Location = DatabaseTable | ReaderTable | TableFiles
+
+
+def parse_address(text: str, *, table: str | None = None) -> Location:
+    """What an address names, and the table of a database that is meant.
+
+    >>> parse_address("s3://bucket/table.csv.gz").reader, parse_address("postgresql://host/shop", table="orders").table
+    ('read_csv', 'orders')
+    """
+    scheme = scheme_of(text)
+    if not scheme:
+        _refuse_exported(text)
+    if is_database(text):
+        _check_utf8(text)
+        return DatabaseTable(text, table, _duckdb_file(text) if scheme in ("", "duckdb") else None)
+    check_no_table(table)
+    _check_utf8(text)
+    if scheme and scheme != "file":
+        return TableFiles(text, text, _reader_of(text), remote=True)
+    written = unquote(text.removeprefix("file://")) if scheme else text
+    path = from_home(written)
+    check_plain_file(path, written)
+    # A file of a known ending is read by it; of anything else that is there, installed readers are asked.
+    known = not path.exists() or (path.is_file() and suffix_of(path.name) in _READERS)
+    reader = lake_of(path) or (None if known else added_reader(path))
+    if reader is not None:
+        return ReaderTable(written, path, reader)
+    pattern = _existing_files(path, written)
+    return TableFiles(written, pattern, _reader_of(pattern))
+
+
+def check_no_table(table: str | None) -> None:
+    """Refuse the name of a table for a source that is one itself."""
+    if table is not None:
+        raise SettingError(
+            f"table={table!r}",
+            why="the source is a table already, not a database that holds tables",
+            instead="leave it out, or give a database: a URI such as 'postgresql://…', or a .duckdb file",
+        )
+
+
+def _check_utf8(text: str) -> None:
+    """DuckDB fails without a word on a name that is not in UTF-8."""
+    shown = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    if shown != text:
+        raise SourceError(
+            f"cannot read '{shown}'",
+            why="the name holds bytes that are no UTF-8, and the engine knows files by names in UTF-8",
+            instead="give the file another name",
+        )
+
+
+def _duckdb_file(text: str) -> Path:
+    path = from_home(text.removeprefix("duckdb://"))
+    check_plain_file(path, text)
+    if not path.is_file():
+        raise SourceError(f"no file '{text}'", why="there is no such file", instead=suggest_file(path, DUCKDB_FILES))
+    return path
+
+
 def names_a_table(given: Any) -> bool:
     """Whether something names a table, or is one, rather than the name of a column.
 
@@ -84,12 +199,7 @@ def suffix_of(name: str) -> str:
     return (Path(path.stem).suffix if path.suffix.lower() in _COMPRESSED else path.suffix).lower()
 
 
-def is_known_file(path: Path) -> bool:
-    """Whether a path is a file that is read by its ending, or nothing at all."""
-    return not path.exists() or (path.is_file() and suffix_of(path.name) in _READERS)
-
-
-def reader_of(path: str) -> str:
+def _reader_of(path: str) -> str:
     """How a file is read, by its ending."""
     suffix = suffix_of(path)
     if suffix not in _READERS:
@@ -101,7 +211,7 @@ def reader_of(path: str) -> str:
     return _READERS[suffix]
 
 
-def refuse_exported(path: str) -> None:
+def _refuse_exported(path: str) -> None:
     """A file that first has to be written out as a table; the word says how."""
     kind, how = _EXPORTED.get(suffix_of(path), ("", ""))
     if kind and from_home(path).is_file():
@@ -110,10 +220,8 @@ def refuse_exported(path: str) -> None:
         )
 
 
-def existing_files(pattern: str) -> str:
+def _existing_files(path: Path, pattern: str) -> str:
     """The files that a path, folder or glob names, as a pattern that DuckDB understands."""
-    path = from_home(pattern)
-    check_plain_file(path, pattern)
     if path.is_dir():
         return _of_folder(path, pattern)
     if path.is_file():
@@ -167,7 +275,8 @@ def check_plain_file(path: Path, given: str) -> None:
 
 def _of_folder(path: Path, pattern: str) -> str:
     """The one kind of table that a folder holds, as a pattern that DuckDB understands."""
-    within = _files_within(path)
+    # every file below; one that vanishes while they are listed is none of the table
+    within = [Path(place, name) for place, _, names in os.walk(path) for name in names]
     refuse_several(path, within)
     refuse_parts([path.absolute() / "file"])
     kinds = [suffix for suffix in _IN_FOLDERS if any(one.name.endswith(suffix) for one in within)]
@@ -187,11 +296,6 @@ def _of_folder(path: Path, pattern: str) -> str:
         why="it holds no .parquet, .csv, .jsonl or .arrow file",
         instead="name a file, or a folder that holds such files",
     )
-
-
-def _files_within(folder: Path) -> list[Path]:
-    """Every file below a folder; one that vanishes while it is listed is none of the table."""
-    return [Path(place, name) for place, _, names in os.walk(folder) for name in names]
 
 
 def _finished(pattern: str) -> str:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from recombine.base.errors import ColumnError, SettingError
 from recombine.base.plugins import needing
 from recombine.base.words import count
-from recombine.data.sources import as_arrow
+from recombine.data.frames import as_arrow
 from recombine.integrations.failsafe import Failsafe
 from recombine.output.training_history import frame_name
 from recombine.verbs.evaluate.outcome_reader import written

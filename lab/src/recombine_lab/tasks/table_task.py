@@ -33,7 +33,7 @@ from torch.utils.data import IterableDataset
 from recombine.base.errors import SettingError, SourceError, TableError
 from recombine.base.object_paths import found, is_place
 from recombine.base.seeds import derived
-from recombine.data.sources import as_arrow
+from recombine.data.frames import as_arrow
 from recombine.data.space import Space
 from recombine_lab.base.source_versions import MEMORY, place_of, source_version
 from recombine_lab.tasks import table_inputs as fingerprints

@@ -14,8 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from recombine.base.errors import SettingError, TableError
+from recombine.data.frames import as_arrow
 from recombine.data.row_codes import row_codes
-from recombine.data.sources import as_arrow, opened
+from recombine.data.sources import opened
 from recombine.data.support import LabelTarget, NumberTarget, Support
 from recombine.data.table_query import ReadOptions
 from recombine.numerics.groups import Ints, Numbers

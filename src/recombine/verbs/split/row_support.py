@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 from recombine.base.checks import check_choice
 from recombine.base.errors import ColumnError, SettingError, SourceError, TableError, nearest
 from recombine.data.columns import Bins
+from recombine.data.frames import as_arrow
 from recombine.data.read import read
 from recombine.data.row_codes import row_codes
-from recombine.data.sources import as_arrow
 from recombine.data.support import LabelTarget, Support
 from recombine.numerics.groups import Ints, Numbers
 
