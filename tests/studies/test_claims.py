@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from recombine_studies.claims import OUTCOMES, Comparison, exact, outcome_of, over_seeds, told, within
+from recombine_studies.claims import OUTCOMES, SHARE, UNBOUNDED, Comparison, exact, outcome_of, over_seeds, told, within
 from recombine_studies.study_result import grade_of, verdict_of
 from tests.studies.made import a_study
 
@@ -15,11 +15,21 @@ finite = st.floats(-1e3, 1e3)
 
 @given(st.lists(finite, min_size=3, max_size=20))
 def test_the_interval_is_students(values):
-    found = over_seeds("x", values, ">", 0.0)
+    found = over_seeds("x", values, ">", 0.0, UNBOUNDED)
     mean, spread = np.mean(values), np.std(values, ddof=1) / np.sqrt(len(values))
     low, high = stats.t.interval(0.95, len(values) - 1, loc=mean, scale=spread) if spread > 0 else (mean, mean)
     assert (found.value, found.low, found.high) == pytest.approx((mean, low, high), abs=1e-6)
     assert found.n == len(values)
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=3, max_size=8), st.sampled_from([">=", ">", "<=", "<"]), st.floats(0.01, 0.99)
+)
+def test_an_interval_stays_within_the_bounds_of_its_measure_and_decides_as_before(values, rule, threshold):
+    free, found = (over_seeds("x", values, rule, threshold, bounds) for bounds in (UNBOUNDED, SHARE))
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    assert (found.low, found.high) == pytest.approx((max(free.low, 0), min(free.high, 1)))
+    assert found.state == free.state
 
 
 @pytest.mark.parametrize(
@@ -50,9 +60,9 @@ def test_a_comparison_is_never_both(a, b, threshold, rule):
 
 
 def test_two_seeds_and_unknown_numbers_decide_nothing():
-    assert over_seeds("x", [0.9, 0.91], ">", 0.5).state == "open"
-    assert over_seeds("x", [0.9, float("nan"), 0.91], ">", 0.5).n == 2
-    assert over_seeds("x", [], ">", 0.5).words() == "x not known"
+    assert over_seeds("x", [0.9, 0.91], ">", 0.5, SHARE).state == "open"
+    assert over_seeds("x", [0.9, float("nan"), 0.91], ">", 0.5, SHARE).n == 2
+    assert over_seeds("x", [], ">", 0.5, SHARE).words() == "x not known"
     assert exact("x", None, ">", 0.5).state == "open"
 
 

@@ -11,7 +11,7 @@ from recombine.base.errors import RecombineError, SettingError
 from recombine.cli.app import app
 from recombine_lab.runs.store import Store
 from recombine_studies import catalogue
-from recombine_studies.claims import Claim, over_seeds
+from recombine_studies.claims import UNBOUNDED, Claim, over_seeds
 from recombine_studies.cost_estimate import try_preset
 from recombine_studies.rows import Rows, strips
 from recombine_studies.study import Step, Study
@@ -53,7 +53,7 @@ STUDY = Study(
             says="Scores are above -10.",
             source="Nobody (2026).",
             threshold="Far below.",
-            check=lambda evidence: [over_seeds("score", evidence.runs.numbers("unseen.score"), ">", -10.0)],
+            check=lambda evidence: [over_seeds("score", evidence.runs.numbers("unseen.score"), ">", -10.0, UNBOUNDED)],
         ),
     ),
     figures=lambda evidence: [],

@@ -14,10 +14,11 @@ An interval that still holds every possible difference says nothing, and is none
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from recombine.numerics.distributions import student_quantile
+from recombine.numerics.distributions import beta_quantile, student_quantile
 from recombine.numerics.groups import Ints, Numbers
 from recombine.numerics.resampling import FEWEST, IntervalSettings, Resampled, Statistic, mean, resampled
 
@@ -213,6 +214,58 @@ def student_interval(
         enough &= error > 0
         low, high = value - reach, value + reach
     return np.where(enough, low, np.nan), np.where(enough, high, np.nan)
+
+
+def student_mean_interval(
+    values: Sequence[float] | Numbers, *, confidence: float = 0.95, least: float = -math.inf, most: float = math.inf
+) -> Interval | None:
+    """Student's interval for the mean of independent values, of a few seeds for example; None below two of them.
+
+    Where the measure has bounds (a share, a correlation) the ends are cut off there. The mean cannot lie beyond them,
+    so what is cut off covers nothing, and the interval keeps its promise. Student's on the logit would stay within by
+    itself, but is an interval for another mean, and has nothing to say of a seed that scores 0 or 1.
+
+    >>> [round(end, 3) for end in student_mean_interval([0.5, 0.7, 0.95], least=0.0, most=1.0)]
+    [0.157, 1.0]
+    """
+    known = np.asarray(values, dtype=float)
+    if len(known) < 2:
+        return None
+    middle, error = float(known.mean()), float(known.std(ddof=1)) / math.sqrt(len(known))
+    reach = float(student_quantile((1 + confidence) / 2, len(known) - 1)) * error
+    return max(middle - reach, min(least, middle)), min(middle + reach, max(most, middle))
+
+
+def welch_interval(one: Sequence[float], other: Sequence[float], *, confidence: float = 0.95) -> Interval | None:
+    """The mean of some values less that of others, which are not paired and may vary more; None below two of a side.
+
+    >>> [round(end, 3) for end in welch_interval([3.0, 3.1, 3.2], [1.0, 1.1, 1.2])]
+    [1.773, 2.227]
+    """
+    sides = [np.asarray(side, dtype=float) for side in (one, other)]
+    if min(map(len, sides)) < 2:
+        return None
+    apart = float(sides[0].mean() - sides[1].mean())
+    spread = [float(side.var(ddof=1)) / len(side) for side in sides]
+    total = sum(spread)
+    if not total:
+        return apart, apart
+    # Satterthwaite's, from shares of the total: squares of very small variances would vanish.
+    shares = sum((part / total) ** 2 / (len(side) - 1) for part, side in zip(spread, sides, strict=True))
+    reach = float(student_quantile((1 + confidence) / 2, 1 / shares)) * math.sqrt(total)
+    return apart - reach, apart + reach
+
+
+def exact_share_interval(hits: int, trials: int, *, confidence: float = 0.95) -> Interval:
+    """Clopper and Pearson's interval for a share of independent trials: it never covers less than it promises.
+
+    >>> [round(end, 3) for end in exact_share_interval(140, 400)]
+    [0.303, 0.399]
+    """
+    tail = (1 - confidence) / 2
+    low = float(beta_quantile(tail, np.array(hits), np.array(trials - hits + 1))) if hits else 0.0
+    high = float(beta_quantile(1 - tail, np.array(hits + 1), np.array(trials - hits))) if hits < trials else 1.0
+    return low, high
 
 
 def wilson(share: Numbers, worth: Numbers, freedom: Numbers, settings: IntervalSettings) -> tuple[Numbers, Numbers]:

@@ -21,7 +21,7 @@ from recombine.output.figures import Figure, Matrix, PointGroup, Scatter
 from recombine_lab.runs.run import Run
 from recombine_lab.training.pack import job_of
 from recombine_studies.catalogue import STUDIES, study_of
-from recombine_studies.claims import Claim, Comparison, exact, within
+from recombine_studies.claims import Claim, Comparison, exact, share_of, within
 from recombine_studies.rows import Row, Rows
 from recombine_studies.study import Bench, Evidence, Settings, Step, Study
 
@@ -299,10 +299,7 @@ def _held(evidence: Evidence) -> list[Comparison]:
     held = [max(row["forecast low"], LEAST) <= row["unseen"] <= max(row["forecast high"], LEAST) for row in rows]
     if len(held) < 8:
         return [within("intervals that held", None, None, None, ">=", 0.85, n=len(held))]
-    from scipy.stats import binomtest  # noqa: PLC0415 - scipy.stats takes half a second to import
-
-    found = binomtest(sum(held), len(held)).proportion_ci(method="wilson")
-    return [within("intervals that held", fmean(held), found.low, found.high, ">=", 0.85, n=len(held))]
+    return [share_of("intervals that held", sum(held), len(held), ">=", 0.85)]
 
 
 def _determined(evidence: Evidence) -> list[Comparison]:

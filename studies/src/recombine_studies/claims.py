@@ -9,13 +9,11 @@ open there is not enough evidence.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from recombine.base.words import measure
-from recombine.numerics.distributions import beta_quantile, student_quantile
+from recombine.numerics.intervals import exact_share_interval, student_mean_interval, welch_interval
 
 if TYPE_CHECKING:
     from recombine_studies.study import Evidence
@@ -24,9 +22,20 @@ Outcome = Literal["holds", "holds in part", "does not hold", "not enough evidenc
 OUTCOMES: tuple[Outcome, ...] = ("holds", "holds in part", "does not hold", "not enough evidence")
 Rule = Literal[">=", ">", "<=", "<"]
 State = Literal["passes", "fails", "open"]
-_CONFIDENCE = 0.95
 _FEWEST = 3
 """Seeds below which no interval is told, and nothing is decided."""
+_NO_INTERVAL = (None, None)
+Bounds = tuple[float, float]
+"""The least and the most that a measure can be; its interval stays between them."""
+SHARE: Bounds = (0.0, 1.0)
+R_SQUARED: Bounds = (-math.inf, 1.0)
+NOT_NEGATIVE: Bounds = (0.0, math.inf)
+CORRELATION: Bounds = (-1.0, 1.0)
+DIFFERENCE: Bounds = (-1.0, 1.0)
+"""Of two shares."""
+GAP_DIFFERENCE: Bounds = (-2.0, 2.0)
+"""Of two differences of shares."""
+UNBOUNDED: Bounds = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,22 +74,24 @@ class Comparison:
         return f"{self.name} {measure(self.value)}{between}"
 
 
-def over_seeds(name: str, values: Sequence[float], rule: Rule, threshold: float) -> Comparison:
+def over_seeds(name: str, values: Sequence[float], rule: Rule, threshold: float, bounds: Bounds) -> Comparison:
     """The mean over seeds with Student's interval of 95 %; below three seeds there is none, and nothing is decided.
 
-    >>> over_seeds("R²", [0.9, 0.91, 0.92], ">=", 0.8).state
+    The interval does not leave the `bounds` of the measure. No threshold lies on a bound, so that cutting it off there
+    decides nothing that was open.
+
+    >>> over_seeds("R²", [0.9, 0.91, 0.92], ">=", 0.8, R_SQUARED).state
     'passes'
-    >>> over_seeds("R²", [0.9, 0.91], ">=", 0.8).state
+    >>> over_seeds("R²", [0.9, 0.91], ">=", 0.8, R_SQUARED).state
     'open'
+    >>> over_seeds("accuracy", [0.5, 0.7, 0.95], ">", 0.9, SHARE).words()
+    'accuracy 0.717 (0.157 to 1)'
     """
     known = [value for value in values if math.isfinite(value)]
-    mean = fmean(known) if known else None
-    if mean is None or len(known) < _FEWEST:
-        return Comparison(name=name, value=mean, low=None, high=None, n=len(known), rule=rule, threshold=threshold)
-    reach = float(student_quantile((1 + _CONFIDENCE) / 2, len(known) - 1)) * stdev(known) / math.sqrt(len(known))
-    return Comparison(
-        name=name, value=mean, low=mean - reach, high=mean + reach, n=len(known), rule=rule, threshold=threshold
-    )
+    low, high = (
+        student_mean_interval(known, least=bounds[0], most=bounds[1]) if len(known) >= _FEWEST else None
+    ) or _NO_INTERVAL
+    return within(name, fmean(known) if known else None, low, high, rule, threshold, n=len(known))
 
 
 def exact(name: str, value: float | None, rule: Rule, threshold: float, *, n: int = 1) -> Comparison:
@@ -104,32 +115,18 @@ def apart(name: str, one: Sequence[float], other: Sequence[float], rule: Rule, t
     sides = [[value for value in side if math.isfinite(value)] for side in (one, other)]
     n = min(map(len, sides))
     value = fmean(sides[0]) - fmean(sides[1]) if n else None
-    if value is None or n < _FEWEST:
-        return Comparison(name=name, value=value, low=None, high=None, n=n, rule=rule, threshold=threshold)
-    spread = [stdev(side) ** 2 / len(side) for side in sides]
-    total = sum(spread)
-    reach = 0.0
-    if total:
-        # shares of the total, since squares of very small variances would vanish
-        shares = sum((part / total) ** 2 / (len(side) - 1) for part, side in zip(spread, sides, strict=True))
-        reach = float(student_quantile((1 + _CONFIDENCE) / 2, 1 / shares)) * math.sqrt(total)
-    return Comparison(
-        name=name, value=value, low=value - reach, high=value + reach, n=n, rule=rule, threshold=threshold
-    )
+    low, high = (welch_interval(*sides) if n >= _FEWEST else None) or _NO_INTERVAL
+    return within(name, value, low, high, rule, threshold, n=n)
 
 
 def share_of(name: str, hits: int, trials: int, rule: Rule, threshold: float) -> Comparison:
-    """How many of some trials came out so, with Clopper and Pearson's interval of 95 %.
+    """How many of some trials came out so, with Clopper and Pearson's interval of 95 %; of three or more.
 
     >>> share_of("collapsed", 140, 400, ">=", 0.2).words()
     'collapsed 0.35 (0.303 to 0.399)'
     """
-    if not trials:
-        return Comparison(name=name, value=None, low=None, high=None, n=0, rule=rule, threshold=threshold)
-    tail = (1 - _CONFIDENCE) / 2
-    low = float(beta_quantile(tail, np.array(hits), np.array(trials - hits + 1))) if hits else 0.0
-    high = float(beta_quantile(1 - tail, np.array(hits + 1), np.array(trials - hits))) if hits < trials else 1.0
-    return Comparison(name=name, value=hits / trials, low=low, high=high, n=trials, rule=rule, threshold=threshold)
+    low, high = (exact_share_interval(hits, trials) if trials >= _FEWEST else None) or _NO_INTERVAL
+    return within(name, hits / trials if trials else None, low, high, rule, threshold, n=trials)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,17 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from recombine_studies.claims import Claim, Comparison, over_seeds, within
+from recombine_studies.claims import (
+    CORRELATION,
+    DIFFERENCE,
+    R_SQUARED,
+    SHARE,
+    UNBOUNDED,
+    Claim,
+    Comparison,
+    over_seeds,
+    within,
+)
 from recombine_studies.kernel.measures import NETWORKS
 from recombine_studies.rows import Rows
 from recombine_studies.study import Evidence
@@ -29,7 +39,7 @@ def off(name: str, shares: Sequence[float], most: float) -> Comparison:
     >>> off("slope off by", [-0.01, 0.0, 0.01], 0.03).state
     'passes'
     """
-    found = over_seeds(name, shares, "<=", most)
+    found = over_seeds(name, shares, "<=", most, UNBOUNDED)
     if found.value is None or found.low is None or found.high is None:
         return found
     ends = abs(found.low), abs(found.high)
@@ -50,7 +60,7 @@ def testable(rows: Rows) -> Rows:
 def _additive(evidence: Evidence) -> Iterator[Comparison]:
     for (network, task), rows in testable(evidence.of(NETWORKS.name)).by("network", "task").items():
         values = [math.nan if value is None else value for value in rows.column("adjusted")]
-        yield over_seeds(f"{network}, {task}: adjusted R²", values, ">=", ADDITIVE)
+        yield over_seeds(f"{network}, {task}: adjusted R²", values, ">=", ADDITIVE, R_SQUARED)
 
 
 def _slopes(evidence: Evidence) -> Iterator[Comparison]:
@@ -63,7 +73,7 @@ def _by_width(evidence: Evidence) -> Iterator[Comparison]:
     for task in _SUMS:
         rows = networks_of(evidence, network="lazy MLP, by width", task=task)
         short = [-share for share in shares_off(rows, "slope")]
-        yield over_seeds(f"{task}: below theory by", short, ">", OFF)
+        yield over_seeds(f"{task}: below theory by", short, ">", OFF, UNBOUNDED)
 
 
 def paired(far: Rows, near: Rows, number: str) -> list[float]:
@@ -83,20 +93,20 @@ def _leak(evidence: Evidence) -> Iterator[Comparison]:
     near, *_, far = distances(evidence)
     for task in ("addition 0", "addition -4 and 4"):
         apart, close = (networks_of(evidence, network=network, task=task) for network in (far, near))
-        for number, words in (("salience", "salience"), ("slope", "slope")):
-            yield over_seeds(f"{task}: {words} gained by distance", paired(apart, close, number), ">", 0.0)
+        for number, bounds in (("salience", DIFFERENCE), ("slope", UNBOUNDED)):
+            yield over_seeds(f"{task}: {number} gained by distance", paired(apart, close, number), ">", 0.0, bounds)
 
 
 def _ordering(evidence: Evidence) -> Iterator[Comparison]:
     rows = networks_of(evidence, network="lazy MLP", task="ordering")
-    yield over_seeds("lazy MLP: unseen accuracy", rows.numbers("accuracy_unseen"), ">=", RIGHT)
+    yield over_seeds("lazy MLP: unseen accuracy", rows.numbers("accuracy_unseen"), ">=", RIGHT, SHARE)
 
 
 def _shortcut(evidence: Evidence) -> Iterator[Comparison]:
     for network in ("lazy MLP", *distances(evidence, "context")):
         accuracies = [networks_of(evidence, network=network, task=task).numbers("accuracy_unseen") for task in _CONTEXT]
-        yield over_seeds(f"{network}, CD-3: unseen accuracy", accuracies[0], "<=", CHANCE)
-        yield over_seeds(f"{network}, CD-1: unseen accuracy", accuracies[1], ">=", CLEARLY)
+        yield over_seeds(f"{network}, CD-3: unseen accuracy", accuracies[0], "<=", CHANCE, SHARE)
+        yield over_seeds(f"{network}, CD-1: unseen accuracy", accuracies[1], ">=", CLEARLY, SHARE)
 
 
 _CONTEXT = ("CD-3", "CD-1")
@@ -104,7 +114,7 @@ _CONTEXT = ("CD-3", "CD-1")
 
 def _squared(evidence: Evidence) -> Iterator[Comparison]:
     rows = networks_of(evidence, network="lazy MLP", task="CD-3, squared loss")
-    yield over_seeds("CD-3 with squared loss: unseen accuracy", rows.numbers("accuracy_unseen"), ">=", RIGHT)
+    yield over_seeds("CD-3 with squared loss: unseen accuracy", rows.numbers("accuracy_unseen"), ">=", RIGHT, SHARE)
     yield off("its margin off theory by", shares_off(rows, "margin"), CLOSED)
 
 
@@ -112,8 +122,8 @@ def _equivalence(evidence: Evidence) -> Iterator[Comparison]:
     lazy, rich = (
         networks_of(evidence, network=network, task="equivalence").numbers("accuracy_unseen") for network in _SYMBOLS
     )
-    yield over_seeds("lazy MLP: unseen accuracy", lazy, "<=", THREE_OF_FOUR)
-    yield over_seeds("rich MLP: unseen accuracy", rich, ">=", RIGHT)
+    yield over_seeds("lazy MLP: unseen accuracy", lazy, "<=", THREE_OF_FOUR, SHARE)
+    yield over_seeds("rich MLP: unseen accuracy", rich, ">=", RIGHT, SHARE)
 
 
 def _closed_forms(evidence: Evidence) -> Iterator[Comparison]:
@@ -127,7 +137,7 @@ def _forecast(evidence: Evidence) -> Iterator[Comparison]:
     for (network, task), chosen in rows.by("network", "task").items():
         if not network.endswith("by width"):
             values = [math.nan if value is None else value for value in chosen.column("agreement")]
-            yield over_seeds(f"{network}, {task}: correlation", values, ">=", AGREE)
+            yield over_seeds(f"{network}, {task}: correlation", values, ">=", AGREE, CORRELATION)
 
 
 _FIGURES = f"{PAPER}, figures, as read off them"

@@ -6,11 +6,17 @@ whole interval over seed pairs has to show.
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from recombine.numerics.intervals import wilson
-from recombine.numerics.resampling import IntervalSettings
-from recombine_studies.claims import Claim, Comparison, over_seeds, within
+from recombine_studies.claims import (
+    DIFFERENCE,
+    GAP_DIFFERENCE,
+    SHARE,
+    UNBOUNDED,
+    Bounds,
+    Claim,
+    Comparison,
+    over_seeds,
+    share_of,
+)
 from recombine_studies.redundancy.grids import DIGITS, SCAN, TOY
 from recombine_studies.redundancy.measures import (
     BySeed,
@@ -29,91 +35,98 @@ from recombine_studies.study import Evidence
 PAPER = "Gradient Descent Resists Compositionality (anonymous, under review)"
 RIGHT = 0.95
 """Of the test square: from here on a network of the toy counts as compositional."""
-FEWEST = 3
-"""Seeds below which a share decides nothing."""
 _SPEED = "training accuracy averaged over log(step)"
 _ORDERING = "The paper prints no number: an ordering, with the whole interval over seed pairs above 0."
 
 
-def _ahead(name: str, one: BySeed, other: BySeed, *, threshold: float = 0.0) -> Comparison:
+def _ahead(name: str, one: BySeed, other: BySeed, *, bounds: Bounds, threshold: float = 0.0) -> Comparison:
     """The paired difference of two settings."""
-    return over_seeds(name, numbers(less(one, other)), ">", threshold)
+    return over_seeds(name, numbers(less(one, other)), ">", threshold, bounds)
 
 
 def digits_speed(evidence: Evidence) -> Sequence[Comparison]:
     """A learns faster than B."""
-    return [_ahead("A less B", *(speeds(evidence, DIGITS, setting) for setting in ("A", "B")))]
+    return [_ahead("A less B", *(speeds(evidence, DIGITS, setting) for setting in ("A", "B")), bounds=DIFFERENCE)]
 
 
 def digits_gap(evidence: Evidence) -> Sequence[Comparison]:
     """A falls further than B."""
-    return [_ahead("A less B", *(gaps(evidence, DIGITS, setting) for setting in ("A", "B")))]
+    return [_ahead("A less B", *(gaps(evidence, DIGITS, setting) for setting in ("A", "B")), bounds=GAP_DIFFERENCE)]
 
 
 def digits_noise(evidence: Evidence) -> Sequence[Comparison]:
     """The same against the control whose test pairs are as unseen as those of A."""
     return [
-        _ahead("speed, A less B-noise", *(speeds(evidence, DIGITS, setting) for setting in ("A", "B-noise"))),
-        _ahead("gap, A less B-noise", *(gaps(evidence, DIGITS, setting) for setting in ("A", "B-noise"))),
+        _ahead(
+            f"{name}, A less B-noise", *(of(evidence, DIGITS, setting) for setting in ("A", "B-noise")), bounds=bounds
+        )
+        for name, of, bounds in (("speed", speeds, DIFFERENCE), ("gap", gaps, GAP_DIFFERENCE))
     ]
 
 
 def scan_speed(evidence: Evidence) -> Sequence[Comparison]:
     """A learns faster than B, in both readings of B."""
     first = speeds(evidence, SCAN, "A")
-    return [_ahead(f"A less {name}", first, speeds(evidence, SCAN, name)) for name in ("B-all", "B-jump")]
+    return [
+        _ahead(f"A less {name}", first, speeds(evidence, SCAN, name), bounds=DIFFERENCE) for name in ("B-all", "B-jump")
+    ]
 
 
 def scan_gap(evidence: Evidence) -> Sequence[Comparison]:
     """A falls further than B, in both readings of B."""
     first = gaps(evidence, SCAN, "A")
     return [
-        _ahead("A less B-all", first, gaps(evidence, SCAN, "B-all")),
-        _ahead("A less B-jump, its test changed too", first, gaps(evidence, SCAN, "B-jump", "replaced")),
+        _ahead("A less B-all", first, gaps(evidence, SCAN, "B-all"), bounds=GAP_DIFFERENCE),
+        _ahead(
+            "A less B-jump, its test changed too",
+            first,
+            gaps(evidence, SCAN, "B-jump", "replaced"),
+            bounds=GAP_DIFFERENCE,
+        ),
     ]
 
 
 def scan_published_test(evidence: Evidence) -> Sequence[Comparison]:
     """The second reading with the test as published."""
-    return [_ahead("A less B-jump", *(gaps(evidence, SCAN, setting) for setting in ("A", "B-jump")))]
+    return [
+        _ahead("A less B-jump", *(gaps(evidence, SCAN, setting) for setting in ("A", "B-jump")), bounds=GAP_DIFFERENCE)
+    ]
 
 
 def scan_syntax(evidence: Evidence) -> Sequence[Comparison]:
     """The syntax alone falls further in A."""
-    return [_ahead("A less B-all", *(syntax_gaps(evidence, setting) for setting in ("A", "B-all")))]
+    return [
+        _ahead("A less B-all", *(syntax_gaps(evidence, setting) for setting in ("A", "B-all")), bounds=GAP_DIFFERENCE)
+    ]
 
 
 def toy_speed(evidence: Evidence) -> Sequence[Comparison]:
     """A learns faster than B."""
-    return [_ahead("A less B", *(speeds(evidence, TOY, setting) for setting in ("A", "B")))]
+    return [_ahead("A less B", *(speeds(evidence, TOY, setting) for setting in ("A", "B")), bounds=DIFFERENCE)]
 
 
 def toy_gap(evidence: Evidence) -> Sequence[Comparison]:
     """The reference figures of the toy."""
     first, second = (gaps(evidence, TOY, setting) for setting in ("A", "B"))
     return [
-        _ahead("gap, A less B", first, second, threshold=0.1),
-        over_seeds("test accuracy in A", numbers(lasts(evidence, TOY, "A", "test")), "<", 0.88),
-        over_seeds("test accuracy in B", numbers(lasts(evidence, TOY, "B", "test")), ">", RIGHT),
+        _ahead("gap, A less B", first, second, bounds=GAP_DIFFERENCE, threshold=0.1),
+        over_seeds("test accuracy in A", numbers(lasts(evidence, TOY, "A", "test")), "<", 0.88, SHARE),
+        over_seeds("test accuracy in B", numbers(lasts(evidence, TOY, "B", "test")), ">", RIGHT, SHARE),
     ]
 
 
 def toy_seeds(evidence: Evidence) -> Sequence[Comparison]:
-    """How many seeds of A come out compositional; Wilson's interval."""
-    found = np.array(numbers(lasts(evidence, TOY, "A", "test")))
+    """How many seeds of A come out compositional."""
+    found = numbers(lasts(evidence, TOY, "A", "test"))
     name = f"share of seeds that get {RIGHT:.0%} of the test square right"
-    if len(found) < FEWEST:
-        return [within(name, None, None, None, "<=", 0.05, n=len(found))]
-    share, count = float((found >= RIGHT).mean()), float(len(found))
-    low, high = wilson(np.array([share]), np.array([count]), np.array([max(count - 1, 1.0)]), IntervalSettings())
-    return [within(name, share, float(low[0]), float(high[0]), "<=", 0.05, n=len(found))]
+    return [share_of(name, sum(score >= RIGHT for score in found), len(found), "<=", 0.05)]
 
 
 def toy_stable(evidence: Evidence) -> Sequence[Comparison]:
     """Whether the boundary stays where the first step put it."""
     first, last = at_step(evidence, TOY, "A", "test", 1), lasts(evidence, TOY, "A", "test")
     moved = [abs(value) for value in numbers(less(last, first))]
-    return [over_seeds("share of the test square that changes sides after step 1", moved, "<=", 0.1)]
+    return [over_seeds("share of the test square that changes sides after step 1", moved, "<=", 0.1, SHARE)]
 
 
 def first_step(evidence: Evidence) -> Sequence[Comparison]:
@@ -123,8 +136,8 @@ def first_step(evidence: Evidence) -> Sequence[Comparison]:
         begun = influences(evidence, grid, "A", "pull", 0)
         gained = {name: less(influences(evidence, grid, name, "pull", 1), begun) for name in ("A", "B")}
         found += [
-            over_seeds(f"{grid}: gained in A", numbers(gained["A"]), ">", 0.0),
-            _ahead(f"{grid}: A less B", gained["A"], gained["B"]),
+            over_seeds(f"{grid}: gained in A", numbers(gained["A"]), ">", 0.0, UNBOUNDED),
+            _ahead(f"{grid}: A less B", gained["A"], gained["B"], bounds=UNBOUNDED),
         ]
     return found
 
@@ -135,6 +148,7 @@ def hanging(evidence: Evidence) -> Sequence[Comparison]:
         _ahead(
             f"{grid}, step {step}",
             *(influences(evidence, grid, setting, "swap", step) for setting in ("A", "B")),
+            bounds=DIFFERENCE,
         )
         for grid in (TOY, DIGITS)
         for step in steps_of(evidence, grid)
@@ -144,7 +158,7 @@ def hanging(evidence: Evidence) -> Sequence[Comparison]:
 def informed(evidence: Evidence) -> Sequence[Comparison]:
     """The second label tells something of the answer, at every step of A."""
     return [
-        over_seeds(f"{grid}, step {step}", numbers(influences(evidence, grid, "A", "bits", step)), ">", 0.0)
+        over_seeds(f"{grid}, step {step}", numbers(influences(evidence, grid, "A", "bits", step)), ">", 0.0, UNBOUNDED)
         for grid in (TOY, DIGITS)
         for step in steps_of(evidence, grid)
     ]
@@ -155,9 +169,9 @@ def growing(evidence: Evidence) -> Sequence[Comparison]:
     found = []
     for grid in (TOY, DIGITS):
         last = max(steps_of(evidence, grid), default=0)
-        for name in ("swap", "bits"):
+        for name, bounds in (("swap", DIFFERENCE), ("bits", UNBOUNDED)):
             ends = (influences(evidence, grid, "A", name, step) for step in (last, 1))
-            found.append(_ahead(f"{grid}, {name}", *ends))
+            found.append(_ahead(f"{grid}, {name}", *ends, bounds=bounds))
     return found
 
 

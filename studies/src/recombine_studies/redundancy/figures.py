@@ -9,7 +9,7 @@ from statistics import fmean
 
 from recombine.base.words import amount, interval_words, listing, measure, percent
 from recombine.output.figures import Cells, Curve, Curves, Field, Figure, Strip, Strips
-from recombine_studies.claims import over_seeds
+from recombine_studies.claims import GAP_DIFFERENCE, SHARE, over_seeds
 from recombine_studies.redundancy.claims import RIGHT
 from recombine_studies.redundancy.grids import DIGITS, SCAN, TOY
 from recombine_studies.redundancy.measures import (
@@ -108,7 +108,7 @@ def _at(evidence: Evidence, grid: str, setting: str, part: str, step: int) -> li
 
 def _curve(name: str, found: Sequence[Sequence[float]], *, control: bool) -> Curve:
     """Means by place, with Student's intervals where there are seeds enough."""
-    told = [over_seeds(name, values, ">", 0.0) for values in found]
+    told = [over_seeds(name, values, ">", 0.0, SHARE) for values in found]
     banded = any(one.low is not None for one in told)
     low, high = (tuple(one.low for one in told), tuple(one.high for one in told)) if banded else ((), ())
     return Curve(name, tuple(one.value for one in told), low, high, control)
@@ -222,7 +222,7 @@ def remarks(evidence: Evidence) -> Sequence[str]:
 
 
 def _told(found: BySeed) -> str:
-    one = over_seeds("", numbers(found), ">", 0.0)
+    one = over_seeds("", numbers(found), ">", 0.0, GAP_DIFFERENCE)
     return "not known" if one.value is None else interval_words(one.value, one.low, one.high, share=False)
 
 

@@ -11,7 +11,17 @@ from recombine_lab.probes.geometry_probe.controls import UNTRAINED
 from recombine_lab.probes.geometry_probe.kernel_measures import ORTHOGONALITY
 from recombine_lab.probes.geometry_probe.layer_sources import ANSWER
 from recombine_lab.probes.probe import MEASURED
-from recombine_studies.claims import Claim, Comparison, exact, over_seeds, within
+from recombine_studies.claims import (
+    DIFFERENCE,
+    NOT_NEGATIVE,
+    SHARE,
+    UNBOUNDED,
+    Claim,
+    Comparison,
+    exact,
+    over_seeds,
+    within,
+)
 from recombine_studies.rendering.grids import ALONE, BOTH, PLAIN
 from recombine_studies.rendering.measures import (
     DESIGN,
@@ -57,34 +67,34 @@ def told(grid: str, code: object) -> str:
 def plain_fail(evidence: Evidence) -> list[Comparison]:
     """Unseen error of each plain decoder and code."""
     found = by_condition(scored(evidence), tuple(NAMES), "task.code")
-    return [over_seeds(name, rows.numbers(UNSEEN), ">=", FAILS) for name, rows in found.items()]
+    return [over_seeds(name, rows.numbers(UNSEEN), ">=", FAILS, NOT_NEGATIVE) for name, rows in found.items()]
 
 
 def seen_learned(evidence: Evidence) -> list[Comparison]:
     """Seen error of each network."""
     grids = (*NAMES, "regularised filters", "filters without penalties", "spatial broadcast", "pixel transformer")
     found = by_condition(scored(evidence), grids, "task.code")
-    return [over_seeds(name, rows.numbers(SEEN), "<=", LEARNED) for name, rows in found.items()]
+    return [over_seeds(name, rows.numbers(SEEN), "<=", LEARNED, NOT_NEGATIVE) for name, rows in found.items()]
 
 
 def regularised_compose(evidence: Evidence) -> list[Comparison]:
     """Unseen error of the filters with penalties."""
-    return [over_seeds("unseen / blank", _errors(evidence, "regularised filters"), "<", COMPOSES)]
+    return [over_seeds("unseen / blank", _errors(evidence, "regularised filters"), "<", COMPOSES, NOT_NEGATIVE)]
 
 
 def unpenalised_fail(evidence: Evidence) -> list[Comparison]:
     """Unseen error of the same filters without penalties."""
-    return [over_seeds("unseen / blank", _errors(evidence, "filters without penalties"), ">", 1.0)]
+    return [over_seeds("unseen / blank", _errors(evidence, "filters without penalties"), ">", 1.0, NOT_NEGATIVE)]
 
 
 def broadcast_composes(evidence: Evidence) -> list[Comparison]:
     """Unseen error of the spatial broadcast decoder."""
-    return [over_seeds("unseen / blank", _errors(evidence, "spatial broadcast"), "<", HALF)]
+    return [over_seeds("unseen / blank", _errors(evidence, "spatial broadcast"), "<", HALF, NOT_NEGATIVE)]
 
 
 def transformer_fails(evidence: Evidence) -> list[Comparison]:
     """Unseen error of the pixel transformer."""
-    return [over_seeds("unseen / blank", _errors(evidence, "pixel transformer"), ">=", FAILS)]
+    return [over_seeds("unseen / blank", _errors(evidence, "pixel transformer"), ">=", FAILS, NOT_NEGATIVE)]
 
 
 def _errors(evidence: Evidence, grid: str) -> list[float]:
@@ -96,12 +106,12 @@ def _errors(evidence: Evidence, grid: str) -> list[float]:
 
 def superposed(evidence: Evidence) -> list[Comparison]:
     """Superposition beyond the truth, of those that should fail."""
-    return [over_seeds(name, values, ">=", MORE) for name, values in excess(evidence, FAILING).items()]
+    return [over_seeds(name, values, ">=", MORE, DIFFERENCE) for name, values in excess(evidence, FAILING).items()]
 
 
 def superposition_tells(evidence: Evidence) -> list[Comparison]:
     """The same of those that should compose."""
-    return [over_seeds(name, values, "<", MORE) for name, values in excess(evidence, COMPOSING).items()]
+    return [over_seeds(name, values, "<", MORE, DIFFERENCE) for name, values in excess(evidence, COMPOSING).items()]
 
 
 def excess(evidence: Evidence, grids: Sequence[str]) -> dict[str, list[float]]:
@@ -117,13 +127,13 @@ def excess(evidence: Evidence, grids: Sequence[str]) -> dict[str, list[float]]:
 def reentangled(evidence: Evidence) -> list[Comparison]:
     """How much less orthogonal the steps of x and y are at the last hidden layer than in the same network untrained."""
     found = by_condition(evidence.of("geometry"), tuple(NAMES), "code")
-    return [over_seeds(name, _falls(rows, UNTRAINED), ">", 0.0) for name, rows in found.items()]
+    return [over_seeds(name, _falls(rows, UNTRAINED), ">", 0.0, DIFFERENCE) for name, rows in found.items()]
 
 
 def falls_from_code(evidence: Evidence) -> list[Comparison]:
     """How far orthogonality falls from the code, where it is 1, to the last hidden layer."""
     found = by_condition(evidence.of("geometry"), tuple(NAMES), "code")
-    return [over_seeds(name, _falls(rows, None), ">", MORE) for name, rows in found.items()]
+    return [over_seeds(name, _falls(rows, None), ">", MORE, SHARE) for name, rows in found.items()]
 
 
 def reentangling_tells(evidence: Evidence) -> list[Comparison]:
@@ -134,7 +144,8 @@ def reentangling_tells(evidence: Evidence) -> list[Comparison]:
     if not usual:
         return []
     return [
-        over_seeds(name, [fall - fmean(usual) for fall in _falls(rows, None)], ">", 0.0) for name, rows in found.items()
+        over_seeds(name, [fall - fmean(usual) for fall in _falls(rows, None)], ">", 0.0, DIFFERENCE)
+        for name, rows in found.items()
     ]
 
 
@@ -158,15 +169,15 @@ def stripes_help(evidence: Evidence) -> list[Comparison]:
     comparisons = []
     for name, arms in _arms(evidence).items():
         gains = [arms[PLAIN][seed] - arms[BOTH][seed] for seed in arms[PLAIN] if seed in arms[BOTH]]
-        comparisons.append(over_seeds(f"{name}: stripes take off", gains, ">", 0.0))
-        comparisons.append(over_seeds(f"{name}: left with both", list(arms[BOTH].values()), "<", HALF))
+        comparisons.append(over_seeds(f"{name}: stripes take off", gains, ">", 0.0, UNBOUNDED))
+        comparisons.append(over_seeds(f"{name}: left with both", list(arms[BOTH].values()), "<", HALF, NOT_NEGATIVE))
     return comparisons
 
 
 def stripes_alone_fail(evidence: Evidence) -> list[Comparison]:
     """The unseen error after training on stripes alone."""
     return [
-        over_seeds(f"{name}: stripes alone", list(arms[ALONE].values()), ">=", FAILS)
+        over_seeds(f"{name}: stripes alone", list(arms[ALONE].values()), ">=", FAILS, NOT_NEGATIVE)
         for name, arms in _arms(evidence).items()
     ]
 
@@ -224,9 +235,9 @@ def scaling(evidence: Evidence) -> list[Comparison]:
     without, with_stripes = exponents(evidence, stripes=False), exponents(evidence, stripes=True)
     gains = [without[seed] - with_stripes[seed] for seed in without if seed in with_stripes]
     return [
-        over_seeds("exponent without stripes", list(without.values()), ">=", 2.5),
-        over_seeds("exponent with stripes", list(with_stripes.values()), "<=", 1.5),
-        over_seeds("the one less the other", gains, ">", 0.0),
+        over_seeds("exponent without stripes", list(without.values()), ">=", 2.5, UNBOUNDED),
+        over_seeds("exponent with stripes", list(with_stripes.values()), "<=", 1.5, UNBOUNDED),
+        over_seeds("the one less the other", gains, ">", 0.0, UNBOUNDED),
     ]
 
 

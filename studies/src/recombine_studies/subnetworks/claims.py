@@ -12,7 +12,7 @@ import numpy as np
 
 from recombine.numerics.rank_correlation import Rank, spearman
 from recombine_lab.probes.subnetwork_probe.accuracy_summary import contrast
-from recombine_studies.claims import Comparison, over_seeds, within
+from recombine_studies.claims import DIFFERENCE, GAP_DIFFERENCE, NOT_NEGATIVE, SHARE, Comparison, over_seeds, within
 from recombine_studies.rows import Row, Rows
 from recombine_studies.study import Evidence
 from recombine_studies.subnetworks.grids import PRETRAINED, SCENES, SCRATCH, SENTENCES, VIT
@@ -72,7 +72,7 @@ def base_scores(evidence: Evidence, kind: str, origin: str) -> list[float]:
 def base_networks(evidence: Evidence) -> Sequence[Comparison]:
     """Do whole networks answer more than 90 %?"""
     return [
-        over_seeds(f"accuracy of {_CALLED[kind]} {origin}", base_scores(evidence, kind, origin), ">", GOOD)
+        over_seeds(f"accuracy of {_CALLED[kind]} {origin}", base_scores(evidence, kind, origin), ">", GOOD, SHARE)
         for kind in KINDS
         for origin in ORIGINS
     ]
@@ -82,7 +82,7 @@ def vision_transformers(evidence: Evidence) -> Sequence[Comparison]:
     """Do ViTs stay below 90 %?"""
     rows = evidence.runs.chosen(lambda row: row["grid"] == VIT)
     return [
-        over_seeds(f"accuracy of ViTs, {str(rule).replace('_', ' ')}", some.numbers("seen.score"), "<", GOOD)
+        over_seeds(f"accuracy of ViTs, {str(rule).replace('_', ' ')}", some.numbers("seen.score"), "<", GOOD, SHARE)
         for rule, some in rows.by("task.rule").items()
     ]
 
@@ -99,7 +99,7 @@ def masks_suffice(evidence: Evidence) -> Sequence[Comparison]:
     """Do masks answer more than 90 % of their own test alone?"""
     alone = kept_target(evidence)
     return [
-        over_seeds(f"masks of {_CALLED[kind]} {origin}, alone on Target", of(alone, kind, origin), ">", GOOD)
+        over_seeds(f"masks of {_CALLED[kind]} {origin}, alone on Target", of(alone, kind, origin), ">", GOOD, SHARE)
         for kind in KINDS
         for origin in ORIGINS
     ]
@@ -109,7 +109,13 @@ def ablation_separates(evidence: Evidence) -> Sequence[Comparison]:
     """Is the contrast of what is left lower in trained networks than in their untrained controls?"""
     values = apart(evidence, "left")
     return [
-        over_seeds(f"ablation contrast, {_CALLED[kind]} {origin} less untrained", of(values, kind, origin), "<", 0.0)
+        over_seeds(
+            f"ablation contrast, {_CALLED[kind]} {origin} less untrained",
+            of(values, kind, origin),
+            "<",
+            0.0,
+            GAP_DIFFERENCE,
+        )
         for kind in KINDS
         for origin in ORIGINS
     ]
@@ -119,7 +125,9 @@ def subnetwork_does_not(evidence: Evidence) -> Sequence[Comparison]:
     """Do masks of untrained networks reach a contrast that counts?"""
     values = contrasts(evidence, "kept", UNTRAINED)
     return [
-        over_seeds(f"subnetwork contrast, untrained {_CALLED[kind]}", of(values, kind, SCRATCH), ">", COUNTS)
+        over_seeds(
+            f"subnetwork contrast, untrained {_CALLED[kind]}", of(values, kind, SCRATCH), ">", COUNTS, DIFFERENCE
+        )
         for kind in KINDS
     ]
 
@@ -151,8 +159,12 @@ def best_of_search(evidence: Evidence) -> Sequence[Comparison]:
     for kind in KINDS:
         pairs = best_and_mean(evidence, kind)
         found += [
-            over_seeds(f"best less mean of the search, {_CALLED[kind]}", [b - m for b, m in pairs], ">", COUNTS),
-            over_seeds(f"mean of the whole search, {_CALLED[kind]}", [mean for _, mean in pairs], "<", COUNTS),
+            over_seeds(
+                f"best less mean of the search, {_CALLED[kind]}", [b - m for b, m in pairs], ">", COUNTS, NOT_NEGATIVE
+            ),
+            over_seeds(
+                f"mean of the whole search, {_CALLED[kind]}", [mean for _, mean in pairs], "<", COUNTS, DIFFERENCE
+            ),
         ]
     return found
 
@@ -170,7 +182,7 @@ def pretraining_sharpens(evidence: Evidence) -> Sequence[Comparison]:
     """Is the ablation contrast of pretrained transformers lower?"""
     pairs = paired(contrasts(evidence, "left"), SENTENCES)
     name = "ablation contrast of transformers, pretrained less from scratch"
-    return [over_seeds(name, [late - early for early, late in pairs], "<", 0.0)]
+    return [over_seeds(name, [late - early for early, late in pairs], "<", 0.0, GAP_DIFFERENCE)]
 
 
 def deviations(values: dict[Network, float]) -> dict[Network, float]:
@@ -199,9 +211,15 @@ def pretraining_steadies(evidence: Evidence) -> Sequence[Comparison]:
         alike = [late - early for early, late in paired(shared, kind)]
         found += [
             over_seeds(
-                f"spread of the ablation contrast over seeds, {_CALLED[kind]}, less if pretrained", nearer, ">", 0.0
+                f"spread of the ablation contrast over seeds, {_CALLED[kind]}, less if pretrained",
+                nearer,
+                ">",
+                0.0,
+                GAP_DIFFERENCE,
             ),
-            over_seeds(f"overlap of masks over seeds, {_CALLED[kind]}, more if pretrained", alike, ">", 0.0),
+            over_seeds(
+                f"overlap of masks over seeds, {_CALLED[kind]}, more if pretrained", alike, ">", 0.0, DIFFERENCE
+            ),
         ]
     return found
 

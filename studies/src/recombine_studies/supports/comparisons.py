@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from recombine.numerics.rank_correlation import spearman
-from recombine_studies.claims import Comparison, apart, exact, over_seeds, share_of, within
+from recombine_studies.claims import R_SQUARED, UNBOUNDED, Comparison, apart, exact, over_seeds, share_of, within
 from recombine_studies.rows import Rows
 from recombine_studies.study import Evidence
 from recombine_studies.supports.grids import ALPHA, SOFT, SUPPORTS, WHOLE, WHOLE_ERROR
@@ -43,18 +43,21 @@ def _lost(evidence: Evidence, support: str) -> list[float]:
 
 def kept(supports: Sequence[str], evidence: Evidence) -> Sequence[Comparison]:
     """Whether the compositional model loses next to nothing on some supports."""
-    return [over_seeds(f"{name}, R² lost", _lost(evidence, name), "<=", NO_LOSS) for name in supports]
+    return [over_seeds(f"{name}, R² lost", _lost(evidence, name), "<=", NO_LOSS, UNBOUNDED) for name in supports]
 
 
 def narrow(evidence: Evidence) -> Sequence[Comparison]:
     """The two supports on which the published model fails."""
-    return [over_seeds(f"{name}, R² lost", _lost(evidence, name), ">=", _MUCH) for name in ("diagonal .05", "gap")]
+    return [
+        over_seeds(f"{name}, R² lost", _lost(evidence, name), ">=", _MUCH, UNBOUNDED)
+        for name in ("diagonal .05", "gap")
+    ]
 
 
 def monolithic(evidence: Evidence) -> Sequence[Comparison]:
     """One decoder for both sprites, asked about the whole space."""
     scores = trained(evidence, "monolithic", "orthogonal").numbers(WHOLE)
-    return [over_seeds("monolithic on orthogonal, R² on the whole space", scores, "<", 0.0)]
+    return [over_seeds("monolithic on orthogonal, R² on the whole space", scores, "<", 0.0, R_SQUARED)]
 
 
 def advantage(evidence: Evidence) -> Sequence[Comparison]:
@@ -65,7 +68,9 @@ def advantage(evidence: Evidence) -> Sequence[Comparison]:
         pairs = [(row["loss"], own.get(row["seed"])) for row in trained(evidence, "monolithic", name)]
         more = [one - other for one, other in pairs if one is not None and other is not None]
         if name != "random":
-            found.append(over_seeds(f"{name}, R² lost by monolithic beyond compositional", more, ">=", _MUCH))
+            found.append(
+                over_seeds(f"{name}, R² lost by monolithic beyond compositional", more, ">=", _MUCH, UNBOUNDED)
+            )
     return found
 
 
@@ -118,7 +123,7 @@ def alpha_generalises(evidence: Evidence) -> Sequence[Comparison]:
     found = [exact("alpha, values whose summed rank is full, share", full, "<=", 0.0)]
     for how in _SHARING:
         lost = standing(arm(evidence, f"alpha, {how}")).numbers("loss")
-        found.append(over_seeds(f"alpha, {how}, R² lost", lost, "<=", NO_LOSS))
+        found.append(over_seeds(f"alpha, {how}, R² lost", lost, "<=", NO_LOSS, UNBOUNDED))
     return found
 
 
@@ -156,10 +161,10 @@ def recovered(evidence: Evidence) -> Sequence[Comparison]:
     found = []
     for name in GENERALISES:
         values = worse_slot(evidence, trained(evidence, "compositional", name), "exchanged")
-        found.append(over_seeds(f"{name}, recovered", values, ">=", _SAME))
+        found.append(over_seeds(f"{name}, recovered", values, ">=", _SAME, R_SQUARED))
     for how in _SHARING:
         values = worse_slot(evidence, standing(arm(evidence, f"alpha, {how}")), "recovered")
-        found.append(over_seeds(f"alpha, {how}, recovered", values, ">=", _SAME))
+        found.append(over_seeds(f"alpha, {how}, recovered", values, ">=", _SAME, R_SQUARED))
     return found
 
 
@@ -168,7 +173,7 @@ def rescaled(evidence: Evidence) -> Sequence[Comparison]:
     found = []
     for name in GENERALISES:
         values = worse_slot(evidence, trained(evidence, "compositional", name), "rescaled")
-        found.append(over_seeds(f"{name}, recovered up to scale and shift", values, ">=", _HALF))
+        found.append(over_seeds(f"{name}, recovered up to scale and shift", values, ">=", _HALF, R_SQUARED))
     return found
 
 
@@ -188,9 +193,13 @@ def probe_right(evidence: Evidence) -> Sequence[Comparison]:
     for name in SUPPORTS:
         word = said(evidence, name, SOFT)
         if word == "sufficient":
-            found.append(over_seeds(f"{name}, said to suffice, R² lost", _lost(evidence, name), "<=", NO_LOSS))
+            found.append(
+                over_seeds(f"{name}, said to suffice, R² lost", _lost(evidence, name), "<=", NO_LOSS, UNBOUNDED)
+            )
         if word == "insufficient":
-            found.append(over_seeds(f"{name}, said not to suffice, R² lost", _lost(evidence, name), ">", NO_LOSS))
+            found.append(
+                over_seeds(f"{name}, said not to suffice, R² lost", _lost(evidence, name), ">", NO_LOSS, UNBOUNDED)
+            )
     return found
 
 
