@@ -54,11 +54,9 @@ _ANEW = frozenset(
 Where = str | Callable[[Any], Any]
 
 
-class ReadOptions(TypedDict, total=False):
-    """What a verb may be told beside a table: the settings of `recombine.read`, by the same names."""
+class TableOptions(TypedDict, total=False):
+    """What a verb may be told of a table beside its `factors` and `target`: settings of `recombine.read`."""
 
-    factors: Sequence[str]
-    target: str | None
     target_kind: TargetKind | None
     where: Where | None
     bins: Mapping[str, Bins] | None
@@ -68,6 +66,13 @@ class ReadOptions(TypedDict, total=False):
     missing: Literal["leave out", "value"]
     table: str | None
     command: str | None
+
+
+class ReadOptions(TableOptions, total=False):
+    """All the settings of `recombine.read`, by the same names."""
+
+    factors: Sequence[str]
+    target: str | None
 
 
 @dataclass(frozen=True, kw_only=True)

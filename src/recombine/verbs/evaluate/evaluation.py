@@ -33,7 +33,7 @@ from recombine.verbs.evaluate.model_comparison import ModelComparison, compariso
 from recombine.verbs.evaluate.outcome_reader import OutcomeReading, outcomes_of
 from recombine.verbs.evaluate.outcomes import Outcomes, Score, describe_outcomes, load_outcomes, outcome_tables
 from recombine.verbs.evaluate.prediction_query import gather
-from recombine.verbs.evaluate.scores import ScoreGap, SideScore, masks, parts, scores, shrunk
+from recombine.verbs.evaluate.scores import ScoreGap, Shrunk, SideScore, masks, parts, scores, shrunk
 from recombine.verbs.evaluate.scoring import Columns, PredictionQuestion
 from recombine.verbs.evaluate.swap_test import SwapTest, swap_test
 from recombine.verbs.evaluate.theory_comparison import BesideTheory, beside
@@ -182,7 +182,7 @@ class Evaluation(Result):
         """Back from plain data."""
         outcomes = load_outcomes(record)
         return cls(
-            **revive_all(cls, tuple(name for name in _RESULTS if name != "score"), _without_draws(record.data)),
+            **revive_all(cls, tuple(name for name in _RESULTS if name != "score"), record.data),
             score=outcomes.score,
             table=record.tables["combinations"],
             by_value=record.tables["by_value"],
@@ -191,21 +191,13 @@ class Evaluation(Result):
         )
 
 
-def _without_draws(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Evaluations saved before ranks had intervals by formula say how many draws these had."""
-    theory = data.get("theory")
-    if not isinstance(theory, Mapping) or "draws" not in theory:
-        return data
-    return {**data, "theory": {name: value for name, value in theory.items() if name != "draws"}}
-
-
 _GATES = ("worst", "lift", "balanced_accuracy")
 _APART = ("table", "by_value", "by_pair", "outcomes")
 _RESULTS = tuple(field.name for field in fields(Evaluation) if field.name not in _APART)
 
 
 _INTERVALS = IntervalSettings()
-_SETTINGS = ("factors", "target", "prediction", "train", "split", "data", "id", "score", "against", "theory", "causes")
+_SETTINGS = ("factors", "target", "prediction", "train", "split", "score", "against", "theory", "intervals")
 _GROUPED = dict.fromkeys(
     ("draws", "confidence", "seed"), "write intervals=IntervalSettings(draws=…, confidence=…, seed=…)"
 )
@@ -225,6 +217,15 @@ class EvaluateReading(TypedDict, total=False):
     table: str | None
 
 
+class EvaluateOptions(EvaluateReading, total=False):
+    """The rarer settings of an evaluation: how answers are joined to `data` by an `id`, and what is left out."""
+
+    data: Any
+    id: str | None
+    causes: bool
+    command: str | None
+
+
 def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few have an answer already
     predictions: Any,
     *,
@@ -233,16 +234,12 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     prediction: Columns | None = None,
     train: Any = None,
     split: str | SplitColumn | None = None,
-    data: Any = None,
-    id: str | None = None,  # noqa: A002 - what the column is called everywhere
     score: str | Score | None = None,
     against: Any = None,
     theory: Prediction | str | Path | None = None,
-    causes: bool = True,
     intervals: IntervalSettings = _INTERVALS,
-    command: str | None = None,
     progress: Progress | None = None,
-    **reading: Unpack[EvaluateReading],
+    **options: Unpack[EvaluateOptions],
 ) -> Evaluation:
     """Say how predictions fare on combinations that were seen in training, and on those that were not.
 
@@ -251,38 +248,51 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     column that says which rows were: `SplitColumn("fold", train=["0"], test=["1"])` where its words are not the usual
     ones. `score` is accuracy, mse, r2, logloss, or a column with a score for each row: `Score("loss", "lower")` where
     less of it is better. `prediction` is a column, or for log loss a mapping from class to column. `against` is another
-    column of answers, or another table of them. `theory` is a `Prediction` to set beside the measurement: its
-    forecast with the miss, and where it expects trouble.
+    column of answers, or another table of them, whose rows are matched by the column `id`. `theory` is a `Prediction`
+    to set beside the measurement: its forecast with the miss, and where it expects trouble.
     The target may be one of the `factors`: then groups hold the true class, and the worst of them is told.
     `causes=False` leaves out the causes of the errors (anatomy, swap test, additivity), which take longer than all the
     rest. `intervals` says how sure the intervals are, from how many draws and which. `target_kind`, `where`, `bins`,
     `domain`, `impossible`, `missing` and `table` are those of `recombine.read`.
     """
-    tell: Progress = progress or silent
-    check_known(reading, [*_SETTINGS, *EvaluateReading.__annotations__], who="an evaluation", instead=_GROUPED)
-    _check_intervals(intervals)
+    tell = progress or silent
+    check_known(options, [*_SETTINGS, *EvaluateOptions.__annotations__], who="an evaluation", instead=_GROUPED)
+    check_share(
+        "confidence", intervals.confidence, why="it is the share that an interval promises", instead="write 0.95"
+    )
+    why = "an interval's ends need more draws to be found"
+    check_whole("draws", intervals.draws, least=100, why=why, instead="write 2000, or 100 at least")
+    by_id = options.get("id")
     other_table = against if against is not None and names_a_table(against) else None
-    asked = PredictionQuestion(
-        question=question_of(factors, target, reading),
+    question = PredictionQuestion(
+        question=question_of(factors, target, options),
         prediction=prediction,
-        other=_other(against, prediction, other_table, id),
+        other=_other_columns(against, prediction, other_table, by_id),
         score=score.name if isinstance(score, Score) else score,
         better=score.better if isinstance(score, Score) else None,
         split=SplitColumn(split) if isinstance(split, str) else split,
-        id=id,
+        id=by_id,
     )
-    theirs = _theory(theory)
+    forecast = _load_theory(theory)
     tell("scoring rows", None)
-    joined = other_table if id is not None else None
     gathered = gather(
-        predictions, asked, data=data, train=train, against=joined, progress=lambda share: tell("scoring rows", share)
+        predictions,
+        question,
+        data=options.get("data"),
+        train=train,
+        against=other_table if by_id is not None else None,
+        progress=lambda share: tell("scoring rows", share),
     )
-    source = Provenance(source=gathered.source, settings=_settings(asked, intervals, gathered.train), command=command)
-    read = outcomes_of(gathered, asked, source)
-    if other_table is not None and id is None:
-        read = replace(read, paired=paired_by_combination(other_table, asked, gathered.scoring, read.outcomes))
-    found = _measured(read, intervals, tell, other=str(against) if isinstance(against, str | Path) else "other")
-    return _explained(found, theirs, tell, causes=causes)
+    settings = _settings(question, intervals, gathered.train)
+    source = Provenance(source=gathered.source, settings=settings, command=options.get("command"))
+    reading = outcomes_of(gathered, question, source)
+    if other_table is not None and by_id is None:
+        reading = replace(
+            reading, paired=paired_by_combination(other_table, question, gathered.scoring, reading.outcomes)
+        )
+    other = str(against) if isinstance(against, str | Path) else "other"
+    measured = _measure(reading, intervals, tell, other=other)
+    return _add_causes(measured, forecast, tell, causes=options.get("causes", True))
 
 
 def question_of(factors: Sequence[str], target: str | None, reading: EvaluateReading) -> TableQuery:
@@ -297,11 +307,11 @@ def question_of(factors: Sequence[str], target: str | None, reading: EvaluateRea
         impossible=tuple(reading.get("impossible", ())),
         missing=reading.get("missing", "leave out"),
         table=reading.get("table"),
-        groups=_groups(target, factors, reading),
+        groups=_holds_class(target, factors, reading),
     )
 
 
-def _groups(target: str | None, factors: Sequence[str], reading: EvaluateReading) -> bool:
+def _holds_class(target: str | None, factors: Sequence[str], reading: EvaluateReading) -> bool:
     """Whether groups that hold the true class are asked for: worst-group accuracy."""
     if target is None or target not in factors:
         return False
@@ -314,105 +324,80 @@ def _groups(target: str | None, factors: Sequence[str], reading: EvaluateReading
     return True
 
 
-def _measured(reading: OutcomeReading, settings: IntervalSettings, tell: Progress, *, other: str) -> Evaluation:
+def _measure(reading: OutcomeReading, settings: IntervalSettings, tell: Progress, *, other: str) -> Evaluation:
     """All that the scores alone say."""
     outcomes = reading.outcomes
     tell("resampling combinations", None)
-    chosen = masks(outcomes)
-    scored, apart = scores(outcomes, settings)
+    sides, (scored, gap) = masks(outcomes), scores(outcomes, settings)
     rules = simple_rules(outcomes)
-    beside_it = baselines(rules, chosen, settings)
-    compared = None if reading.paired is None else comparison(outcomes, reading.paired, settings, other=other)
+    beside = baselines(rules, sides, settings)
     unseen = next(side for side in scored if side.name == "unseen")
     tell("comparing combinations", None)
-    own, deviation, by_part = shrunk(outcomes, settings), deviations(outcomes), parts(outcomes, settings)
+    pulled, apart, by_part = shrunk(outcomes, settings), deviations(outcomes), parts(outcomes, settings)
     missing = untested(outcomes)
-    found = wording.EvaluationFindings(
-        outcomes=outcomes,
-        sides={side.name: side for side in scored},
-        gap=apart,
-        matched=matched_gap(outcomes, settings),
-        expected=expected(outcomes, rules, beside_it, settings, measured=(unseen.low, unseen.high)),
-        baselines=beside_it,
-        group=worst_group(outcomes, rules, missing.total, settings),
-        untested=missing,
-        deviations=deviation,
-        comparison=compared,
-        notes=reading.notes,
-        settings=settings,
-    )
-    return Evaluation(
-        verdict=wording.verdict(found),
-        grade=wording.grade(found),
-        reasons=wording.reasons(found),
+    found = Evaluation(
+        verdict="",  # the sentences are made from the numbers, below
+        grade="untested",
+        reasons=(),
         score=outcomes.score,
         confidence=settings.confidence,
         draws=settings.draws,
         seed=settings.seed,
         sides=scored,
-        expected=found.expected,
-        baselines=beside_it,
-        balanced=balanced(outcomes, chosen, settings),
-        gap=apart,
-        matched=found.matched,
-        group=found.group,
-        worst=listing.worst(outcomes, own, deviation),
+        expected=expected(outcomes, rules, beside, settings, measured=(unseen.low, unseen.high)),
+        baselines=beside,
+        balanced=balanced(outcomes, sides, settings),
+        gap=gap,
+        matched=matched_gap(outcomes, settings),
+        group=worst_group(outcomes, rules, missing.total, settings),
+        worst=listing.worst(outcomes, pulled, apart),
         untested=missing,
-        deviations=_deviating(outcomes, own, deviation),
-        against=compared,
+        deviations=_list_deviating(outcomes, pulled, apart),
+        against=None if reading.paired is None else comparison(outcomes, reading.paired, settings, other=other),
         anatomy=None,
         swap=None,
         additivity=None,
         theory=None,
         pairs_left_out=by_part.left_out,
-        table=listing.table(outcomes, own, deviation),
+        table=listing.table(outcomes, pulled, apart),
         by_value=by_part.values,
         by_pair=by_part.pairs,
         outcomes=outcomes,
     )
+    return replace(
+        found,
+        verdict=wording.verdict(found),
+        grade=wording.grade(found),
+        reasons=wording.reasons(found, reading.notes),
+    )
 
 
-def _explained(found: Evaluation, theory: Prediction | None, tell: Progress, *, causes: bool) -> Evaluation:
+def _add_causes(found: Evaluation, theory: Prediction | None, tell: Progress, *, causes: bool) -> Evaluation:
     """The same with the causes of the errors, and the theory beside it."""
     outcomes, seed = found.outcomes, found.seed
     tell("looking at the errors", None)
-    cause, swapped, added = (
-        (anatomy(outcomes, seed=seed), swap_test(outcomes, seed=seed), additivity(outcomes, seed=seed))
-        if causes and found.group is None  # where the class is a factor, that factor would explain everything
-        else (None, None, None)
-    )
-    beside_it = (
-        None
-        if theory is None
-        else beside(outcomes, theory, measured_score=found.expected, confidence=found.confidence, seed=seed)
-    )
+    cause = swapped = added = beside_theory = None
+    if causes and found.group is None:  # where the class is a factor, that factor would explain everything
+        cause, swapped = anatomy(outcomes, seed=seed), swap_test(outcomes, seed=seed)
+        added = additivity(outcomes, seed=seed)
+    if theory is not None:
+        beside_theory = beside(outcomes, theory, measured_score=found.expected, confidence=found.confidence, seed=seed)
     said = tuple(part.verdict for part in (cause, swapped, added) if part is not None)
-    said += () if beside_it is None else beside_it.reasons
+    said += () if beside_theory is None else beside_theory.reasons
     return replace(
-        found,
-        reasons=found.reasons + said,
-        anatomy=cause,
-        swap=swapped,
-        additivity=added,
-        theory=beside_it,
+        found, reasons=found.reasons + said, anatomy=cause, swap=swapped, additivity=added, theory=beside_theory
     )
 
 
-def _deviating(outcomes: Outcomes, own: Any, found: Deviations) -> Deviating:
-    listed = listing.deviating(outcomes, own, found)
-    bad = int((listing.worse(outcomes, found) & (found.q <= RATE)).sum())
-    return Deviating(found.sentence, found.testable, found.rank, found.found, bad, RATE, listed)
+def _list_deviating(outcomes: Outcomes, pulled: Shrunk, apart: Deviations) -> Deviating:
+    listed = listing.deviating(outcomes, pulled, apart)
+    worse = int((listing.worse(outcomes, apart) & (apart.q <= RATE)).sum())
+    return Deviating(apart.sentence, apart.testable, apart.rank, apart.found, worse, RATE, listed)
 
 
-def _check_intervals(given: IntervalSettings) -> None:
-    check_share("confidence", given.confidence, why="it is the share that an interval promises", instead="write 0.95")
-    why = "an interval's ends need more draws to be found"
-    check_whole("draws", given.draws, least=100, why=why, instead="write 2000, or 100 at least")
-
-
-def _other(against: Any, prediction: Columns | None, table: Any, own_id: str | None) -> Columns | None:
+def _other_columns(against: Any, prediction: Columns | None, table: Any, by_id: str | None) -> Columns | None:
     """The other model's columns: a column of this table, or of another table those with the same names."""
-    if against is None or (table is not None and own_id is None):
+    if against is None or (table is not None and by_id is None):
         return None
     if prediction is None:
         raise SettingError(
@@ -423,26 +408,26 @@ def _other(against: Any, prediction: Columns | None, table: Any, own_id: str | N
     return prediction if table is not None else str(against)
 
 
-def _theory(given: Any) -> Prediction | None:
-    if given is None or isinstance(given, Prediction):
-        return given
-    if isinstance(given, str | Path):
-        return Prediction.load(given)
+def _load_theory(theory: Any) -> Prediction | None:
+    if theory is None or isinstance(theory, Prediction):
+        return theory
+    if isinstance(theory, str | Path):
+        return Prediction.load(theory)
     raise SettingError(
-        f"theory was given a {type(given).__name__}",
+        f"theory was given a {type(theory).__name__}",
         why="it is a prediction, or the folder of one",
         instead="give what recombine.predict(…) returned, or the folder of `recombine predict … --out FOLDER`",
     )
 
 
-def _settings(asked: PredictionQuestion, settings: IntervalSettings, train: str | None) -> dict[str, Any]:
+def _settings(question: PredictionQuestion, settings: IntervalSettings, train: str | None) -> dict[str, Any]:
     own = {
-        "prediction": dict(asked.prediction) if isinstance(asked.prediction, Mapping) else asked.prediction,
-        "other": dict(asked.other) if isinstance(asked.other, Mapping) else asked.other,
-        "score": asked.score,
-        "split": None if asked.split is None else asked.split.name,
+        "prediction": dict(question.prediction) if isinstance(question.prediction, Mapping) else question.prediction,
+        "other": dict(question.other) if isinstance(question.other, Mapping) else question.other,
+        "score": question.score,
+        "split": None if question.split is None else question.split.name,
         "train": train,
-        "id": asked.id,
+        "id": question.id,
     }
     kept = {name: value for name, value in own.items() if value is not None}
-    return asked.question.settings() | kept | asdict(settings)
+    return question.question.settings() | kept | asdict(settings)

@@ -4,58 +4,34 @@ First what was measured on unseen combinations, with its interval, and what the 
 compare with seen ones that are like them; then what cannot be known.
 """
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recombine.base import words
-from recombine.base.grades import Expected, Grade, earned
+from recombine.base.grades import Grade, earned
 from recombine.base.words import count, interval_words, measure, named, percent, percent_range
 from recombine.data.space import text
-from recombine.numerics.resampling import FEWEST, IntervalSettings
-from recombine.verbs.evaluate.baselines import Baselines
-from recombine.verbs.evaluate.deviations import Deviations
-from recombine.verbs.evaluate.listing import Untested
+from recombine.numerics.resampling import FEWEST
 from recombine.verbs.evaluate.matched_gap import MatchedGap, WorstGroup
-from recombine.verbs.evaluate.model_comparison import ModelComparison
 from recombine.verbs.evaluate.outcomes import Outcomes, Score
 from recombine.verbs.evaluate.scores import ScoreGap, SideScore
+
+if TYPE_CHECKING:
+    from recombine.verbs.evaluate.evaluation import Evaluation
 
 _NAMES = {"mse": "mean squared error", "r2": "R²", "logloss": "log loss"}
 _ALIKE = 0.05  # of the gap: a matched one that differs by less needs no reason
 
 
-@dataclass(frozen=True, eq=False)
-class EvaluationFindings:
-    """All that the sentences speak of."""
-
-    outcomes: Outcomes
-    sides: dict[str, SideScore]
-    gap: ScoreGap | None
-    matched: MatchedGap | None
-    expected: Expected
-    baselines: Baselines
-    group: WorstGroup | None
-    untested: Untested
-    deviations: Deviations
-    comparison: ModelComparison | None
-    notes: tuple[str, ...]
-    settings: IntervalSettings
-
-    @property
-    def score(self) -> Score:
-        """How rows were scored."""
-        return self.outcomes.score
-
-
-def verdict(found: EvaluationFindings) -> str:
+def verdict(found: "Evaluation") -> str:
     """The answer in a sentence or two."""
     if found.group is not None:
         return _of_groups(found, found.group)
-    seen, unseen = found.sides["seen"], found.sides["unseen"]
+    seen, unseen = found.side("seen"), found.side("unseen")
     if found.outcomes.training is None:
         return (
-            f"On {_combinations(found.sides['all'], 'tested')} {_is(found, found.sides['all'])}. It was not told what "
+            f"On {_combinations(found.side('all'), 'tested')} {_is(found, found.side('all'))}. It was not told what "
             "the model was trained on, so nothing can be said about seen and unseen ones."
         )
     if not unseen.combinations:
@@ -66,7 +42,7 @@ def verdict(found: EvaluationFindings) -> str:
     return f"{first} {_gap(found)}"
 
 
-def grade(found: EvaluationFindings) -> Grade:
+def grade(found: "Evaluation") -> Grade:
     """Earned on unseen combinations, beside the best simple rule; or in the worst group, if the class is in groups."""
     return earned(found.expected) if found.group is None else found.group.grade
 
@@ -87,9 +63,9 @@ def rule_words(rule: str, commonest: str | None) -> str:
     return known.get(rule, f"going by {rule}")
 
 
-def _unseen(found: EvaluationFindings) -> str:
+def _unseen(found: "Evaluation") -> str:
     """What was measured on the unseen combinations: in the unit of the rules, and in its own if that is another."""
-    told, side = found.expected, found.sides["unseen"]
+    told, side = found.expected, found.side("unseen")
     if told.value is None or side.score is None:
         return _is(found, side)
     share = told.score == "accuracy"
@@ -101,7 +77,7 @@ def _unseen(found: EvaluationFindings) -> str:
     return f"{said}, its {score_name(found.score)} is {measure(side.score)}"
 
 
-def _rule(found: EvaluationFindings) -> str:
+def _rule(found: "Evaluation") -> str:
     """The best simple rule beside it, and whether it is beaten."""
     told = found.expected
     if told.baseline is None or told.baseline_name is None or told.value is None:
@@ -110,7 +86,7 @@ def _rule(found: EvaluationFindings) -> str:
     gets = f"gets {percent(told.baseline)}" if share else f"reaches {measure(told.baseline)}"
     said = f"; {rule_words(told.baseline_name, found.baselines.commonest)} {gets}"
     if told.lift is None:
-        return f"{said} ({_combinations(found.sides['unseen'], 'unseen')} are too few to tell them apart)"
+        return f"{said} ({_combinations(found.side('unseen'), 'unseen')} are too few to tell them apart)"
     low, value, high = told.lift
     apart = words.points(abs(value)) if share else measure(abs(value))
     ends = words.points_range(low, high) if share else f"{measure(low)} to {measure(high)}"
@@ -123,7 +99,7 @@ def _rule(found: EvaluationFindings) -> str:
     return f"{said}, which it does not beat{beyond}" + (f" ({ends})" if low < high else "")
 
 
-def _of_groups(found: EvaluationFindings, group: WorstGroup) -> str:
+def _of_groups(found: "Evaluation", group: WorstGroup) -> str:
     """The worst group, the true class being part of each."""
     others = [name for name in found.outcomes.tested.space.names if name != group.label]
     what = f"{words.amount(group.groups, 'group')} of {group.label}, the true label, and {words.listing(others)}"
@@ -137,7 +113,7 @@ def _of_groups(found: EvaluationFindings, group: WorstGroup) -> str:
     return (
         f"Of {what}, the worst is {named(group.combination)}: "
         f"it gets {percent(group.score)} right{_around(group.low, group.high)} of {words.amount(group.rows, 'row')}; "
-        f"of all rows {percent(found.sides['all'].score or 0.0)}.{rule}{thin}"
+        f"of all rows {percent(found.side('all').score or 0.0)}.{rule}{thin}"
     )
 
 
@@ -156,7 +132,7 @@ def _thin(group: WorstGroup) -> str:
     return f" {'; '.join(said)}: these are untested, and may be worse." if said else ""
 
 
-def reasons(found: EvaluationFindings) -> tuple[str, ...]:
+def reasons(found: "Evaluation", notes: tuple[str, ...]) -> tuple[str, ...]:
     """What the verdict rests on, and what must be known to read it."""
     said = [
         found.baselines.missing or "",
@@ -165,9 +141,9 @@ def reasons(found: EvaluationFindings) -> tuple[str, ...]:
         *_never_varies(found.outcomes),
         _untested(found),
         found.deviations.sentence,
-        found.comparison.verdict if found.comparison else "",
+        found.against.verdict if found.against else "",
         *(_left_out(reason, rows) for reason, rows in found.outcomes.left_out.items()),
-        *found.notes,
+        *notes,
     ]
     return tuple(sentence for sentence in said if sentence)
 
@@ -212,7 +188,7 @@ def _the(side: SideScore) -> str:
     return "the one combination" if side.combinations == 1 else f"the {count(side.combinations)} combinations"
 
 
-def _is(found: EvaluationFindings, side: SideScore) -> str:
+def _is(found: "Evaluation", side: SideScore) -> str:
     """The predicate of a sentence about a side."""
     if side.score is None:
         return f"its {score_name(found.score)} cannot be computed"
@@ -222,7 +198,7 @@ def _is(found: EvaluationFindings, side: SideScore) -> str:
     return f"its {score_name(found.score)} is {interval_words(side.score, side.low, side.high, share=False)}"
 
 
-def _gap(found: EvaluationFindings) -> str:
+def _gap(found: "Evaluation") -> str:
     """How unseen combinations compare with seen ones like them; with all seen ones where too few are like them."""
     gap, like = found.gap, found.matched
     if gap is None:
@@ -230,7 +206,7 @@ def _gap(found: EvaluationFindings) -> str:
     if like is None or like.value is None:
         return f"{_fare(found, gap.value, gap.low, gap.high, 'the seen ones')}, which are not matched."
     if not like.speaks_for_most:
-        found_for = f"{count(like.combinations)} of {_combinations(found.sides['unseen'], 'unseen')}"
+        found_for = f"{count(like.combinations)} of {_combinations(found.side('unseen'), 'unseen')}"
         rows = f"{percent(like.matched)} of their rows"
         fare = _fare(found, gap.value, gap.low, gap.high, "the seen ones")
         return f"{fare}; a match among these was found for {found_for} ({rows})."
@@ -239,7 +215,7 @@ def _gap(found: EvaluationFindings) -> str:
     return f"{_fare(found, like.value, like.low, like.high, f'seen ones of the same {what}')}."
 
 
-def _fare(found: EvaluationFindings, value: float, low: float | None, high: float | None, whom: str) -> str:
+def _fare(found: "Evaluation", value: float, low: float | None, high: float | None, whom: str) -> str:
     worse = "worse" if value >= 0 else "better"
     if value == 0 and low is None:
         return f"They fare like {whom}"
@@ -251,8 +227,8 @@ def _fare(found: EvaluationFindings, value: float, low: float | None, high: floa
     return told if low > 0 or high < 0 else f"{told}, no more than chance explains"
 
 
-def _without_unseen(found: EvaluationFindings) -> str:
-    seen, novel = found.sides["seen"], found.sides["novel"]
+def _without_unseen(found: "Evaluation") -> str:
+    seen, novel = found.side("seen"), found.side("novel")
     if novel.combinations and not seen.combinations:
         return (
             f"All {_combinations(novel, 'tested')} hold a value that was never in training: {_is(found, novel)}. That "
@@ -265,15 +241,15 @@ def _without_unseen(found: EvaluationFindings) -> str:
     )
 
 
-def _gap_reasons(found: EvaluationFindings) -> list[str]:
+def _gap_reasons(found: "Evaluation") -> list[str]:
     gap, like = found.gap, found.matched
     if gap is None:
         return []
     return [_raw_gap(found, gap, like), "" if like is None else _matching(found, gap, like)]
 
 
-def _raw_gap(found: EvaluationFindings, gap: ScoreGap, like: MatchedGap | None) -> str:
-    seen, unseen = found.sides["seen"], found.sides["unseen"]
+def _raw_gap(found: "Evaluation", gap: ScoreGap, like: MatchedGap | None) -> str:
+    seen, unseen = found.side("seen"), found.side("unseen")
     if gap.low is None or gap.high is None:
         why = _without_interval(min(seen.combinations, unseen.combinations))
         around = f", without an interval: {why}"
@@ -285,7 +261,7 @@ def _raw_gap(found: EvaluationFindings, gap: ScoreGap, like: MatchedGap | None) 
     )
 
 
-def _matching(found: EvaluationFindings, gap: ScoreGap, like: MatchedGap) -> str:
+def _matching(found: "Evaluation", gap: ScoreGap, like: MatchedGap) -> str:
     """What the raw gap owes to seen and unseen combinations being of other classes and values."""
     if like.value is None:
         return f"{(like.reason or '')[:1].upper()}{(like.reason or '')[1:]}."
@@ -298,9 +274,9 @@ def _matching(found: EvaluationFindings, gap: ScoreGap, like: MatchedGap) -> str
     return f"{said}; the raw one is {points(found.score, abs(apart))} {larger}{_why_apart(found, like, apart)}."
 
 
-def _why_apart(found: EvaluationFindings, like: MatchedGap, apart: float) -> str:
+def _why_apart(found: "Evaluation", like: MatchedGap, apart: float) -> str:
     """What the raw gap holds beyond the matched one: rows without a match, and other classes and values."""
-    unseen = found.sides["unseen"].score
+    unseen = found.side("unseen").score
     if unseen is None or like.unseen is None:
         return ""
     unmatched = (like.unseen - unseen) * (1 if found.score.better == "higher" else -1)
@@ -323,22 +299,22 @@ def _without_interval(few: int) -> str:
     )
 
 
-def _side_reasons(found: EvaluationFindings) -> list[str]:
+def _side_reasons(found: "Evaluation") -> list[str]:
     said = []
     for name, what in (
         ("undetermined", "are not fixed by training even under an additive rule"),
         ("novel", "hold a value that was never in training"),
     ):
-        side = found.sides[name]
+        side = found.side(name)
         if side.combinations:
             said.append(f"{_combinations(side, 'tested')} {what}: on them {_is(found, side)}.")
-    unseen = found.sides["unseen"]
+    unseen = found.side("unseen")
     if unseen.combinations and unseen.note:
         said.append(unseen.note)
     return said
 
 
-def _untested(found: EvaluationFindings) -> str:
+def _untested(found: "Evaluation") -> str:
     missing = found.untested
     if not missing.total:
         return "Every combination of the space was tested."

@@ -1,6 +1,6 @@
 """Hold out seen combinations as the unseen ones are, teach a learner without them, score it; then say what follows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Unpack, cast
@@ -20,7 +20,7 @@ from recombine.base.words import free_name, plain_setting
 from recombine.data.locations import names_a_table
 from recombine.data.read import read, support_of
 from recombine.data.support import Support
-from recombine.data.table_query import ReadOptions, TargetKind
+from recombine.data.table_query import ReadOptions, TableOptions, TargetKind
 from recombine.numerics.groups import Codes, Numbers
 from recombine.numerics.predictive_intervals import Score
 from recombine.numerics.resampling import IntervalSettings
@@ -151,17 +151,19 @@ _PLAIN = (
 )
 
 
-def rehearse(
+def rehearse(  # noqa: PLR0913 - each is one plain question, and all but two have an answer already
     source: Any,
     learner: Any,
     *,
+    factors: Sequence[str] | None = None,
+    target: str | None = None,
     inputs: Any = None,
     truth: Any = None,
     rounds: int = ROUNDS,
     time_limit: float | None = None,
     seed: int = 0,
     progress: Progress | None = None,
-    **reading: Unpack[ReadOptions],
+    **options: Unpack[TableOptions],
 ) -> Rehearsal:
     """Say how well a learner will do on unseen combinations, by holding out seen ones as the unseen ones are.
 
@@ -180,7 +182,9 @@ def rehearse(
     if time_limit is not None:
         check_number("time_limit", time_limit, above=0)
     taught = learner_of(learner, inputs=inputs, time_limit=time_limit)
-    tell: Progress = progress or silent
+    tell = progress or silent
+    named = {name: value for name, value in (("factors", factors), ("target", target)) if value is not None}
+    reading = cast("ReadOptions", {**named, **options})
     support = support_of(source, "rehearse", progress=lambda share: tell("counting combinations", share), **reading)
     examples = examples_of(support, source, reading, rows=taught.level == "rows", inputs=inputs)
     known = _truth(truth, source, support, examples, reading)
