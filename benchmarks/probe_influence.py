@@ -35,7 +35,7 @@ from recombine.numerics.intervals import wilson
 from recombine.numerics.resampling import IntervalSettings
 from recombine_lab import fit
 from recombine_lab.models import MLP
-from recombine_lab.probes import influence
+from recombine_lab.probes import FactorExamples, influence
 from recombine_lab.probes.influence_probe.influence_functions import taught
 from recombine_lab.probes.influence_probe.listing import boundaries
 from recombine_lab.probes.influence_probe.paired_experiment import paired
@@ -94,15 +94,7 @@ def rules(*, smoke: bool) -> list[dict[str, Any]]:
     for rows, codes in (("training rows", TRAINING), ("all four combinations", EVERY))[: 1 if smoke else 2]:
         inputs, table = toy_rows(codes, 200 if smoke else 4000, 0)
         for name, module in subjects.items():
-            found = influence(
-                module,
-                inputs=inputs,
-                table=table,
-                target="y1",
-                redundant="y2",
-                regions={"y1": 0, "y2": 1},
-                controls=0 if smoke else 20,
-            )
+            found = influence(module, examples=exchanged(inputs, table), controls=0 if smoke else 20)
             at = {"where": "y2"}
             lines.append(
                 {
@@ -255,11 +247,15 @@ def networks(*, smoke: bool) -> list[dict[str, Any]]:
     return lines
 
 
+def exchanged(inputs: Any, table: Any) -> FactorExamples:
+    """Rows of the toy: the answer is y1, and y2 it should not hang on."""
+    return FactorExamples(inputs=inputs, table=table, target="y1", redundant="y2", regions={"y1": 0, "y2": 1})
+
+
 def untrained(*, smoke: bool) -> dict[str, Any]:
     """Networks that have learnt nothing, asked as if they had: how many are said to read the right input?"""
     inputs, table = toy_rows(EVERY, 300, 0)
-    asked: dict[str, Any] = {"inputs": inputs, "table": table, "target": "y1", "redundant": "y2"}
-    asked |= {"regions": {"y1": 0, "y2": 1}, "controls": 2 if smoke else 20}
+    asked: dict[str, Any] = {"examples": exchanged(inputs, table), "controls": 2 if smoke else 20}
     found = [influence(HE.start(Toy().shapes, seed=1000 + k), **asked, seed=k) for k in range(5 if smoke else 200)]
     count = len(found)
     lines = {}

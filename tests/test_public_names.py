@@ -97,7 +97,10 @@ def test_the_names_of_the_lab() -> None:
 
 
 def test_the_names_of_the_probes() -> None:
-    assert sorted(recombine_lab.probes.__all__) == ["Probe", "geometry", "influence", "subnetworks", "support"]
+    assert sorted(recombine_lab.probes.__all__) == [
+        *["FactorExamples", "Probe", "TrainingRows"],
+        *["geometry", "influence", "subnetworks", "support"],
+    ]
 
 
 def test_the_names_of_the_studies() -> None:

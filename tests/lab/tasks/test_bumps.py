@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import recombine
 from recombine import Corner, Donut, HoldOutCombinations
 from recombine.base.errors import SettingError, TableError
-from recombine_lab.tasks.bumps import CODES, Bumps, Stripes, output_coverage, stripes
+from recombine_lab.tasks.bumps import CODES, Bumps, Stripes, output_coverage
 from recombine_lab.tasks.catalogue import TASKS
 from recombine_lab.tasks.conjunction_tasks import Toy
 from recombine_lab.tasks.exposure import Everything, HeldOut, Parts, split_of, split_spec
@@ -135,7 +135,7 @@ def test_a_factor_left_out_gives_a_stripe_and_an_empty_code(code: Any) -> None:
 
 
 def test_there_are_2n_stripes_over_the_full_range() -> None:
-    listed = stripes(Bumps(size=28)).tolist()
+    listed = Bumps(size=28).factors_alone().tolist()
     assert len(listed) == len({tuple(row) for row in listed}) == 56
     assert {x for x, y in listed if y < 0} == {y for x, y in listed if x < 0} == set(range(28))
 
@@ -148,7 +148,7 @@ def test_stripes_are_mixed_in_by_their_share(share: float) -> None:
     alone = (points < 0).any(1)
     assert alone.double().mean().item() == pytest.approx(share, abs=0.01)
     assert {tuple(row) for row in points[alone].tolist()} == (
-        {tuple(row) for row in stripes(task).tolist()} if share else set()
+        {tuple(row) for row in task.factors_alone().tolist()} if share else set()
     )
     plain = HeldOut(DONUT).parts(task, seed=0)
     seen, listed = plain.train.every(), parts.train.every()
@@ -218,7 +218,7 @@ def test_output_coverage(case: str, unlit: float, dark: float, spanned: float, w
     seen, unseen = images(task, parts, "seen"), images(task, parts, "unseen")
     found = output_coverage(seen, unseen, blank=task.blank)
     assert (found.unlit, found.dark, found.spanned) == pytest.approx((unlit, dark, spanned), abs=6e-4)
-    helped = output_coverage(torch.cat([seen, task.images(stripes(task))]), unseen, blank=task.blank)
+    helped = output_coverage(torch.cat([seen, task.images(task.factors_alone())]), unseen, blank=task.blank)
     assert (helped.unlit, helped.dark, helped.spanned) == pytest.approx((0, 0, with_stripes), abs=6e-4)
 
 

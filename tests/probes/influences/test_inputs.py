@@ -9,11 +9,11 @@ from torch import nn
 
 import recombine
 from recombine.base.errors import RecombineError, SettingError
-from recombine_lab.probes import influence
 from recombine_lab.probes.influence_probe.factor_locations import located, mask_of
 from recombine_lab.probes.influence_probe.factor_measures import _shuffled, bits, counted_bits, donors, slopes
 from recombine_lab.probes.influence_probe.module_answers import Asking
 from recombine_lab.probes.influence_probe.probe_examples import table_of
+from tests.probes.flat import influence
 from tests.probes.influences.rules import BOTH, CONSTANT, LARGER, OTHER, OWN, TRAINING, Rule, toy
 from tests.properties import examples
 

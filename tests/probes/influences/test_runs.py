@@ -13,13 +13,13 @@ from recombine.base.errors import SettingError
 from recombine.cli.app import app
 from recombine_lab import fit
 from recombine_lab.models import MLP
-from recombine_lab.probes import influence
 from recombine_lab.probes.influence_probe.factor_measures import counted_bits
 from recombine_lab.probes.influence_probe.listing import boundaries
 from recombine_lab.probes.influence_probe.paired_experiment import in_setting, paired, student
 from recombine_lab.tasks import Addition, DigitPairs, Toy
 from recombine_lab.tasks.conjunction_tasks import PartialExposure
 from recombine_lab.tasks.exposure import split_of
+from tests.probes.flat import influence
 from tests.probes.influences.rules import BOTH, LARGER, OWN, TRAINING, toy
 
 TOY = {"steps": 1024, "lr": 0.1, "optimiser": "sgd", "batch": 10, "evaluations": 4, "test_samples": 500}

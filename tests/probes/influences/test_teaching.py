@@ -11,7 +11,6 @@ from torch.nn import functional
 from recombine.base.errors import SettingError
 from recombine.numerics.rank_correlation import Rank
 from recombine_lab.models import MLP
-from recombine_lab.probes import influence
 from recombine_lab.probes.influence_probe import training_influence
 from recombine_lab.probes.influence_probe.influence_functions import taught
 from recombine_lab.probes.influence_probe.influence_summary import Summed
@@ -21,6 +20,7 @@ from recombine_lab.probes.influence_probe.retraining import left_out
 from recombine_lab.probes.influence_probe.training_influence import taught_by_dattri
 from recombine_lab.probes.influence_probe.verdict import said_of_teaching
 from recombine_lab.tasks import Addition
+from tests.probes.flat import influence
 
 RIDGE = 0.05
 

@@ -19,6 +19,10 @@ MEASURED = "measured"
 """Who a measure is of, where it is of what was asked about; else it is the name of a control."""
 
 
+class SettingsGroup:
+    """Settings of a probe that belong together as a frozen dataclass; a spec file names each by itself."""
+
+
 @dataclass(frozen=True)
 class Measure:
     """One number: where it was measured (a layer, a factor, a mask), of whom, and its interval over `n` repetitions."""

@@ -7,14 +7,16 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from recombine.base.errors import RecombineError, SettingError, nearest
 from recombine.base.files import place_of
+from recombine_lab.probes.probe import SettingsGroup
 
 _CLOSE = 0.8  # of difflib: one letter left out, added or exchanged in a short word
 _OWN = ("seed", "progress", "command")
@@ -27,13 +29,13 @@ def settings_of(path: str | Path, probe: Callable[..., Any]) -> dict[str, Any]:
     A function that takes an argument named like something else in the file (`def components(model)`) is given it.
     """
     module = _imported(place_of(path))
-    wanted = inspect.signature(probe).parameters
+    wanted = _setting_names(probe)
     own = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     given = [name for name in own if name in wanted and name not in _OWN]
-    _refuse_misspelt(path, probe, [name for name in own if name not in wanted], set(wanted) - set(given) - set(_OWN))
+    _refuse_misspelt(path, probe, [name for name in own if name not in wanted], wanted - set(given) - set(_OWN))
     needed = [
         name
-        for name, one in wanted.items()
+        for name, one in inspect.signature(probe).parameters.items()
         if one.default is one.empty and name not in given and one.kind is not one.VAR_KEYWORD
     ]
     if needed:
@@ -43,7 +45,34 @@ def settings_of(path: str | Path, probe: Callable[..., Any]) -> dict[str, Any]:
             instead=f"write `def {needed[0]}():` that returns it",
         )
     made = _FileSettings(own)
-    return {name: made.value(name, (name,)) for name in given}
+    return group_settings(probe, {name: made.value(name, (name,)) for name in given})
+
+
+def group_settings(probe: Callable[..., Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that were given one by one, those that belong together in their group, as the probe takes them."""
+    grouped = dict(settings)
+    for parameter, kind in _groups(probe).items():
+        own = {one.name: grouped.pop(one.name) for one in fields(kind) if one.name in grouped}
+        if own:
+            grouped[parameter] = kind(**own)
+    return grouped
+
+
+def _groups(probe: Callable[..., Any]) -> dict[str, Any]:
+    """The parameters of a probe that are groups of settings, and their classes."""
+    return {
+        parameter: kind
+        for parameter, hint in get_type_hints(probe).items()
+        for kind in get_args(hint)
+        if isinstance(kind, type) and issubclass(kind, SettingsGroup)
+    }
+
+
+def _setting_names(probe: Callable[..., Any]) -> set[str]:
+    """All that can be said of a probe, by name: its own parameters, and those in their groups."""
+    groups = _groups(probe)
+    grouped = {one.name for kind in groups.values() for one in fields(kind)}
+    return {*inspect.signature(probe).parameters} - {*groups} | grouped
 
 
 def _refuse_misspelt(path: str | Path, probe: Callable[..., Any], strange: list[str], left: set[str]) -> None:

@@ -7,6 +7,7 @@ whether the training images by themselves could make up the unseen ones.
 Letters: n examples, N values of a coordinate.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, final
 
@@ -69,6 +70,23 @@ class Bumps(DiscreteTask):
         return Shapes(inputs=(width,), outputs=(1, self.size, self.size), kind="values", slots=2)
 
     @property
+    @final
+    def axes(self) -> Mapping[str, int]:
+        """Columns are the last axis of an image, rows the one before."""
+        return {"x": -1, "y": -2}
+
+    @final
+    def factors_alone(self) -> Tensor:
+        """Stripes: every value of every factor alone, the other factor left out: (2N, 2).
+
+        >>> Bumps(size=2).factors_alone().tolist()
+        [[0, -1], [1, -1], [-1, 0], [-1, 1]]
+        """
+        values = torch.arange(self.size)
+        without = torch.full_like(values, LEFT_OUT)
+        return torch.cat([torch.stack([values, without], dim=1), torch.stack([without, values], dim=1)])
+
+    @property
     def blank(self) -> float:
         """The value of a pixel far from the bump."""
         return 1.0 if self.inverted else 0.0
@@ -122,17 +140,6 @@ def encode(values: Tensor, *, code: Code, size: int, sigma: float) -> Tensor:
     if code == "onehot":
         return (values[:, None] == torch.arange(size, device=values.device)).to(torch.float32)
     return profile(values, size=size, sigma=sigma) * given
-
-
-def stripes(task: Bumps) -> Tensor:
-    """Every value of every factor alone, the other factor left out: (2N, 2).
-
-    >>> stripes(Bumps(size=2)).tolist()
-    [[0, -1], [1, -1], [-1, 0], [-1, 1]]
-    """
-    values = torch.arange(task.size)
-    without = torch.full_like(values, LEFT_OUT)
-    return torch.cat([torch.stack([values, without], dim=1), torch.stack([without, values], dim=1)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +202,7 @@ class Stripes(Exposure):
                 instead="use them with Bumps(…), or give the base split by itself",
             )
         base = as_exposure(self.base).parts(task, seed=seed)
-        return Parts(Mixed(base.train, FiniteSource(stripes(task)), self.share), base.tests)
+        return Parts(Mixed(base.train, FiniteSource(task.factors_alone()), self.share), base.tests)
 
 
 def output_coverage(seen: Tensor, unseen: Tensor, *, blank: float = 0.0) -> OutputCoverage:

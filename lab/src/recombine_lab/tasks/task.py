@@ -8,7 +8,7 @@ Both are batched and depend on nothing but the arguments and the seed.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -177,6 +177,18 @@ class Speaks(Protocol):
 
     def in_words(self, targets: Tensor) -> list[str]:
         """Rows of target tokens as texts, each up to its end."""
+
+
+@runtime_checkable
+class DrawsFactors(Protocol):
+    """A task whose factors move what is drawn along axes of the output, with nothing left to chance."""
+
+    @property
+    def axes(self) -> Mapping[str, int]:
+        """The axis of the output that each factor moves along."""
+
+    def factors_alone(self) -> Tensor:
+        """Latents with every value of each factor alone, the other factors left out."""
 
 
 class DiscreteTask(Task):

@@ -13,7 +13,7 @@ from torch import Tensor
 from recombine.base.seeds import derived
 from recombine_lab.models.compositional import Compositional
 from recombine_lab.probes.support_probe.recovery import aligned, exchanged, mismatch, rescaled
-from recombine_lab.probes.support_probe.run_inputs import of_run
+from recombine_lab.probes.support_probe.run_points import points_of_run
 from recombine_lab.probes.support_probe.support import support
 from recombine_lab.tasks.exposure import split_of
 from recombine_lab.tasks.sprites import Sprites
@@ -124,7 +124,7 @@ def _components(item: Row, bench: Bench) -> Sequence[Row]:
     `exchanged` up to what soft occlusion lets the slots hand to each other; `rescaled` up to a scale of the slot and a
     shift of each of its numbers besides. What is left out is chosen at seen points.
     """
-    found = of_run(bench.run(item["key"]), seed=0)
+    found = points_of_run(bench.run(item["key"]), seed=0)
     assert found.learned is not None  # noqa: S101 - the network composes as its data are composed
     shown = np.stack(list(found.points.values()), 1)[:_COMPARED]
     places = {"seen": shown, "whole": found.query}

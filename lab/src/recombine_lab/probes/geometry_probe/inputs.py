@@ -1,7 +1,7 @@
 """The normalised inputs of `geometry`: a design, a source of layers, the truth, and how combinations are told."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,9 @@ from recombine_lab.probes.geometry_probe.design import (
     read_parquet,
 )
 from recombine_lab.probes.geometry_probe.layer_sources import Arrays, LayerSource, Module, chosen_layers, kept_numbers
+from recombine_lab.probes.run_inputs import RunInputs, run_name
 from recombine_lab.runs.run import Run
-from recombine_lab.tasks.bumps import Bumps, stripes
-from recombine_lab.tasks.task import factor_columns
-from recombine_lab.training.pack import job_of
+from recombine_lab.tasks.task import DrawsFactors
 
 _MOST_ROWS = 20_000
 _MOST_CODE = 20_000
@@ -65,7 +64,7 @@ class GeometryInputs:
 def asked(given: GeometrySettings) -> GeometryInputs:
     """The one form of everything that can be given."""
     if isinstance(given.model, Run):
-        return _of_module(_of_run(given), name=f"run {given.model.key[:8]}")
+        return _of_module(_of_run(given), name=run_name(given.model))
     if isinstance(given.model, nn.Module):
         return _of_module(given, name=type(given.model).__name__)
     if isinstance(given.model, str | Path):
@@ -75,31 +74,27 @@ def asked(given: GeometrySettings) -> GeometryInputs:
 
 def _of_run(given: GeometrySettings) -> GeometrySettings:
     """A run of a store: its network, its task's combinations, and which of them it was trained on."""
-    run: Run = given.model
-    task = job_of(run).task
+    known = RunInputs.of(given.model)
+    task, axes = known.task, given.axes
     codes = task.every()
-    times = max(1, min(4, _MOST_ROWS // max(1, len(codes)))) if not isinstance(task, Bumps) else 1
+    # several rows of a combination average what chance adds to it
+    times = max(1, min(4, _MOST_ROWS // max(1, len(codes))))
+    alone = None
+    if isinstance(task, DrawsFactors):  # which draws the same of a combination every time
+        times, alone, axes = 1, task.factors_alone(), axes or task.axes
     points = task.latents(np.tile(codes, (times, 1)), seed=derived(given.seed, "latents"))
-    axes = given.axes
-    if isinstance(task, Bumps):
-        points, axes = torch.cat([points, stripes(task)]), axes or {"x": -1, "y": -2}
+    points = points if alone is None else torch.cat([points, alone])
     batch = task.render(points, seed=derived(given.seed, "render"), part="test")
-    columns = factor_columns(task.space, task.combinations(points))
-    shown = {tuple(row.values()) for row in run.tables["support"].select(list(columns)).to_pylist()}
-    rows = zip(*(column.to_pylist() for column in columns.values()), strict=True)
+    table = known.table(points)
     drawn = task.shapes.kind == "values"
-    return GeometrySettings(
-        model=run.module(),
+    return replace(
+        given,
+        model=known.module,
         inputs=batch.inputs,
-        table={name: column.to_pylist() for name, column in columns.items()},
-        factors=given.factors,
-        ordered=given.ordered,
-        layers=given.layers,
-        seen=np.array([row in shown for row in rows]) if given.seen is None else given.seen,
+        table=table.to_pydict(),
+        seen=known.was_shown(table) if given.seen is None else given.seen,
         truth=batch.targets if given.truth is None and drawn else given.truth,
         axes=axes,
-        forward=given.forward,
-        seed=given.seed,
     )
 
 
@@ -143,7 +138,7 @@ def _of_file(given: GeometrySettings) -> GeometryInputs:
     """Features of a Parquet file: a list column for each layer, and a column for each factor."""
     table = read_parquet(given.model)
     if given.table is None:
-        given = _replaced(given, table=table)
+        given = replace(given, table=table)
     columns = columns_of(table)
     lists = [name for name, column in columns.items() if is_list(column) and name != given.truth]
     chosen = lists if given.layers is None else [given.layers] if isinstance(given.layers, str) else list(given.layers)
@@ -157,7 +152,7 @@ def _of_file(given: GeometrySettings) -> GeometryInputs:
             instead="write them as a list column; name other columns with layers=[…]",
         )
     arrays = {name: numbers_of(columns[name], name) for name in chosen}
-    return _of_arrays(_replaced(given, model=arrays, layers=None), name=str(given.model), taken=chosen)
+    return _of_arrays(replace(given, model=arrays, layers=None), name=str(given.model), taken=chosen)
 
 
 def _of_arrays(given: GeometrySettings, *, name: str = "arrays", taken: Sequence[str] = ()) -> GeometryInputs:
@@ -239,7 +234,3 @@ def _code(inputs: Any, design: GridDesign) -> Code:
         flat = inputs.detach().float().cpu().numpy().reshape(len(inputs), -1)
         return Code(design.averaged(flat).astype(np.float64), own=True)
     return one_hot(design)
-
-
-def _replaced(given: GeometrySettings, **changed: Any) -> GeometrySettings:
-    return GeometrySettings(**{**vars(given), **changed})

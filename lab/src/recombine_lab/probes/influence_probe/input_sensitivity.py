@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +15,7 @@ from recombine_lab.probes.influence_probe.factor_locations import Located, check
 from recombine_lab.probes.influence_probe.listing import hanging_figures, measures_of, steps_table
 from recombine_lab.probes.influence_probe.module_answers import Asking, asking_of
 from recombine_lab.probes.influence_probe.probe_examples import check_column, check_rows, codes_of, inputs_of, table_of
-from recombine_lab.probes.influence_probe.questions import Half, RunSettings
+from recombine_lab.probes.influence_probe.questions import Half, InfluenceQuestion
 from recombine_lab.probes.influence_probe.sensitivity import (
     SensitivityQuestion,
     Untrained,
@@ -31,32 +30,25 @@ from recombine_lab.probes.influence_probe.verdict import said_of_inputs
 from recombine_lab.probes.new_weights import redraw_weights
 
 
-def where_of(given: RunSettings, regions: Any, render: Any) -> tuple[Located, pa.Table]:
+def _located(ask: InfluenceQuestion) -> tuple[Located, pa.Table]:
     """The inputs with what can be exchanged in them, and the table of their factors."""
-    if given.where is not None:
-        return given.where, given.table
+    given = ask.examples
+    if ask.where is not None:
+        return ask.where, given.table
     inputs, table = inputs_of(given.inputs, "inputs"), table_of(given.table, "inputs")
     check_rows("inputs", length(inputs), table.num_rows)
-    found = located(inputs, table, regions, render)
-    if render is None:
+    found = located(inputs, table, given.regions, given.render)
+    if given.render is None:
         check_apart(found.masks, given.target, given.redundant)
     return found, table
 
 
-def asked_of(
-    module: nn.Module,
-    where: Located,
-    table: pa.Table,
-    given: RunSettings,
-    *,
-    layer: str | None,
-    forward: Forward | None,
-    seed: int,
-) -> SensitivityQuestion:
+def asked_of(ask: InfluenceQuestion, *, layer: str | None, forward: Forward | None, seed: int) -> SensitivityQuestion:
     """What is asked of every network, checked."""
+    where, table = _located(ask)
     target, redundant = (
         check_column(table, name, f"{setting}={name!r}")
-        for name, setting in ((given.target, "target"), (given.redundant, "redundant"))
+        for name, setting in ((ask.examples.target, "target"), (ask.examples.redundant, "redundant"))
     )
     if target == redundant:
         raise SettingError(
@@ -78,15 +70,14 @@ def asked_of(
                 instead="give rows in which it differs",
             )
     codes, values = codes_of(table, target)
-    scores = Asking("values", None, forward).scores(module, where.inputs)
-    asking = asking_of(scores, given.targets, codes, values, forward)
-    follow = form_of(where, module, layer)
+    scores = Asking("values", None, forward).scores(ask.module, where.inputs)
+    asking = asking_of(scores, ask.examples.targets, codes, values, forward)
+    follow = form_of(where, ask.module, layer)
     return question_of(asking, where, table, target=target, redundant=redundant, follow=follow, seed=seed)
 
 
 def inputs_half(
-    module: nn.Module,
-    given: RunSettings,
+    given: InfluenceQuestion,
     ask: SensitivityQuestion,
     snapshots: Mapping[str, nn.Module],
     *,
@@ -95,13 +86,14 @@ def inputs_half(
     tell: Progress,
 ) -> Half:
     """The first half: the inputs."""
+    module = given.module
     by_step = {}
     for k, (step, snapshot) in enumerate(snapshots.items()):
         tell("swapping and following inputs, step by step", k / len(snapshots))
         by_step[step] = hung(snapshot, ask)
     tell("swapping and following inputs", None)
     found = hung(module, ask)
-    control = untrained(_fresh(module, given, controls, ask.seed, tell), ask)
+    control = untrained(_fresh(given, controls, ask.seed, tell), ask)
     score, most = right(module, ask), majority(ask)
     said = said_of_inputs(found, control, ask, score, most, least)
     if found[ask.target].slope is None:
@@ -132,9 +124,11 @@ def _mean(control: Untrained, factor: str) -> float | None:
     return float(np.nanmean(control.swap[factor])) if control.networks else None
 
 
-def _fresh(module: nn.Module, given: RunSettings, count: int, seed: int, tell: Progress) -> Iterable[nn.Module]:
+def _fresh(given: InfluenceQuestion, count: int, seed: int, tell: Progress) -> Iterable[nn.Module]:
     """The control: the network with new random weights, again and again; drawn as a run draws them where it is one."""
     for k in range(count):
         tell("the same with re-initialised networks", k / count)
         number = derived(seed, "control", k)
-        yield given.fresh(number) if given.fresh else redraw_weights(module, seed=derived(number, "reinitialised"))
+        yield (
+            given.fresh(number) if given.fresh else redraw_weights(given.module, seed=derived(number, "reinitialised"))
+        )

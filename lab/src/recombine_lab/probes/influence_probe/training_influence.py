@@ -12,7 +12,7 @@ from contextlib import redirect_stderr
 from dataclasses import replace
 from importlib import import_module
 from io import StringIO
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,11 +24,11 @@ from recombine.base.errors import SettingError
 from recombine.base.progress import Progress
 from recombine_lab.models.layers import Forward
 from recombine_lab.probes.influence_probe.influence_functions import MOST_WEIGHTS, InfluenceMatrix, taught
-from recombine_lab.probes.influence_probe.influence_summary import Train, retrained, summed
+from recombine_lab.probes.influence_probe.influence_summary import retrained, summed
 from recombine_lab.probes.influence_probe.listing import teaching_figures, teaching_measures
 from recombine_lab.probes.influence_probe.module_answers import Network, double, loss_of
 from recombine_lab.probes.influence_probe.probe_examples import ProbeExamples, combinations_of, examples_of
-from recombine_lab.probes.influence_probe.questions import Half, RunSettings
+from recombine_lab.probes.influence_probe.questions import Half, TrainingRows
 from recombine_lab.probes.influence_probe.verdict import said_of_teaching
 
 DAMPING = 1e-2
@@ -131,22 +131,12 @@ def needed(module: str) -> Any:
         ) from error
 
 
-Method = Literal["auto", "exact", "dattri"]
 RETRAINED = 12
 """Combinations that are left out for real, at most."""
 
 
 def teaching_half(
-    module: nn.Module,
-    given: RunSettings,
-    start: nn.Module | None,
-    *,
-    loss: str,
-    method: Method,
-    train: Train | None,
-    forward: Forward | None,
-    seed: int,
-    tell: Progress,
+    module: nn.Module, given: TrainingRows, forward: Forward | None, *, seed: int, tell: Progress
 ) -> Half:
     """The second half: the training combinations."""
     rows = {"seen": given.seen, "unseen": given.unseen}
@@ -159,13 +149,18 @@ def teaching_half(
         )
     seen, unseen = (examples_of(one, name) for name, one in rows.items())
     factors = _shared_factors(seen, unseen)
-    found = _taught(
-        module, seen, unseen, given, start, loss=loss, method=method, forward=forward, factors=factors, tell=tell
-    )
+    shared: dict[str, Any] = {"loss": given.loss, "factors": factors}
+    held: dict[str, Any] = {"weight_decay": given.weight_decay, "damping": given.damping}
+    large = sum(weight.numel() for weight in module.parameters()) > MOST_WEIGHTS
+    if given.method == "dattri" or (given.method == "auto" and large):
+        found = taught_by_dattri(module, seen, unseen, **shared, **held)
+    else:
+        more: dict[str, Any] = {"start": given.start, "forward": forward, "progress": tell}
+        found = taught(module, seen, unseen, **shared, **held, **more)
     actual = None
-    if train is not None:
-        settings = {"loss": loss, "factors": factors, "forward": forward, "most": RETRAINED, "seed": seed}
-        actual = retrained(train, seen, unseen, **settings, progress=tell)  # type: ignore[arg-type]
+    if given.train is not None:
+        settings = {**shared, "forward": forward, "most": RETRAINED, "seed": seed}
+        actual = retrained(given.train, seen, unseen, **settings, progress=tell)
     total = summed(found, actual, seed=seed)
     listed = found.table()
     if actual is not None:
@@ -188,23 +183,3 @@ def _shared_factors(seen: ProbeExamples, unseen: ProbeExamples) -> list[str]:
             instead="give both tables the same columns",
         )
     return factors
-
-
-def _taught(  # noqa: PLR0913 - handed on as they are
-    module: nn.Module,
-    seen: ProbeExamples,
-    unseen: ProbeExamples,
-    given: RunSettings,
-    start: nn.Module | None,
-    *,
-    loss: str,
-    method: Method,
-    forward: Forward | None,
-    factors: Sequence[str],
-    tell: Progress,
-) -> InfluenceMatrix:
-    large = sum(weight.numel() for weight in module.parameters()) > MOST_WEIGHTS
-    shared: dict[str, Any] = {"loss": loss, "weight_decay": given.weight_decay, "damping": given.damping}
-    if method == "dattri" or (method == "auto" and large):
-        return taught_by_dattri(module, seen, unseen, **shared, factors=factors)
-    return taught(module, seen, unseen, **shared, start=start, factors=factors, forward=forward, progress=tell)

@@ -19,6 +19,7 @@ from recombine.base.progress import Progress, silent
 from recombine.base.records import Provenance
 from recombine.base.seeds import derived
 from recombine_lab.probes.probe import MEASURED, Measure, Probe, measures_table
+from recombine_lab.probes.run_inputs import run_name
 from recombine_lab.probes.support_probe import neighbours as near
 from recombine_lab.probes.support_probe.component_comparison import recovery_measures, recovery_words
 from recombine_lab.probes.support_probe.component_outputs import (
@@ -30,7 +31,7 @@ from recombine_lab.probes.support_probe.component_outputs import (
 )
 from recombine_lab.probes.support_probe.measures import RANKED, SITES, SupportQuery, measures_of, written_out
 from recombine_lab.probes.support_probe.points import MOST_ASKED, SupportPoints, points_of
-from recombine_lab.probes.support_probe.run_inputs import OfRun, of_run
+from recombine_lab.probes.support_probe.run_points import RunPoints, points_of_run
 from recombine_lab.probes.support_probe.verdict import (
     DIAGONAL,
     EVEN,
@@ -99,7 +100,7 @@ def support(  # noqa: PLR0913 - each is a thing of its own that a user may know
         seen = replace(seen, query_is="the whole space of the task" if query is None else seen.query_is)
         asked = _asked(seen, given.composition, given.learned, given.truth, (bandwidth, reach), seed)
         extra = [given.said] if given.said else []
-        source = f"run {model.key[:8]}"
+        source = run_name(model)
     else:
         _check_given(points, slots)
         seen = points_of(points, slots=slots, query=query, seed=derived(seed, "query"))
@@ -165,7 +166,7 @@ def _probed(
 # -- what is asked ---------------------------------------------------------------------------------------------------
 
 
-def _given_by(run: Any, points: Any, *, seed: int, **others: Any) -> OfRun:
+def _given_by(run: Any, points: Any, *, seed: int, **others: Any) -> RunPoints:
     doubled = [name for name, value in {"points": points, **others}.items() if value is not None]
     if doubled:
         raise SettingError(
@@ -173,7 +174,7 @@ def _given_by(run: Any, points: Any, *, seed: int, **others: Any) -> OfRun:
             why="a run says by itself which points it was shown and how they are composed",
             instead=f"leave out {doubled[0]}, or give points, slots, composition and components without model",
         )
-    return of_run(run, seed=seed)
+    return points_of_run(run, seed=seed)
 
 
 def _check_given(points: Any, slots: Any) -> None:
