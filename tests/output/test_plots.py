@@ -5,7 +5,7 @@ import re
 import pytest
 
 from recombine.output import audit_pictures, plan_pictures, prediction_pictures
-from recombine.output.figures import TOP
+from recombine.output.pictures import TOP
 
 NEEDED = [{"factor": f"factor {k}", "now": 57.0, "slope_now": 0.56, "for": [[0.8, 177], [0.9, 398]]} for k in range(8)]
 CURVE = [[1.0, 0.1], [10.0, 0.4], [100.0, 0.8]]

@@ -14,7 +14,7 @@ import pytest
 from recombine.base.errors import RecordError
 from recombine.base.records import Provenance, Record
 from recombine.output.combination_cube import MANY_PARTS, STEPS, codes, pack_floats
-from recombine.output.figures import Axes, around, powers, round_numbers
+from recombine.output.pictures import Axes, around, powers, round_numbers
 from recombine.output.prediction_page import prediction_page
 from recombine.output.prediction_pictures import track_sentence
 from tests.output.test_audit_page import (

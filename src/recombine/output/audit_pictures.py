@@ -10,42 +10,13 @@ from itertools import pairwise
 from typing import Any
 
 from recombine.output.headline import decimal, enumerate_words, percent, share, shorten, value, whole
+from recombine.output.pictures import Bar, BarPiece, Bars, Shade, ShadedTable, Tick, stacked
 
 Data = Mapping[str, Any]
 ORDERS = {1: "single values", 2: "pairs", 3: "triples"}
 MOST_SHORTCUTS = 10
 CLOSE = 12.0  # percent of an axis: nearer labels run into each other
 MOST_ISLANDS = 12
-
-
-@dataclass(frozen=True)
-class Bar:
-    """One horizontal bar: what it is of, how much of the whole it fills, and what is written beside it."""
-
-    label: str
-    fill: float
-    text: str
-    note: str = ""
-    mark: float | None = None
-
-
-@dataclass(frozen=True)
-class Bars:
-    """A picture made of bars, with the sentence under it."""
-
-    bars: Sequence[Bar]
-    sentence: str
-
-
-@dataclass(frozen=True)
-class BarPiece:
-    """One stretch of a stacked bar."""
-
-    state: str
-    count: str
-    share: str
-    start: float
-    width: float
 
 
 @dataclass(frozen=True)
@@ -59,39 +30,13 @@ class HistogramColumn:
 
 
 @dataclass(frozen=True)
-class PercentTick:
-    """A labelled place on an axis, in percent."""
-
-    at: float
-    text: str
-
-
-@dataclass(frozen=True)
 class HistogramPicture:
     """How many worked-out answers have which leverage."""
 
     columns: Sequence[HistogramColumn]
-    ticks: Sequence[PercentTick]
+    ticks: Sequence[Tick]
     one: float | None
     highest: str
-    sentence: str
-
-
-@dataclass(frozen=True)
-class Shade:
-    """One cell of the dependence matrix: how much the column's factor tells of the row's."""
-
-    share: float | None
-    text: str
-    title: str
-
-
-@dataclass(frozen=True)
-class DependenceMatrix:
-    """The dependence between every two factors."""
-
-    names: Sequence[str]
-    rows: Sequence[Sequence[Shade | None]]
     sentence: str
 
 
@@ -109,14 +54,11 @@ class FactorRow:
 
 def space(counts: Mapping[str, int]) -> Sequence[BarPiece]:
     """What could occur as one stacked bar, in the order from best to worst; the impossible is counted but not drawn."""
-    pieces, start = [], 0.0
     thin = counts.get("thin", 0)  # of the seen ones; a word that older results do not have
-    held = {**counts, "seen": counts["seen"] - thin, "thin": thin}
-    for state in ("seen", "thin", "determined", "undetermined", "novel", "impossible"):
-        width = 0.0 if state == "impossible" else 100 * share(held[state], counts["space"])
-        pieces.append(BarPiece(state, whole(held[state]), percent(width / 100), start, width))
-        start += width
-    return pieces
+    drawn = {"seen": counts["seen"] - thin, "thin": thin}
+    drawn |= {state: counts[state] for state in ("determined", "undetermined", "novel")}
+    impossible = BarPiece("impossible", whole(counts["impossible"]), percent(0.0), 100.0, 0.0)
+    return [*stacked(drawn, counts["space"]), impossible]
 
 
 def factors(listed: Sequence[Data]) -> Sequence[FactorRow]:
@@ -149,7 +91,14 @@ def leverage(measured: Data | None) -> HistogramPicture | None:
     edges, counts = measured["histogram"]["edges"], measured["histogram"]["counts"]
     if len(edges) < 2 or edges[0] == edges[-1]:
         return None
-    place = _placer(edges)
+    steps = [right - left for left, right in pairwise(edges)]
+    logarithmic = edges[0] > 0 and max(steps) > 1.01 * min(steps)  # as the edges were cut
+    bend = math.log if logarithmic else float
+    within = (bend(edges[0]), bend(edges[-1]))
+
+    def place(edge: float) -> float:
+        return 100 * (bend(edge) - within[0]) / (within[1] - within[0])
+
     tallest = max(counts) or 1
     columns = [
         HistogramColumn(
@@ -163,7 +112,7 @@ def leverage(measured: Data | None) -> HistogramPicture | None:
     picked = _few(edges)
     if len(picked) > 2 and place(picked[-1]) - place(picked[-2]) < CLOSE:
         picked = [*picked[:-2], picked[-1]]
-    ticks = [PercentTick(place(edge), text) for edge, text in zip(picked, _told_apart(picked), strict=True)]
+    ticks = [Tick(place(edge), text) for edge, text in zip(picked, _told_apart(picked), strict=True)]
     one = place(1.0) if edges[0] <= 1.0 <= edges[-1] else None
     return HistogramPicture(columns, ticks, one, whole(tallest), _leverage_sentence(measured))
 
@@ -187,7 +136,7 @@ def islands(found: Sequence[Data]) -> Bars | None:
     return Bars(bars, _islands_sentence(len(found)))
 
 
-def dependence(pairs: Sequence[Data]) -> DependenceMatrix | None:
+def dependence(pairs: Sequence[Data]) -> ShadedTable | None:
     """How strongly each two factors depend on each other, chance taken away."""
     if not pairs:
         return None
@@ -196,8 +145,9 @@ def dependence(pairs: Sequence[Data]) -> DependenceMatrix | None:
     for pair in pairs:
         first, second = pair["factors"]
         tied[first, second] = tied[second, first] = _shade(pair)
-    rows = [[tied.get((row, column)) for column in names] for row in names]
-    return DependenceMatrix([shorten(value(name), 24) for name in names], rows, _dependence_sentence(pairs))
+    written = [shorten(value(name), 24) for name in names]
+    cells = [[tied.get((row, column)) for column in names] for row in names]
+    return ShadedTable(written, list(zip(written, cells, strict=True)), _dependence_sentence(pairs))
 
 
 def redundancy(found: Data | None) -> Bars | None:
@@ -261,21 +211,6 @@ def _order(order: int) -> str:
 
 def _all_or_share(part: float | None) -> str:
     return "all of" if part == 1 else "none of" if part == 0 else f"{percent(part)} of"
-
-
-class _placer:  # noqa: N801 - it is used as a function
-    """Where a leverage stands on the axis: on a logarithmic one if the edges were cut that way."""
-
-    def __init__(self, edges: Sequence[float]) -> None:
-        steps = [b - a for a, b in pairwise(edges)]
-        self.logarithmic = edges[0] > 0 and max(steps) > 1.01 * min(steps)
-        self.low, self.high = self._bend(edges[0]), self._bend(edges[-1])
-
-    def __call__(self, number: float) -> float:
-        return 100 * (self._bend(number) - self.low) / (self.high - self.low)
-
-    def _bend(self, number: float) -> float:
-        return math.log(number) if self.logarithmic else number
 
 
 def _told_apart(numbers: Sequence[float]) -> list[str]:

@@ -10,9 +10,9 @@ from recombine.base.grades import OF_DIFFS
 from recombine.base.records import Record
 from recombine.base.words import free_name, points, points_range
 from recombine.output import page_frame
-from recombine.output.audit_pictures import Bar, Bars
 from recombine.output.headline import decimal, percent, shorten, value, whole
 from recombine.output.page_frame import Data, shown_of
+from recombine.output.pictures import Bar, Bars
 
 _DOWNLOADED = 5_000
 _MOST_BARS = 6

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from recombine.output.figures import Axes, Dot, Dots, Mark, Plot, around, place, ticks, widened
 from recombine.output.headline import decimal, percent, shorten, value, whole
-from recombine.output.score_pictures import difference, score_name, spoken
+from recombine.output.pictures import Axes, Dot, Dots, Plot, around, widened
+from recombine.output.score_pictures import difference, differences, score_name, spoken
 
 Data = Mapping[str, Any]
-SHARES = {"name": "accuracy", "better": "higher", "share": True}
+EXCESS = {"name": "excess", "better": "lower", "share": True}
 MOST_CAUSES = 8
 MOST_EXAMPLES = 12
 MOST_FACTORS = 12
@@ -100,17 +100,16 @@ def swaps(found: Data | None) -> Dots | None:
     dots = [
         Dot(
             value(one["factor"]),
-            place(one["excess"]["share"], within),
-            place(one["excess"]["low"], within),
-            place(one["excess"]["high"], within),
-            "untested" if one["excess"]["share"] is None else difference(SHARES, one["excess"]["share"]),
+            one["excess"]["share"],
+            one["excess"]["low"],
+            one["excess"]["high"],
+            "untested" if one["excess"]["share"] is None else difference(EXCESS, one["excess"]["share"]),
             _changed(one),
             own=(one["excess"]["low"] or 0.0) > 0,
         )
         for one in asked
     ]
-    marks = ticks(within, lambda number: difference(SHARES, number).removesuffix(" points"))
-    return Dots(dots, marks, "excess", "lower", zero=place(0.0, within))
+    return differences(dots, within, EXCESS)
 
 
 def _changed(one: Data) -> str:
@@ -183,12 +182,12 @@ def _scatter(found: Data, points: Sequence[Sequence[Any]]) -> Plot:
     )
     axes = Axes(across, up)
     marks = [
-        Mark(axes.across(x), axes.up(y), kind, f"{kind}: {found['across']} {decimal(x)}, {found['up']} {decimal(y)}")
+        axes.mark(x, y, kind, f"{kind}: {found['across']} {decimal(x)}, {found['up']} {decimal(y)}")
         for x, y, kind in shown
     ]
     few = "" if len(shown) == found["joined"] else f" {whole(len(shown))} of them are drawn."
     sentence = f"Each point is one of {whole(found['joined'])} unseen combinations.{few}"
-    return Plot(found["across"], found["up"], axes.x_ticks(), axes.y_ticks(), [], marks, [], sentence)
+    return axes.plot(found["across"], found["up"], marks=marks, sentence=sentence)
 
 
 def evenly(points: Sequence[Any], most: int) -> list[Any]:
@@ -225,30 +224,30 @@ def volcano(data: Data, table: pa.Table | None) -> Plot | None:
     named = named[np.argsort(-firm[named], kind="stable")][:MOST_NAMED]
     plain = known[q[known] > rate]
     plain = plain[np.linspace(0, plain.size - 1, min(plain.size, MOST_PLAIN)).astype(int)]
-    axes = Axes(_both_ways(apart[known]), (0.0, max(1.5, 1.08 * float(firm[known].max()))))
-    marks = [Mark(axes.across(apart[at]), axes.up(firm[at]), "plain", "") for at in plain.tolist()]
+    sides = around([float(apart[known].min()), float(apart[known].max()), 0.0])
+    axes = Axes(sides, (0.0, max(1.5, 1.08 * float(firm[known].max()))))
+    marks = [axes.mark(apart[at], firm[at], "plain", "") for at in plain.tolist()]
     titles = _titles(table, names, named, data)
     marks += [
-        Mark(axes.across(apart[at]), axes.up(firm[at]), "deviating", title)
-        for at, title in zip(named.tolist(), titles, strict=True)
+        axes.mark(apart[at], firm[at], "deviating", title) for at, title in zip(named.tolist(), titles, strict=True)
     ]
     zero = axes.path([(0.0, axes.y[0]), (0.0, axes.y[1])], "now")
-    sentence = _sentence(len(marks), known.size, rate, luck)
     unit = " (points)" if data["score"].get("share") else ""
     across = f"{score_name(data['score'])} less what its parts give{unit}"
-    steps = axes.x_ticks(lambda number: difference(data["score"], number).removesuffix(" points"))
-    return Plot(across, "−log₁₀ p", steps, axes.y_ticks(), [zero], marks, [], sentence)
+    return axes.plot(
+        across,
+        "−log₁₀ p",
+        paths=[zero],
+        marks=marks,
+        sentence=_sentence(len(marks), known.size, rate, luck),
+        x_spoken=lambda number: difference(data["score"], number).removesuffix(" points"),
+    )
 
 
 def _numbers(table: pa.Table, factors: int, name: str) -> Numbers:
     """A column of measures, which stand after the factors; a factor of the same name pushed an underscore on it."""
     place = [one.rstrip("_") for one in table.column_names[factors:]].index(name) + factors
     return np.asarray(table.column(place).cast(pa.float64()).fill_null(math.nan).to_numpy())
-
-
-def _both_ways(numbers: Numbers) -> tuple[float, float]:
-    low, high = around([float(numbers.min()), float(numbers.max()), 0.0])
-    return low, high
 
 
 def _titles(table: pa.Table, names: Sequence[str], places: npt.NDArray[np.int64], data: Data) -> list[str]:

@@ -1,7 +1,5 @@
 """A forecast from examples on a page: each combination with its score, as a list, and as a map of two factors."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -10,30 +8,11 @@ from recombine.base.records import Record
 from recombine.output import page_frame
 from recombine.output.headline import decimal, percent, shorten, value
 from recombine.output.page_frame import shown_of
+from recombine.output.pictures import Shade, ShadedTable
 
 _DOWNLOADED = 5_000
 _LARGEST = 40  # values of a factor that a map still shows legibly
 _OWN = 5  # columns beside the factors
-
-
-@dataclass(frozen=True)
-class ExampleCell:
-    """One combination on the map: what is written into it, how dark it is (0 to 1), and what pointing at it tells."""
-
-    text: str
-    shade: float
-    title: str
-
-
-@dataclass(frozen=True)
-class Heat:
-    """A map of two factors; None where nothing was asked about a combination."""
-
-    across: str
-    down: str
-    columns: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[ExampleCell | None]]]
-    sentence: str
 
 
 def _table(record: Record) -> tuple[pa.Table, list[str], bool] | None:
@@ -80,7 +59,7 @@ def listed(record: Record) -> list[dict[str, Any]]:
     ]
 
 
-def heat_map(record: Record) -> Heat | None:
+def heat_map(record: Record) -> ShadedTable | None:
     """The same as a map, where there are two factors of few values."""
     found = _table(record)
     if found is None or len(found[1]) != 2:
@@ -92,19 +71,18 @@ def heat_map(record: Record) -> Heat | None:
         return None
     written, most = percent if share else decimal, max(own) or 1.0
     cells = {
-        (one, other): ExampleCell(
-            f"{100 * score:.0f}" if share else decimal(score),
+        (one, other): Shade(
             score if share else score / most,
+            f"{100 * score:.0f}" if share else decimal(score),
             f"{value(names[0])}={value(one)}, {value(names[1])}={value(other)}: "
             f"{written(score)}, {written(least)} to {written(best)}",
         )
         for one, other, score, least, best in zip(down, across, own, low, high, strict=True)
     }
-    return Heat(
-        shorten(value(names[1])),
-        shorten(value(names[0])),
+    told = "the rows that come out right, in percent" if share else "the root mean squared error"
+    return ShadedTable(
         [shorten(value(other), 16) for other in columns],
         [(shorten(value(one), 24), [cells.get((one, other)) for other in columns]) for one in rows],
-        f"Of each {_whom(record)} combination "
-        + ("the rows that come out right, in percent." if share else "the root mean squared error."),
+        f"Of each {_whom(record)} combination {told}.",
+        corner=f"{shorten(value(names[0]))} ↓ \u00a0 {shorten(value(names[1]))} →",
     )

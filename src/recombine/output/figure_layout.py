@@ -1,15 +1,15 @@
-"""The figures of a probe or a study (`recombine/figures.py`) as places and colours, which a template draws as SVG."""
+"""The figures of a probe or a study (`output/figures.py`) as places and colours, which a template draws as SVG."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
-from typing import Any
 
 from recombine.output import page_frame
-from recombine.output.audit_pictures import Shade
-from recombine.output.figures import (
+from recombine.output.headline import decimal, shorten
+from recombine.output.page_frame import Data
+from recombine.output.pictures import (
     BOTTOM,
     HEIGHT,
     LEFT,
@@ -17,21 +17,21 @@ from recombine.output.figures import (
     TOP,
     WIDTH,
     Axes,
+    LegendKey,
     Mark,
+    Path,
     Plot,
+    Shade,
+    ShadedTable,
     Tick,
     around,
     beside,
     round_numbers,
 )
-from recombine.output.headline import decimal, shorten
-from recombine.output.page_frame import Data
 
 _MOST_TICKS = 8
 _KINDS = 6
 """Lines and points that are told apart by colour; more of them share one."""
-_NARROW = 5
-"""Columns from which their names stand upright."""
 _OPENING = re.compile(r"<svg[^>]*>")
 _BESIDE = 110
 """Room beside a file's plot for the names at the ends of its lines."""
@@ -48,66 +48,15 @@ _COLOURS = 9
 
 
 @dataclass(frozen=True)
-class Grid:
-    """A matrix of shaded cells."""
+class Drawing:
+    """A figure as the template draws it; `squares` are the cells of a field: x, y, width, height and share."""
 
+    form: str
     title: str
     sentence: str
-    columns: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[Shade | None]]]
-    upright: bool
-    form: str = "matrix"
-
-
-@dataclass(frozen=True)
-class CurvePlot:
-    """Curves with their axes."""
-
-    title: str
-    sentence: str
-    plot: Plot
-    form: str = "curves"
-
-
-@dataclass(frozen=True)
-class Square:
-    """One cell of a field."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    share: float
-
-
-@dataclass(frozen=True)
-class Area:
-    """A field of cells under axes."""
-
-    title: str
-    sentence: str
-    squares: Sequence[Square]
-    plot: Plot
-    form: str = "field"
-
-
-@dataclass(frozen=True)
-class LegendKey:
-    """A colour and what it stands for."""
-
-    kind: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Cloud:
-    """Points over two axes."""
-
-    title: str
-    sentence: str
-    plot: Plot
-    keys: Sequence[LegendKey]
-    form: str = "scatter"
+    picture: "Plot | ShadedTable | StripPlot"
+    keys: Sequence[LegendKey] = ()
+    squares: Sequence[tuple[float, ...]] = ()
 
 
 @dataclass(frozen=True)
@@ -125,8 +74,6 @@ class StripLine:
 class StripPlot:
     """Conditions below each other, every seed a point."""
 
-    title: str
-    sentence: str
     up: str
     width: float
     height: float
@@ -134,12 +81,9 @@ class StripPlot:
     lines: Sequence[StripLine]
     ticks: Sequence[Tick]
     goal: float | None
-    keys: Sequence[LegendKey]
-    form: str = "strips"
 
 
-def matrix(figure: Data) -> Grid:
-    """A matrix as shaded cells."""
+def _matrix(figure: Data) -> Drawing:
     span = (figure["high"] - figure["low"]) or 1.0
     rows = [
         (
@@ -153,11 +97,15 @@ def matrix(figure: Data) -> Grid:
         )
         for name, cells in zip(figure["rows"], figure["cells"], strict=True)
     ]
-    return Grid(figure["title"], figure["sentence"], figure["columns"], rows, len(figure["columns"]) > _NARROW)
+    return _drawing(figure, ShadedTable(figure["columns"], rows, figure["sentence"], absent="–"))
 
 
-def curves(figure: Data) -> CurvePlot:
-    """Curves over named or numbered places."""
+def _drawing(figure: Data, picture: Plot | ShadedTable | StripPlot, keys: Sequence[LegendKey] = ()) -> Drawing:
+    """A figure with its title and its sentence; one key needs no legend."""
+    return Drawing(figure["form"], figure["title"], figure["sentence"], picture, keys if len(keys) > 1 else ())
+
+
+def _curves(figure: Data) -> Drawing:
     known = [
         end
         for curve in figure["curves"]
@@ -173,19 +121,16 @@ def curves(figure: Data) -> CurvePlot:
         kind = "random" if curve["control"] else f"line-{number % _KINDS}"
         bands += _bands(axes, curve)
         paths += [axes.path(points, kind)] if len(points) > 1 else []
-        marks += [
-            Mark(axes.across(x), axes.up(y), "step", f"{curve['name']}, {places[int(x)]}: {decimal(y)}")
-            for x, y in points
-        ]
+        marks += [axes.mark(x, y, "step", f"{curve['name']}, {places[int(x)]}: {decimal(y)}") for x, y in points]
         ends += [(axes.up(points[-1][1]), shorten(curve["name"], 22))] if points else []
     labels = beside(ends, round(axes.across(float(len(places) - 1)) + 8, 2))
-    plot = Plot(
-        figure["across"], figure["up"], _ticks(axes, places), axes.y_ticks(), paths, marks, labels, "", bands=bands
-    )
-    return CurvePlot(figure["title"], figure["sentence"], plot)
+    plot = axes.plot(figure["across"], figure["up"], paths=paths, bands=bands, marks=marks, labels=labels)
+    every = max(1, -(-len(places) // _MOST_TICKS))
+    named = [Tick(axes.across(float(x)), shorten(name, 12)) for x, name in enumerate(places) if x % every == 0]
+    return _drawing(figure, replace(plot, x_ticks=named))
 
 
-def _bands(axes: Axes, curve: Data) -> list[Any]:
+def _bands(axes: Axes, curve: Data) -> list[Path]:
     known = [
         (float(x), low, high)
         for x, (low, high) in enumerate(zip(curve["low"], curve["high"], strict=True))
@@ -193,15 +138,11 @@ def _bands(axes: Axes, curve: Data) -> list[Any]:
     ]
     if len(known) < 2:
         return []
-    return [axes.band([x for x, _, _ in known], [low for _, low, _ in known], [high for _, _, high in known], "band")]
+    across, low, high = zip(*known, strict=True)
+    return [axes.band(across, low, high, "band")]
 
 
-def _ticks(axes: Axes, places: Sequence[str]) -> list[Tick]:
-    every = max(1, -(-len(places) // _MOST_TICKS))
-    return [Tick(axes.across(float(x)), shorten(name, 12)) for x, name in enumerate(places) if x % every == 0]
-
-
-def _field(figure: Data) -> Area:
+def _field(figure: Data) -> Drawing:
     axes = Axes(tuple(figure["x"]), tuple(figure["y"]))
     cells = figure["cells"]
     numbers = [cell for row in cells for cell in row if cell is not None]
@@ -209,7 +150,7 @@ def _field(figure: Data) -> Area:
     across = [LEFT + k * (WIDTH - LEFT - RIGHT) / len(cells[0]) for k in range(len(cells[0]) + 1)]
     down = [TOP + k * (HEIGHT - TOP - BOTTOM) / len(cells) for k in range(len(cells) + 1)]
     squares = [
-        Square(
+        (
             round(left, 2),
             round(top, 2),
             round(right - left + 0.3, 2),
@@ -221,12 +162,11 @@ def _field(figure: Data) -> Area:
     ]
     kinds = ("beyond", "fine")
     marks = [
-        Mark(axes.across(x), axes.up(y), kinds[group % len(kinds)], f"class {group}")
+        axes.mark(x, y, kinds[group % len(kinds)], f"class {group}")
         for x, y, group in figure["points"]
         if axes.holds(x, y)
     ]
-    plot = Plot(figure["across"], figure["up"], axes.x_ticks(), axes.y_ticks(), [], marks, [], "")
-    return Area(figure["title"], figure["sentence"], squares, plot)
+    return replace(_drawing(figure, axes.plot(figure["across"], figure["up"], marks=marks)), squares=squares)
 
 
 def _merged(row: Sequence[float | None], across: Sequence[float]) -> list[tuple[float, float, float]]:
@@ -246,33 +186,32 @@ def _merged(row: Sequence[float | None], across: Sequence[float]) -> list[tuple[
     return found
 
 
-def scatter(figure: Data) -> Cloud:
-    """Points over two axes, each group in its colour."""
+def _scatter(figure: Data) -> Drawing:
     groups = figure["groups"]
     across = [x for group in groups for x in group["x"]]
     up = [y for group in groups for y in group["y"]]
     both = around([*across, *up]) if figure["diagonal"] else None
     axes = Axes(both or around(across or [0.0, 1.0]), both or around(up or [0.0, 1.0]))
     every = max(1, -(-len(across) // _MOST_POINTS))
+    kinds = [f"dot-{number % _COLOURS}" for number in range(len(groups))]
     marks = [
-        Mark(axes.across(x), axes.up(y), f"dot-{number % _COLOURS}", f"{title}: {decimal(x)}, {decimal(y)}")
-        for number, group in enumerate(groups)
-        for x, y, title in list(zip(group["x"], group["y"], _titles(group), strict=True))[::every]
+        axes.mark(x, y, kind, f"{title}: {decimal(x)}, {decimal(y)}")
+        for kind, group in zip(kinds, groups, strict=True)
+        for x, y, title in _points(group)[::every]
     ]
     equal = axes.line(1.0, 0.0, "diagonal") if figure["diagonal"] else None
-    paths = [] if equal is None else [equal]
     thinned = f" One point of {every} is drawn." if every > 1 else ""
-    plot = Plot(figure["across"], figure["up"], axes.x_ticks(), axes.y_ticks(), paths, marks, [], "")
-    keys = [LegendKey(f"dot-{number % _COLOURS}", group["name"]) for number, group in enumerate(groups)]
-    return Cloud(figure["title"], figure["sentence"] + thinned, plot, keys if len(keys) > 1 else [])
+    plot = axes.plot(figure["across"], figure["up"], paths=[equal], marks=marks)
+    keys = [LegendKey(kind, group["name"]) for kind, group in zip(kinds, groups, strict=True)]
+    return _drawing({**figure, "sentence": figure["sentence"] + thinned}, plot, keys)
 
 
-def _titles(group: Data) -> Sequence[str]:
-    return group["titles"] or [group["name"]] * len(group["x"])
+def _points(group: Data) -> list[tuple[float, float, str]]:
+    titles = group["titles"] or [group["name"]] * len(group["x"])
+    return list(zip(group["x"], group["y"], titles, strict=True))
 
 
-def strips(figure: Data) -> StripPlot:
-    """A line for each condition, a point for each seed, and its mean."""
+def _strips(figure: Data) -> Drawing:
     goal = figure["goal"]
     known = [value for strip in figure["strips"] for value in strip["values"] if value is not None]
     within = around([*known, *([] if goal is None else [goal])] or [0.0, 1.0])
@@ -287,9 +226,7 @@ def strips(figure: Data) -> StripPlot:
         _strip_line(strip, _ABOVE + _ROW * (place + 0.5), f"dot-{groups.index(strip['group']) % _COLOURS}", across)
         for place, strip in enumerate(figure["strips"])
     ]
-    return StripPlot(
-        figure["title"],
-        figure["sentence"],
+    plot = StripPlot(
         figure["up"],
         names + _SPAN + RIGHT,
         _ABOVE + _ROW * len(lines) + _BELOW,
@@ -297,8 +234,8 @@ def strips(figure: Data) -> StripPlot:
         lines,
         [Tick(across(number), decimal(number)) for number in round_numbers(*within)],
         None if goal is None else across(goal),
-        [LegendKey(f"dot-{number % _COLOURS}", name) for number, name in enumerate(groups)] if len(groups) > 1 else [],
     )
+    return _drawing(figure, plot, [LegendKey(f"dot-{number % _COLOURS}", name) for number, name in enumerate(groups)])
 
 
 def _named(strip: Data) -> str:
@@ -314,18 +251,18 @@ def _strip_line(strip: Data, y: float, kind: str, across: Callable[[float], floa
     return StripLine(shorten(name, _LONGEST), name, y, marks, across(fmean(known)) if known else None)
 
 
-_DRAWN: Mapping[str, Callable[[Data], Any]] = {
-    "matrix": matrix,
-    "curves": curves,
+_FORMS: Mapping[str, Callable[[Data], Drawing]] = {
+    "matrix": _matrix,
+    "curves": _curves,
     "field": _field,
-    "scatter": scatter,
-    "strips": strips,
+    "scatter": _scatter,
+    "strips": _strips,
 }
 
 
-def drawn(figure: Data) -> Any:
+def drawn(figure: Data) -> Drawing:
     """A figure as what the template draws."""
-    return _DRAWN[figure["form"]](figure)
+    return _FORMS[figure["form"]](figure)
 
 
 def image(figure: Data) -> str:
@@ -342,12 +279,22 @@ def image(figure: Data) -> str:
 def sized_image(figure: Data) -> tuple[str, float, float]:
     """The same, with its width and its height in pixels."""
     made = drawn(figure)
+    wider = _BESIDE if made.form == "curves" else 0
+    size = (made.picture.width, made.picture.height) if isinstance(made.picture, StripPlot) else (WIDTH, HEIGHT)
+    return _stand_alone(made, size, wider)
+
+
+def plot_image(plot: Plot, title: str) -> tuple[str, float, float]:
+    """A plot of a page as such a file, with its size."""
+    return _stand_alone(Drawing("plot", title, plot.sentence, plot), (WIDTH, HEIGHT), 0)
+
+
+def _stand_alone(made: Drawing, size: tuple[float, float], wider: float) -> tuple[str, float, float]:
     inner = page_frame.part("figure.svg.j2", figure=made)
     bare = _OPENING.sub('<g class="plot">', inner, count=1).replace("</svg>", "</g>")
-    width, height = (made.width, made.height) if made.form == "strips" else (WIDTH, HEIGHT)
-    keys = getattr(made, "keys", ())
-    across = width + (_BESIDE if made.form == "curves" else 0) + 2 * _MARGIN
-    down = height + _KEY * len(keys) + 2 * _MARGIN + 2
+    width, height = size
+    across = width + wider + 2 * _MARGIN
+    down = height + _KEY * len(made.keys) + 2 * _MARGIN + 2
     size = (_SCALE * across, _SCALE * down)
-    drawing = page_frame.part("image.svg.j2", inner=bare, across=across, down=down, size=size, below=height, keys=keys)
-    return drawing, *size
+    told = {"across": across, "down": down, "size": size, "below": height, "keys": made.keys}
+    return page_frame.part("image.svg.j2", inner=bare, **told), *size

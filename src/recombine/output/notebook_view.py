@@ -16,17 +16,15 @@ import numpy.typing as npt
 from recombine.base import plugins
 from recombine.base.grades import MEANING, OF_DIFFS, Grade
 from recombine.base.records import Record
-from recombine.output import map_packing, plan_pictures, score_pictures
-from recombine.output.audit_pictures import Bars
+from recombine.output import map_packing, page_frame, plan_pictures, score_pictures
 from recombine.output.combination_cube import VERDICTS
 from recombine.output.diff_page import change_bars
-from recombine.output.figure_layout import curves, matrix, sized_image
-from recombine.output.figures import HEIGHT, WIDTH, Plot
+from recombine.output.figure_layout import drawn, plot_image, sized_image
 from recombine.output.headline import shorten, value, whole
+from recombine.output.pictures import Bars, ShadedTable
 from recombine.output.rehearsal_page import round_bars
 from recombine.output.split_pages import side_bars
 
-_INK, _QUIET, _LINE, _ACCENT = "#1b1d20", "#5c6168", "#e2e4e7", "#1d5c99"
 _FONT = "font-family='system-ui,sans-serif' font-size='11'"
 _MOST_CELLS = 60
 """Rows and columns of a grid that are still legible in a notebook's column."""
@@ -48,10 +46,6 @@ _VERDICT_COLOURS = {
     "novel": "#ffffff",
 }
 _IMPOSSIBLE = "#b9bdc3"
-_HATCH = (
-    "<defs><pattern id='open' width='4' height='4' patternUnits='userSpaceOnUse' patternTransform='rotate(45)'>"
-    "<rect width='4' height='4' fill='#fff'/><rect width='1' height='4' fill='#6f757d'/></pattern></defs>"
-)
 
 
 @dataclass(frozen=True)
@@ -136,47 +130,26 @@ def _grid(
     colours: Mapping[str, str],
     of: tuple[int, int],
 ) -> Picture:
-    rows, columns = (min(_MOST_CELLS, size) for size in codes.shape)
+    """The first cells of a map, each in the colour of its word."""
+    shown = codes[:_MOST_CELLS, :_MOST_CELLS]
+    rows, columns = shown.shape
     side = float(np.clip(560 / columns, 7, 22))
-    left, top = 128.0, 66.0
-    cells = "".join(
-        f"<rect x='{left + side * c:.1f}' y='{top + side * r:.1f}' width='{side:.1f}' height='{side:.1f}' "
-        f"fill='{colours.get(words[codes[r, c]], _IMPOSSIBLE)}' stroke='#fff' stroke-width='.6'/>"
-        for r in range(rows)
-        for c in range(columns)
-    )
-    used = [word for code, word in enumerate(words) if (codes[:rows, :columns] == code).any()]
-    height = top + side * rows + 34
-    labels = _labels(values, (rows, columns), side, (left, top)) if side >= 11 else ""
-    body = _HATCH + cells + labels + _legend(used, colours, top + side * rows + 22)
-    cut = "" if of == (rows, columns) else f" The first {rows} × {columns} of {whole(of[0])} × {whole(of[1])}."
-    words_ = f"{names[0]} (down) × {names[1]} (across): {', '.join(used)}.{cut}"
-    return Picture(body, max(left + side * columns + 12, 560), height, words_)
+    fills = [colours.get(word, _IMPOSSIBLE) for word in words]
+    used = [code for code in range(len(words)) if (shown == code).any()]
+    picture = {
+        "rows": [[fills[code] for code in row] for row in shown.tolist()],
+        "side": side,
+        "down": values[0][:rows],
+        "across": values[1][:columns],
+        "legend": [(words[code], fills[code]) for code in used],
+    }
+    cut = "" if of == shown.shape else f" The first {rows} × {columns} of {whole(of[0])} × {whole(of[1])}."
+    said = f"{names[0]} (down) × {names[1]} (across): {', '.join(words[code] for code in used)}.{cut}"
+    return Picture(_svg("map", picture), max(140 + side * columns, 560), 100 + side * rows, said)
 
 
-def _labels(
-    values: tuple[Sequence[Any], Sequence[Any]], shown: tuple[int, int], side: float, corner: tuple[float, float]
-) -> str:
-    left, top = corner
-    down = (
-        _text(left - 6, top + side * (r + 0.5) + 4, shorten(value(values[0][r]), 20), "end") for r in range(shown[0])
-    )
-    across = (
-        f"<text transform='translate({left + side * (c + 0.5) + 4:.1f} {top - 6:.1f}) rotate(-50)' fill='{_QUIET}'>"
-        f"{escape(shorten(value(values[1][c]), 16))}</text>"
-        for c in range(shown[1])
-    )
-    return "".join((*down, *across))
-
-
-def _legend(words: Sequence[str], colours: Mapping[str, str], y: float) -> str:
-    parts, x = [], 8.0
-    for word in words:
-        fill = colours.get(word, _IMPOSSIBLE)
-        parts.append(f"<rect x='{x}' y='{y - 9}' width='11' height='11' fill='{fill}' stroke='{_QUIET}'/>")
-        parts.append(_text(x + 16, y, word))
-        x += 30 + 6.4 * len(word)
-    return "".join(parts)
+def _svg(form: str, picture: Any) -> str:
+    return page_frame.part("notebook.svg.j2", form=form, picture=picture)
 
 
 def _scores(record: Record) -> Picture | None:
@@ -184,39 +157,14 @@ def _scores(record: Record) -> Picture | None:
     found = score_pictures.sides(record.data)
     if found is None:
         return None
-    left, width, step = 150.0, 300.0, 26
-    lines = []
-    for place, dot in enumerate(found.dots):
-        y = 20 + step * place
-        lines.append(_text(left - 10, y + 4, dot.name, "end"))
-        lines.append(f"<line x1='{left}' x2='{left + width}' y1='{y}' y2='{y}' stroke='{_LINE}'/>")
-        if dot.low is not None and dot.high is not None:
-            ends = f"x1='{left + width * dot.low / 100:.1f}' x2='{left + width * dot.high / 100:.1f}'"
-            lines.append(f"<line {ends} y1='{y}' y2='{y}' stroke='{_ACCENT}' stroke-width='5' stroke-opacity='.35'/>")
-        if dot.at is not None:
-            lines.append(f"<circle cx='{left + width * dot.at / 100:.1f}' cy='{y}' r='4.5' fill='{_ACCENT}'/>")
-        lines.append(_text(left + width + 14, y + 4, shorten(f"{dot.text}: {dot.note}" if dot.note else dot.text, 70)))
-    return Picture(
-        "".join(lines), 900, 20 + step * len(found.dots), f"{found.score}, of which {found.better} is better."
-    )
+    said = f"{found.score}, of which {found.better} is better."
+    return Picture(_svg("dots", found), 900, 20 + 26 * len(found.dots), said)
 
 
 def _bought(record: Record) -> Picture | None:
+    """What the budget of a plan buys."""
     plot = plan_pictures.curve(record.data)
-    return None if plot is None else Picture(_plot(plot), WIDTH, HEIGHT, plot.sentence)
-
-
-def _plot(plot: Plot) -> str:
-    ticks = [_text(tick.at, 299, tick.text, "middle") for tick in plot.x_ticks]
-    for tick in plot.y_ticks:
-        ticks.append(f"<line x1='58' x2='466' y1='{tick.at}' y2='{tick.at}' stroke='{_LINE}'/>")
-        ticks.append(_text(51, tick.at + 4, tick.text, "end"))
-    dashes, solid = {"goal": f"stroke='{_QUIET}' stroke-dasharray='4 3'"}, f"stroke='{_ACCENT}' stroke-width='1.8'"
-    lines = [f"<polyline points='{path.points}' fill='none' {dashes.get(path.kind, solid)}/>" for path in plot.paths]
-    dots = [f"<circle cx='{mark.x}' cy='{mark.y}' r='2.6' fill='{_ACCENT}'/>" for mark in plot.marks]
-    words = [_text(label.x, label.y, label.text, label.side) for label in plot.labels]
-    named = [_text(262, 323, plot.across, "middle"), _text(58, 11, plot.up)]
-    return "".join((*ticks, *lines, *dots, *words, *named))
+    return None if plot is None else Picture(*plot_image(plot, "Benefit against budget"), plot.sentence)
 
 
 def _sides(record: Record) -> Picture | None:
@@ -237,45 +185,25 @@ def _rounds(record: Record) -> Picture | None:
 def first_figure(record: Record) -> Picture | None:
     """The first of a record's figures: curves where it has some, else a matrix."""
     figures = record.data["figures"]
-    lines = next((curves(one) for one in figures if one["form"] == "curves"), None)
+    lines = next((one for one in figures if one["form"] == "curves"), None)
     if lines is not None:
-        return Picture(_plot(lines.plot), WIDTH, HEIGHT, lines.sentence)
-    grid = next((matrix(one) for one in figures if one["form"] == "matrix"), None)
-    if grid is None:
+        return Picture(*sized_image(lines), lines["sentence"])
+    grid = next((drawn(one).picture for one in figures if one["form"] == "matrix"), None)
+    if not isinstance(grid, ShadedTable):
         return None
-    cells = [_text(200 + 74 * k, 14, shorten(name, 11), "middle") for k, name in enumerate(grid.columns)]
-    for y, (name, shades) in enumerate(grid.rows):
-        cells.append(_text(156, 38 + 26 * y, shorten(name, 24), "end"))
-        for x, shade in enumerate(shades):
-            share, words = (0.0, "–") if shade is None else (shade.share or 0.0, shade.text)
-            box = f"x='{164 + 74 * x}' y='{22 + 26 * y}' width='72' height='24'"
-            cells.append(f"<rect {box} fill='{_ACCENT}' fill-opacity='{0.08 + 0.5 * share:.3f}'/>")
-            cells.append(_text(200 + 74 * x, 38 + 26 * y, words, "middle"))
-    return Picture("".join(cells), 180 + 74 * len(grid.columns), 30 + 26 * len(grid.rows), grid.sentence)
+    return Picture(_svg("shaded", grid), 180 + 74 * len(grid.columns), 30 + 26 * len(grid.rows), grid.sentence)
 
 
 def first_image(record: Record) -> Picture | None:
     """The first of a record's figures as an image, whatever it is, but for a matrix."""
     figure = next((one for one in record.data["figures"] if one["form"] != "matrix"), None)
-    if figure is None:
-        return None
-    return Picture(*sized_image(figure), figure["sentence"])
+    return None if figure is None else Picture(*sized_image(figure), figure["sentence"])
 
 
 def _bars(bars: Bars) -> Picture | None:
     if not bars.bars:
         return None
-    lines = "".join(
-        _text(100, 24 + 24 * place, bar.label, "end")
-        + f"<rect x='110' y='{14 + 24 * place}' width='{2.4 * bar.fill:.1f}' height='13' fill='{_ACCENT}'/>"
-        + _text(118 + 2.4 * bar.fill, 24 + 24 * place, bar.text)
-        for place, bar in enumerate(bars.bars)
-    )
-    return Picture(lines, 640, 16 + 24 * len(bars.bars), bars.sentence)
-
-
-def _text(x: float, y: float, words: str, side: str = "start") -> str:
-    return f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='{side}' fill='{_INK}'>{escape(words)}</text>"
+    return Picture(_svg("bars", bars), 690, 16 + 24 * len(bars.bars), bars.sentence)
 
 
 _PICTURES: Mapping[str, Callable[[Record], Picture | None]] = {

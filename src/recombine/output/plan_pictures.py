@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recombine.output.figures import LEFT, RIGHT, TOP, WIDTH, Axes, Label, Mark, Plot, around, widened
 from recombine.output.headline import NO_BREAK, decimal, enumerate_words, percent, shorten, value, whole
+from recombine.output.pictures import LEFT, RIGHT, TOP, WIDTH, Axes, Label, Mark, Plot, around, widened
 
 Data = Mapping[str, Any]
 DRAWN_STEPS = 80  # more dots than these would hide the line; they can still be pointed at
@@ -31,18 +31,18 @@ def curve(data: Data) -> Plot | None:
         return None
     measure = data["measure"]
     full = measure.get("full")
-    axes = _axes(data["curve"], [one["value"] for one in points], full)
-    goal = [] if full is None else [axes.path([(axes.x[0], full), (axes.x[1], full)], "goal")]
-    labels = [*_goal_label(data, axes), _today_label(data, axes)]
-    return Plot(
+    known = [*(one["value"] for one in points), *([] if full is None else [full])]
+    axes = Axes((0.0, data["curve"][-1]["spent"]), around(known, 0.12))
+    goal = None if full is None else axes.level(full, "goal")
+    return axes.plot(
         "cost spent" if costed(data) else "combinations collected",
         measure["name"],
-        axes.x_ticks(_count),
-        axes.y_ticks(amounts(data)),
-        [*goal, axes.path([(one["spent"], one["value"]) for one in points], "curve")],
-        [*(_step(one, data, axes) for one in points if one["lines"]), _today(data, axes)],
-        labels,
-        " ".join(filter(None, (_bought(data, points), _half(data, points), _read_it(data, axes)))),
+        paths=[goal, axes.path([(one["spent"], one["value"]) for one in points], "curve")],
+        marks=[*(_step(one, data, axes) for one in points if one["lines"]), _today(data, axes)],
+        labels=[*_goal_label(data, axes), _today_label(data, axes)],
+        sentence=" ".join(filter(None, (_bought(data, points), _half(data, points), _read_it(data, axes)))),
+        x_spoken=_count,
+        y_spoken=amounts(data),
     )
 
 
@@ -57,28 +57,27 @@ def replay(found: Data | None) -> Plot | None:
     axes = Axes((min(across), max(across)), widened(within) if shares else within)
     spoken = _share if shares else decimal
     marks = [
-        Mark(
-            axes.across(x),
-            axes.up(y),
+        axes.mark(
+            x,
+            y,
             "step",
             f"after {whole(x)}: {spoken(y)} in the plan’s order, {spoken(mean)} in a random one "
             f"({spoken(least)} to {spoken(most)})",
         )
         for x, y, mean, least, most in kept
     ]
-    return Plot(
+    return axes.plot(
         "combinations collected",
         found["measure"],
-        axes.x_ticks(_count),
-        axes.y_ticks(spoken),
-        [
+        paths=[
             axes.path(list(zip(across, random, strict=True)), "random"),
             axes.path(list(zip(across, planned, strict=True)), "curve"),
         ],
-        marks,
-        [],
-        found.get("said") or "",
-        [axes.band(across, low, high, "random")],
+        bands=[axes.band(across, low, high, "random")],
+        marks=marks,
+        sentence=found.get("said") or "",
+        x_spoken=_count,
+        y_spoken=spoken,
     )
 
 
@@ -117,23 +116,18 @@ def amounts(data: Data) -> Callable[[float | None], str]:
     return whole if data["measure"]["better"] == "higher" else decimal
 
 
-def _axes(curve: Sequence[Data], values: Sequence[float], full: float | None) -> Axes:
-    known = list(values) if full is None else [*values, full]
-    return Axes((0.0, curve[-1]["spent"]), around(known, 0.12))
-
-
 def _step(one: Data, data: Data, axes: Axes) -> Mark:
     kind = "step" if len(data["curve"]) <= DRAWN_STEPS else "dense"
     cost = f" (cost {whole(one['spent'])})" if costed(data) else ""
     what = f"after {_combinations(one['lines'])}{cost}: {data['measure']['name']} {amounts(data)(one['value'])}"
-    return Mark(axes.across(one["spent"]), axes.up(one["value"]), kind, what)
+    return axes.mark(one["spent"], one["value"], kind, what)
 
 
 def _today(data: Data, axes: Axes) -> Mark:
     today = data["measure"].get("today")
     if today is None:
         return Mark(LEFT, TOP, "beyond", f"today: {data['measure']['name']} without bound")
-    return Mark(axes.across(0.0), axes.up(today), "now", f"today: {data['measure']['name']} {amounts(data)(today)}")
+    return axes.mark(0.0, today, "now", f"today: {data['measure']['name']} {amounts(data)(today)}")
 
 
 def _today_label(data: Data, axes: Axes) -> Label:

@@ -5,24 +5,24 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from recombine.output.audit_pictures import Bar, BarPiece, Bars
 from recombine.output.combination_cube import VERDICTS
-from recombine.output.figures import (
+from recombine.output.headline import decimal, enumerate_words, percent, shorten, value, whole
+from recombine.output.pictures import (
     Axes,
+    Bar,
+    BarPiece,
+    Bars,
     Dot,
     Dots,
     Label,
     Mark,
-    Path,
     Plot,
-    Tick,
     around,
     bounds,
-    place,
-    ticks,
+    dots_on,
+    stacked,
     widened,
 )
-from recombine.output.headline import decimal, enumerate_words, percent, share, shorten, value, whole
 
 Data = Mapping[str, Any]
 MOST_WEIGHTS = 24
@@ -55,12 +55,7 @@ class NeedBar:
 
 def verdicts(counts: Mapping[str, int]) -> Sequence[BarPiece]:
     """What was predicted as one stacked bar, by verdict."""
-    total, pieces, start = sum(counts.values()), [], 0.0
-    for name in (*VERDICTS[:8], *(extra for extra in counts if extra not in VERDICTS[:8])):
-        width = 100 * share(counts.get(name, 0), total)
-        pieces.append(BarPiece(name, whole(counts.get(name, 0)), percent(width / 100), start, width))
-        start += width
-    return pieces
+    return stacked({name: counts.get(name, 0) for name in (*VERDICTS[:8], *counts)}, sum(counts.values()))
 
 
 def slope(found: Data | None) -> Plot | None:
@@ -73,27 +68,18 @@ def slope(found: Data | None) -> Plot | None:
     axes = Axes(x, y)
     jitter = (x[1] - x[0]) * 0.08 if few else 0.0
     marks = [
-        Mark(
-            axes.across(px + jitter * ((place * GOLDEN) % 1 - 0.5)),
-            axes.up(py),
+        axes.mark(
+            px + jitter * ((place * GOLDEN) % 1 - 0.5),
+            py,
             VERDICTS[int(code)],
             f"{VERDICTS[int(code)]}: predicted {decimal(py)}, {_expected(found)} {decimal(px)}",
         )
         for place, (px, py, code) in enumerate(points)
     ]
     fitted = None if found.get("value") is None else axes.line(found["value"], found.get("offset") or 0.0, "fitted")
-    paths = [path for path in (axes.line(1.0, 0.0, "diagonal"), fitted) if path]
     spread = " Points are spread sideways so that they can be told apart." if few else ""
-    return Plot(
-        _expected(found),
-        "prediction",
-        axes.x_ticks(),
-        axes.y_ticks(),
-        paths,
-        marks,
-        [],
-        _slope_sentence(found) + spread,
-    )
+    paths = [axes.line(1.0, 0.0, "diagonal"), fitted]
+    return axes.plot(_expected(found), "prediction", paths=paths, marks=marks, sentence=_slope_sentence(found) + spread)
 
 
 def curve(found: Data | None) -> Plot | None:
@@ -105,11 +91,11 @@ def curve(found: Data | None) -> Plot | None:
     across = [p for p, _ in points] + [one["now"] for one in now]
     up = [m for _, m in points] + [one["slope_now"] for one in now]
     axes = Axes((min(across), max(across)), (min(0.0, *up), max(1.02, *up)), logarithmic=max(across) > 8 * min(across))
-    goals = [axes.path([(axes.x[0], goal), (axes.x[1], goal)], "goal") for goal in WANTED_SLOPES]
+    goals = [axes.level(goal, "goal") for goal in WANTED_SLOPES]
     marks = [
-        Mark(
-            axes.across(one["now"]),
-            axes.up(one["slope_now"]),
+        axes.mark(
+            one["now"],
+            one["slope_now"],
             "now",
             f"{value(one['factor'])}: {decimal(one['now'])} examples per value, slope {decimal(one['slope_now'])}",
         )
@@ -121,15 +107,13 @@ def curve(found: Data | None) -> Plot | None:
             for (x, y), names in _by_place(marks, [value(one["factor"]) for one in now]).items()
         ]
     )
-    return Plot(
+    return axes.plot(
         "seen combinations per value",
         "slope",
-        axes.x_ticks(),
-        axes.y_ticks(),
-        [*goals, axes.path(points, "curve")],
-        marks,
-        labels,
-        "How much of a value's effect is carried over, by how many seen combinations the value is in. "
+        paths=[*goals, axes.path(points, "curve")],
+        marks=marks,
+        labels=labels,
+        sentence="How much of a value's effect is carried over, by how many seen combinations the value is in. "
         "The dotted lines are .8, .9 and .95; a dot is where a factor stands now."
         + (
             " The formula is that for two factors: with more it is a rough guide."
@@ -272,17 +256,17 @@ def _methods(found: Data) -> Dots:
     dots = [
         Dot(
             value(one["name"]),
-            place(one["score"], within),
-            place(one.get("low"), within),
-            place(one.get("high"), within),
+            one["score"],
+            one.get("low"),
+            one.get("high"),
             f"{fmt(one['score'])}{_interval(one, fmt)}",
             _difference_note(one, found),
-            position == 0,
+            own=position == 0,
         )
         for position, one in enumerate(found["methods"])
         if one.get("score") is not None
     ]
-    return Dots(dots, ticks(within, fmt), found["score"], found["better"])
+    return dots_on(within, dots, fmt, score=found["score"], better=found["better"])
 
 
 def _difference_note(one: Data, found: Data) -> str:
@@ -314,20 +298,21 @@ def _calibration(found: Data) -> Plot | None:
     if not points:
         return None
     axes = Axes((0.0, 1.0), (0.0, 1.0))
-    diagonal = axes.path([(0.0, 0.0), (1.0, 1.0)], "diagonal")
+    said = "promised {}, found {}"
     marks = [
-        Mark(
-            axes.across(one["nominal"]),
-            axes.up(one["found"]),
-            "now",
-            f"promised {percent(one['nominal'])}, found {percent(one['found'])}",
-        )
+        axes.mark(one["nominal"], one["found"], "now", said.format(percent(one["nominal"]), percent(one["found"])))
         for one in points
     ]
     through = axes.path([(one["nominal"], one["found"]) for one in points], "fitted")
-    shares = [Tick(axes.across(part / 4), percent(part / 4)) for part in range(5)]
-    up = [Tick(axes.up(part / 4), percent(part / 4)) for part in range(5)]
-    return Plot("promised", "found inside", shares, up, [diagonal, through], marks, [], _coverage_sentence(found))
+    return axes.plot(
+        "promised",
+        "found inside",
+        paths=[axes.path([(0.0, 0.0), (1.0, 1.0)], "diagonal"), through],
+        marks=marks,
+        sentence=_coverage_sentence(found),
+        x_spoken=percent,
+        y_spoken=percent,
+    )
 
 
 def _coverage_sentence(found: Data) -> str:
@@ -355,19 +340,18 @@ def _held_out(found: Data) -> Plot | None:
         return None
     axes = Axes(around([p[0] for p in points]), around([n for p in points for n in p[1:] if n is not None]))
     marks = [
-        Mark(
-            axes.across(truth),
-            axes.up(said),
+        axes.mark(
+            truth,
+            said,
             "tested",
             f"truth {decimal(truth)}, said {decimal(said)} ({decimal(low)} to {decimal(high)})",
-            None if low is None else axes.up(low),
-            None if high is None else axes.up(high),
+            low=low,
+            high=high,
         )
         for truth, said, low, high in points
     ]
-    diagonal: list[Path] = [path for path in (axes.line(1.0, 0.0, "diagonal"),) if path]
     sentence = f"What was said of {whole(len(points))} held-out combinations, with intervals, against what they are."
-    return Plot("truth", "prediction", axes.x_ticks(), axes.y_ticks(), diagonal, marks, [], sentence)
+    return axes.plot("truth", "prediction", paths=[axes.line(1.0, 0.0, "diagonal")], marks=marks, sentence=sentence)
 
 
 def _score_format(found: Data) -> Any:

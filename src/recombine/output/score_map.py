@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recombine.output.combination_cube import codes
-from recombine.output.figures import widened
 from recombine.output.headline import shorten, value, whole
 from recombine.output.map_packing import varints
+from recombine.output.pictures import widened
 from recombine.output.score_pictures import score_name
 
 Data = Mapping[str, Any]

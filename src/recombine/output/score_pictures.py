@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from recombine.base.grades import MOST_MATCHED
 from recombine.base.words import percent_range
-from recombine.output.figures import Bounds, Dot, Dots, around, bounds, place, ticks, widened
 from recombine.output.headline import NO_BREAK, decimal, enumerate_words, percent, shorten, value, whole
+from recombine.output.pictures import Bounds, Dot, Dots, around, bounds, dots_on, widened
 
 Data = Mapping[str, Any]
 SIDES = {
@@ -75,16 +75,16 @@ def sides(data: Data) -> Dots | None:
     dots = [
         Dot(
             SIDES[one["name"]],
-            place(one["score"], within),
-            place(one["low"], within),
-            place(one["high"], within),
+            one["score"],
+            one["low"],
+            one["high"],
             _scored(one, fmt),
             _counted(one, data),
-            one["name"] == ("unseen" if told else "all"),
+            own=one["name"] == ("unseen" if told else "all"),
         )
         for one in wanted
     ]
-    return Dots(dots, ticks(within, fmt), score_name(data["score"]), data["score"]["better"])
+    return dots_on(within, dots, fmt, score=score_name(data["score"]), better=data["score"]["better"])
 
 
 def rules(data: Data) -> Dots | None:
@@ -101,18 +101,15 @@ def rules(data: Data) -> Dots | None:
     within = widened(bounds(known)) if share else bounds(known)
     own = Dot(
         "this model",
-        place(told["value"], within),
-        place(told["low"], within),
-        place(told["high"], within),
-        _scored({"score": told["value"], "low": told["low"], "high": told["high"]}, fmt),
+        told["value"],
+        told["low"],
+        told["high"],
+        _scored(told | {"score": told["value"]}, fmt),
         f"on {_combinations(told['tested'])} not seen in training",
         own=True,
     )
-    others = [
-        Dot(value(one["rule"]), place(one["score"], within), None, None, fmt(one["score"]), _lift(one, unit), own=False)
-        for one in shown
-    ]
-    return Dots([own, *others], ticks(within, fmt), told["score"], "higher")
+    others = [Dot(value(one["rule"]), one["score"], None, None, fmt(one["score"]), _lift(one, unit)) for one in shown]
+    return dots_on(within, [own, *others], fmt, score=told["score"], better="higher")
 
 
 def _lift(one: Data, unit: Data) -> str:
@@ -136,16 +133,16 @@ def gap(data: Data) -> Dots | None:
     dots = [
         Dot(
             name,
-            place(one["value"], within),
-            place(one["low"], within),
-            place(one["high"], within),
+            one["value"],
+            one["low"],
+            one["high"],
             difference(score, one["value"]).lstrip("+"),
             _interval(one, score),
             own=position == 0,
         )
         for position, (name, one) in enumerate(found)
     ]
-    return _differences(dots, within, score)
+    return differences(dots, within, score)
 
 
 def _leads(like: Data) -> bool:
@@ -184,16 +181,16 @@ def compared(data: Data) -> Dots | None:
     dots = [
         Dot(
             SIDES[one["name"]],
-            place(one["difference"], within),
-            place(one["low"], within),
-            place(one["high"], within),
+            one["difference"],
+            one["low"],
+            one["high"],
             "untested" if one["difference"] is None else difference(score, one["difference"]),
             _both(one, fmt, score),
-            one["name"] == "unseen",
+            own=one["name"] == "unseen",
         )
         for one in wanted
     ]
-    return _differences(dots, within, score)
+    return differences(dots, within, score)
 
 
 def by_factor(data: Data, table: pa.Table | None) -> list[FactorScores]:
@@ -221,17 +218,18 @@ def _factor(name: str, lines: pa.Table, data: Data) -> FactorScores:
     dots = [
         Dot(
             value(one["value"]),
-            place(one["score"], within),
-            place(one["low"], within),
-            place(one["high"], within),
+            one["score"],
+            one["low"],
+            one["high"],
             f"{fmt(one['score'])} · {whole(one['rows'])}",
             own=True,
-            beside=place(one.get("unseen_score"), within),
+            beside=one.get("unseen_score"),
             title=_value_title(one, fmt),
         )
         for one in shown
     ]
-    picture = Dots(dots, ticks(within, fmt, 5), score_name(data["score"]), data["score"]["better"])
+    score = score_name(data["score"])
+    picture = dots_on(within, dots, fmt, score=score, better=data["score"]["better"], most=5)
     return FactorScores(value(name), picture, rest)
 
 
@@ -262,9 +260,13 @@ def _within(score: Data, found: Sequence[Data], keys: Sequence[str]) -> Bounds:
     return widened(bounds(known)) if score.get("share") else bounds(known)
 
 
-def _differences(dots: Sequence[Dot], within: Bounds, score: Data) -> Dots:
-    marks = ticks(within, lambda number: difference(score, number).removesuffix(" points"))
-    return Dots(dots, marks, score_name(score), score["better"], zero=place(0.0, within))
+def differences(dots: Sequence[Dot], within: Bounds, score: Data) -> Dots:
+    """Differences of scores beside each other, on an axis that holds zero."""
+
+    def spoken(number: float | None) -> str:
+        return difference(score, number).removesuffix(" points")
+
+    return dots_on(within, dots, spoken, score=score_name(score), better=score["better"], zero=True)
 
 
 def _scored(one: Data, fmt: Callable[[float | None], str]) -> str:

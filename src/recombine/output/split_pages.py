@@ -7,9 +7,9 @@ import pyarrow as pa
 
 from recombine.base.records import Record
 from recombine.output import page_frame
-from recombine.output.audit_pictures import Bar, Bars
 from recombine.output.headline import whole
 from recombine.output.page_frame import Data, shown_of
+from recombine.output.pictures import Bar, Bars
 
 _DOWNLOADED = 5_000
 

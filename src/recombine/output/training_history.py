@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from recombine.output import page_frame
-from recombine.output.figures import Axes, Bounds, Label, Path, Plot, around, beside, widened
 from recombine.output.headline import decimal, percent
 from recombine.output.page_frame import Data, shown_of
+from recombine.output.pictures import Axes, Bounds, Label, Path, Plot, around, beside, widened
 
 _TIMES = (("epoch", "epoch"), ("step", "step"), ("computed", "times that scores were computed"))
 Points = Sequence[tuple[float, float]]
@@ -110,7 +110,7 @@ def _gaps(history: pa.Table, times: list[float], called: str, share: bool) -> Pl
         return None
     axes = Axes(_with_room(times), around([0.0, *(y for points in lines.values() for _, y in points)]))
     kinds = {"gap": "curve", "matched gap": "diagonal"}
-    paths = [axes.path([(axes.x[0], 0.0), (axes.x[1], 0.0)], "now")]
+    paths = [axes.level(0.0, "now")]
     paths += [axes.path(points, kinds[name]) for name, points in lines.items()]
     return _plot(axes, called, "unseen worse by", paths, _beside(axes, list(lines.items())), share=share)
 

@@ -1,6 +1,6 @@
 """A probe as one HTML page: the outcome, matrices, curves from layer to layer, fields, and every measure as a list.
 
-What is drawn is in the record (`recombine/figures.py`); `output/figure_layout.py` turns it into places and colours.
+What is drawn is in the record (`output/figures.py`); `output/figure_layout.py` turns it into places and colours.
 """
 
 from collections.abc import Mapping
