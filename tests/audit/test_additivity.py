@@ -9,7 +9,8 @@ import recombine
 from recombine.base.grades import earned
 from recombine.numerics import additive_fit as module
 from recombine.numerics.additive_fit import held_out
-from recombine.verbs.audit.additivity import ADDITIVE, MAJORITY, NEAREST, additive_test
+from recombine.numerics.simple_rules import MAJORITY, NEAREST
+from recombine.verbs.audit.additivity import ADDITIVE, additive_test
 from tests.properties import examples
 from tests.twins import brute_determined, labels, numbers, one_hot, support_of, supports
 

@@ -12,7 +12,7 @@ from recombine.base.decoding import revive
 from recombine.data.support import LabelTarget, Support
 from recombine.verbs.evaluate import error_explanations as habits
 from recombine.verbs.evaluate.error_causes import Anatomy, anatomy
-from recombine.verbs.evaluate.error_explanations import SeenMemory, explanations, unseen_lines
+from recombine.verbs.evaluate.error_explanations import SeenClasses, explanations, unseen_lines
 from recombine.verbs.evaluate.outcomes import Outcomes, Score
 from tests.properties import examples
 from tests.twins import every, labels, numbers, support_of
@@ -343,8 +343,8 @@ def label_tables(draw):
 @given(label_tables())
 def test_habits_equal_their_twins(drawn):
     training, asked, classes = drawn
-    memory = SeenMemory.of(training, training.target, classes)
-    for cell, votes in zip(asked, memory.answers(np.asfortranarray(asked)), strict=True):
+    memory = SeenClasses.of(training, training.target, classes)
+    for cell, votes in zip(asked, memory.nearest(np.asfortranarray(asked)), strict=True):
         answered = training.codes[np.unique(training.target.combination)]
         if (answered == cell).any():  # where nothing is shared with any answer, memory says anything
             assert votes == pytest.approx(brute_memory(training, cell, classes))

@@ -36,7 +36,7 @@ def by_hand(train: pd.DataFrame, test: pd.DataFrame, factors: list[str]) -> dict
     told = {"majority": [hit(train, row.label) for row in test.itertuples()]}
     for factor in factors:
         alone = [hit(train[train[factor] == getattr(row, factor)], row.label) for row in test.itertuples()]
-        told[f"{factor} alone"] = alone
+        told[f"{factor} alone (by rows)"] = alone
     return {name: float(np.mean(numbers)) for name, numbers in told.items()}
 
 
@@ -61,8 +61,10 @@ def test_rules_are_what_a_loop_over_rows_says():
         told = rules_of(ours, side)
         for name, score in by_hand(train, sides[side], FACTORS).items():
             assert told[name] == pytest.approx(score), (side, name)
-    assert rules_of(ours)["additive"] == pytest.approx(additive_by_hand(train, sides["unseen"], FACTORS))
-    assert rules_of(ours, "seen")["nearest seen"] == pytest.approx(1.0)  # the label is one for each combination
+    assert rules_of(ours)["additive (by rows)"] == pytest.approx(additive_by_hand(train, sides["unseen"], FACTORS))
+    assert rules_of(ours, "seen")["nearest seen (by rows)"] == pytest.approx(
+        1.0
+    )  # the label is one for each combination
 
 
 def test_rules_for_numbers_are_scored_against_the_training_mean():
@@ -72,7 +74,7 @@ def test_rules_for_numbers_are_scored_against_the_training_mean():
     alone = train.groupby("colour").value.mean()[test.colour].to_numpy()
     told = rules_of(ours)
     assert told["mean"] == pytest.approx(0.0)
-    assert told["colour alone"] == pytest.approx(1 - np.mean((test.value - alone) ** 2) / nothing)
+    assert told["colour alone (by rows)"] == pytest.approx(1 - np.mean((test.value - alone) ** 2) / nothing)
     assert ours.expected.value == pytest.approx(1 - np.mean((test.value - test.guess) ** 2) / nothing)
     assert (ours.expected.score, ours.expected.basis) == ("R²", "answers")
 
@@ -128,7 +130,7 @@ def test_a_factor_that_tells_the_class_is_no_rule():
     frame["split"] = np.where(held, "test", np.where(rng.random(3_000) < 0.3, "test", "train"))
     ours = found(frame, factors=["species", "place"])
     assert ours.grade == "sound"
-    assert set(rules_of(ours)) == {"majority", "place alone"}
+    assert set(rules_of(ours)) == {"majority", "place alone (by rows)"}
     assert any("species tells label in every row" in reason for reason in ours.reasons)
 
 

@@ -47,8 +47,8 @@ def test_the_worst_group_is_what_pandas_finds():
 
 def test_the_label_is_no_simple_rule():
     ours = found(birds())
-    assert {one.rule for one in ours.baselines.found} == {"majority", "place alone"}
-    assert ours.group.baseline_name in ("majority", "place alone")
+    assert {one.rule for one in ours.baselines.found} == {"majority", "place alone (by rows)"}
+    assert ours.group.baseline_name in ("majority", "place alone (by rows)")
     assert ours.group.baseline == 0.0
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import recombine
+from recombine.numerics.additive_fit import main_effects
 from recombine.verbs.predict.answers import answers
-from recombine.verbs.predict.effect_transfer import Growth, expected_slope, growth, main_effects, share_carried
+from recombine.verbs.predict.effect_transfer import Growth, expected_slope, growth, share_carried
 from recombine.verbs.predict.kernel.salience import Salience
 from recombine.verbs.predict.learner import learn
 
@@ -66,7 +67,9 @@ def test_the_mean_over_all_effects_is_that_over_many_drawn_ones():
 def test_effects_of_a_sum_are_its_parts():
     grid = np.array(list(product(range(4), repeat=3)))
     own = grid @ np.array([1.0, 2.0, -1.0])
-    for found, times in zip(main_effects(grid, (4, 4, 4), own[:, None]), (1, 2, -1), strict=True):
+    effects, rank = main_effects(grid, (4, 4, 4), (own - own.mean())[:, None], constant=False)
+    assert rank == 10
+    for found, times in zip(np.split(effects, 3), (1, 2, -1), strict=True):
         assert np.allclose(found[:, 0] - found[0, 0], times * np.arange(4))
 
 

@@ -1,7 +1,9 @@
-"""What adding up effects says of a seen combination that it was not shown: leave-one-out, in closed form.
+"""The sum of one number a value that fits the seen answers best: of combinations not seen, of each seen one as the
+others would answer it, and the numbers themselves.
 
-With the least-squares fit f of all answers y and the leverage h of a combination (how much it pulls the fit towards
-itself), the fit of all others misses its answer by (y - f) / (1 - h): one fit holds out every combination in turn.
+Leave-one-out is in closed form. With the least-squares fit f of all answers y and the leverage h of a combination (how
+much it pulls the fit towards itself), the fit of all others misses its answer by (y - f) / (1 - h): one fit holds out
+every combination in turn.
 Where h is 1 the others do not tell the answer at all, so the combination cannot be held out. What is left of its
 leverage without it is h / (1 - h), on the scale on which unseen combinations have theirs.
 
@@ -17,6 +19,7 @@ from recombine.numerics.additive_design import ALONE, AdditiveDesign, AdditiveFi
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.numerics.sparse_solver import SparseLeverage
 
+_ROUNDING = 1e-9
 _MOST_ENTRIES = 5 * 10**7  # of the eliminated factor beside all others: 400 MB
 
 
@@ -30,6 +33,53 @@ class LeaveOneOut:
     untestable: int  # tried, but the others leave them open
     unsolved: int  # tried, but their equations were not solved to the last digits
     fitted: float  # the sum of squares of the fit to all answers
+
+
+def additive_answers(codes: Codes, sizes: Sizes, values: Numbers, weights: Numbers, asked: Codes) -> Numbers:
+    """(c, m) What the effects that fit `values` (n, m) best add up to; NaN where the seen combinations leave it open.
+
+    `weights` are the rows of each combination, or ones where combinations count alike.
+
+    >>> codes = np.array([[0, 0], [0, 1], [1, 0]], dtype=np.int32)
+    >>> values, asked = np.array([[0.0], [1.0], [2.0]]), np.array([[1, 1]], dtype=np.int32)
+    >>> additive_answers(codes, (2, 2), values, np.ones(3), asked).round(6).tolist()
+    [[3.0]]
+    """
+    every = np.asfortranarray(np.concatenate([codes, asked]))
+    none = np.zeros(len(asked))  # of weight 0 they take no part in the fit, and are told by all that do
+    fit = AdditiveFit.of(every, sizes, weights=np.concatenate([weights, none]))
+    found = np.empty((len(asked), values.shape[1]))
+    for place, column in enumerate(values.T):
+        found[:, place] = fit.left_out(np.concatenate([column, none]), np.zeros(len(every))).value[len(codes) :]
+    return found
+
+
+def design_matrix(codes: Codes, sizes: Sizes, *, constant: bool) -> Numbers:
+    """One-hot factors side by side, after a column of ones if there is a constant.
+
+    >>> design_matrix(np.array([[0, 1]]), (2, 2), constant=True).tolist()
+    [[1.0, 1.0, 0.0, 0.0, 1.0]]
+    """
+    factors = [(codes[:, k, None] == np.arange(size)).astype(np.float64) for k, size in enumerate(sizes)]
+    return np.concatenate([np.ones((len(codes), int(constant))), *factors], axis=1)
+
+
+def main_effects(codes: Codes, sizes: Sizes, values: Numbers, *, constant: bool) -> tuple[Numbers, int]:
+    """(v, m) The smallest of the numbers that fit `values` (n, m) best, in the columns of `design_matrix`; its rank.
+
+    By the eigenvalues of A'A, which is as large as the values of all factors, however many rows there are. A'A holds
+    counts, so an eigenvalue below a 10⁻⁹ of the largest is a zero that rounding has moved. Without a constant the
+    values are best given about their mean: their level would be shared out among the factors.
+
+    >>> effects, rank = main_effects(np.array([[0, 0], [0, 1], [1, 0]]), (2, 2), np.eye(3), constant=False)
+    >>> effects.shape, rank
+    ((4, 3), 3)
+    """
+    design = design_matrix(codes, sizes, constant=constant)
+    eigenvalues, vectors = np.linalg.eigh(design.T @ design)
+    kept = eigenvalues > _ROUNDING * eigenvalues[-1]
+    basis = vectors[:, kept] / np.sqrt(eigenvalues[kept])
+    return basis @ (basis.T @ (design.T @ values)), int(kept.sum())
 
 
 def dense(sizes: Sizes) -> bool:

@@ -5,6 +5,7 @@ key is built one factor at a time — (group of the first k factors, value of th
 combinations × values, however many factors there are, and int64 cannot overflow unnoticed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -184,3 +185,21 @@ def commonest(shares: Numbers) -> Numbers:
     """
     best = shares >= shares.max(axis=1, keepdims=True) - 1e-9  # which is rounding
     return np.asarray(best / best.sum(axis=1, keepdims=True))
+
+
+def match_counts(left: Sequence[Codes], right: Sequence[Codes]) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint16]:
+    """On how many factors each pair of rows agrees; both are given factor by factor (`columns_of`).
+
+    In the smallest numbers that hold the count, since the table of pairs is what has to be read.
+    """
+    counts = np.uint8 if len(left) < 256 else np.uint16
+    found = np.zeros((len(left[0]), len(right[0])), dtype=counts)
+    for one, other in zip(left, right, strict=True):
+        found += (one[:, None] == other[None]).view(np.uint8)
+    return found
+
+
+def columns_of(codes: Codes) -> list[Codes]:
+    """Each factor's values in one piece, in the smallest numbers that hold them: comparing reads half as much."""
+    small = np.int16 if not codes.size or codes.max() <= np.iinfo(np.int16).max else np.int32
+    return [np.ascontiguousarray(column.astype(small)) for column in codes.T]

@@ -27,12 +27,9 @@ from recombine.numerics.distributions import student_quantile
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.numerics.intervals import Interval, difference_interval
 from recombine.numerics.resampling import IntervalSettings, difference
+from recombine.numerics.simple_rules import CONSTANTS, MEAN
 
 Score = Literal["accuracy", "R²"]
-MEAN = "mean"
-"""The baseline that R² is measured against, by name."""
-CONSTANTS = (MEAN, "majority")
-"""One answer for all, under the name that its kind of target gives it."""
 _DRAWS = 20_000
 """Enough for the 500th on each side to hardly move."""
 _NO_SPREAD = 1e-12

@@ -19,19 +19,15 @@ from recombine.data.space import text
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
 from recombine.numerics.additive_fit import LeaveOneOut, dense, held_out
 from recombine.numerics.groups import Codes, Ints, Numbers, commonest
+from recombine.numerics.simple_rules import MAJORITY, MEAN, NEAREST, SimpleRules, alone_name, filled
 
 ADDITIVE = "adding up effects"
-NEAREST = "nearest seen"
-MAJORITY = "majority"
-MEAN = "mean"
-_ALONE = " alone"
 
 _MOST_TESTED = 2_000  # combinations: their mean is then known to two points of a hundred
 _SOLVED_ONE_BY_ONE = 100  # where no inverse is affordable
 _MOST_COMPARED = 2 * 10**9  # values of tested combinations with those of all others: some seconds
 _MOST_ANSWERS = 5 * 10**7  # combinations times classes: 400 MB
 _MOST_CLASSES = 1_000
-_CHUNK = 1 << 24  # pairs of combinations compared at a time
 
 
 @dataclass(frozen=True)
@@ -112,9 +108,12 @@ def additive_test(support: Support, *, seed: int = 0) -> tuple[AdditiveTest, Los
     codes = support.codes[answers.rows]
     tried = _tried(codes, support.space.sizes, seed)
     found = held_out(codes, support.space.sizes, answers.values, tried)
-    said = {ADDITIVE: found.said, NEAREST: _nearest(codes, answers.values, found.rows)}
+    rules = SimpleRules(codes, support.subset(answers.rows).groups, answers.values, np.ones(len(codes)))
+    asked, own = codes[found.rows], found.rows
+    others = (answers.values.sum(axis=0) - answers.values[own]) / (len(codes) - 1)  # where a rule finds nobody to ask
+    said = {ADDITIVE: found.said, NEAREST: filled(rules.nearest(asked, own=own), others)}
     said |= {
-        name + _ALONE: _factor_alone(codes[:, k].astype(np.int64), answers.values, found.rows)
+        alone_name(name): filled(rules.factor_alone(k, asked, own=own), others)
         for k, name in enumerate(support.space.names)
     }
     said[_constant(answers)] = _constant_answer(answers, found.rows)
@@ -155,7 +154,7 @@ def to_expect(test: AdditiveTest, losses: Losses, unseen: int) -> tuple[Expected
         return nothing, nothing
     of_rule = {name: 1 - lost if test.kind == "label" else lost for name, lost in losses.of_rule.items()}
     own = of_rule.pop(ADDITIVE)
-    apart = {name: lost for name, lost in of_rule.items() if not name.endswith(_ALONE)}
+    apart = {name: lost for name, lost in of_rule.items() if not name.endswith(alone_name(""))}
     against_all = expected_score(own, of_rule, score=test.score, unseen=unseen, codes=losses.codes)
     if against_all.baseline_name in apart:  # the best of all is then the best of these
         return against_all, against_all
@@ -207,31 +206,6 @@ def _tried(codes: Codes, sizes: tuple[int, ...], seed: int) -> Ints:
     if len(codes) <= most:
         return np.arange(len(codes))
     return np.sort(np.random.default_rng(seed).choice(len(codes), size=most, replace=False))
-
-
-def _nearest(codes: Codes, values: Numbers, rows: Ints) -> Numbers:
-    """The mean answer of the other combinations that agree on the most factors, in chunks."""
-    said = np.empty((len(rows), values.shape[1]))
-    step = max(1, _CHUNK // len(codes))
-    for start in range(0, len(rows), step):
-        part = rows[start : start + step]
-        agree = np.zeros((len(part), len(codes)), dtype=np.int16)
-        for column in codes.T:
-            agree += column[part][:, None] == column[None]
-        agree[np.arange(len(part)), part] = -1
-        near = agree == agree.max(axis=1, keepdims=True)
-        said[start : start + step] = (near @ values) / near.sum(axis=1, keepdims=True)
-    return said
-
-
-def _factor_alone(column: Ints, values: Numbers, rows: Ints) -> Numbers:
-    """The mean answer of the other combinations with the same value; where there is none, of all others."""
-    others = values.sum(axis=0) - values[rows]
-    total = np.zeros((int(column.max()) + 1, values.shape[1]))
-    np.add.at(total, column, values)
-    count = np.bincount(column)[column[rows]] - 1
-    mine = total[column[rows]] - values[rows]
-    return np.where(count[:, None] > 0, mine / np.maximum(count, 1)[:, None], others / (len(values) - 1))
 
 
 def _constant(answers: _SeenAnswers) -> str:

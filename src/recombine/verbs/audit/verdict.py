@@ -2,7 +2,8 @@
 
 from recombine.base.grades import FAILING_BELOW, Expected, earned
 from recombine.base.words import count, listing, named, percent, percent_range
-from recombine.verbs.audit.additivity import MAJORITY, MEAN, NEAREST, AdditiveTest
+from recombine.numerics.simple_rules import MAJORITY, MEAN, NEAREST
+from recombine.verbs.audit.additivity import AdditiveTest
 from recombine.verbs.audit.combination_status import StatusCounts
 from recombine.verbs.audit.coverage import ThinCombination
 from recombine.verbs.audit.grade import FEWEST_SEEN, AuditEvidence, grade

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from recombine.base.words import listing, measure, percent
-from recombine.verbs.audit.additivity import ADDITIVE, MAJORITY, AdditiveTest, RuleScore
+from recombine.numerics.simple_rules import MAJORITY
+from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest, RuleScore
 from recombine.verbs.audit.coverage import FactorCoverage, OrderCoverage
 from recombine.verbs.audit.dependence import Dependence, Redundancy
 from recombine.verbs.audit.grade import AuditEvidence

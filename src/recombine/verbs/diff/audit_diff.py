@@ -13,7 +13,8 @@ from recombine.numerics.hypothesis_tests import absent_by_chance
 from recombine.numerics.intervals import Interval, difference_interval, interval
 from recombine.numerics.predictive_intervals import design_effect
 from recombine.numerics.resampling import IntervalSettings, Statistic, difference, explained_difference
-from recombine.verbs.audit.additivity import ADDITIVE, MEAN, AdditiveTest, Losses, additive_test
+from recombine.numerics.simple_rules import MEAN
+from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest, Losses, additive_test
 from recombine.verbs.audit.audit import Audit
 from recombine.verbs.audit.combination_status import rungs_with_thin
 from recombine.verbs.diff.answer_diff import answers

@@ -1,10 +1,10 @@
 """What simple rules would have answered: the score that a model must beat before it is praised.
 
 Always the commonest class (or the mean), the nearest seen combination, one factor alone, the best additive rule. All
-are fitted to the training side alone. Each is scored on the same rows as the model: the difference is paired, and its
-interval is over combinations. A factor that tells the class by itself in every row, such as a species of which the
-class is asked, or the class itself, is the answer in other words; a rule that was told it would be told the answer, so
-no rule is.
+are fitted to the training side alone, where every row counts alike, as it does in a score over rows. Each is scored on
+the same rows as the model: the difference is paired, and its interval is over combinations. A factor that
+tells the class by itself in every row, such as a species of which the class is asked, or the class itself, is the
+answer in other words; a rule that was told it would be told the answer, so no rule is.
 
 Shares of right answers are compared as they are. Numbers are compared by R², here one less the squared error over that
 of always answering the training's mean: what a learner gains that looks at nothing is 0.
@@ -13,8 +13,6 @@ of always answering the training's mean: what a learner gains that looks at noth
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations
-from math import comb
 
 import numpy as np
 
@@ -23,16 +21,26 @@ from recombine.base.words import listing
 from recombine.data.space import text
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
 from recombine.numerics.additive_design import AdditiveFit
-from recombine.numerics.groups import Codes, Ints, Numbers, number, totals
+from recombine.numerics.additive_fit import additive_answers
+from recombine.numerics.groups import Codes, Numbers, commonest, number, totals
 from recombine.numerics.intervals import Interval, difference_interval, interval, wilson
-from recombine.numerics.predictive_intervals import CONSTANTS
 from recombine.numerics.resampling import FEWEST, IntervalSettings, Statistic, difference, mean
-from recombine.verbs.evaluate.error_explanations import SeenMemory, by_value, chunks, mode
+from recombine.numerics.simple_rules import (
+    ADDITIVE,
+    CONSTANTS,
+    MAJORITY,
+    MEAN,
+    NEAREST,
+    SimpleRules,
+    alone_name,
+    filled,
+    rule_name,
+)
+from recombine.verbs.evaluate.error_explanations import SeenClasses, chunks
 from recombine.verbs.evaluate.outcomes import Mask, Outcomes
 
 SCORED_SIDES = ("all", "seen", "unseen", "novel")
 _MOST_CLASSES = 300  # that an additive rule is fitted to, one class at a time
-_MOST_SETS = 300  # of factors, in which a nearest seen combination is looked for
 
 
 @dataclass(frozen=True)
@@ -202,8 +210,9 @@ def baselines(rules: Rules, sides: dict[str, Mask], settings: IntervalSettings) 
     >>> table = {"a": [0, 0, 1, 1, 2], "b": [0, 1, 0, 1, 0], "y": list("xyxyy"), "said": list("xxyxy"),
     ...          "split": ["train", "train", "train", "test", "train"]}
     >>> found = recombine.evaluate(table, factors=["a", "b"], target="y", prediction="said", split="split")
-    >>> [(one.rule, one.score) for one in found.baselines.found if one.side == "unseen"]
-    [('majority', 0.5), ('additive', 1.0), ('nearest seen', 0.5), ('a alone', 0.0), ('b alone', 1.0)]
+    >>> rules = {one.rule: one.score for one in found.baselines.found if one.side == "unseen"}
+    >>> rules["majority"], rules["additive (by rows)"], rules["nearest seen (by rows)"], rules["b alone (by rows)"]
+    (0.5, 1.0, 0.5, 1.0)
     """
     own = rules.own
     if own is None:
@@ -311,31 +320,20 @@ def _label_rules(
     outcomes: Outcomes, training: Support, target: LabelTarget, codes: Codes
 ) -> Iterator[tuple[str, Numbers | None]]:
     classes = len(outcomes.classes)
-    overall = mode(totals(target.label, target.count, classes)[None])
-    yield "majority", _right(outcomes, lambda part: np.repeat(overall, part.stop - part.start, axis=0))
+    overall = commonest(totals(target.label, target.count, classes)[None])
+    yield MAJORITY, _right(outcomes, lambda part: np.repeat(overall, part.stop - part.start, axis=0))
     if not codes.shape[1]:
         return
+    seen = SeenClasses.of(training, target, classes)
     if codes.shape[1] > 1:
         yield _additive_label(outcomes, training, target, codes)
-        yield "nearest seen", _right(outcomes, _nearest_label(training, target, codes, classes))
+        yield rule_name(NEAREST, "rows"), _right(outcomes, lambda part: seen.nearest(codes[part]))
     for k, name in enumerate(training.space.names):
-        alone = mode(by_value(training, target, k, classes), otherwise=overall)
-        yield f"{name} alone", _right(outcomes, partial(_by_factor, alone, codes[:, k]))
+        yield alone_name(name, "rows"), _right(outcomes, partial(_factor_alone, seen, k, codes, overall))
 
 
-def _by_factor(alone: Numbers, column: Codes, part: slice) -> Numbers:
-    return alone[column[part]]
-
-
-def _nearest_label(training: Support, target: LabelTarget, codes: Codes, classes: int) -> Callable[[slice], Numbers]:
-    """The commonest class of the combination itself where it was seen, else of those that share the most factors."""
-    memory, everything = SeenMemory.of(training, target, classes), tuple(range(codes.shape[1]))
-
-    def nearest(part: slice) -> Numbers:
-        itself = memory.heard(training.groups(everything), codes[part])
-        return np.where(itself.any(axis=1, keepdims=True), mode(itself), memory.answers(codes[part]))
-
-    return nearest
+def _factor_alone(seen: SeenClasses, factor: int, codes: Codes, overall: Numbers, part: slice) -> Numbers:
+    return seen.factor_alone(factor, codes[part], otherwise=overall)
 
 
 def _right(outcomes: Outcomes, answering: Callable[[slice], Numbers]) -> Numbers:
@@ -354,77 +352,34 @@ def _additive_label(
     outcomes: Outcomes, training: Support, target: LabelTarget, codes: Codes
 ) -> tuple[str, Numbers | None]:
     """The class whose share, as a sum of one number a value, is largest; the commonest where that is not determined."""
-    classes, sizes = len(outcomes.classes), training.space.sizes
+    classes = len(outcomes.classes)
     if classes > _MOST_CLASSES:
         return f"there are more than {_MOST_CLASSES} classes", None
-    if AdditiveFit.too_large(sizes):
+    if AdditiveFit.too_large(training.space.sizes):
         return "the factors have too many values", None
     rows = totals(target.combination, target.count, len(training))
-    every = np.asfortranarray(np.concatenate([training.codes, codes]))
-    fit = AdditiveFit.of(every, sizes, weights=np.concatenate([rows, np.zeros(len(codes))]))
+    shares = np.zeros((len(training), classes))
+    np.add.at(shares, (target.combination, target.label), target.count)
+    shares /= np.maximum(rows, 1)[:, None]
     overall = totals(target.label, target.count, classes) / rows.sum()
-    scores = np.zeros((len(codes), classes))
-    for k in range(classes):
-        mine = target.label == k
-        share = totals(target.combination[mine], target.count[mine], len(training)) / np.maximum(rows, 1)
-        padded = np.concatenate([share, np.zeros(len(codes))])
-        said = fit.left_out(padded, np.zeros(len(padded))).value[len(training) :]
-        scores[:, k] = np.where(np.isfinite(said), said, overall[k])
-    chosen = mode(scores.round(9))
-    return "additive", _right(outcomes, lambda part: chosen[part])
+    scores = filled(additive_answers(training.codes, training.space.sizes, shares, rows, codes), overall)
+    chosen = commonest(scores.round(9))
+    return rule_name(ADDITIVE, "rows"), _right(outcomes, lambda part: chosen[part])
 
 
 def _number_rules(training: Support, target: NumberTarget, codes: Codes) -> Iterator[tuple[str, Numbers | None]]:
-    middle = _mean_of(target)
-    yield "mean", np.full(len(codes), middle)
-    total = target.total - target.count * (middle - target.shift)  # about the mean, so that no digits are lost
-    yield _additive_number(training, target.count, total, codes, middle)
-    yield "nearest seen", middle + _nearest(training, target.count, total, codes)
+    middle, count, sizes = _mean_of(target), target.count, training.space.sizes
+    yield MEAN, np.full(len(codes), middle)
+    about = (target.total - count * (middle - target.shift)) / np.maximum(count, 1)  # the mean: no digits are lost
+    if AdditiveFit.too_large(sizes):
+        yield "the factors have too many values", None
+    else:
+        added = additive_answers(training.codes, sizes, about[:, None], count, codes)
+        yield rule_name(ADDITIVE, "rows"), middle + filled(added, 0.0)[:, 0]
+    rules = SimpleRules(training.codes, training.groups, about[:, None], count)
+    yield rule_name(NEAREST, "rows"), middle + filled(rules.nearest(codes), 0.0)[:, 0]
     for k, name in enumerate(training.space.names):
-        groups = training.groups([k])
-        yield (
-            f"{name} alone",
-            middle + _group_mean(groups.lookup(codes), groups.total(total), groups.total(target.count)),
-        )
-
-
-def _additive_number(
-    training: Support, count: Numbers, total: Numbers, codes: Codes, middle: float
-) -> tuple[str, Numbers | None]:
-    if AdditiveFit.too_large(training.space.sizes):
-        return "the factors have too many values", None
-    every = np.asfortranarray(np.concatenate([training.codes, codes]))
-    fit = AdditiveFit.of(every, training.space.sizes, weights=np.concatenate([count, np.zeros(len(codes))]))
-    padded = np.concatenate([total / np.maximum(count, 1), np.zeros(len(codes))])
-    said = fit.left_out(padded, np.zeros(len(padded))).value[len(training) :]
-    return "additive", middle + np.nan_to_num(said)
-
-
-def _nearest(training: Support, count: Numbers, total: Numbers, codes: Codes) -> Numbers:
-    """The mean of the seen rows that share the most factors, the combination's own where it was seen."""
-    factors, tried = codes.shape[1], 0
-    found, still = np.zeros(len(codes)), np.arange(len(codes))
-    for order in range(factors, 0, -1):
-        tried += comb(factors, order)
-        if tried > _MOST_SETS and order < factors:
-            break
-        sums, rows = np.zeros(len(still)), np.zeros(len(still))
-        for chosen in combinations(range(factors), order):
-            groups = training.groups(chosen)
-            place = groups.lookup(codes[still])
-            sums += np.where(place >= 0, groups.total(total)[place], 0.0)
-            rows += np.where(place >= 0, groups.total(count)[place], 0.0)
-        hit = rows > 0
-        found[still[hit]] = sums[hit] / rows[hit]
-        still = still[~hit]
-        if not len(still):
-            break
-    return found
-
-
-def _group_mean(place: Ints, total: Numbers, count: Numbers) -> Numbers:
-    known = (place >= 0) & (count[place] > 0)
-    return np.where(known, total[place] / np.maximum(count[place], 1), 0.0)
+        yield alone_name(name, "rows"), middle + filled(rules.factor_alone(k, codes), 0.0)[:, 0]
 
 
 def _mean_of(target: NumberTarget) -> float:

@@ -3,8 +3,7 @@
 Each habit turns the training's answers into a distribution over the classes for any combination. *Memory* gives the
 answer of the nearest seen combinations, those that share the most factors; where there are several, each of their
 answers in proportion to its examples. A *shortcut* through a factor gives the class that its value alone had most
-often. The *commonest* class is what a model says that looks at nothing. All by group sums: where no seen combination
-shares more than r factors with a combination, each that shares r lies in exactly one of its groups of r factors.
+often. The *commonest* class is what a model says that looks at nothing.
 
 Answers are then shared out among the habits: `together` makes one of those that no answer can tell apart, `mixture_of`
 finds the shares that make all the answers likeliest, right ones included, and finds them again in every resample.
@@ -13,15 +12,14 @@ finds the shares that make all the answers likeliest, right ones included, and f
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations
-from math import comb
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from recombine.data.support import LabelTarget, Support
-from recombine.numerics.groups import Codes, Groups, Ints, Numbers, number, totals
+from recombine.numerics.groups import Codes, Ints, Numbers, commonest, number, totals
+from recombine.numerics.simple_rules import SimpleRules, filled
 from recombine.verbs.evaluate.outcomes import Outcomes
 
 Habit = Literal["memory", "shortcut", "commonest", "unclear", "neither"]
@@ -31,7 +29,6 @@ Answering = Callable[[Codes], Numbers]
 
 DRAWS = 300
 _CELLS = 1 << 22
-_MOST_SETS = 300  # of factors, that memory looks for
 _MOST_PATTERNS = 4_000  # beyond this, probabilities are rounded to three digits before they are compared
 
 
@@ -92,12 +89,12 @@ def explanations(training: Support, lines: ConfusionLines) -> tuple[Explanation,
     if not isinstance(target, LabelTarget):
         raise TypeError("habits are learnt from a training table with classes")
     names = training.space.names
-    shares = [mode(by_value(training, target, k, lines.classes)) for k in range(len(names))]
+    seen = SeenClasses.of(training, target, lines.classes)
     overall = totals(target.label, target.count, lines.classes)
     speakers: list[tuple[Habit, tuple[str, ...], Answering]] = [
-        ("memory", (), SeenMemory.of(training, target, lines.classes).answers),
-        *(("shortcut", (name,), partial(_alone, shares[k], k)) for k, name in enumerate(names)),
-        ("commonest", (), partial(_same, mode(overall[None])[0])),
+        ("memory", (), seen.nearest),
+        *(("shortcut", (name,), partial(seen.factor_alone, k)) for k, name in enumerate(names)),
+        ("commonest", (), partial(_same, commonest(overall[None])[0])),
     ]
     return tuple(_explained(habit, factors, answering, lines) for habit, factors, answering in speakers)
 
@@ -124,90 +121,44 @@ def chunks(rows: int, classes: int) -> Iterator[slice]:
 
 
 @dataclass(frozen=True, eq=False)
-class SeenMemory:
-    """The commonest answer of each seen combination, added up over the groups of every set of factors.
+class SeenClasses:
+    """The classes of the seen combinations, rows counting alike, for simple rules to look at.
 
     >>> import recombine
     >>> table = {"bird": ["gull", "gull", "wren"], "place": ["sea", "land", "sea"], "kind": ["a", "b", "c"]}
     >>> seen = recombine.read(table, factors=["bird", "place"], target="kind")
-    >>> SeenMemory.of(seen, seen.target, 3).answers(np.array([[1, 0]])).tolist()  # wren on land
+    >>> SeenClasses.of(seen, seen.target, 3).nearest(np.array([[1, 0]])).tolist()  # wren on land
     [[0.0, 0.5, 0.5]]
     """
 
-    support: Support
-    combination: Ints  # a line for each seen combination and each of its commonest answers
-    label: Ints
-    weight: Numbers
+    shares: SimpleRules  # of the rows of each combination, the share of each class
+    votes: SimpleRules  # each combination answers with its commonest class, as loudly as it has rows; ties share
     classes: int
 
     @classmethod
-    def of(cls, support: Support, target: LabelTarget, classes: int) -> "SeenMemory":
-        """Each combination answers with its commonest class, as loudly as it has examples; ties share."""
+    def of(cls, support: Support, target: LabelTarget, classes: int) -> "SeenClasses":
+        """From a training table; sparse, since most combinations have few of the classes."""
+        from scipy.sparse import csr_array  # noqa: PLC0415 - SciPy is loaded where it is needed
+
         size = len(support)
+        examples = totals(target.combination, target.count, size)
         best = np.zeros(size)
         np.maximum.at(best, target.combination, target.count)
-        leads = (target.count == best[target.combination]) & (target.count > 0)
-        combination = target.combination[leads]
-        examples, tied = totals(target.combination, target.count, size), totals(combination, None, size)
-        weight = (examples / np.maximum(tied, 1))[combination]
-        return cls(support, combination, target.label[leads], weight, classes)
+        leads = ((target.count == best[target.combination]) & (target.count > 0)).astype(np.float64)
+        tied = totals(target.combination, leads, size)
+        cells, shape = (target.combination, target.label), (size, classes)
+        shares = csr_array((target.count / np.maximum(examples, 1)[target.combination], cells), shape=shape)
+        votes = csr_array((leads / np.maximum(tied, 1)[target.combination], cells), shape=shape)
+        by_rows = partial(SimpleRules, support.codes, support.groups, weights=examples)
+        return cls(by_rows(values=shares), by_rows(values=votes), classes)
 
-    def answers(self, codes: Codes) -> Numbers:
-        """The answers of the seen combinations that share the most factors with each, the combination itself aside.
+    def nearest(self, codes: Codes) -> Numbers:
+        """How often each class is the answer of the seen combinations that share the most factors with each."""
+        return filled(self.votes.nearest(codes), 1 / self.classes)
 
-        With very many factors there are too many ways to share few of them: what has no seen one near says anything.
-        """
-        factors, tried = codes.shape[1], 0
-        found = np.zeros((len(codes), self.classes))
-        still = np.arange(len(codes))
-        for order in range(factors - 1, 0, -1):
-            tried += comb(factors, order)
-            if tried > _MOST_SETS:
-                break
-            for chosen in combinations(range(factors), order):
-                found[still] += self.heard(self.support.groups(chosen), codes[still])
-            still = still[found[still].sum(axis=1) == 0]
-            if not len(still):
-                break
-        return _normal(found)
-
-    def heard(self, groups: Groups, codes: Codes) -> Numbers:
-        """The sum over the group of each combination, class by class."""
-        raw = groups.ids[self.combination] * self.classes + self.label
-        keys, ids = number(raw, groups.size * self.classes)
-        sums = totals(ids, self.weight, len(keys))
-        place = groups.lookup(codes)
-        wanted = place[:, None] * self.classes + np.arange(self.classes)
-        at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-        there = (place[:, None] >= 0) & (keys[at] == wanted) if len(keys) else np.zeros(wanted.shape, dtype=bool)
-        return np.where(there, sums[at], 0.0) if len(keys) else np.zeros(wanted.shape)
-
-
-def by_value(training: Support, target: LabelTarget, factor: int, classes: int) -> Numbers:
-    """How often each value of a factor had each class: (values, classes)."""
-    size = training.space.sizes[factor]
-    raw = training.codes[target.combination, factor].astype(np.int64) * classes + target.label
-    return totals(raw, target.count, size * classes).reshape(size, classes)
-
-
-def mode(table: Numbers, *, otherwise: Numbers | None = None) -> Numbers:
-    """All weight on the commonest class of each row; ties share.
-
-    A row without examples says anything, or what is said `otherwise`.
-    """
-    found = _normal((table == table.max(axis=1, keepdims=True)).astype(np.float64))
-    return found if otherwise is None else np.where(table.any(axis=1, keepdims=True), found, otherwise)
-
-
-def _normal(table: Numbers) -> Numbers:
-    """Rows that add up to one; a row of nothing says every class alike."""
-    total = table.sum(axis=1, keepdims=True)
-    alike = np.full(table.shape, 1 / table.shape[1])
-    return np.where(total > 0, table / np.where(total > 0, total, 1.0), alike)
-
-
-def _alone(shares: Numbers, factor: int, codes: Codes) -> Numbers:
-    return shares[codes[:, factor]]
+    def factor_alone(self, factor: int, codes: Codes, *, otherwise: Numbers | float | None = None) -> Numbers:
+        """The commonest class of one value; ties share. Any class, or another answer, for a value without rows."""
+        return commonest(filled(self.shares.factor_alone(factor, codes), 0.0 if otherwise is None else otherwise))
 
 
 def _same(share: Numbers, codes: Codes) -> Numbers:

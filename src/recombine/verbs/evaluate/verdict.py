@@ -13,6 +13,7 @@ from recombine.base.grades import Grade, earned
 from recombine.base.words import count, interval_words, measure, named, percent, percent_range
 from recombine.data.space import text
 from recombine.numerics.resampling import FEWEST
+from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, MEAN, NEAREST, rule_name
 from recombine.verbs.evaluate.matched_gap import MatchedGap, WorstGroup
 from recombine.verbs.evaluate.outcomes import Outcomes, Score
 from recombine.verbs.evaluate.scores import ScoreGap, SideScore
@@ -50,17 +51,17 @@ def grade(found: "Evaluation") -> Grade:
 def rule_words(rule: str, commonest: str | None) -> str:
     """What somebody does who follows a simple rule.
 
-    >>> rule_words("majority", "cat"), rule_words("colour alone", None)
+    >>> rule_words("majority", "cat"), rule_words("colour alone (by rows)", None)
     ('always answering "cat"', 'going by colour alone')
     """
-    if rule == "majority":
+    if rule == MAJORITY:
         return f'always answering "{commonest}"'
     known = {
-        "mean": "always answering the training's mean",
-        "additive": "adding up what each value is worth",
-        "nearest seen": "copying the nearest seen combination",
+        MEAN: "always answering the training's mean",
+        rule_name(ADDITIVE, "rows"): "adding up what each value is worth",
+        rule_name(NEAREST, "rows"): "copying the nearest seen combination",
     }
-    return known.get(rule, f"going by {rule}")
+    return known.get(rule, f"going by {rule.removesuffix(rule_name('', 'rows'))}")
 
 
 def _unseen(found: "Evaluation") -> str:

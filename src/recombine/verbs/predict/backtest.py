@@ -20,7 +20,7 @@ from recombine.numerics.distributions import normal_quantile
 from recombine.numerics.groups import Ints, Numbers
 from recombine.numerics.intervals import Interval, difference_interval, interval
 from recombine.numerics.resampling import FEWEST, IntervalSettings, difference, mean, root_difference
-from recombine.verbs.predict import simple_rules
+from recombine.numerics.simple_rules import alone_name
 from recombine.verbs.predict.answers import Answers, answers
 from recombine.verbs.predict.diagnosis import WRONG
 from recombine.verbs.predict.ensemble_members import whom_to_ask
@@ -259,7 +259,7 @@ def summary(own: Answers, tested: HoldoutScheme, *, seed: int) -> Backtest:
 
 def _best_factor_alone(own: Answers, tried: HeldOutAnswers) -> HeldOutAnswers:
     """Of the rules that look at one factor, the best alone: the others would only crowd the table."""
-    alone = [name for name in tried.said if name.endswith(simple_rules.alone_name(""))]
+    alone = [name for name in tried.said if name.endswith(alone_name(""))]
     quality = {name: _quality(own, tried, name) for name in alone}
     best = max(quality, key=quality.__getitem__)
     said = {name: told for name, told in tried.said.items() if name == best or name not in alone}

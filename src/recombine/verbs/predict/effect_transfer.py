@@ -36,6 +36,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.data.support import Support
+from recombine.numerics.additive_fit import main_effects
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.verbs.audit.unseen_combinations import draw_unseen
 from recombine.verbs.predict.kernel.dense_kernel import Similarity
@@ -120,18 +121,6 @@ def share_carried(
     wanted, said = wanted - wanted.mean(axis=0), said - said.mean(axis=0)
     total = float((wanted * wanted).sum())
     return float((wanted * said).sum()) / total if total > 0 else float("nan")
-
-
-def main_effects(codes: Codes, sizes: Sequence[int], answers: Numbers) -> list[Numbers]:
-    """For each factor, (values, m) what its values add to each of m answers: the smallest by least squares.
-
-    >>> [one.ravel().round(6).tolist() for one in main_effects(np.array([[0, 0], [0, 1], [1, 0]]), (2, 2), np.eye(3))]
-    ... # doctest: +ELLIPSIS
-    [[...], [...]]
-    """
-    design = np.concatenate([np.eye(size)[codes[:, k]] for k, size in enumerate(sizes)], axis=1)
-    found = np.linalg.lstsq(design, answers - answers.mean(axis=0), rcond=1e-9)[0]
-    return np.split(found, np.cumsum(sizes)[:-1])
 
 
 def growth(
@@ -283,9 +272,10 @@ class Forwards:
 def _solved(support: Support, salience: Salience, answers: Numbers, ridge: float) -> list[Growth] | None:
     if len(support) > LARGEST or sum(support.space.sizes) > LARGEST:
         return None
-    effects = main_effects(support.codes, support.space.sizes, answers)
+    sizes = support.space.sizes
+    effects, _ = main_effects(support.codes, sizes, answers - answers.mean(axis=0), constant=False)
     found = []
-    for k, own in enumerate(effects):
+    for k, own in enumerate(np.split(effects, np.cumsum(sizes)[:-1])):
         mine = own if np.ptp(own[support.codes[:, k]], axis=0).max(initial=0.0) > _NO_EFFECT else None
         grown = growth(support, salience, k, noise=ridge + salience.noise, effects=mine)
         if grown is None:

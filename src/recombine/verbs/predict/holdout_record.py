@@ -15,6 +15,7 @@ import numpy.typing as npt
 from recombine.data.support import Support
 from recombine.numerics.additive_design import AdditiveFit
 from recombine.numerics.groups import Codes, Ints, Numbers
+from recombine.numerics.simple_rules import ADDITIVE, NEAREST, alone_name
 from recombine.verbs.predict import simple_rules
 from recombine.verbs.predict.answers import Answers, answers
 from recombine.verbs.predict.diagnosis import Diagnosis
@@ -67,10 +68,10 @@ def one_at_a_time(learner: FittedLearner) -> HeldOutAnswers | None:
     open_ = np.isnan(additive[:, 0])
     constant = simple_rules.mean_answer(own, support.codes)
     simple = {
-        simple_rules.ADDITIVE: np.where(open_[:, None], constant, additive),
-        simple_rules.NEAREST: simple_rules.nearest_left_out(support, own),
+        ADDITIVE: np.where(open_[:, None], constant, additive),
+        NEAREST: simple_rules.nearest_left_out(support, own),
         **{
-            simple_rules.alone_name(name): simple_rules.factor_alone_left_out(support, own, k)
+            alone_name(name): simple_rules.factor_alone_left_out(support, own, k)
             for k, name in enumerate(support.space.names)
         },
         simple_rules.constant_name(own): constant,
@@ -132,10 +133,10 @@ def fold(
     measured = (own.within or 0.0) / own.counts[test]
     said = {
         KERNEL: seen.scores,
-        simple_rules.ADDITIVE: simple_rules.additive_rule(known, theirs, codes),
-        simple_rules.NEAREST: simple_rules.nearest_seen(known, theirs, codes),
+        ADDITIVE: simple_rules.additive_rule(known, theirs, codes),
+        NEAREST: simple_rules.nearest_seen(known, theirs, codes),
         **{
-            simple_rules.alone_name(name): simple_rules.factor_alone(known, theirs, codes, k)
+            alone_name(name): simple_rules.factor_alone(known, theirs, codes, k)
             for k, name in enumerate(support.space.names)
         },
         simple_rules.constant_name(own): simple_rules.mean_answer(own, codes),

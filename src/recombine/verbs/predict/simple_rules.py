@@ -1,10 +1,8 @@
 """The simple rules that a forecast must beat: always the same answer, one factor alone, the nearest seen, adding up.
 
-Each is asked in two ways: about combinations that were not among the seen ones, and about each seen one as the others
-would answer it (`…_left_out`).
+What `numerics.simple_rules` makes of a prediction's answers. Each is asked in two ways: about combinations that were
+not among the seen ones, and about each seen one as the others would answer it (`…_left_out`).
 """
-
-from itertools import combinations
 
 import numpy as np
 
@@ -13,31 +11,18 @@ from recombine.data.space import text
 from recombine.data.support import Support
 from recombine.numerics.additive_fit import held_out
 from recombine.numerics.groups import Codes, Numbers
+from recombine.numerics.simple_rules import MAJORITY, MEAN, SimpleRules, filled
 from recombine.verbs.predict.answers import Answers
-from recombine.verbs.predict.kernel.dense_kernel import columns_of, match_counts
 from recombine.verbs.predict.kernel.order_weights import MOST_FACTORS
 from recombine.verbs.predict.kernel.solver import Penalty
 from recombine.verbs.predict.kernel.squared_loss import ConjunctionFit, squared
 
-ADDITIVE, NEAREST, MEAN, MAJORITY = "additive", "nearest seen", "mean", "majority"
 _ALMOST_NO_PENALTY = 1e-6
-_MANY_FACTORS = 6
-"""From here on the nearest are found by comparing pairs of combinations, not by the groups of every set of factors."""
-_CACHED = 1 << 20
 
 
 def constant_name(answers: Answers) -> str:
     """What the rule that always gives the same answer is called."""
     return MEAN if answers.kind == "number" else MAJORITY
-
-
-def alone_name(factor: str) -> str:
-    """What the rule is called that looks at one factor.
-
-    >>> alone_name("colour")
-    'colour alone'
-    """
-    return f"{factor} alone"
 
 
 def always(label: object) -> str:
@@ -90,81 +75,35 @@ def nearest_seen(support: Support, answers: Answers, codes: Codes) -> Numbers:
     >>> nearest_seen(seen, answers(seen), np.array([[1, 1]])).tolist()
     [[5.0]]
     """
-    return _nearest(support, answers, codes, itself=False)
+    return _middle(answers) + filled(_rules(support, answers).nearest(codes), 0.0)
 
 
 def nearest_left_out(support: Support, answers: Answers) -> Numbers:
     """The same for each seen combination, from the others."""
-    return _nearest(support, answers, support.codes, itself=True)
-
-
-def _nearest(support: Support, answers: Answers, codes: Codes, *, itself: bool) -> Numbers:
-    middle = answers.values.mean(axis=0)
-    apart = answers.values - middle  # sums of large numbers that hardly differ would lose their digits
-    by_pairs = codes.shape[1] >= _MANY_FACTORS
-    return np.asarray(middle + (_by_pairs if by_pairs else _by_groups)(support, apart, codes, itself=itself))
-
-
-def _by_groups(support: Support, apart: Numbers, codes: Codes, *, itself: bool) -> Numbers:
-    """Where none agrees on more than r factors, each that agrees on r is in exactly one group of r factors."""
-    factors = codes.shape[1]
-    found = np.zeros((len(codes), apart.shape[1]))
-    open_ = np.ones(len(codes), dtype=bool)
-    for order in range(factors - itself, 0, -1):
-        total, count = np.zeros_like(found), np.zeros(len(codes))
-        for chosen in combinations(range(factors), order):
-            groups = support.groups(chosen)
-            place = groups.lookup(codes)
-            there = place >= 0
-            sums = np.stack([groups.total(column) for column in apart.T], axis=1)
-            total[there] += sums[place[there]] - (apart[there] if itself else 0.0)
-            count[there] += groups.combinations[place[there]] - itself
-        hit = open_ & (count > 0)
-        found[hit] = total[hit] / count[hit, None]
-        open_ &= ~hit
-    return found
-
-
-def _by_pairs(support: Support, apart: Numbers, codes: Codes, *, itself: bool) -> Numbers:
-    """With many factors: count the matches of every pair, a few rows at a time."""
-    found = np.zeros((len(codes), apart.shape[1]))
-    left, right = columns_of(codes), columns_of(np.where(support.codes < 0, -2, support.codes))
-    step = max(1, _CACHED // max(len(support), 1))
-    for start in range(0, len(codes), step):
-        matches = match_counts([column[start : start + step] for column in left], right).astype(np.int16)
-        if itself:
-            rows = np.arange(len(matches))
-            matches[rows, start + rows] = -1
-        most = matches.max(axis=1, keepdims=True)
-        nearest = ((matches == most) & (most > 0)).astype(np.float64)
-        found[start : start + step] = nearest @ apart / np.maximum(nearest.sum(axis=1), 1.0)[:, None]
-    return found
+    every = np.arange(len(support))
+    return _middle(answers) + filled(_rules(support, answers).nearest(support.codes, own=every), 0.0)
 
 
 def factor_alone(support: Support, answers: Answers, codes: Codes, factor: int) -> Numbers:
     """The mean answer of the seen combinations with the same value of one factor; the constant where there is none."""
-    groups = support.groups([factor])
-    place = groups.lookup(codes)
-    means = _group_means(support, answers, factor)
-    return np.where(place[:, None] >= 0, means[place], mean_answer(answers, codes))
+    found = _middle(answers) + _rules(support, answers).factor_alone(factor, codes)
+    return filled(found, mean_answer(answers, codes))
 
 
 def factor_alone_left_out(support: Support, answers: Answers, factor: int) -> Numbers:
     """The same for each seen combination, from the others."""
-    groups = support.groups([factor])
-    middle = answers.values.mean(axis=0)
-    apart = answers.values - middle
-    sums = np.stack([groups.total(column) for column in apart.T], axis=1)
-    others = groups.combinations[groups.ids] - 1
-    means = middle + (sums[groups.ids] - apart) / np.maximum(others, 1)[:, None]
-    return np.where(others[:, None] > 0, means, mean_answer(answers, support.codes))
+    every = np.arange(len(support))
+    found = _middle(answers) + _rules(support, answers).factor_alone(factor, support.codes, own=every)
+    return filled(found, mean_answer(answers, support.codes))
 
 
-def _group_means(support: Support, answers: Answers, factor: int) -> Numbers:
-    groups = support.groups([factor])
-    middle = answers.values.mean(axis=0)
-    sums = np.stack([groups.total(column) for column in (answers.values - middle).T], axis=1)
-    return np.asarray(middle + sums / groups.combinations[:, None])
+def _middle(answers: Answers) -> Numbers:
+    return np.asarray(answers.values.mean(axis=0))
+
+
+def _rules(support: Support, answers: Answers) -> SimpleRules:
+    """Combinations count alike, however many rows they have."""
+    return SimpleRules(support.codes, support.groups, answers.values - _middle(answers), np.ones(len(support)))
 
 
 def additive_rule(support: Support, answers: Answers, codes: Codes) -> Numbers:
@@ -186,7 +125,7 @@ def additive_rule(support: Support, answers: Answers, codes: Codes) -> Numbers:
 
 def additive_left_out(support: Support, answers: Answers) -> Numbers:
     """The same for each seen combination, from the others; NaN where the others leave it open."""
-    middle = answers.values.mean(axis=0)
+    middle = _middle(answers)
     found = held_out(support.codes, support.space.sizes, answers.values - middle, np.arange(len(support)))
     said = np.full(answers.values.shape, np.nan)
     said[found.rows] = found.said + middle

@@ -7,6 +7,7 @@ from recombine.base.grades import SOUND_FROM, Expected, Grade, earned
 from recombine.base.words import listing, measure, percent, percent_range
 from recombine.data.space import text
 from recombine.numerics.groups import Numbers
+from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, MEAN, NEAREST
 from recombine.verbs.predict import simple_rules
 from recombine.verbs.predict.answers import Answers
 from recombine.verbs.predict.backtest import Backtest, Method
@@ -126,7 +127,7 @@ def _forecast(found: PredictionFindings) -> str:
     )
     who, these = f"{_learners(found.panel)} would", _asked_about(found, expected.of)
     if expected.score == "accuracy":
-        known = expected.baseline_name not in (None, simple_rules.MAJORITY)
+        known = expected.baseline_name not in (None, MAJORITY)
         rule = expected.baseline_name if known else simple_rules.always(_commonest(found.answers))
         right = f"get {percent(value)} of {these} right ({_between(low, high)})"
         said = f"{right}; {rule} gets {percent(base)}"
@@ -217,9 +218,9 @@ def _signed(number: float) -> str:
 
 def _rule(found: PredictionFindings) -> str:
     """The constant answer in words."""
-    if found.expected.baseline_name == simple_rules.MEAN:
+    if found.expected.baseline_name == MEAN:
         return "always answering the mean"
-    if found.expected.baseline_name == simple_rules.MAJORITY:
+    if found.expected.baseline_name == MAJORITY:
         return simple_rules.always(_commonest(found.answers))
     return str(found.expected.baseline_name)
 
@@ -232,12 +233,12 @@ def _also(found: PredictionFindings) -> str:
     scores = {method.name: score for method, score in zip(found.backtest.methods, fixed[0].scores, strict=True)}
     own = scores.pop(KERNEL)
     best = max(scores, key=scores.__getitem__)
-    if scores[best] < own or best in (simple_rules.MAJORITY, simple_rules.MEAN):
+    if scores[best] < own or best in (MAJORITY, MEAN):
         return ""
     return f", {_RULES.get(best, best)} {percent(scores[best])}"
 
 
-_RULES = {simple_rules.NEAREST: "copying the nearest seen", simple_rules.ADDITIVE: "adding up one number a value"}
+_RULES = {NEAREST: "copying the nearest seen", ADDITIVE: "adding up one number a value"}
 
 
 def _commonest(answers: Answers) -> object:
@@ -256,7 +257,7 @@ def _spoken_of(found: PredictionFindings) -> str:
     unseen = _many(found.asked, "unseen combination", "unseen combinations")
     if found.refuted:
         lost = [_RULES.get(name, name) for name in (found.backtest.loses_to if found.backtest else ())]
-        worse = [name for name in lost if name not in (simple_rules.MAJORITY, simple_rules.MEAN)]
+        worse = [name for name in lost if name not in (MAJORITY, MEAN)]
         by = f"{worse[0]} does better" if worse else _why_not(found.expected)
         return f": {by}, so do not rely on it for the {unseen}."
     drawn = f" {found.asked:,} unseen ones that were drawn" if found.sampled else f" {unseen}"

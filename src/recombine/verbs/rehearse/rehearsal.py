@@ -24,6 +24,7 @@ from recombine.data.table_query import ReadOptions, TableOptions, TargetKind
 from recombine.numerics.groups import Codes, Numbers
 from recombine.numerics.predictive_intervals import Score
 from recombine.numerics.resampling import IntervalSettings
+from recombine.numerics.simple_rules import ADDITIVE, NEAREST
 from recombine.verbs.audit.unseen_combinations import unseen_combinations
 from recombine.verbs.predict import simple_rules, track_record
 from recombine.verbs.predict.answers import Answers, Truth, read_truth, truth_of
@@ -346,8 +347,8 @@ class _Stage:
         said = {simple_rules.constant_name(self.own): simple_rules.mean_answer(self.own, codes)}
         if self.examples.rows is None or self.examples.rows.inputs is None:
             said |= {
-                simple_rules.ADDITIVE: simple_rules.additive_rule(train.support, known, codes),
-                simple_rules.NEAREST: simple_rules.nearest_seen(train.support, known, codes),
+                ADDITIVE: simple_rules.additive_rule(train.support, known, codes),
+                NEAREST: simple_rules.nearest_seen(train.support, known, codes),
             }
         return {name: test.by_combination(decided(known, scores)) for name, scores in said.items()}
 

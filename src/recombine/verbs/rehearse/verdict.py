@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from recombine.base.grades import Expected
 from recombine.base.words import amount, listing, percent, percent_range, points
-from recombine.numerics.predictive_intervals import CONSTANTS
+from recombine.numerics.simple_rules import CONSTANTS
 from recombine.verbs.rehearse import difficulty
 from recombine.verbs.rehearse.kernel_learner import EXAMPLES
 

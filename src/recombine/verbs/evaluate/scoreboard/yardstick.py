@@ -28,6 +28,7 @@ from recombine.data.sources import opened
 from recombine.data.table_query import TableQuery, filtered
 from recombine.numerics.groups import Ints, Numbers, totals
 from recombine.numerics.resampling import mean
+from recombine.numerics.simple_rules import ADDITIVE, CONSTANTS, MAJORITY, rule_name
 from recombine.verbs.evaluate.baselines import Rules, simple_rules, unmeasured
 from recombine.verbs.evaluate.matched_gap import Matching, holds_class, matching, worst_place
 from recombine.verbs.evaluate.outcome_reader import outcomes_of
@@ -136,7 +137,6 @@ def answer_column(rows: pa.Table) -> str:
     return name
 
 
-CONSTANT = ("majority", "mean")
 _SIDES = ("seen", "unseen", "novel")
 _OF_BOTH = ("gap", "matched_gap", "matched_share")
 _UNDEFINED = "these rows do not determine it: too few can be matched, or their true answers never differ"
@@ -293,8 +293,12 @@ def _cells(way: Matching | None, perfect: Outcomes, combination: Ints, truth: Nu
 
 def _rule_scores(perfect: Outcomes, rules: Rules, best: str | None) -> dict[str, float]:
     """What simple rules get on the unseen combinations, in the score's own unit."""
-    constant = next((rule for rule in CONSTANT if rule in rules.gained), None)
-    named = {constant or "majority": constant, "additive": None if rules.telling else "additive", "best_rule": best}
+    constant = next((rule for rule in CONSTANTS if rule in rules.gained), None)
+    named = {
+        constant or MAJORITY: constant,
+        ADDITIVE: None if rules.telling else rule_name(ADDITIVE, "rows"),
+        "best_rule": best,
+    }
     return {_key(f"unseen_{name}", perfect.score.name): _rule(perfect, rules, rule) for name, rule in named.items()}
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.base.seeds import derived
+from recombine.numerics.additive_fit import design_matrix, main_effects
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.verbs.predict.examples import example_rows
 
@@ -64,20 +65,10 @@ class InputParts:
             added = np.flatnonzero(self.several & (self.owner == k))
             if len(added):
                 effects = self.effects[:, np.searchsorted(np.flatnonzero(self.several), added)]
-                moved = design(asked, self.sizes)[place] - design(self.codes, self.sizes)[rows]
+                there = design_matrix(asked, self.sizes, constant=True)[place]
+                moved = there - design_matrix(self.codes, self.sizes, constant=True)[rows]
                 found[:, added] += moved @ effects
         return place, found
-
-
-def design(codes: Codes, sizes: tuple[int, ...]) -> Numbers:
-    """A constant and one-hot factors.
-
-    >>> design(np.array([[0, 1]]), (2, 2)).tolist()
-    [[1.0, 1.0, 0.0, 0.0, 1.0]]
-    """
-    columns = [np.ones((len(codes), 1))]
-    columns += [(codes[:, k, None] == np.arange(size)).astype(np.float64) for k, size in enumerate(sizes)]
-    return np.concatenate(columns, axis=1)
 
 
 def parts_of(inputs: Numbers, codes: Codes, asked: Codes) -> InputParts:
@@ -95,8 +86,8 @@ def parts_of(inputs: Numbers, codes: Codes, asked: Codes) -> InputParts:
     unexplained = np.array(by_factor)  # (k, d)
     owner = unexplained.argmin(axis=0)
     least = unexplained.min(axis=0)
-    effects, rank = _main_effects(centred, codes, sizes)
-    residual = np.square(centred - design(codes, sizes) @ effects).sum(axis=0)
+    effects, rank = main_effects(codes, sizes, centred, constant=True)
+    residual = np.square(centred - design_matrix(codes, sizes, constant=True) @ effects).sum(axis=0)
     more = np.maximum(rank - np.array(degrees)[owner], 1)
     noise = residual / max(len(codes) - rank, 1)
     several = (least - residual) / more > _BEYOND_CHANCE * noise + _ROUNDING * total / len(codes)
@@ -113,15 +104,6 @@ def _left_by(centred: Numbers, values: Codes | Ints) -> tuple[Numbers, int]:
     counts = np.bincount(place)
     sums = np.stack([np.bincount(place, column) for column in centred.T], axis=1)
     return np.square(centred).sum(axis=0) - (np.square(sums) / counts[:, None]).sum(axis=0), len(kept)
-
-
-def _main_effects(centred: Numbers, codes: Codes, sizes: tuple[int, ...]) -> tuple[Numbers, int]:
-    """The shortest of the best main effects, and the rank of their design."""
-    own = design(codes, sizes)
-    values, vectors = np.linalg.eigh(own.T @ own)
-    kept = values > _ROUNDING * values[-1]
-    basis = vectors[:, kept] / np.sqrt(values[kept])
-    return basis @ (basis.T @ (own.T @ centred)), int(kept.sum())
 
 
 def _adding(centred: Numbers, codes: Codes, residual: Numbers, rank: int, explained: Numbers) -> float | None:

@@ -30,7 +30,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from recombine.numerics.groups import Codes, Ints, Numbers
+from recombine.numerics.groups import Codes, Ints, Numbers, columns_of, match_counts
 from recombine.verbs.predict.kernel.order_weights import Weights, WeightsBySize
 from recombine.verbs.predict.kernel.salience import zeta
 
@@ -80,34 +80,17 @@ class Similarity:
     def fill(self, found: Numbers, one: Codes, other: Codes) -> None:
         """The same into an array that is there already."""
         step = max(1, _CACHED // max(len(other), 1))
-        counted = self._counted if self.by_count else self._masked
+        counted = match_counts if self.by_count else self._masked
         left, right = columns_of(one), columns_of(np.where(other < 0, -2, other))  # -1 must not agree with -1
         for start in range(0, len(one), step):
             part = slice(start, start + step)
             np.take(self.table, counted([column[part] for column in left], right), out=found[part], mode="clip")
-
-    def _counted(self, left: Sequence[Codes], right: Sequence[Codes]) -> npt.NDArray[np.uint8]:
-        return match_counts(left, right)
 
     def _masked(self, left: Sequence[Codes], right: Sequence[Codes]) -> npt.NDArray[np.int64]:
         found = np.zeros((len(left[0]), len(right[0])), dtype=np.int64)
         for k, (one, other) in enumerate(zip(left, right, strict=True)):
             found |= (one[:, None] == other[None]).astype(np.int64) << k
         return found
-
-
-def match_counts(left: Sequence[Codes], right: Sequence[Codes]) -> npt.NDArray[np.uint8]:
-    """On how many factors each pair of rows agrees; both are given factor by factor."""
-    found = np.zeros((len(left[0]), len(right[0])), dtype=np.uint8)
-    for one, other in zip(left, right, strict=True):
-        found += (one[:, None] == other[None]).view(np.uint8)
-    return found
-
-
-def columns_of(codes: Codes) -> list[Codes]:
-    """Each factor's values in one piece, in the smallest numbers that hold them: comparing reads half as much."""
-    small = np.int16 if not codes.size or codes.max() <= np.iinfo(np.int16).max else np.int32
-    return [np.ascontiguousarray(column.astype(small)) for column in codes.T]
 
 
 def order_weights(weights: Weights) -> tuple[float, ...] | None:

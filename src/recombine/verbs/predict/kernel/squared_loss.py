@@ -23,9 +23,9 @@ import numpy as np
 
 from recombine.base.errors import SettingError, TableError
 from recombine.data.support import Support
-from recombine.numerics.groups import Codes, Ints, Numbers
+from recombine.numerics.groups import Codes, Ints, Numbers, columns_of, match_counts
 from recombine.verbs.predict.kernel import solver
-from recombine.verbs.predict.kernel.dense_kernel import Similarity, chunks, columns_of, match_counts
+from recombine.verbs.predict.kernel.dense_kernel import Similarity, chunks
 from recombine.verbs.predict.kernel.salience import members
 from recombine.verbs.predict.kernel.solver import ConjunctionDesign, Penalty, TwoFactors, eliminable, kernel
 
