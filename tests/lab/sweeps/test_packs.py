@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from recombine.base.errors import SettingError
 from recombine_lab.runs.run import Configuration
 from recombine_lab.sweeps.progress import groups
-from recombine_lab.sweeps.queue import Pack, packs
+from recombine_lab.sweeps.queue import packs
 
 
 def run(model, seed, **recipe):
@@ -26,11 +26,11 @@ def shape(found):
 def test_packs_divide_the_runs(models, workers, most):
     runs = [run(model, seed) for seed, model in enumerate(models)]
     found = packs(runs, alike=shape, workers=workers, most=most)
-    assert sorted(one.key for pack in found for one in pack.runs) == sorted(one.key for one in runs)
-    assert all(len({shape(one) for one in pack.runs}) == 1 for pack in found)
+    assert sorted(one.key for pack in found for one in pack) == sorted(one.key for one in runs)
+    assert all(len({shape(one) for one in pack}) == 1 for pack in found)
     largest = min(most, math.ceil(len(runs) / workers)) if runs else 0
     for model in set(models):
-        sizes = [len(pack) for pack in found if shape(pack.runs[0]) == model]
+        sizes = [len(pack) for pack in found if shape(pack[0]) == model]
         assert max(sizes) <= largest
         if len(found) > workers:  # else some were divided once more, so that nobody is idle
             assert max(sizes) - min(sizes) <= 1
@@ -48,10 +48,6 @@ def test_seeds_stay_together_where_there_is_enough_else_to_do():
 def test_a_pack_of_nothing_is_refused():
     with pytest.raises(SettingError, match="packs of 0 runs"):
         packs([run("a", 0)], alike=shape, workers=1, most=0)
-
-
-def test_a_pack_apart():
-    assert [len(one) for one in Pack((run("a", 0), run("a", 1))).apart()] == [1, 1]
 
 
 def test_groups_are_named_by_what_differs():

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.base.errors import OutputError
-from recombine_lab.sweeps.queue import Pack, Report, RunQueue
+from recombine_lab.sweeps.queue import Report, RunQueue
 from tests.lab.sweeps.test_packs import run
 
-PACK = Pack(tuple(run("a", seed) for seed in range(3)))
+PACK = tuple(run("a", seed) for seed in range(3))
 BROKEN, LOST, GONE = (Report(fault=fault, reason="why") for fault in ("program", "worker", "node"))
 UNWRITTEN = Report(fault="store", reason="No space left on device")
 
@@ -33,13 +33,13 @@ def test_what_goes_well_is_over():
 def test_a_failing_pack_is_taken_apart_at_once():
     book = queue(PACK)
     assert tried(book, BROKEN) is None
-    assert [job.pack for job in book.waiting] == PACK.apart()
+    assert [job.pack for job in book.waiting] == [(one,) for one in PACK]
 
 
 @pytest.mark.parametrize("retries", [0, 1, 2, 5])
 @pytest.mark.parametrize("fault", [BROKEN, LOST])
 def test_a_single_run_is_given_up_after_its_retries(retries, fault):
-    book = queue(PACK.apart()[0], retries)
+    book = queue(PACK[:1], retries)
     for _ in range(retries):
         assert tried(book, fault) is None
     given_up = tried(book, fault)
@@ -50,7 +50,7 @@ def test_a_single_run_is_given_up_after_its_retries(retries, fault):
 
 def test_what_cannot_be_is_tried_once():
     mistake = Report(fault="mistake", reason="no such thing")
-    book = queue(Pack(PACK.runs[:2]))
+    book = queue(PACK[:2])
     assert tried(book, mistake) is None
     assert tried(book, mistake).tries == 1
     assert tried(book, mistake).tries == 1
@@ -86,8 +86,8 @@ def test_a_store_that_cannot_be_written_to_stops_the_sweep():
 def test_every_run_ends_once(data, retries):
     """Whatever happens to packs, each run is either done or given up, and that within a bound."""
     book = RunQueue(retries)
-    book.add([Pack(tuple(run("a", seed) for seed in range(4))), Pack((run("b", 0), run("b", 1)))])
-    expected = sorted(one.key for job in book.waiting for one in job.pack.runs)
+    book.add([tuple(run("a", seed) for seed in range(4)), (run("b", 0), run("b", 1))])
+    expected = sorted(one.key for job in book.waiting for one in job.pack)
     ended, steps = [], 0
     while book.open:
         while book.waiting and len(book.running) < 2:
@@ -97,7 +97,7 @@ def test_every_run_ends_once(data, retries):
         report = data.draw(st.sampled_from([Report(), Report(fault="mistake"), BROKEN, LOST, GONE]))
         given_up = book.settle(number, report)
         if report.fault is None or given_up is not None:
-            ended += [one.key for one in pack.runs]
+            ended += [one.key for one in pack]
         steps += 1
         assert steps <= 6 * (2 * (retries + 1) + 24) + 2 * 24
     assert sorted(ended) == expected

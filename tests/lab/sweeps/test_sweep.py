@@ -11,14 +11,14 @@ import pytest
 
 from recombine.base.errors import OutputError, RecordError, SettingError
 from recombine.base.records import Provenance
-from recombine_lab.runs.run import Run
+from recombine_lab.runs.run import Configuration, Run
 from recombine_lab.runs.run_files import folder_of
 from recombine_lab.runs.store import Store
 from recombine_lab.sweeps import sweep as room
 from recombine_lab.sweeps.grid import read_plan
-from recombine_lab.sweeps.queue import Pack, Report, WorkerPool
+from recombine_lab.sweeps.queue import Report, WorkerPool
 from recombine_lab.sweeps.sweep import InterruptedSweep, StoppedSweepError, sweep
-from recombine_lab.sweeps.worker import outcome, sent, work
+from recombine_lab.sweeps.worker import folders_of, outcome_of, work
 from recombine_lab.training.fit import fit
 
 SMALL = {
@@ -63,15 +63,15 @@ class Scripted(WorkerPool):
 
     def ended(self):
         number, pack = self.queue.pop(0)
-        times = self.tried[pack.runs[0].key] = self.tried.get(pack.runs[0].key, 0) + 1
+        times = self.tried[pack[0].key] = self.tried.get(pack[0].key, 0) + 1
         report = self.script(pack, times)
         return {number: report if report is not None else self.done(pack)}
 
     def done(self, pack):
-        runs = [made(one) for one in pack.runs]
+        runs = [made(one) for one in pack]
         for one in runs:
             self.store.put(one)
-        return Report(outcomes=tuple(map(outcome, runs)), host="here", seconds=1.0)
+        return Report(outcomes=tuple(map(outcome_of, runs)), host="here", seconds=1.0)
 
     def stop(self):
         self.stopped = True
@@ -184,7 +184,7 @@ def test_a_bad_run_does_not_take_the_others_with_it(tmp_path, pool):
     bad = read_plan(SMALL).runs[1].key
     workers = pool(
         lambda pack, times: (
-            Report(fault="program", reason="ValueError: unlucky") if bad in [one.key for one in pack.runs] else None
+            Report(fault="program", reason="ValueError: unlucky") if bad in [one.key for one in pack] else None
         )
     )
     result = swept(tmp_path, retries=2)
@@ -212,7 +212,7 @@ def test_trouble_is_told_of_runs_that_it_befell(tmp_path, pool, capfd):
     def script(pack, times):
         if times > 1:
             return None
-        workers.store.put(made(pack.runs[0]))
+        workers.store.put(made(pack[0]))
         return Report(fault="worker", reason="gone")
 
     workers = pool(script)
@@ -228,10 +228,10 @@ def test_trouble_is_told_of_runs_that_it_befell(tmp_path, pool, capfd):
 
 def test_diverged_runs_are_results(tmp_path, pool):
     def script(pack, times):
-        runs = [made(one, "diverged") for one in pack.runs]
+        runs = [made(one, "diverged") for one in pack]
         for one in runs:
             workers.store.put(one)
-        return Report(outcomes=tuple(map(outcome, runs)), host="here")
+        return Report(outcomes=tuple(map(outcome_of, runs)), host="here")
 
     workers = pool(script)
     assert (swept(tmp_path).diverged, swept(tmp_path).skipped) == (4, 4)
@@ -263,7 +263,7 @@ def test_a_full_store_stops_the_sweep_with_words(tmp_path, pool):
 
 def test_a_store_that_is_elsewhere_on_a_machine_is_noticed(tmp_path, pool):
     def script(pack, times):
-        return Report(outcomes=tuple(outcome(made(one)) for one in pack.runs), host="far")
+        return Report(outcomes=tuple(outcome_of(made(one)) for one in pack), host="far")
 
     pool(script)
     with pytest.raises(Exception, match="far says that its runs are finished, but they are not in"):
@@ -275,7 +275,7 @@ def test_what_a_worker_says_of_trouble(tmp_path):
     (run, *_) = read_plan(SMALL).runs
 
     def told(place, **changes):
-        return Report.from_text(work(json.dumps({"runs": [run.plain() | changes], "folders": []}), str(place)))
+        return work((Configuration(**(run.plain() | changes)),), [], str(place))
 
     assert told(tmp_path / "none").fault == "store"
     assert "no run store" in told(tmp_path / "none").reason
@@ -293,7 +293,8 @@ def test_a_model_that_raises_is_the_programs_fault(tmp_path, monkeypatch):
 
     monkeypatch.setattr("recombine_lab.sweeps.worker.train", unlucky)
     Store.open(tmp_path / "store")
-    report = Report.from_text(work(sent(Pack((read_plan(SMALL).runs[0],))), str(tmp_path / "store")))
+    pack = read_plan(SMALL).runs[:1]
+    report = work(pack, folders_of(pack), str(tmp_path / "store"))
     assert report.fault == "program"
     assert report.reason.startswith("ValueError: unlucky (test_sweep.py, line ")
 

@@ -6,13 +6,12 @@ is found here, before anything is trained: also whether the parts of the grid go
 
 import json
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -21,11 +20,11 @@ from recombine.base.words import plain_setting
 from recombine_lab.base.catalogue import Spec
 from recombine_lab.models.catalogue import MODELS
 from recombine_lab.runs.run import Configuration
-from recombine_lab.sweeps.sweep_file import parsed
+from recombine_lab.sweeps.sweep_file import read_yaml
 from recombine_lab.tasks.catalogue import TASKS
-from recombine_lab.tasks.exposure import Parts, split_of
+from recombine_lab.tasks.exposure import split_of
 from recombine_lab.tasks.task import Batch
-from recombine_lab.training.configurations import MOST_RUNS, configurations, try_model, two_examples
+from recombine_lab.training.configurations import MOST_RUNS, configurations, seeds_of, try_model, two_examples
 from recombine_lab.training.recipe import recipe_of
 from recombine_lab.training.trust import check_known
 
@@ -33,7 +32,6 @@ _PARTS = ("task", "split", "model", "recipe", "seed")
 Entry = str | dict[str, Any]
 Named = Annotated[list[Entry], Field(min_length=1)]
 EACH = "each"
-_T = TypeVar("_T")
 Where = Callable[[str, Any], str]
 """Where in the file a part of a run stands: `'models', entry 2`, of the name of the field and the part."""
 
@@ -57,34 +55,17 @@ class SweepFile(BaseModel):
 
     @field_validator("tasks", "splits", "models", "recipes", "skip", mode="before")
     @classmethod
-    def _one_is_a_list(cls, given: Any) -> Any:
+    def _one_is_a_list(cls, entries: Any) -> Any:
         """One entry may stand without its brackets."""
-        return [given] if isinstance(given, str | Mapping) else given
+        return [entries] if isinstance(entries, str | Mapping) else entries
 
     @field_validator("seeds", mode="before")
     @classmethod
-    def _counted(cls, given: Any) -> Any:
-        """A number of seeds stands for the first so many."""
-        if isinstance(given, int) and not isinstance(given, bool):
-            if given < 1:
-                raise ValueError("at least one seed is needed")
-            if given > MOST_RUNS:
-                raise ValueError(f"each seed is a run, and one sweep holds at most {MOST_RUNS:,}")
-            return tuple(range(given))
-        whole = isinstance(given, list | tuple) and all(type(seed) is int for seed in given)
-        if not whole:
-            raise ValueError("seeds are counted, or listed as whole numbers")
-        return given
-
-    @field_validator("seeds")
-    @classmethod
-    def _distinct(cls, given: tuple[int, ...]) -> tuple[int, ...]:
-        if not given:
-            raise ValueError("at least one seed is needed")
-        seed, times = Counter(given).most_common(1)[0]
-        if times > 1:
-            raise ValueError(f"the seed {seed} stands there twice")
-        return given
+    def _list_seeds(cls, seeds: Any) -> tuple[int, ...]:
+        try:
+            return seeds_of(seeds)
+        except SettingError as error:
+            raise ValueError(f"{error.what}: {error.why}") from error  # which Pydantic says with the field's name
 
 
 @dataclass(frozen=True)
@@ -99,35 +80,41 @@ class SweepPlan:
         return len(self.runs)
 
 
-def read_plan(given: "str | Path | Mapping[str, Any] | SweepPlan", *, tried: bool = True) -> SweepPlan:
+def read_plan(content: "str | Path | Mapping[str, Any] | SweepPlan", *, tried: bool = True) -> SweepPlan:
     """A file, or what would stand in it, as the runs that it describes.
 
     `tried=False` spares the trial of each model on its task, for a plan of which nothing is to be trained.
     """
-    if isinstance(given, SweepPlan):
-        return given
-    source = "the sweep" if isinstance(given, Mapping) else str(given)
-    content = dict(given) if isinstance(given, Mapping) else parsed(Path(given))
-    if not isinstance(given, Mapping):
+    if isinstance(content, SweepPlan):
+        return content
+    source = "the sweep" if isinstance(content, Mapping) else str(content)
+    if not isinstance(content, Mapping):
+        content = read_yaml(Path(content))
         check_known(content, source=f"'{source}'")
-    file = _checked(content, source)
-    with_specs = {name: _expanded(getattr(file, name), name, source) for name in ("tasks", "splits", "models")}
-    recipes = _expanded(file.recipes, "recipes", source)
-    _refuse_too_many(math.prod(map(len, (*with_specs.values(), recipes, file.seeds))), source)
-    _check_names(with_specs, source)
-    runs = list(_runs(with_specs["tasks"], with_specs["splits"], with_specs["models"], recipes, file.seeds, source))
-    kept = _kept(runs, _expanded(file.skip, "skip", source) if file.skip else [], source)
-    distinct = tuple(_distinct_runs(kept, source))
-    if not tried:
-        return SweepPlan(source, file.store, distinct)
-    with _told(source):
-        check_pairs(distinct, lambda field, part: _entry(field, part, with_specs[field]))
-    return SweepPlan(source, file.store, distinct)
+    try:
+        file = SweepFile(**{str(name): value for name, value in content.items()})
+    except ValidationError as error:
+        raise _explain(error, source) from error
+    specs = {name: _expand(getattr(file, name), name, source) for name in ("tasks", "splits", "models", "recipes")}
+    _refuse_too_many(math.prod(map(len, (*specs.values(), file.seeds))), source)
+    _check_names(specs, source)
+    with _locate(source):
+        runs = [
+            run
+            for task, split, model, recipe in product(*specs.values())
+            for run in configurations(task, split, model, recipe, file.seeds)
+        ]
+    kept = tuple(_apply_skips(runs, _expand(file.skip, "skip", source), source))
+    _refuse_twins(kept, source)
+    if tried:
+        with _locate(source):
+            check_pairs(kept, lambda field, part: _entry(field, part, specs[field]))
+    return SweepPlan(source, file.store, kept)
 
 
-def store_place(plan: SweepPlan, given: str | Path | None = None) -> str:
+def store_place(plan: SweepPlan, store: str | Path | None = None) -> str:
     """Where the runs of a sweep are kept: where it is asked for, else where its file says."""
-    place = given if given is not None else plan.store
+    place = store if store is not None else plan.store
     if place is None:
         raise SettingError(
             f"{plan.source}: no store",
@@ -137,14 +124,7 @@ def store_place(plan: SweepPlan, given: str | Path | None = None) -> str:
     return str(place) if "://" in str(place) else str(Path(place).absolute())
 
 
-def _checked(content: dict[str, Any], source: str) -> SweepFile:
-    try:
-        return SweepFile(**{str(name): value for name, value in content.items()})
-    except ValidationError as error:
-        raise _worded(error, source) from error
-
-
-def _worded(error: ValidationError, source: str) -> SettingError:
+def _explain(error: ValidationError, source: str) -> SettingError:
     """The first thing that is wrong with a file, with the name of its field."""
     first = error.errors()[0]
     field, *place = (str(part) for part in first["loc"])
@@ -184,27 +164,30 @@ def _example(field: str) -> str:
     }[field]
 
 
-def _expanded(entries: Iterable[Any], field: str, source: str) -> list[Any]:
-    found: list[Any] = []
+def _expand(entries: Iterable[Any], field: str, source: str) -> list[Any]:
+    expanded: list[Any] = []
     for place, entry in enumerate(entries):
-        with _told(f"{source}: {field!r}, entry {place + 1}"):
-            _refuse_too_many(len(found) + how_many(entry), source)
-            found += variants(entry)
-    return found
+        with _locate(f"{source}: {field!r}, entry {place + 1}"):
+            _refuse_too_many(len(expanded) + how_many(entry), source)
+            expanded += variants(entry)
+    return expanded
 
 
-class _told:  # noqa: N801 - it reads as a word: `with _told(where):`
-    """Errors that say where in the file they belong."""
-
-    def __init__(self, where: str) -> None:
-        self.where = where
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, RecombineError):
-            raise type(error)(f"{self.where}: {error.what}", why=error.why, instead=error.instead) from error
+@contextmanager
+def _locate(place: str, *, foreign: bool = False) -> Iterator[None]:
+    """Errors that say where in the file they belong; with `foreign` those too that code of others raises."""
+    try:
+        yield
+    except RecombineError as error:
+        raise type(error)(f"{place}: {error.what}", why=error.why, instead=error.instead) from error
+    except Exception as error:
+        if not foreign:
+            raise
+        raise SettingError(
+            f"{place}: it cannot be made",
+            why=f"{type(error).__name__}: {error}",
+            instead="change its settings, or leave the pair out with a rule under skip",
+        ) from error
 
 
 def _refuse_too_many(runs: int, source: str) -> None:
@@ -220,7 +203,7 @@ def _check_names(specs: Mapping[str, list[Any]], source: str) -> None:
     """Each task and each model by itself, so that the message names the entry rather than a cell of the grid."""
     for field, catalogue in (("tasks", TASKS), ("models", MODELS)):
         for place, spec in enumerate(specs[field]):
-            with _told(f"{source}: {field!r}, entry {place + 1}"):
+            with _locate(f"{source}: {field!r}, entry {place + 1}"):
                 built = catalogue.build(spec)
                 if field == "tasks":
                     _ = built.shapes  # what it is made of may be on no disk here
@@ -229,26 +212,13 @@ def _check_names(specs: Mapping[str, list[Any]], source: str) -> None:
 def _entry(field: str, part: Spec, specs: list[Any]) -> str:
     """Where a part of a run stands in the file: the first entry that has its name and no setting but its own."""
     for place, spec in enumerate(specs):
-        given = {"name": spec} if isinstance(spec, str) else spec
-        if all(name in part and _equal(part[name], plain_setting(value)) for name, value in given.items()):
+        settings = {"name": spec} if isinstance(spec, str) else spec
+        if all(name in part and _equal(part[name], plain_setting(value)) for name, value in settings.items()):
             return f"{field!r}, entry {place + 1} ({part['name']})"
     return f"{field!r} ({part['name']})"
 
 
-def _runs(
-    tasks: list[Entry],
-    splits: list[Entry],
-    models: list[Entry],
-    recipes: list[Spec],
-    seeds: tuple[int, ...],
-    source: str,
-) -> Iterator[Configuration]:
-    for task, split, model, recipe in product(tasks, splits, models, recipes):
-        with _told(source):
-            yield from configurations(task, split, model, recipe, seeds)
-
-
-def _kept(runs: list[Configuration], skip: list[dict[str, Any]], source: str) -> list[Configuration]:
+def _apply_skips(runs: list[Configuration], skip: list[dict[str, Any]], source: str) -> list[Configuration]:
     """The runs that no rule leaves out; a rule that leaves out nothing is a slip of the pen."""
     for place, rule in enumerate(skip):
         where = f"{source}: 'skip', entry {place + 1}"
@@ -279,25 +249,25 @@ def _matches(run: Configuration, rule: Mapping[str, Any]) -> bool:
     return all(_agrees(getattr(run, part), wanted) for part, wanted in rule.items())
 
 
-def _agrees(given: Any, wanted: Any) -> bool:
+def _agrees(part: Any, wanted: Any) -> bool:
     """Whether a part of a run has what a rule names: its name alone, some of its settings, or one of several seeds."""
-    if isinstance(given, Mapping):
+    if isinstance(part, Mapping):
         named = wanted if isinstance(wanted, Mapping) else {"name": wanted}
-        return all(setting in given and _equal(given[setting], value) for setting, value in named.items())
-    return given in wanted if isinstance(wanted, list | tuple) else bool(given == wanted)
+        return all(setting in part and _equal(part[setting], value) for setting, value in named.items())
+    return part in wanted if isinstance(wanted, list | tuple) else bool(part == wanted)
 
 
-def _equal(given: Any, wanted: Any) -> bool:
+def _equal(value: Any, written: Any) -> bool:
     """YAML takes 1e-3 for a word: a number that is written as one is meant as a number."""
-    if isinstance(given, float) and isinstance(wanted, str):
+    if isinstance(value, float) and isinstance(written, str):
         try:
-            return given == float(wanted)
+            return value == float(written)
         except ValueError:
             return False
-    return bool(given == wanted)
+    return bool(value == written)
 
 
-def _distinct_runs(runs: list[Configuration], source: str) -> list[Configuration]:
+def _refuse_twins(runs: Iterable[Configuration], source: str) -> None:
     seen: set[str] = set()
     for run in runs:
         if run.key in seen:
@@ -307,7 +277,6 @@ def _distinct_runs(runs: list[Configuration], source: str) -> list[Configuration
                 instead="take one of them out; a setting that is left open has its default",
             )
         seen.add(run.key)
-    return runs
 
 
 def variants(entry: Any) -> Iterator[Any]:
@@ -318,8 +287,12 @@ def variants(entry: Any) -> Iterator[Any]:
     >>> list(variants({"sizes": [8, 16]}))
     [{'sizes': [8, 16]}]
     """
-    if isinstance(entry, Mapping):
-        yield from _of_mapping(entry)
+    if isinstance(entry, Mapping) and EACH in entry:
+        for value in _values(entry):
+            yield from variants(value)
+    elif isinstance(entry, Mapping):
+        for items in product(*(list(variants(item)) for item in entry.values())):
+            yield dict(zip(entry, items, strict=True))
     elif isinstance(entry, list | tuple):
         yield from (list(items) for items in product(*(list(variants(item)) for item in entry)))
     else:
@@ -336,15 +309,6 @@ def how_many(entry: Any) -> int:
         each = EACH in entry
         return sum(map(how_many, _values(entry))) if each else math.prod(map(how_many, entry.values()))
     return math.prod(map(how_many, entry)) if isinstance(entry, list | tuple) else 1
-
-
-def _of_mapping(entry: Mapping[str, Any]) -> Iterator[Any]:
-    if EACH in entry:
-        for value in _values(entry):
-            yield from variants(value)
-        return
-    for items in product(*(list(variants(item)) for item in entry.values())):
-        yield dict(zip(entry, items, strict=True))
 
 
 def _values(entry: Mapping[str, Any]) -> list[Any] | tuple[Any, ...]:
@@ -378,32 +342,17 @@ def check_pairs(runs: Sequence[Configuration], where: Where) -> None:
         on = json.dumps(run.task)
         new = on not in tasks
         task = tasks[on] if on in tasks else tasks.setdefault(on, TASKS.build(run.task))
-        here = where("tasks", run.task)
+        place = where("tasks", run.task)
         if (split := (on, "split", json.dumps(run.split))) not in tried:
-            parts = _attempted(partial(_make_parts, run.split, task), f"{where('splits', run.split)} on {here}")
+            with _locate(f"{where('splits', run.split)} on {place}", foreign=True):
+                parts = split_of(run.split, task).parts(task, seed=0)
             if new:
-                examples[on] = _attempted(partial(two_examples, task, parts.train), here)
+                with _locate(place, foreign=True):
+                    examples[on] = two_examples(task, parts.train)
         if (model := (on, "model", json.dumps([run.model, run.recipe.get("loss")]))) not in tried:
-            attempt = partial(_try_model, run, task, examples[on])
-            _attempted(attempt, f"{where('models', run.model)} on {here}")
+            with _locate(f"{where('models', run.model)} on {place}", foreign=True):
+                _try_model(run, task, examples[on])
         tried |= {split, model}
-
-
-def _attempted(attempt: Callable[[], _T], place: str) -> _T:
-    try:
-        return attempt()
-    except RecombineError as error:
-        raise type(error)(f"{place}: {error.what}", why=error.why, instead=error.instead) from error
-    except Exception as error:
-        raise SettingError(
-            f"{place}: it cannot be made",
-            why=f"{type(error).__name__}: {error}",
-            instead="change its settings, or leave the pair out with a rule under skip",
-        ) from error
-
-
-def _make_parts(split: Any, task: Any) -> Parts:
-    return split_of(split, task).parts(task, seed=0)
 
 
 def _try_model(run: Configuration, task: Any, examples: Batch) -> None:

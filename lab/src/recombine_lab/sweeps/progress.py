@@ -32,13 +32,13 @@ PARTS = ("task", "split", "model", "recipe")
 
 @dataclass(frozen=True)
 class SweepGroup:
-    """A group's name in each of the four columns, and the keys of its runs."""
+    """The keys of a group's runs, and its name in each of the four columns."""
 
+    keys: tuple[str, ...]
     task: str
     split: str
     model: str
     recipe: str
-    keys: tuple[str, ...]
 
     @property
     def title(self) -> str:
@@ -211,35 +211,26 @@ def groups(runs: Sequence[Configuration]) -> list[SweepGroup]:
     >>> [(group.title, len(group.keys)) for group in found]
     [('toy · own · mlp width 8', 2), ('toy · own · mlp width 16', 2)]
     """
-    told = {part: _names([getattr(run, part) for run in runs]) for part in PARTS}
-    found: dict[tuple[str, str, str, str], list[str]] = {}
+    names = {part: _names([getattr(run, part) for run in runs]) for part in PARTS}
+    keys: dict[tuple[str, ...], list[str]] = {}
     for run in runs:
-        task, split, model, recipe = (told[part][_text(getattr(run, part))] for part in PARTS)
-        found.setdefault((task, split, model, recipe), []).append(run.key)
-    return [
-        SweepGroup(task=task, split=split, model=model, recipe=recipe, keys=tuple(keys))
-        for (task, split, model, recipe), keys in found.items()
-    ]
+        keys.setdefault(tuple(names[part][_text(getattr(run, part))] for part in PARTS), []).append(run.key)
+    return [SweepGroup(tuple(those), *named) for named, those in keys.items()]
 
 
 def _names(specs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """A name for each spec: its own, and the settings in which those of the same name differ."""
-    distinct = {_text(spec): spec for spec in specs}
     kinds: dict[str, list[Mapping[str, Any]]] = {}
-    for spec in distinct.values():
+    for spec in {_text(spec): spec for spec in specs}.values():
         kinds.setdefault(str(spec.get("name", "")), []).append(spec)
-    differing = {kind: _differing(alike) for kind, alike in kinds.items()}
-    return {text: _name(spec, differing[str(spec.get("name", ""))]) for text, spec in distinct.items()}
-
-
-def _differing(specs: list[Mapping[str, Any]]) -> list[str]:
-    names = dict.fromkeys(name for spec in specs for name in spec if name != "name")
-    return [name for name in names if len({_text(spec.get(name)) for spec in specs}) > 1]
-
-
-def _name(spec: Mapping[str, Any], differing: list[str]) -> str:
-    settings = [f"{name} {_short(spec[name])}" for name in differing if name in spec]
-    return " ".join(filter(None, [str(spec.get("name", "")), ", ".join(settings)]))
+    named = {}
+    for kind, alike in kinds.items():
+        names = dict.fromkeys(name for spec in alike for name in spec if name != "name")
+        differing = [name for name in names if len({_text(spec.get(name)) for spec in alike}) > 1]
+        for spec in alike:
+            settings = [f"{name} {_short(spec[name])}" for name in differing if name in spec]
+            named[_text(spec)] = " ".join(filter(None, [kind, ", ".join(settings)]))
+    return named
 
 
 def _short(value: Any) -> str:

@@ -13,14 +13,13 @@ themselves. What comes back is only which runs are there, how they ended, and wh
 memory and traffic do not grow with what the runs hold.
 """
 
-import json
 import math
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 from recombine.base.errors import OutputError, SettingError
 from recombine_lab.runs.run import Configuration
@@ -31,18 +30,8 @@ FaultKind = Literal["mistake", "program", "worker", "node", "store"]
 or the place that it was to be written to."""
 
 
-@dataclass(frozen=True)
-class Pack:
-    """Runs that one worker trains as one."""
-
-    runs: tuple[Configuration, ...]
-
-    def __len__(self) -> int:
-        return len(self.runs)
-
-    def apart(self) -> list["Pack"]:
-        """Each of its runs by itself."""
-        return [Pack((run,)) for run in self.runs]
+Pack = tuple[Configuration, ...]
+"""Runs that one worker trains as one."""
 
 
 def packs(
@@ -64,22 +53,16 @@ def packs(
     shapes: dict[str, list[Configuration]] = {}
     for run in runs:
         shapes.setdefault(alike(run), []).append(run)
-    found = [Pack(tuple(part)) for shape in shapes.values() for part in _evenly(shape, largest)]
-    while len(found) < min(workers, len(runs)):
-        place = max(range(len(found)), key=lambda place: len(found[place]))
-        found[place : place + 1] = _halves(found[place])
-    return found
-
-
-def _halves(pack: Pack) -> list[Pack]:
-    middle = len(pack) // 2
-    return [Pack(pack.runs[:middle]), Pack(pack.runs[middle:])]
-
-
-def _evenly(runs: list[Configuration], largest: int) -> Iterable[list[Configuration]]:
-    parts = math.ceil(len(runs) / largest)
-    edges = [part * len(runs) // parts for part in range(parts + 1)]
-    return (runs[start:end] for start, end in pairwise(edges))
+    divided: list[Pack] = []
+    for shape in shapes.values():
+        parts = math.ceil(len(shape) / largest)
+        edges = [part * len(shape) // parts for part in range(parts + 1)]
+        divided += [tuple(shape[start:end]) for start, end in pairwise(edges)]
+    while len(divided) < min(workers, len(runs)):  # halve the largest, so that nobody is idle
+        place = max(range(len(divided)), key=lambda place: len(divided[place]))
+        pack, middle = divided[place], len(divided[place]) // 2
+        divided[place : place + 1] = [pack[:middle], pack[middle:]]
+    return divided
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,21 +85,6 @@ class Report:
     reason: str = ""
     host: str = ""
     seconds: float = 0.0
-
-    def to_text(self) -> str:
-        """As it is sent."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_text(cls, text: str) -> "Report":
-        """As it is received.
-
-        >>> Report.from_text(Report(fault="node", reason="gone").to_text()).reason
-        'gone'
-        """
-        content: dict[str, Any] = json.loads(text)
-        outcomes = tuple(Outcome(**outcome) for outcome in content.pop("outcomes"))
-        return cls(outcomes=outcomes, **content)
 
 
 class WorkerPool(ABC):
@@ -225,7 +193,7 @@ class RunQueue:
         if worth_it:
             self.waiting.append(job)
         elif len(job.pack) > 1:
-            self.add(job.pack.apart())
+            self.add([(run,) for run in job.pack])
         else:
             return job
         return None

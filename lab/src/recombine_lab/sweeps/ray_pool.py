@@ -14,7 +14,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -25,7 +25,7 @@ from recombine.numerics.groups import Numbers
 from recombine.verbs.rehearse.learners import Learner, Level, Part, learner_of
 from recombine.verbs.rehearse.round_examples import RehearsalExamples
 from recombine_lab.sweeps.queue import Pack, Report, WorkerPool
-from recombine_lab.sweeps.worker import sent
+from recombine_lab.sweeps.worker import folders_of
 
 _TICK_SECONDS = 0.2
 _LOOK_AGAIN_SECONDS = 5.0
@@ -36,6 +36,7 @@ _AHEAD = 2
 sees that there is more to do."""
 
 
+@final
 class RayPool(WorkerPool):
     """Workers that Ray runs."""
 
@@ -53,7 +54,6 @@ class RayPool(WorkerPool):
         self._size, self._widest, self._looked = 0, 1, 0.0
         self.size()
 
-    @final
     def size(self) -> int:
         """The processors of all machines, looked at again every few seconds: machines come and go."""
         if time.monotonic() - self._looked > _LOOK_AGAIN_SECONDS or not self._size:
@@ -75,21 +75,18 @@ class RayPool(WorkerPool):
             )
         return int(there / self._gpus)
 
-    @final
     def free(self) -> int:
         """What can be handed out without keeping too much waiting."""
         allowed = self._most if self._most is not None and not self._ours else _AHEAD * self.size()
         return max(0, allowed - len(self._running))
 
-    @final
     def start(self, number: int, pack: Pack) -> None:
         """Hand out a pack; it takes as many processors as its recipe asks for threads."""
-        threads = max(int(run.recipe.get("threads", 1)) for run in pack.runs)
+        threads = max(int(run.recipe.get("threads", 1)) for run in pack)
         wanted = {"num_cpus": min(threads, self._widest)} | ({"num_gpus": self._gpus} if self._gpus else {})
         task = self._task.options(**wanted, name=f"recombine pack {number}")
-        self._running[task.remote(sent(pack), self._place)] = number
+        self._running[task.remote(pack, folders_of(pack), self._place)] = number
 
-    @final
     def ended(self) -> Mapping[int, Report]:
         """What was heard within a moment."""
         if not self._running:
@@ -101,7 +98,6 @@ class RayPool(WorkerPool):
         ready, _ = self._ray.wait(references, num_returns=len(references), timeout=0)
         return {self._running.pop(reference): self._heard(reference) for reference in ready}
 
-    @final
     def stop(self) -> None:
         """End what runs. With our own connection that ends with it; in somebody else's session it is cancelled.
 
@@ -118,20 +114,21 @@ class RayPool(WorkerPool):
     def _heard(self, reference: Any) -> Report:
         errors = self._ray.exceptions
         try:
-            return Report.from_text(self._ray.get(reference))
+            report: Report = self._ray.get(reference)
         except (errors.NodeDiedError, errors.ObjectLostError) as error:
-            return Report(fault="node", reason=f"the machine was lost: {_first_sentence(error)}")
+            report = Report(fault="node", reason=f"the machine was lost: {_first_sentence(error)}")
         except errors.RayTaskError as error:
-            return Report(fault="program", reason=_first_line(error.cause or error))
+            report = Report(fault="program", reason=_first_line(error.cause or error))
         except errors.RayError as error:
-            return Report(fault="worker", reason=f"its process was lost: {_first_sentence(error)}")
+            report = Report(fault="worker", reason=f"its process was lost: {_first_sentence(error)}")
+        return report
 
 
-def _work(pack: str, place: str) -> str:
+def _work(pack: Pack, folders: list[str], place: str) -> Report:
     """What runs on a worker. The import is there, so that torch is loaded on workers only, once in each."""
     from recombine_lab.sweeps.worker import work  # noqa: PLC0415
 
-    return work(pack, place)
+    return work(pack, folders, place)
 
 
 def ray_itself() -> Any:
@@ -152,19 +149,23 @@ def ray_itself() -> Any:
 
 def connect(ray: Any, address: str | None, workers: int | None) -> None:
     """Join a cluster, or start Ray on this machine."""
-    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "address": address or "local"}
     if address is None:
         _guard_own_cluster()
-        _started(lambda: ray.init(
-            address="local", num_cpus=workers or processors(), include_dashboard=False,
-            object_store_memory=_OBJECT_STORE_BYTES, **quiet,
-        ))  # fmt: skip
-        return
-    _knock(address)
+        settings |= {"num_cpus": workers or processors(), "include_dashboard": False}
+        settings["object_store_memory"] = _OBJECT_STORE_BYTES
+    else:
+        _knock(address)
     try:
-        ray.init(address=address, **quiet)
-    except (ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError) as error:
-        raise _unreachable(address, _first_line(error)) from error
+        ray.init(**settings)
+    except (ray.exceptions.RayError, RuntimeError, OSError, ValueError) as error:
+        if address is not None:
+            raise _unreachable(address, _first_line(error)) from error
+        raise SourceError(
+            "Ray does not start on this machine",
+            why=_first_line(error),
+            instead="see /tmp/ray/session_latest/logs, or use --workers 0 to train in this process",
+        ) from error
 
 
 def _knock(address: str) -> None:
@@ -185,17 +186,6 @@ def _unreachable(address: str, why: str) -> SourceError:
         instead="start one with `ray start --head`, or leave --address out to use this machine; for one that asks for "
         "a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN to what `ray get-auth-token` shows there",
     )
-
-
-def _started(start: Callable[[], Any]) -> None:
-    try:
-        start()
-    except (ConnectionError, RuntimeError, OSError, ValueError) as error:
-        raise SourceError(
-            "Ray does not start on this machine",
-            why=_first_line(error),
-            instead="see /tmp/ray/session_latest/logs, or use --workers 0 to train in this process",
-        ) from error
 
 
 def _guard_own_cluster() -> None:
@@ -310,7 +300,7 @@ def _heard(ray: Any, reference: Any) -> Numbers:
     except ray.exceptions.RayError as error:
         raise SourceError(
             "a round of the rehearsal was lost",
-            why=str(error).strip().splitlines()[0],
+            why=_first_line(error),
             instead="look at the cluster, or rehearse without over_ray(…)",
         ) from error
     if isinstance(found, _Refused):

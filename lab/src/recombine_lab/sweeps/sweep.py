@@ -4,9 +4,9 @@
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -26,8 +26,7 @@ from recombine_lab.sweeps.grid import SweepPlan, read_plan, store_place
 from recombine_lab.sweeps.progress import Board, groups
 from recombine_lab.sweeps.queue import MOST, Outcome, QueuedPack, Report, RunQueue, WorkerPool, packs
 from recombine_lab.sweeps.ray_pool import RayPool, processors
-from recombine_lab.sweeps.worker import InProcessPool
-from recombine_lab.sweeps.worker import outcome as outcome_of
+from recombine_lab.sweeps.worker import InProcessPool, outcome_of
 from recombine_lab.training.loop import terminating_as_interrupt
 from recombine_lab.training.pack import signature
 from recombine_lab.training.progress_bar import progress_bar
@@ -103,7 +102,8 @@ def sweep(
     opened = Store.open(store_place(read, store))
     with _Driver(read, opened, retries=retries, progress=progress) as driver:
         if driver.todo:
-            pool = partial(start_pool, opened.address, address=address, workers=workers, num_gpus=num_gpus)
+            # SIGTERM is caught after the start: Ray has a word of its own for it, which it says when it starts.
+            pool = start_pool(opened.address, address=address, workers=workers, num_gpus=num_gpus)
             driver.work(pool, most=pack)
         return driver.result()
 
@@ -175,14 +175,10 @@ class _Driver:
             self._look_again()
             raise StoppedSweepError(error, self.result()) from error
 
-    def work(self, start: Callable[[], WorkerPool], *, most: int) -> None:
+    def work(self, pool: WorkerPool, *, most: int) -> None:
         """Until nothing is left."""
-        pool = start()
-        with terminating_as_interrupt():  # from here on: Ray has a word of its own for it, which it says at its start
-            self._work(pool, most=most)
-
-    def _work(self, pool: WorkerPool, *, most: int) -> None:
-        try:
+        with terminating_as_interrupt(), ExitStack() as stack:
+            stack.callback(pool.stop)
             self._board.workers = pool.size()
             self._queue.add(packs(self.todo, alike=signature, workers=pool.size(), most=most))
             while self._queue.open:
@@ -190,15 +186,13 @@ class _Driver:
                 self._board.refresh()
                 for number, report in pool.ended().items():
                     self._hear(number, report)
-        finally:
-            pool.stop()
 
     def _hand_out(self, pool: WorkerPool) -> None:
         for _ in range(min(pool.free(), len(self._queue.waiting))):
             number, pack = self._queue.take()
-            self._make_way(run.key for run in pack.runs)
+            self._make_way(run.key for run in pack)
             pool.start(number, pack)
-            self._board.handed_out(run.key for run in pack.runs)
+            self._board.handed_out(run.key for run in pack)
 
     def _make_way(self, keys: Iterable[str]) -> None:
         """Remove damaged runs at the last moment, and only if no other sweep has put them there again meanwhile."""
@@ -208,7 +202,7 @@ class _Driver:
         self._in_the_way -= chosen
 
     def _hear(self, number: int, report: Report) -> None:
-        runs = self._queue.running[number].pack.runs
+        runs = self._queue.running[number].pack
         self._board.handed_out((run.key for run in runs), by=-1)
         if report.fault is None:
             self._check_there(runs, report)
@@ -247,7 +241,7 @@ class _Driver:
                 self._store.drop_failures(outcome.key)
 
     def _give_up(self, job: QueuedPack, report: Report) -> None:
-        (run,) = job.pack.runs
+        (run,) = job.pack
         self._store.put_failure(run, report.reason, attempt=job.tries)
         failed = Outcome(key=run.key, status="failed", score=None, part=None, reason=report.reason)
         self._end([failed], report.seconds)

@@ -45,7 +45,7 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
 _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
-def parsed(path: Path) -> dict[str, Any]:
+def read_yaml(path: Path) -> dict[str, Any]:
     """The settings in a file, or what is wrong with it and where."""
     try:
         text = read_text(path)
@@ -94,7 +94,10 @@ def _check_size(text: str) -> None:
             anchor, added = open_.pop()
             named[anchor] = added
         elif isinstance(event, yaml.AliasEvent):
-            added = _size_of_alias(event, named)
+            size = named.get(event.anchor, 1)  # a name that is not there is refused later, in YAML's own words
+            if size is None:
+                raise _TooLargeError(None, None, f"{event.anchor!r} holds itself", event.start_mark)
+            added = size
         elif isinstance(event, yaml.ScalarEvent):
             named[event.anchor] = added = 1
         else:  # the beginning or the end of a document
@@ -102,13 +105,6 @@ def _check_size(text: str) -> None:
         around, size = open_[-1]
         open_[-1] = (around, size + added)
         _check_open(len(open_), size + added, event.start_mark)
-
-
-def _size_of_alias(event: yaml.AliasEvent, named: dict[str | None, int | None]) -> int:
-    size = named.get(event.anchor, 1)  # a name that is not there is refused later, in YAML's own words
-    if size is None:
-        raise _TooLargeError(None, None, f"{event.anchor!r} holds itself", event.start_mark)
-    return size
 
 
 def _check_open(depth: int, entries: int, mark: Any) -> None:

@@ -7,14 +7,14 @@ finished. A worker that dies loses the few that were not written yet, as it lose
 `InProcessPool` works in this process, one pack after another: for debugging, and where Ray is not installed.
 """
 
-import json
 import socket
 import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
@@ -24,7 +24,7 @@ from recombine.base.errors import OutputError, RecombineError, RecordError, Sour
 from recombine.base.redaction import guarded, redacted_words
 from recombine.base.version import __version__
 from recombine_lab.base.source_versions import folder_of
-from recombine_lab.runs.run import Configuration, Run
+from recombine_lab.runs.run import Run
 from recombine_lab.runs.run_files import EarlierStoreWarning
 from recombine_lab.runs.store import Store
 from recombine_lab.sweeps.queue import FaultKind, Outcome, Pack, Report, WorkerPool
@@ -35,39 +35,31 @@ _LONGEST_REASON = 2000
 _MOST_WAITING = 4  # writes: they hold their runs in memory
 
 
-def work(sent: str, place: str) -> str:
-    """Train a pack that was sent as text; the answer is a report, as text. Nothing that a run does is raised."""
+def work(pack: Pack, folders: Sequence[str], place: str) -> Report:
+    """Train a pack, after its `folders` can be imported from, and report. Nothing that a run does is raised."""
     began = time.monotonic()
-    told = json.loads(sent)
-    sys.path += [folder for folder in told["folders"] if folder not in sys.path and Path(folder).is_dir()]
-    configurations = [Configuration(**run) for run in told["runs"]]
+    sys.path += [folder for folder in folders if folder not in sys.path and Path(folder).is_dir()]
     with guarded(place):  # what a model or a package raises may quote the store's address
-        report = _report(configurations, place)
-    return Report(
-        outcomes=report.outcomes,
-        fault=report.fault,
-        reason=report.reason,
-        host=socket.gethostname(),
-        seconds=time.monotonic() - began,
-    ).to_text()
+        report = _report(pack, place)
+    return replace(report, host=socket.gethostname(), seconds=time.monotonic() - began)
 
 
-def _report(configurations: list[Configuration], place: str) -> Report:
+def _report(pack: Pack, place: str) -> Report:
     try:
-        _check_code(configurations)
-        store = _opened(place)
+        _check_code(pack)
+        store = _open_store(place)
     except RecombineError as error:
-        return Report(fault="store", reason=_words(error))
+        return Report(fault="store", reason=_describe(error))
     try:
         with BackgroundWriter(store) as writer:
-            runs = train(configurations, store=writer)
+            runs = train(pack, store=writer)
     except Exception as error:  # noqa: BLE001 - whatever a model raises is that run's fate, not the sweep's
-        return Report(fault=_fault(error), reason=_words(error))
-    return Report(outcomes=tuple(map(outcome, runs)))
+        return Report(fault=_fault(error), reason=_describe(error))
+    return Report(outcomes=tuple(map(outcome_of, runs)))
 
 
 @lru_cache(maxsize=4)
-def _opened(place: str) -> Store:
+def _open_store(place: str) -> Store:
     """The store, opened once a process; whoever started the sweep was told what is to be said of it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EarlierStoreWarning)
@@ -75,16 +67,16 @@ def _opened(place: str) -> Store:
 
 
 def _fault(error: Exception) -> FaultKind:
-    """A store that is full or gone is no run's fault; what recombine refuses, it refuses
-    again, but for files that another machine may have."""
+    """A store that is full or gone is no run's fault; what recombine refuses, it refuses again, but for files that
+    another machine may have."""
     if isinstance(error, OutputError | RecordError):
         return "store"
     return "mistake" if isinstance(error, RecombineError) and not isinstance(error, SourceError) else "program"
 
 
-def _check_code(configurations: list[Configuration]) -> None:
+def _check_code(pack: Pack) -> None:
     """A run belongs to the numbers that it names; a node whose code gives others must not write under that name."""
-    for run in configurations:
+    for run in pack:
         ours = numerics(run.task, run.split, run.model)
         if run.code != ours:
             raise SourceError(
@@ -94,22 +86,15 @@ def _check_code(configurations: list[Configuration]) -> None:
             )
 
 
-def outcome(run: Run) -> Outcome:
-    """What is told of a run."""
-    part, score = main_score(run)
+def outcome_of(run: Run) -> Outcome:
+    """What is told of a run; its score is the one on what was unseen, else on whatever was asked last."""
+    scores = [name for name in run.metrics if name.endswith(".score") and not name.startswith("train.")]
+    main = "unseen.score" if "unseen.score" in scores else scores[-1] if scores else None
+    part, score = (main.removesuffix(".score"), run.metrics[main]) if main else (None, None)
     return Outcome(key=run.key, status=run.status, score=score, part=part, reason=run.reason)
 
 
-def main_score(run: Run) -> tuple[str | None, float | None]:
-    """The number that is shown: the score on what was unseen, else on whatever was asked last."""
-    scores = [name for name in run.metrics if name.endswith(".score") and not name.startswith("train.")]
-    if not scores:
-        return None, None
-    name = "unseen.score" if "unseen.score" in scores else scores[-1]
-    return name.removesuffix(".score"), run.metrics[name]
-
-
-def _words(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     """What went wrong, and where."""
     if isinstance(error, RecombineError):
         return f"{error.what}: {error.why}; {error.instead}"
@@ -193,6 +178,7 @@ class BackgroundWriter:
             raise
 
 
+@final
 class InProcessPool(WorkerPool):
     """This process."""
 
@@ -200,37 +186,32 @@ class InProcessPool(WorkerPool):
         self._place = place
         self._next: tuple[int, Pack] | None = None
 
-    @final
     def free(self) -> int:
         """One pack at a time."""
         return 0 if self._next else 1
 
-    @final
     def size(self) -> int:
         """One."""
         return 1
 
-    @final
     def start(self, number: int, pack: Pack) -> None:
         """Kept until its end is asked for."""
         self._next = (number, pack)
 
-    @final
     def ended(self) -> Mapping[int, Report]:
         """Train what was handed out, and say how it went."""
         if self._next is None:
             return {}
         number, pack = self._next
         self._next = None
-        return {number: Report.from_text(work(sent(pack), self._place))}
+        return {number: work(pack, folders_of(pack), self._place)}
 
-    @final
     def stop(self) -> None:
         """Nothing goes on behind our back."""
         self._next = None
 
 
-def sent(pack: Pack) -> str:
-    """A pack as it is sent, with the folders that hold what is the user's own in it."""
-    folders = {folder_of(place) for run in pack.runs for place in run.own_places()} - {None}
-    return json.dumps({"runs": [run.plain() for run in pack.runs], "folders": sorted(map(str, folders))})
+def folders_of(pack: Pack) -> list[str]:
+    """The folders that hold what is the user's own in a pack."""
+    folders = {folder_of(place) for run in pack for place in run.own_places()}
+    return sorted(folder for folder in folders if folder is not None)

@@ -142,26 +142,26 @@ def _checked(thing: Any, kind: type, word: str, example: str) -> Any:
     )
 
 
-def seeds_of(given: Any) -> tuple[int, ...]:
+def seeds_of(seeds: Any) -> tuple[int, ...]:
     """Seeds as they were listed; a number stands for the first so many.
 
     >>> seeds_of(3), seeds_of(np.arange(2)), seeds_of([7])
     ((0, 1, 2), (0, 1), (7,))
     """
-    if isinstance(given, int | np.integer) and not isinstance(given, bool):
-        given = range(min(int(given), sys.maxsize))
-    if hasattr(given, "__len__") and len(given) > MOST_RUNS:
+    if isinstance(seeds, int | np.integer) and not isinstance(seeds, bool):
+        seeds = range(min(int(seeds), sys.maxsize))
+    if hasattr(seeds, "__len__") and len(seeds) > MOST_RUNS:
         raise SettingError(
-            f"{len(given):,} seeds",
-            why=f"each seed is a run, and {MOST_RUNS:,} are the most for one call",
+            f"{len(seeds):,} seeds",
+            why=f"each seed is a run, and one call takes at most {MOST_RUNS:,}",
             instead="write fewer seeds, or call it several times with other ones; a store keeps them together",
         )
-    listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
-    numbers = tuple(given) if listed and np.ndim(given) == 1 else ()
+    listed = isinstance(seeds, Sequence | np.ndarray) and not isinstance(seeds, str)
+    numbers = tuple(seeds) if listed and np.ndim(seeds) == 1 else ()
     if not numbers or any(isinstance(s, bool) or not isinstance(s, int | np.integer) or s < 0 for s in numbers):
         raise SettingError(
-            f"seeds={given!r}",
-            why="each run has a seed, a whole number from 0 on, and there is at least one run",
+            f"seeds={seeds!r}",
+            why="seeds are counted, or listed as whole numbers from 0 on, and there is at least one",
             instead="write seeds=(0, 1, 2), or seeds=3 for the same",
         )
     seed, times = Counter(map(int, numbers)).most_common(1)[0]
