@@ -397,7 +397,7 @@ def test_both_verdicts_for_every_depth(depth: int) -> None:
         found = recombine.predict(support, salience=f"relu:{depth}", loss=loss, truth=truth)
         assert found.counts["fine" if works else "shortcut"] == 18, loss
         assert found.known is not None
-        assert found.known.value == (1.0 if works else 0.0)
+        assert found.known.error.value == (1.0 if works else 0.0)
     assert works == (depth >= 8)
 
 
@@ -557,7 +557,7 @@ def test_transitive_ordering_is_always_right(s: float, loss: str) -> None:
     """
     support, truth = ordering()
     found = recombine.predict(support, salience=by_order(0, s, max(1 - 2 * s, 1e-6)), loss=loss, truth=truth)
-    assert (len(support), found.known.known, found.known.value) == (12, 30, 1.0)
+    assert (len(support), found.known.known, found.known.error.value) == (12, 30, 1.0)
     assert found.known.wrong == 0
     for row in found.table.to_pylist():
         distance = abs(row["f1"] - row["f0"])
@@ -674,7 +674,7 @@ def test_the_more_salient_second_digit_takes_over(weights: tuple[float, float, f
     support = labels(seen, seen[:, 0], classes=classes, sizes=(10, 10))
     truth = labels(fresh, fresh[:, 0], classes=classes, sizes=(10, 10))
     found = recombine.predict(support, salience=Salience(2, (0.0, *weights)), truth=truth)
-    assert found.known.value == right
+    assert found.known.error.value == right
     assert found.share("right") == right
     assert found.counts["fine"] == 80 * right
 

@@ -281,7 +281,7 @@ def test_five_classes_tell_the_winner() -> None:
     for row in rows:
         parts = [value or 0.0 for name, value in row.items() if name.startswith("from ")]
         assert sum(parts) == pytest.approx(row["score"], abs=1e-10)
-    assert found.known.value == 1.0
+    assert found.known.error.value == 1.0
 
 
 @given(supports(most_factors=3, most_values=4), st.integers(0, 2**32 - 1))
@@ -399,15 +399,15 @@ def test_the_commonest_class_is_the_truth() -> None:
     row = row_of(found, "wool", "coat")
     assert (row["truth"], row["prediction"], row["error"]) == ("light", "warm", 1.0)
     assert found.known.wrong == 1
-    assert found.known.value == 0.0
+    assert found.known.error.value == 0.0
 
 
 def test_numbers_are_held_against_the_mean_of_the_truth() -> None:
     truth = prices("wool coat 3\nwool coat 5\nsilk hat 0")
     found = recombine.predict(prices(THREE_CORNERS), salience="order:0,1,1", truth=truth)
     assert row_of(found, "wool", "coat")["truth"] == 4.0
-    assert found.known.value == pytest.approx(4 - 12 / 7)
-    assert found.known.score == "root mean squared error"
+    assert found.known.error.value == pytest.approx(4 - 12 / 7)
+    assert found.known.error.name == "root mean squared error"
 
 
 def test_the_page_says_against_what_the_slope_is() -> None:
@@ -425,7 +425,7 @@ def test_accuracy_agrees_with_what_is_wrong() -> None:
     seen = (cells % 2 == 0).any(axis=1)
     found = recombine.predict(labels(cells[seen], same[seen], sizes=(4, 4)), truth=labels(cells, same))
     assert found.known.wrong == 4
-    assert found.known.value == found.share("right") == 0
+    assert found.known.error.value == found.share("right") == 0
     assert {row["error"] for row in found.table.to_pylist() if not row["seen"]} == {1.0}
 
 

@@ -11,8 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 import recombine
+from recombine.base.decoding import revive
 from recombine.base.errors import SettingError
 from recombine.base.grades import Expected
+from recombine.base.records import plain
 from recombine.cli.app import app
 from recombine.verbs.predict.expected_score import Rehearsed, _disagree
 
@@ -140,9 +142,9 @@ def test_what_is_no_rehearsal_of_this_table_is_refused(given, words) -> None:
 
 
 def test_it_is_kept_as_plain_data() -> None:
-    assert recombine.verbs.predict.expected_score.revived(None) is None
     kept = Rehearsed("relu:2", "So.", "weak", Expected("accuracy"), False)
-    assert recombine.verbs.predict.expected_score.revived(recombine.verbs.predict.expected_score.describe(kept)) == kept
+    for one in (None, kept):
+        assert revive(Rehearsed | None, plain(one)) == one
 
 
 class TestCommand:

@@ -3,7 +3,8 @@
 A saved record can have been edited, cut off, written by another version, or made by somebody who means harm. So:
 
 - it carries a checksum of its own content (`sealed`), which is compared before anything else is read (`unsealed`);
-- what it holds is taken for what the type hints of its class say and for nothing else (`revive`);
+- what it holds is taken for what the type hints of its class say and for nothing else (`revive`, which is the way back
+  from `records.plain`);
 - a name of a file in it is one plain component of a path (`FileName`), and the file lies where it seems to (`beside`);
 - whatever still goes wrong while a value is made of it ends in one place, in words (`decoding`).
 """
@@ -18,10 +19,16 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from recombine.base.errors import RecombineError, RecordError
 
+Unknown = Annotated[float, math.nan]
+"""A number that may be unknown: NaN here, nothing in a file, since JSON has no NaN."""
+Unbounded = Annotated[float, math.inf]
+"""A number that may be infinite, which is nothing in a file, too."""
+SAVED_AS = "saved as"
+"""The key in a field's metadata under which it tells the name that it has in a file, where it has another."""
 SEAL = "sha256"
 _MOST_BITS = 4_096  # of a whole number: far above any count, far below what Python refuses to write out
 LONGEST_NAME = 255
@@ -151,7 +158,7 @@ def _refusals() -> tuple[type[Exception], ...]:
 
 
 def revive(kind: Any, plain: Any, *, at: str = "it") -> Any:
-    """A frozen dataclass, or a container of them, from the plain data that `dataclasses.asdict` made of it.
+    """A frozen dataclass, or a container of them, from the plain data that `records.plain` made of it.
 
     The type hints decide what is taken: a `MalformedError` says where something else stands.
 
@@ -169,6 +176,8 @@ def revive(kind: Any, plain: Any, *, at: str = "it") -> Any:
         return _REVIVED[origin](kind, plain, at)
     if kind is Any:
         return _sound(plain, at)
+    if getattr(origin, "__module__", "") == "numpy":
+        return _revive_array(kind, plain, at)
     if isinstance(kind, type) and issubclass(kind, FileName):
         return kind(_leaf(str, plain, at))
     return _leaf(kind, plain, at)
@@ -185,7 +194,7 @@ def revive_all(kind: type, names: tuple[str, ...], plain: Mapping[str, Any]) -> 
 
 def _revive_fields(kind: type, plain: Any, at: str) -> Any:
     mapping = _container(Mapping, plain, at, f"the settings of a {kind.__name__}")
-    known = {field.name: field for field in fields(kind) if field.init}
+    known = {field.metadata.get(SAVED_AS, field.name): field for field in fields(kind) if field.init}
     strange = [name for name in mapping if name not in known]
     needed = [n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING]
     missing = [name for name in needed if name not in mapping]
@@ -193,7 +202,8 @@ def _revive_fields(kind: type, plain: Any, at: str) -> Any:
         wrong = f"has no {missing[0]!r}" if missing else f"has {shown(strange[0])}, which means nothing"
         raise MalformedError(f"{at} {wrong}")
     hints = _hints(kind)
-    return kind(**{name: revive(hints[name], value, at=f"{at}.{name}") for name, value in mapping.items()})
+    values = {known[name].name: (name, value) for name, value in mapping.items()}
+    return kind(**{own: revive(hints[own], value, at=f"{at}.{name}") for own, (name, value) in values.items()})
 
 
 def _revive_union(kind: Any, plain: Any, at: str) -> Any:
@@ -209,6 +219,19 @@ def _revive_union(kind: Any, plain: Any, at: str) -> Any:
         except MalformedError as error:
             wrong = wrong or error
     raise wrong or MalformedError(f"{at} is {shown(plain)}, where nothing should be")
+
+
+def _revive_annotated(kind: Any, plain: Any, at: str) -> Any:
+    number, absent = get_args(kind)
+    return absent if plain is None else revive(number, plain, at=at)
+
+
+def _revive_array(kind: Any, plain: Any, at: str) -> Any:
+    """A line of whole numbers; what is larger belongs into a table."""
+    import numpy as np  # noqa: PLC0415 - the command's help must not wait for it
+
+    (scalar,) = get_args(get_args(kind)[1])
+    return np.array(revive(tuple[int, ...], plain, at=at), dtype=scalar)
 
 
 def _revive_tuple(kind: Any, plain: Any, at: str) -> Any:
@@ -244,6 +267,7 @@ _REVIVED: dict[Any, Callable[[Any, Any, str], Any]] = {
     Mapping: _revive_mapping,
     dict: _revive_mapping,
     Literal: _revive_literal,
+    Annotated: _revive_annotated,
 }
 _LEAVES = {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}
 
@@ -289,7 +313,7 @@ def _container(kind: Any, plain: Any, at: str, called: str) -> Any:
 
 @cache
 def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
+    return get_type_hints(kind, include_extras=True)
 
 
 def shown(plain: Any) -> str:

@@ -12,15 +12,27 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from recombine.base.decoding import FileName, MalformedError, beside, decoding, parsed, revive, sealed, shown, unsealed
+from recombine.base.decoding import (
+    SAVED_AS,
+    FileName,
+    MalformedError,
+    beside,
+    decoding,
+    parsed,
+    revive,
+    sealed,
+    shown,
+    unsealed,
+)
 from recombine.base.errors import RecordError
 from recombine.base.files import explained, place_of, staged, undisturbed
 from recombine.base.overwrite_checks import MANIFEST_ENDING, RESULT_FILE, check_result_folder, is_kind
@@ -262,7 +274,9 @@ def _refuse_unlike(record: Record, again: Record) -> None:
 
 
 def plain(value: Any) -> Any:
-    """A frozen dataclass, or a container of them, as plain data; `revive` turns it back.
+    """A frozen dataclass, an array, or a container of them, as a file holds it; `revive` turns it back.
+
+    A number that is not known, or not finite, is None.
 
     >>> plain((Provenance(source="shoes.csv", created="now", version="0"),))[0]["source"]
     'shoes.csv'
@@ -270,8 +284,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]
     if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
-    return {name: plain(item) for name, item in value.items()} if isinstance(value, Mapping) else value
+        return {one.metadata.get(SAVED_AS, one.name): plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
+    return known_numbers(value)
 
 
 def _write(record: Record, folder: Path) -> None:

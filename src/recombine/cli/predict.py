@@ -249,7 +249,7 @@ def _facts(prediction: Any) -> Table:
             table.add_row(verdict, f"{count:,}", f"{percent(count / unseen)}{alone}")
     if prediction.known is not None and prediction.known.known:
         of = f"on {prediction.known.known:,} known{alone}"
-        table.add_row(prediction.known.score, measure(prediction.known.value), of)
+        table.add_row(prediction.known.error.name, measure(prediction.known.error.value), of)
     return table
 
 

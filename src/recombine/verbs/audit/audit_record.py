@@ -1,55 +1,28 @@
 """How an audit's larger parts are laid out in tables, and read back from them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from recombine.base.decoding import revive
-from recombine.base.records import Record
+from recombine.base.decoding import revive_all
+from recombine.base.records import Record, plain
 from recombine.data import support as stored
 from recombine.data.support import Support
 from recombine.verbs.audit.combination_status import PairMap
 from recombine.verbs.audit.determinacy import Determinacy
 
-
-@dataclass(frozen=True)
-class _Solved:
-    """What stands in a record of the solution."""
-
-    rank: int
-    deficit: int
-    moduli: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class _DescribedMap:
-    """What stands in a record of one map, beside its cells."""
-
-    factors: tuple[str, str]
-    rows: tuple[int, ...]
-    row_values: tuple[str, ...]
-    row_counts: tuple[float, ...]
-    row_islands: tuple[int, ...]
-    rows_total: int
-    columns: tuple[int, ...]
-    column_values: tuple[str, ...]
-    column_counts: tuple[float, ...]
-    column_islands: tuple[int, ...]
-    columns_total: int
+_SOLVED = ("rank", "deficit", "moduli")
+_DRAWN = ("factors", "rows", "columns", "row_islands", "column_islands")
+"""What of the solution, and of a map, stands in the record itself. The rest is in tables, or follows from these."""
 
 
 def describe(support: Support, determinacy: Determinacy, maps: Sequence[PairMap]) -> dict[str, Any]:
     """The small facts about a support and its maps, as JSON holds them."""
     return {
         **stored.describe(support),
-        "determinacy": {
-            "rank": determinacy.rank,
-            "deficit": determinacy.deficit,
-            "moduli": determinacy.moduli.tolist(),
-        },
+        "determinacy": {name: plain(getattr(determinacy, name)) for name in _SOLVED},
         "maps": [_describe_map(support, one) for one in maps],
     }
 
@@ -69,13 +42,10 @@ def load_determinacy(record: Record, support: Support) -> Determinacy:
     ends = np.cumsum(support.space.sizes)[:-1]
     columns = sorted(name for name in values.column_names if name.startswith("signature"))
     signatures = np.stack([values[name].to_numpy() for name in columns], axis=1)
-    solved = revive(_Solved, record.data["determinacy"], at="determinacy")
     return Determinacy(
         islands=tuple(np.split(values["island"].to_numpy(), ends)),
         signatures=tuple(np.split(signatures, ends)),
-        moduli=np.array(solved.moduli, dtype=np.int64),
-        rank=solved.rank,
-        deficit=solved.deficit,
+        **revive_all(Determinacy, _SOLVED, record.data["determinacy"]),
     )
 
 
@@ -85,26 +55,11 @@ def load_maps(record: Record) -> tuple[PairMap, ...]:
     which = cells["map"].to_numpy()
     starts = np.searchsorted(which, np.arange(len(record.data["maps"]) + 1))
     return tuple(
-        _load_map(described, cells.slice(start, stop - start))
+        PairMap(
+            **revive_all(PairMap, _DRAWN, described),
+            **{name: cells[name].slice(start, stop - start).to_numpy() for name in ("state", "count", "leverage")},
+        )
         for described, start, stop in zip(record.data["maps"], starts, starts[1:], strict=False)
-    )
-
-
-def _load_map(plain: Any, cells: pa.Table) -> PairMap:
-    described = revive(_DescribedMap, plain, at="maps")
-    rows, columns, row_islands, column_islands = (
-        np.array(places, dtype=np.int64)
-        for places in (described.rows, described.columns, described.row_islands, described.column_islands)
-    )
-    return PairMap(
-        factors=described.factors,
-        rows=rows,
-        columns=columns,
-        row_islands=row_islands,
-        column_islands=column_islands,
-        state=cells["state"].to_numpy(),
-        count=cells["count"].to_numpy(),
-        leverage=cells["leverage"].to_numpy(),
     )
 
 

@@ -30,11 +30,12 @@ power 1.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from recombine.base.decoding import SAVED_AS
 from recombine.data.support import Support
 from recombine.numerics.additive_fit import main_effects
 from recombine.numerics.groups import Codes, Ints, Numbers
@@ -215,7 +216,7 @@ class ExamplesNeeded:
     factor: str
     now: float
     slope_now: float
-    goals: tuple[tuple[float, int | None], ...]
+    goals: tuple[tuple[float, int | None], ...] = field(metadata={SAVED_AS: "for"})
     rough: bool = False
 
 

@@ -21,13 +21,12 @@ That is the order of what came true (`benchmarks/validity.py`): rows of unseen c
 inputs, that before combinations alone, of which a closed form that is rehearsed knows no more than the forecast does.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from recombine.base.decoding import revive
 from recombine.base.errors import SettingError
 from recombine.base.grades import FEWEST_TESTED, Expected, Grade, earned
 from recombine.base.words import interval_words, measure, percent
@@ -230,16 +229,3 @@ def _disagree(one: Expected, other: Expected | None) -> str:
         return ""
     between = f"{percent(max(low[1], 0.0))} and {percent(max(high[0], 0.0))}"
     return f" The two disagree by more than chance explains (nothing between {between} fits both): rely on neither."
-
-
-def describe(kept: Rehearsed | None) -> dict[str, Any] | None:
-    """As plain data."""
-    return None if kept is None else asdict(kept)
-
-
-def revived(plain: dict[str, Any] | None) -> Rehearsed | None:
-    """As it was."""
-    if plain is None:
-        return None
-    found: Rehearsed = revive(Rehearsed, plain, at="rehearsed")
-    return found

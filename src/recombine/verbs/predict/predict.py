@@ -48,7 +48,7 @@ from recombine.verbs.predict.kernel.salience_fit import resolve
 from recombine.verbs.predict.learner import FittedLearner, Loss, refuse_too_large, trained
 from recombine.verbs.predict.listing import lines, read_combinations
 from recombine.verbs.predict.prediction import DRAWN, Combinations, Prediction, compared, diagnosed
-from recombine.verbs.predict.prediction_record import FailingCombination, TruthScore
+from recombine.verbs.predict.prediction_record import FailingCombination, NamedError, TruthScore
 
 MOST_LISTED = 10**6
 _MOST_WORK = 5 * 10**11
@@ -315,7 +315,8 @@ def _known(diagnosis: Diagnosis, truth: Truth | None) -> TruthScore | None:
     errors = diagnosis.errors[asked]
     value = float(np.sqrt(np.mean(errors**2)) if number else 1 - errors.mean()) if len(errors) else float("nan")
     wrong = int((diagnosis.wrong & asked).sum())
-    return TruthScore(truth.source, int(asked.sum()), wrong, "root mean squared error" if number else "accuracy", value)
+    error = NamedError("root mean squared error" if number else "accuracy", value)
+    return TruthScore(truth.source, int(asked.sum()), wrong, error)
 
 
 def _slope(diagnosis: Diagnosis) -> Slope | None:

@@ -1,7 +1,7 @@
 """What a learner would answer on every combination, a row each, and why. `predict` makes it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,12 +11,12 @@ import pyarrow as pa
 from recombine.base.decoding import revive, revive_all
 from recombine.base.errors import SettingError
 from recombine.base.grades import Expected, Grade
-from recombine.base.records import Provenance, Record
+from recombine.base.records import Provenance, Record, plain
 from recombine.base.result import Result
 from recombine.data import support as stored
 from recombine.data.support import Support
 from recombine.numerics.groups import Codes
-from recombine.verbs.predict import expected_score, prediction_record
+from recombine.verbs.predict import prediction_record
 from recombine.verbs.predict.answers import Truth, answers, class_names
 from recombine.verbs.predict.backtest import Backtest
 from recombine.verbs.predict.diagnosis import Diagnosis
@@ -146,21 +146,21 @@ class Prediction(Result):
         how = revive_all(FittedLearner, ("loss", "ridge", "seed"), data)
         learner = learn(support, answers(support), salience, **how)
         tested = data.get("held_out", data["expected"])
-        expected = None if data["expected"] is None else revive(Expected, data["expected"], at="expected")
+        expected = revive(Expected | None, data["expected"], at="expected")
         return cls(
             **revive_all(cls, _PLAIN, data),
-            known=prediction_record.revive_truth_score(data["truth"]),
-            slope=prediction_record.revive_slope(data["slope"]),
+            known=revive(TruthScore | None, data["truth"], at="truth"),
+            slope=revive(Slope | None, data["slope"], at="slope"),
             backtest=prediction_record.revive_backtest(data["backtest"]),
             expected=expected,
             table=record.tables["table"],
-            held_out=None if tested is None else revive(Expected, tested, at="held_out"),
+            held_out=revive(Expected | None, tested, at="held_out"),
             symbols=data.get("symbols") is True,
             panel=prediction_record.revive_panel(data.get("panel"), learner),
             support=support,
             truth=prediction_record.revive_truth(record),
             examples=examples_stored.revived(data.get("examples"), record.tables.get("examples"), expected),
-            rehearsed=expected_score.revived(data.get("rehearsed")),
+            rehearsed=revive(Rehearsed | None, data.get("rehearsed"), at="rehearsed"),
         )
 
     @cached_property
@@ -218,16 +218,16 @@ class Prediction(Result):
             "listed": self.table.num_rows,
             "sampled": self.sampled,
             "counts": dict(self.counts),
-            "truth": prediction_record.describe_truth_score(self.known),
-            "slope": prediction_record.describe_slope(self.slope),
+            "truth": plain(self.known),
+            "slope": plain(self.slope),
             "backtest": prediction_record.describe_backtest(self.backtest),
-            "expected": None if self.expected is None else asdict(self.expected),
-            "held_out": None if self.held_out is None else asdict(self.held_out),
+            "expected": plain(self.expected),
+            "held_out": plain(self.held_out),
             "panel": prediction_record.describe_panel(self.panel),
             "symbols": self.symbols,
             "examples": examples_stored.describe(self.examples),
-            "rehearsed": expected_score.describe(self.rehearsed),
-            "worst": [asdict(one) for one in self.worst],
+            "rehearsed": plain(self.rehearsed),
+            "worst": plain(self.worst),
         }
 
     def _tables(self) -> dict[str, pa.Table]:

@@ -1,15 +1,14 @@
 """A prediction's smaller parts, how each is written into a record, and how it is read back."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from recombine.base.decoding import revive
-from recombine.base.records import Record
+from recombine.base.decoding import Unbounded, Unknown, revive
+from recombine.base.records import Record, plain
 from recombine.verbs.predict.answers import Truth
 from recombine.verbs.predict.backtest import Backtest
-from recombine.verbs.predict.effect_transfer import Slope
 from recombine.verbs.predict.ensemble_members import Panel, named
 from recombine.verbs.predict.kernel.order_weights import Weights, WeightsBySize
 from recombine.verbs.predict.kernel.salience import Salience, members
@@ -28,14 +27,21 @@ class FailingCombination:
 
 
 @dataclass(frozen=True)
+class NamedError:
+    """A measure of error by its name; NaN where nothing was known."""
+
+    name: str
+    value: Unknown
+
+
+@dataclass(frozen=True)
 class TruthScore:
     """How the predictions compare with the true answers of unseen combinations."""
 
     source: str
     known: int
     wrong: int
-    score: str
-    value: float
+    error: NamedError
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,7 @@ class _Weight:
     """The weight of one set of factors, as it stands in a record; none for a free intercept."""
 
     factors: tuple[str, ...]
-    weight: float | None
+    weight: Unbounded
 
 
 @dataclass(frozen=True)
@@ -54,25 +60,7 @@ class _DescribedSalience:
     noise: float
     note: str
     weights: tuple[_Weight, ...]
-    orders: tuple[float | None, ...] = ()  # in place of the weights, where sets of one size share theirs
-
-
-@dataclass(frozen=True)
-class _Error:
-    """A measure of error by its name; none where nothing was known."""
-
-    name: str
-    value: float | None
-
-
-@dataclass(frozen=True)
-class _DescribedKnown:
-    """What stands in a record of the comparison with the truth."""
-
-    source: str
-    known: int
-    wrong: int
-    error: _Error
+    orders: tuple[Unbounded, ...] = ()  # in place of the weights, where sets of one size share theirs
 
 
 def describe_salience(salience: Salience, names: tuple[str, ...]) -> dict[str, Any]:
@@ -87,17 +75,13 @@ def describe_salience(salience: Salience, names: tuple[str, ...]) -> dict[str, A
 
 def _describe_weights(weights: Weights, names: tuple[str, ...]) -> dict[str, Any]:
     if isinstance(weights, WeightsBySize):
-        return {"weights": [], "orders": [_finite(weight) for weight in weights.orders]}
+        return {"weights": [], "orders": plain(weights.orders)}
     return {
         "weights": [
-            {"factors": [names[k] for k in members(mask)], "weight": _finite(weight)}
+            {"factors": [names[k] for k in members(mask)], "weight": plain(weight)}
             for mask, weight in enumerate(weights)
         ]
     }
-
-
-def _finite(weight: float) -> float | None:
-    return weight if np.isfinite(weight) else None
 
 
 @dataclass(frozen=True)
@@ -113,42 +97,12 @@ def describe_panel(panel: Panel) -> dict[str, Any]:
     return {"members": list(panel.names), "beside": [named(one) for one in panel.beside]}
 
 
-def revive_panel(plain: dict[str, Any] | None, learner: FittedLearner) -> Panel:
+def revive_panel(saved: dict[str, Any] | None, learner: FittedLearner) -> Panel:
     """The same learners, fitted again only when they are asked; in older records there is one alone."""
-    if plain is None:
+    if saved is None:
         return Panel(learner, (learner,))
-    found = revive(_DescribedPanel, plain, at="panel")
+    found = revive(_DescribedPanel, saved, at="panel")
     return Panel.of(learner, found.members, found.beside)
-
-
-def describe_truth_score(known: TruthScore | None) -> dict[str, Any] | None:
-    """What was found against the truth."""
-    if known is None:
-        return None
-    value = known.value if np.isfinite(known.value) else None
-    return {
-        "source": known.source,
-        "known": known.known,
-        "wrong": known.wrong,
-        "error": {"name": known.score, "value": value},
-    }
-
-
-def describe_slope(slope: Slope | None) -> dict[str, Any] | None:
-    """The slope, its points and what is needed."""
-    if slope is None:
-        return None
-    needed = [
-        {
-            "factor": one.factor,
-            "now": one.now,
-            "slope_now": one.slope_now,
-            "for": [list(goal) for goal in one.goals],
-            "rough": one.rough,
-        }
-        for one in slope.needed
-    ]
-    return asdict(slope) | {"needed": needed}
 
 
 def describe_backtest(record: Backtest | None) -> dict[str, Any] | None:
@@ -159,50 +113,28 @@ def describe_backtest(record: Backtest | None) -> dict[str, Any] | None:
     rungs = [
         {"rung": one.rung, "tested": one.tested, **dict(zip(names, one.scores, strict=True))} for one in record.rungs
     ]
-    return asdict(record) | {"rungs": rungs, "repeats": record.folds}
+    return {**plain(record), "rungs": plain(rungs), "repeats": record.folds}
 
 
-def revive_salience(plain: dict[str, Any]) -> Salience:
+def revive_salience(saved: dict[str, Any]) -> Salience:
     """A salience as it was."""
-    found = revive(_DescribedSalience, plain, at="salience")
+    found = revive(_DescribedSalience, saved, at="salience")
     if found.orders:
-        orders = tuple(np.inf if one is None else one for one in found.orders)
-        return Salience(len(orders) - 1, WeightsBySize(orders), found.noise, found.name, found.note)
-    weights = tuple(np.inf if one.weight is None else one.weight for one in found.weights)
+        return Salience(len(found.orders) - 1, WeightsBySize(found.orders), found.noise, found.name, found.note)
+    weights = tuple(one.weight for one in found.weights)
     return Salience(len(weights).bit_length() - 1, weights, found.noise, found.name, found.note)
 
 
-def revive_truth_score(plain: dict[str, Any] | None) -> TruthScore | None:
-    """The comparison with the truth as it was."""
-    if plain is None:
-        return None
-    found = revive(_DescribedKnown, plain, at="truth")
-    score = float("nan") if found.error.value is None else found.error.value
-    return TruthScore(found.source, found.known, found.wrong, found.error.name, score)
-
-
-def revive_slope(plain: dict[str, Any] | None) -> Slope | None:
-    """The slope as it was."""
-    if plain is None:
-        return None
-    needed = [
-        {key: one[key] for key in ("factor", "now", "slope_now", "rough") if key in one} | {"goals": one["for"]}
-        for one in plain["needed"]
-    ]
-    revived: Slope = revive(Slope, plain | {"needed": needed}, at="slope")
-    return revived
-
-
-def revive_backtest(plain: dict[str, Any] | None) -> Backtest | None:
+def revive_backtest(saved: dict[str, Any] | None) -> Backtest | None:
     """The track record as it was."""
-    if plain is None:
+    if saved is None:
         return None
-    names = [method["name"] for method in plain["methods"]]
+    names = [method["name"] for method in saved["methods"]]
     rungs = [
         {"rung": one["rung"], "tested": one["tested"], "scores": [one[name] for name in names]}
-        for one in plain["rungs"]
+        for one in saved["rungs"]
     ]
-    kept = {key: value for key, value in plain.items() if key != "repeats"}
+    kept = {key: value for key, value in saved.items() if key != "repeats"}
     revived: Backtest = revive(Backtest, kept | {"rungs": rungs}, at="backtest")
     return revived
 

@@ -5,14 +5,15 @@ A forecast from examples as plain data with a table of its combinations, and bac
 What a forecast from examples says: the sentence that leads, and the reasons below it.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from recombine.base.decoding import revive
+from recombine.base.decoding import Unknown, revive, revive_all
 from recombine.base.grades import Expected
+from recombine.base.records import plain
 from recombine.base.words import free_name, interval_words, percent, points
 from recombine.data.space import Space
 from recombine.numerics.distributions import normal_quantile
@@ -36,7 +37,7 @@ class ExampleForecast:
     expected: Expected
     way: str
     members: tuple[str, ...]
-    seen_by_member: tuple[float, ...] | None  # on new rows of combinations that were seen
+    seen_by_member: tuple[Unknown, ...] | None  # on new rows of combinations that were seen
     codes: Codes  # (c, k)
     counts: Ints  # (c,) rows asked, 0 where they were composed
     scores: Numbers  # (m, c)
@@ -113,40 +114,12 @@ _PLAIN = (
 )
 
 
-@dataclass(frozen=True)
-class _Described:
-    """What stands in a record of a forecast from examples."""
-
-    way: str
-    members: tuple[str, ...]
-    seen_by_member: tuple[float | None, ...] | None
-    by_member: tuple[float | None, ...]
-    seen: float | None
-    drop: float | None
-    probe: float | None
-    rows: int
-    of_rows: int
-    asked_rows: int
-    correction: tuple[float, float] | None
-    notes: tuple[str, ...]
-    constant: str | None
-    fewer: float | None = None
-    expected: Expected | None = None  # its own, which a rehearsal may have replaced as the one to rely on
-
-
 def describe(found: ExampleForecast | None) -> dict[str, Any] | None:
     """All but the combinations, which stand in a table."""
     if found is None:
         return None
-    plain = {name: getattr(found, name) for name in _PLAIN}
-    plain |= {"by_member": found.by_member, "seen": found.seen, "drop": found.drop}
-    return asdict(_Described(**{name: _finite(value) for name, value in plain.items()}, expected=found.expected))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_finite(one) for one in value)
-    return None if isinstance(value, float) and not np.isfinite(value) else value
+    # a rehearsal may have replaced its expected score as the one to rely on
+    return {name: plain(getattr(found, name)) for name in (*_PLAIN, "by_member", "seen", "drop", "expected")}
 
 
 def combinations(found: ExampleForecast) -> pa.Table:
@@ -186,30 +159,19 @@ def _around(scores: Numbers, value: Numbers, rows: Ints) -> tuple[Numbers, Numbe
     )
 
 
-def revived(plain: dict[str, Any] | None, table: pa.Table | None, expected: Expected | None) -> ExampleForecast | None:
-    """A forecast as it was."""
-    if plain is None or table is None or expected is None:
+def revived(saved: dict[str, Any] | None, table: pa.Table | None, expected: Expected | None) -> ExampleForecast | None:
+    """A forecast as it was. In older records there is no word of fewer rows, nor of an expected score of its own."""
+    if saved is None or table is None or expected is None:
         return None
-    found = revive(_Described, plain, at="examples")
+    kept = revive_all(ExampleForecast, _PLAIN, {"fewer": None} | saved)
     factors = sum(name.startswith("code") for name in table.column_names)
-    seen = found.seen_by_member
     return ExampleForecast(
-        expected=expected if found.expected is None else found.expected,
-        way=found.way,
-        members=found.members,
-        seen_by_member=None if seen is None else tuple(float("nan") if one is None else one for one in seen),
+        **kept,
+        expected=revive(Expected | None, saved.get("expected"), at="examples.expected") or expected,
         codes=np.stack([table[f"code{k}"].to_numpy() for k in range(factors)], axis=1).astype(np.int32),
         counts=table["rows"].to_numpy(),
-        scores=np.stack([table[f"member{m}"].to_numpy() for m in range(len(found.members))]),
+        scores=np.stack([table[f"member{m}"].to_numpy() for m in range(len(kept["members"]))]),
         base=table["base"].to_numpy(),
-        probe=found.probe,
-        rows=found.rows,
-        of_rows=found.of_rows,
-        asked_rows=found.asked_rows,
-        correction=found.correction,
-        notes=found.notes,
-        constant=found.constant,
-        fewer=found.fewer,
     )
 
 
