@@ -34,6 +34,7 @@ def searched(seeds: Sequence[int], steps: int, *, smoke: bool) -> list[dict[str,
     from tests.probes.masks.planted import KINDS, Planted
 
     from recombine_lab.probes import subnetworks
+    from recombine_lab.probes.probe_file import group_settings
 
     widths, depths, targets = (WIDTHS[:1], DEPTHS[:1], TARGETS[:1]) if smoke else (WIDTHS, DEPTHS, TARGETS)
     asked = {
@@ -49,9 +50,8 @@ def searched(seeds: Sequence[int], steps: int, *, smoke: bool) -> list[dict[str,
         network, components = planted.network(), planted.components()
         for group in GROUPS:
             start = time.process_time()
-            made = subnetworks(
-                network, planted.score, components=components, chance=planted.chance, group=group, **asked
-            )
+            settings = group_settings(subnetworks, {**asked, "chance": planted.chance, "group": group})
+            made = subnetworks(network, planted.score, components=components, **settings)
             rows.append(
                 dict(zip(CELL, (kind, width, depth, target, group), strict=True))
                 | {"seed": seed, "said": made.outcome, "grade": made.grade, "seconds": time.process_time() - start}

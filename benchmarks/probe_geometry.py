@@ -23,9 +23,10 @@ from scipy import special
 
 import recombine
 from recombine_lab import Recipe, fit, models
-from recombine_lab.probes import Probe, geometry
+from recombine_lab.probes import AnswerKey, Probe, geometry
 from recombine_lab.probes.geometry_probe.answers import AnswerTargets, from_memory, readout
 from recombine_lab.probes.geometry_probe.cells import Cells
+from recombine_lab.probes.probe_file import group_settings
 from recombine_lab.tasks import Bumps
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -220,10 +221,10 @@ def everybody(size: int, seeds: range, store: str | None, *, smoke: bool) -> tup
     said: dict[str, Any] = {}
     made, repeats = world(size), 3 if smoke else 5
     for who, layers in known(size).items():
-        found = geometry(layers, repeats=repeats, **made["asked"])
+        found = geometry(layers, repeats=repeats, **group_settings(geometry, made["asked"]))
         answers[who], inner[who], said[who] = row(found, "answer"), row(found, "inner"), [found.outcome, found.verdict]
     for who, (runs, layers) in trained(size, seeds, store, smoke=smoke).items():
-        probes = [geometry(run, layers=layers, rest=0.0, repeats=repeats) for run in runs]
+        probes = [geometry(run, layers=layers, answers=AnswerKey(rest=0.0), repeats=repeats) for run in runs]
         first[who], inner[who], answers[who] = (averaged([row(one, where) for one in probes]) for where in layers)
         said[who] = [part for one in probes for part in (one.outcome, one.verdict)]
         print(who, *(one.outcome for one in probes), flush=True)

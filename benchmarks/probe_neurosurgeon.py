@@ -57,19 +57,11 @@ def ours(model: Any, parameters: list[str] | None, steps: int, data: Any, forwar
     """A mask of ours while it is learned: `step(k, steps)` takes the next step."""
     from recombine_lab.probes.subnetwork_probe.components import Component, ComponentData
     from recombine_lab.probes.subnetwork_probe.mask_learning import MaskJob, MaskLearner, Subject, _Chunk
-    from recombine_lab.probes.subnetwork_probe.mask_settings import search_of
+    from recombine_lab.probes.subnetwork_probe.mask_settings import MaskSearch
     from recombine_lab.probes.subnetwork_probe.masked_network import Asker, layouts_of, score_of, state_of
 
-    search = search_of(
-        estimator="continuous",
-        published=True,
-        rates=[RATE],
-        starts=[START],
-        penalties=[PENALTY],
-        steps=steps,
-        batch=BATCH,
-        against=0.0,
-    )
+    grid = {"rates": [RATE], "starts": [START], "penalties": [PENALTY]}
+    search = MaskSearch(published=True, **grid, steps=steps, batch_size=BATCH).resolved()
     layouts = layouts_of(model, parameters=parameters, group="weight", heads=None)
     learner = MaskLearner(Asker(model, score_of("accuracy"), forward), layouts, search, 0, 1.0)
     examples = ComponentData(*data)

@@ -23,6 +23,7 @@ import recombine_lab
 from probed.networks import Numbers, Trained, chosen, grid_rows, trained
 from probed.two_questions import Asked, networks
 from recombine.numerics.rank_correlation import spearman
+from recombine_lab.probes import AnswerKey, MaskEvidence, MaskSearch, geometry, influence, subnetworks
 from recombine_lab.tasks import Toy
 from validity_cells.listing import cells, smoke_cells
 
@@ -37,7 +38,7 @@ REPEATS = 3
 def geometry_numbers(network: Trained) -> Numbers:
     """What the geometry probe measures in the last hidden layer and in the answer."""
     inputs, table, seen, _ = grid_rows(network.data)
-    found = recombine_lab.probes.geometry(network.module, inputs=inputs, table=table, seen=seen, repeats=REPEATS)
+    found = geometry(network.module, inputs=inputs, table=table, answers=AnswerKey(seen=seen), repeats=REPEATS)
     rows = found.table.to_pylist()
     hidden = next((row["where"] for row in reversed(rows) if row["where"] != "answer"), "answer")
     measured: Numbers = {}
@@ -58,7 +59,7 @@ def influence_numbers(runs: list[Any]) -> list[tuple[Numbers, float]]:
     """What the influence probe measures in each toy network, and its score on the unseen combination."""
     found = []
     for run in runs:
-        probe = recombine_lab.probes.influence(run, controls=0)
+        probe = influence(run, controls=0)
         numbers = {
             f"{row['measure']} of {row['where']}": row["value"]
             for row in probe.table.to_pylist()
@@ -71,14 +72,11 @@ def influence_numbers(runs: list[Any]) -> list[tuple[Numbers, float]]:
 
 def subnetwork_numbers(network: Asked) -> Numbers:
     """What the probe of subnetworks measures in a network that answers two questions; controls cost and say nothing."""
-    found = recombine_lab.probes.subnetworks(
+    found = subnetworks(
         network.module,
         components=network.components,
-        controls=(),
-        seeds=2,
-        steps=150,
-        base_accuracy=0.0,
-        sufficient=0.8,
+        search=MaskSearch(steps=150),
+        evidence=MaskEvidence(controls=(), seeds=2, base_accuracy=0.0, sufficient=0.8),
     )
     named = ("selectivity", "kept Target", "left Target", "left Other", "density")
     numbers: Numbers = {name: found.numbers[name] for name in (*named, "overlap between components")}

@@ -55,14 +55,15 @@ def known_networks() -> dict[str, tuple[Any, Any]]:
 def known(smoke: bool) -> list[dict[str, Any]]:
     """Every estimator on every known network."""
     from recombine_lab.probes import subnetworks
+    from recombine_lab.probes.probe_file import group_settings
 
     networks = dict(list(known_networks().items())[:2]) if smoke else known_networks()
     rows = []
     for network, (model, components) in networks.items():
         for name, settings in dict(list(ESTIMATORS.items())[:1]).items() if smoke else ESTIMATORS.items():
-            asked = {"steps": 40 if smoke else 150, "seeds": 2 if smoke else 3, **settings}
+            asked = {"steps": 40 if smoke else 150, "seeds": 2 if smoke else 3, "base_accuracy": 0.0, **settings}
             start = time.process_time()
-            found = subnetworks(model, components=components, base_accuracy=0.0, **asked)
+            found = subnetworks(model, components=components, **group_settings(subnetworks, asked))
             numbers = found.numbers
             rows.append(
                 {
@@ -93,6 +94,7 @@ def untrained(smoke: bool) -> dict[str, Any]:
     from tests.probes.masks import toys
 
     from recombine_lab.probes import subnetworks
+    from recombine_lab.probes.probe_file import group_settings
 
     outcomes, refused, alone, best, sufficient = Counter[str](), 0, 0, 0, 0
     count = 1 if smoke else NETWORKS
@@ -103,11 +105,12 @@ def untrained(smoke: bool) -> dict[str, Any]:
         asked = {
             "steps": 30 if smoke else 100,
             "seeds": 3,
+            "base_accuracy": 0.0,
             "rates": (0.03,),
             "controls": ("re-initialised", "random"),
             "seed": seed,
         }
-        found = subnetworks(model, components=components, base_accuracy=0.0, **asked)
+        found = subnetworks(model, components=components, **group_settings(subnetworks, asked))
         outcomes[found.outcome] += 1
         passed = found.outcome != "not sufficient"
         sufficient += passed

@@ -98,7 +98,7 @@ def test_the_names_of_the_lab() -> None:
 
 def test_the_names_of_the_probes() -> None:
     assert sorted(recombine_lab.probes.__all__) == [
-        *["FactorExamples", "Probe", "TrainingRows"],
+        *["AnswerKey", "FactorExamples", "MaskEvidence", "MaskSearch", "MaskedWeights", "Probe", "TrainingRows"],
         *["geometry", "influence", "subnetworks", "support"],
     ]
 

@@ -10,10 +10,10 @@ from torch import nn
 import recombine
 from recombine.base.errors import ColumnError, SettingError, SourceError, TableError
 from recombine_lab import Recipe, fit, models
-from recombine_lab.probes import geometry
 from recombine_lab.probes.geometry_probe import layer_sources
 from recombine_lab.probes.geometry_probe.geometry import salience_at
 from recombine_lab.tasks import Addition, Bumps
+from tests.probes.flat import geometry
 from tests.probes.grids.worlds import bumps, codes_of, corner, one_hot
 
 N = 10
@@ -508,7 +508,7 @@ def test_a_module_with_settings_that_mean_nothing(settings, error, words):
         (np.ones((2, 2)), {"x": [1, "a"], "y": [1, 2]}, ColumnError, "mixes kinds"),
         (np.ones((2, 2)), {"x": [1, 2], "y": [1]}, TableError, "rows"),
         (np.ones((2, 2)), None, SettingError, "features without a table"),
-        ("nowhere.parquet", None, SourceError, "cannot be read"),
+        ("nowhere.parquet", None, SourceError, "no file"),
     ],
 )
 def test_features_that_mean_nothing(features, columns, error, words):

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from recombine.base.errors import SettingError
-from recombine_lab.probes import geometry
+from tests.probes.flat import geometry
 from tests.probes.grids.worlds import codes_of, one_hot
 
 N = 6

@@ -6,9 +6,9 @@ import torch
 from torch import nn
 
 from recombine.base.errors import SettingError
-from recombine_lab.probes import geometry
 from recombine_lab.probes.geometry_probe.kernel_measures import MeasuredInterval
 from recombine_lab.probes.geometry_probe.verdict import _number
+from tests.probes.flat import geometry
 from tests.probes.grids.worlds import bumps, codes_of, corner, one_hot
 
 N = 8

@@ -16,7 +16,7 @@ from recombine_lab.probes.subnetwork_probe.mask_learning import (
     _batches,
     _Chunk,
 )
-from recombine_lab.probes.subnetwork_probe.mask_settings import MaskConfiguration, Search, search_of, temperature
+from recombine_lab.probes.subnetwork_probe.mask_settings import MaskConfiguration, MaskSearch, Search, temperature
 from recombine_lab.probes.subnetwork_probe.masked_network import Asker, accuracy, layouts_of, state_of
 from tests.probes.masks import toys
 
@@ -36,11 +36,7 @@ def problem(search, model=None, *, group="weight"):
 
 
 def usual(**changed):
-    settings = {
-        "estimator": "continuous", "published": False, "rates": None, "starts": None, "penalties": None,
-        "steps": 12, "batch": 16, "against": 0.0,
-    }  # fmt: skip
-    return search_of(**{**settings, **changed})
+    return MaskSearch(**{"steps": 12, "batch_size": 16, **changed}).resolved()
 
 
 def by_hand(model, data, made, search, chance, steps):

@@ -7,7 +7,6 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from recombine_lab.probes import subnetworks
 from recombine_lab.probes.subnetwork_probe.ablation import Judge
 from recombine_lab.probes.subnetwork_probe.component_usage import usage, used_mask
 from recombine_lab.probes.subnetwork_probe.components import ComponentData, components_of
@@ -21,6 +20,7 @@ from recombine_lab.probes.subnetwork_probe.masked_network import (
     state_of,
     untrained_state,
 )
+from tests.probes.flat import subnetworks
 from tests.probes.masks import toys
 
 QUICK = {"steps": 8, "seeds": 2, "rates": (0.03,), "penalties": (0.1,), "base_accuracy": 0.0}

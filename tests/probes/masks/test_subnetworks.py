@@ -11,10 +11,10 @@ from torch import nn
 
 import recombine
 from recombine.base.errors import RecordError, SettingError
-from recombine_lab.probes import subnetworks
 from recombine_lab.probes.probe import Probe
 from recombine_lab.probes.subnetwork_probe.mask_cache import saved_masks
 from recombine_lab.probes.subnetwork_probe.mask_settings import CONTROLS
+from tests.probes.flat import subnetworks
 from tests.probes.masks import toys
 from tests.probes.masks.planted import Planted
 

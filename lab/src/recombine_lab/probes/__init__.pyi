@@ -1,8 +1,12 @@
 from .geometry_probe.geometry import geometry as geometry
+from .geometry_probe.inputs import AnswerKey as AnswerKey
 from .influence_probe.influence import influence as influence
 from .influence_probe.questions import FactorExamples as FactorExamples
 from .influence_probe.questions import TrainingRows as TrainingRows
 from .probe import Probe as Probe
+from .subnetwork_probe.mask_settings import MaskedWeights as MaskedWeights
+from .subnetwork_probe.mask_settings import MaskEvidence as MaskEvidence
+from .subnetwork_probe.mask_settings import MaskSearch as MaskSearch
 from .subnetwork_probe.subnetworks import subnetworks as subnetworks
 from .support_probe.support import support as support
 

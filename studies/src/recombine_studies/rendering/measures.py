@@ -13,6 +13,7 @@ import torch
 from recombine_lab.probes.geometry_probe.answers import EXCESS, GAP, SEEN_ERROR, SUPERPOSITION
 from recombine_lab.probes.geometry_probe.controls import RANDOM, TRUTH, UNTRAINED
 from recombine_lab.probes.geometry_probe.geometry import geometry
+from recombine_lab.probes.geometry_probe.inputs import AnswerKey
 from recombine_lab.probes.geometry_probe.kernel_measures import ADDITIVITY, CENTRED, ORTHOGONALITY
 from recombine_lab.probes.geometry_probe.layer_sources import ANSWER
 from recombine_lab.probes.probe import MEASURED
@@ -114,7 +115,9 @@ def probed(evidence: Evidence) -> list[Row]:
 def measure_geometry(item: Row, bench: Bench) -> list[Row]:
     """The geometry of every layer, beside that of the same network untrained, of random features, and of the truth."""
     run = bench.run(item["key"])
-    table = geometry(run, rest=_blank(run.configuration.task), repeats=item["repeats"]).table.to_pylist()
+    table = geometry(
+        run, answers=AnswerKey(rest=_blank(run.configuration.task)), repeats=item["repeats"]
+    ).table.to_pylist()
     layers = list(dict.fromkeys(row["where"] for row in table))
     code = str(run.configuration.task["code"])
     return [

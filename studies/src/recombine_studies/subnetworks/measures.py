@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from recombine.base.seeds import derived
 from recombine_lab.probes.probe import Probe
+from recombine_lab.probes.probe_file import group_settings
 from recombine_lab.probes.subnetwork_probe.subnetworks import subnetworks
 from recombine_lab.training.member import Job
 from recombine_lab.training.pack import job_of
@@ -81,7 +82,8 @@ def search_masks(item: Row, bench: Bench) -> Sequence[Row]:
         )
         for name, which in ((first, "first"), (second, "second"))
     }
-    found = subnetworks(module, components=components, controls=_CONTROLS, base_accuracy=0.0, seed=seed, **asked)
+    settings = group_settings(subnetworks, {**asked, "controls": _CONTROLS, "base_accuracy": 0.0})
+    found = subnetworks(module, components=components, **settings, seed=seed)
     both = _accuracy(module, problems(task, "both_violated", tested, seed=seed, part="test"))
     return [{"table": "network", "outcome": found.outcome, **found.numbers, "both broken": both}, *told(found)]
 
@@ -139,7 +141,8 @@ def search_structure(item: Row, bench: Bench) -> Sequence[Row]:
     asked = json.loads(item["search"])
     learned, tested = asked.pop("problems"), asked.pop("tests")
     components = questions(job_of(run), learned, tested, seed=derived(item["seed"], "questions"))
-    found = subnetworks(run.module(), components=components, controls=(), base_accuracy=0.0, seed=item["seed"], **asked)
+    settings = group_settings(subnetworks, {**asked, "controls": (), "base_accuracy": 0.0})
+    found = subnetworks(run.module(), components=components, **settings, seed=item["seed"])
     named_numbers = ("selectivity", "kept Target", "left Target", "left Other", "density", "overlap between components")
     return [{"outcome": found.outcome, **{name: found.numbers[name] for name in named_numbers}}]
 

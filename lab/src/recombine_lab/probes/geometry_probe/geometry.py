@@ -1,9 +1,8 @@
 """Geometry: how do the layers of a model hold the factors: apart, mixed, or as a table of memories?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy.typing as npt
 import pyarrow as pa
 
 from recombine.base.checks import check_seed, check_whole
@@ -15,7 +14,7 @@ from recombine.verbs.predict.kernel.salience import Salience, members
 from recombine_lab.models.layers import Forward
 from recombine_lab.probes.geometry_probe.answers import COVERAGE, EXCESS, GAP, SEEN_ERROR
 from recombine_lab.probes.geometry_probe.controls import CONTROLS, TRUTH
-from recombine_lab.probes.geometry_probe.inputs import GeometryInputs, GeometrySettings, asked
+from recombine_lab.probes.geometry_probe.inputs import AnswerKey, GeometryInputs, GeometrySettings, asked
 from recombine_lab.probes.geometry_probe.kernel_measures import ADDITIVITY, CENTRED, ORTHOGONALITY, PROBE, PROBE_UNSEEN
 from recombine_lab.probes.geometry_probe.measures import TARGETS, Call, Measured, measured
 from recombine_lab.probes.geometry_probe.verdict import Decision, beside_answers, decided, pictures
@@ -30,10 +29,7 @@ def geometry(  # noqa: PLR0913 - a setting is an argument
     factors: Sequence[str] | None = None,
     ordered: Sequence[str] | None = None,
     layers: Sequence[str] | str | None = None,
-    seen: Any = None,
-    truth: Any = None,
-    rest: float | npt.ArrayLike | None = None,
-    axes: Mapping[str, int] | None = None,
+    answers: AnswerKey | None = None,
     forward: Forward | None = None,
     repeats: int = 5,
     seed: int = 0,
@@ -50,10 +46,7 @@ def geometry(  # noqa: PLR0913 - a setting is an argument
       is all that are numbers.
     - `layers`: names of `named_modules()` ("" or "answer" is what the whole module gives); up to 12 that do something
       and the answer, unless given. With the truth, the last is what is held against it.
-    - `seen`: for each row whether its combination was in training, or the name of such a column.
-    - `truth`: the right outputs of every row, or the name of such a column; `rest` what an output is with nothing on it
-      (each output's median over the seen, unless given).
-    - `axes`: which axis of a layer's own shape belongs to which factor, for the stripe share: {"x": -1, "y": -2}.
+    - `answers`: what is known of the right ones: the truth, and which combinations were in training.
     - `repeats`: seeds of each control. `forward(module, batch)`: how the module is asked, if not `module(batch)`.
 
     Several rows of a combination are averaged. `outcome` is one of `apart`, `inherited`, `mixed`, `memorised`,
@@ -76,14 +69,12 @@ def geometry(  # noqa: PLR0913 - a setting is an argument
         factors=factors,
         ordered=ordered,
         layers=layers,
-        seen=seen,
-        truth=truth,
-        axes=axes,
+        answers=answers or AnswerKey(),
         forward=forward,
         seed=seed,
     )
     ask = asked(given)
-    found = measured(Call(ask, repeats, seed, rest, tell))
+    found = measured(Call(ask, repeats, seed, given.answers.rest, tell))
     tell("deciding", 1.0)
     return _probe(ask, found, decided(found), {"repeats": repeats, "seed": seed}, command)
 

@@ -23,6 +23,7 @@ from recombine_lab.probes.geometry_probe.design import (
     read_parquet,
 )
 from recombine_lab.probes.geometry_probe.layer_sources import Arrays, LayerSource, Module, chosen_layers, kept_numbers
+from recombine_lab.probes.probe import SettingsGroup
 from recombine_lab.probes.run_inputs import RunInputs, run_name
 from recombine_lab.runs.run import Run
 from recombine_lab.tasks.task import DrawsFactors
@@ -30,6 +31,22 @@ from recombine_lab.tasks.task import DrawsFactors
 _MOST_ROWS = 20_000
 _MOST_CODE = 20_000
 FEATURES = "features"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AnswerKey(SettingsGroup):
+    """What is known of the right answers, and of what was shown.
+
+    - `truth`: the right outputs of every row, or the name of such a column. The last layer is held against them.
+    - `rest`: what an output is with nothing on it (each output's median over the seen, unless given).
+    - `seen`: for each row whether its combination was in training, or the name of such a column.
+    - `axes`: which axis of a layer's own shape belongs to which factor, for the stripe share: {"x": -1, "y": -2}.
+    """
+
+    truth: Any = None
+    rest: float | npt.ArrayLike | None = None
+    seen: Any = None
+    axes: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +59,7 @@ class GeometrySettings:
     factors: Sequence[str] | None = None
     ordered: Sequence[str] | None = None
     layers: Sequence[str] | str | None = None
-    seen: Any = None
-    truth: Any = None
-    axes: Mapping[str, int] | None = None
+    answers: AnswerKey = field(default_factory=AnswerKey)
     forward: Forward | None = None
     seed: int = 0
 
@@ -75,13 +90,13 @@ def asked(given: GeometrySettings) -> GeometryInputs:
 def _of_run(given: GeometrySettings) -> GeometrySettings:
     """A run of a store: its network, its task's combinations, and which of them it was trained on."""
     known = RunInputs.of(given.model)
-    task, axes = known.task, given.axes
+    task, key = known.task, given.answers
     codes = task.every()
     # several rows of a combination average what chance adds to it
     times = max(1, min(4, _MOST_ROWS // max(1, len(codes))))
     alone = None
     if isinstance(task, DrawsFactors):  # which draws the same of a combination every time
-        times, alone, axes = 1, task.factors_alone(), axes or task.axes
+        times, alone, key = 1, task.factors_alone(), replace(key, axes=key.axes or task.axes)
     points = task.latents(np.tile(codes, (times, 1)), seed=derived(given.seed, "latents"))
     points = points if alone is None else torch.cat([points, alone])
     batch = task.render(points, seed=derived(given.seed, "render"), part="test")
@@ -92,9 +107,11 @@ def _of_run(given: GeometrySettings) -> GeometrySettings:
         model=known.module,
         inputs=batch.inputs,
         table=table.to_pydict(),
-        seen=known.was_shown(table) if given.seen is None else given.seen,
-        truth=batch.targets if given.truth is None and drawn else given.truth,
-        axes=axes,
+        answers=replace(
+            key,
+            seen=known.was_shown(table) if key.seen is None else key.seen,
+            truth=batch.targets if key.truth is None and drawn else key.truth,
+        ),
     )
 
 
@@ -140,7 +157,7 @@ def _of_file(given: GeometrySettings) -> GeometryInputs:
     if given.table is None:
         given = replace(given, table=table)
     columns = columns_of(table)
-    lists = [name for name, column in columns.items() if is_list(column) and name != given.truth]
+    lists = [name for name, column in columns.items() if is_list(column) and name != given.answers.truth]
     chosen = lists if given.layers is None else [given.layers] if isinstance(given.layers, str) else list(given.layers)
     for name in chosen:
         if name not in columns:
@@ -187,13 +204,13 @@ def _array(given: Any) -> npt.NDArray[Any]:
 
 def _designed(given: GeometrySettings, *, taken: Sequence[str] = ()) -> GridDesign:
     columns = columns_of(given.table)
-    roles = [one for one in (given.truth, *taken) if isinstance(one, str)]
+    roles = [one for one in (given.answers.truth, *taken) if isinstance(one, str)]
     left = {name: column for name, column in columns.items() if name not in roles}
-    return designed(left, factors=given.factors, ordered=given.ordered, seen=given.seen)
+    return designed(left, factors=given.factors, ordered=given.ordered, seen=given.answers.seen)
 
 
 def _made(given: GeometrySettings, design: GridDesign, source: LayerSource, *, name: str, code: Code) -> GeometryInputs:
-    truth = given.truth
+    truth = given.answers.truth
     if isinstance(truth, str):
         columns = columns_of(given.table)
         if truth not in columns:
@@ -205,7 +222,7 @@ def _made(given: GeometrySettings, design: GridDesign, source: LayerSource, *, n
         code=code,
         name=name,
         truth=None if truth is None else _truth(truth, design, given.seed),
-        axes=_axes(given.axes, design),
+        axes=_axes(given.answers.axes, design),
     )
 
 

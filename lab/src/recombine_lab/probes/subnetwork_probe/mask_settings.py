@@ -9,7 +9,7 @@ ever judged.
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from torch import Tensor
 
 from recombine.base.checks import check_choice, check_number, check_whole
 from recombine.base.errors import SettingError
+from recombine_lab.probes.probe import SettingsGroup
 
 Estimator = Literal["continuous", "hard concrete", "straight through"]
 FINAL = 200.0
@@ -84,6 +85,7 @@ GROUPS = ("weight", "row", "channel", "head")
 ABLATIONS = ("zero", "mean", "resample", "re-init")
 CONTROLS = ("re-initialised", "random", "shuffled", "magnitude", "saliency")
 PUBLISHED_EPOCHS = 90
+_STEPS = 300
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class Search:
 
     configurations: tuple[MaskConfiguration, ...]
     estimator: Estimator = "continuous"
-    steps: int | None = 300
+    steps: int | None = _STEPS
     """None: as many as `PUBLISHED_EPOCHS` epochs take."""
     batch: int = 64
     scaled: bool = True
@@ -132,56 +134,110 @@ _USUAL: dict[str, tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]
 _PUBLISHED = ((1e-2, 1e-4), (-0.05, 0.0, 0.05, 0.1), (1e-8,))
 
 
-def search_of(
-    *,
-    estimator: str,
-    published: bool,
-    rates: Sequence[float] | None,
-    starts: Sequence[float] | None,
-    penalties: Sequence[float] | None,
-    steps: int | None,
-    batch: int,
-    against: float,
-) -> Search:
-    """The search that is asked for, with what was left out filled in."""
-    check_choice("estimator", estimator, ESTIMATORS)
-    check_whole("batch_size", batch, least=1)
-    check_number("against", against, least=0)
-    if steps is not None:
-        check_whole("steps", steps, least=1)
-    if published and estimator != "continuous":
-        raise SettingError(
-            f"published=True with estimator={estimator!r}",
-            why="what was published is continuous sparsification",
-            instead="leave one of the two out",
+@dataclass(frozen=True, kw_only=True)
+class MaskSearch(SettingsGroup):
+    """How masks are searched for.
+
+    - `estimator`: "continuous" sparsification, "hard concrete" or "straight through".
+    - `published`: the published settings (no scaling, penalty summed, temperature by epoch, 90 epochs).
+    - `against`: the weight of a term that lowers the other components while a mask is learned; it stands in the
+      published text and not in the published code.
+    - `rates`, `starts`, `penalties`: learning rates, scores at the start and weights of the penalty. Every combination
+      of them is tried, and the sparsest mask that is sufficient on held-out examples of its own component is chosen.
+    - `steps`, `batch_size`: how long a mask is learned, and from how many examples at a time.
+    """
+
+    estimator: str = "continuous"
+    published: bool = False
+    against: float = 0.0
+    rates: Sequence[float] | None = None
+    starts: Sequence[float] | None = None
+    penalties: Sequence[float] | None = None
+    steps: int | None = None
+    batch_size: int = 64
+
+    def resolved(self) -> Search:
+        """The search that is asked for, with what was left out filled in."""
+        check_choice("estimator", self.estimator, ESTIMATORS)
+        check_whole("batch_size", self.batch_size, least=1)
+        check_number("against", self.against, least=0)
+        if self.steps is not None:
+            check_whole("steps", self.steps, least=1)
+        if self.published and self.estimator != "continuous":
+            raise SettingError(
+                f"published=True with estimator={self.estimator!r}",
+                why="what was published is continuous sparsification",
+                instead="leave one of the two out",
+            )
+        usual = _PUBLISHED if self.published else _USUAL[self.estimator]
+        given = (self.rates, self.starts, self.penalties)
+        grid = [known if one is None else one for one, known in zip(given, usual, strict=True)]
+        _check_grid(grid)
+        made = Search(
+            configurations=tuple(MaskConfiguration(*map(float, point)) for point in product(*grid)),
+            estimator=self.estimator,  # type: ignore[arg-type]  # it is one of the choices
+            steps=self.steps,
+            batch=self.batch_size,
+            scaled=self.estimator == "continuous",
+            against=self.against,
         )
-    usual = _PUBLISHED if published else _USUAL[estimator]
-    grid = [
-        given if given is not None else known for given, known in zip((rates, starts, penalties), usual, strict=True)
-    ]
-    _check_grid(grid)
-    configurations = tuple(MaskConfiguration(*map(float, point)) for point in product(*grid))
-    if published:
-        return Search(
-            configurations=configurations,
-            steps=steps,
-            batch=batch,
-            scaled=False,
-            penalty_shared=False,
-            per_epoch=True,
-            spread=0.0,
-            eps=1e-8,
-            against=against,
-            published=True,
-        )
-    return Search(
-        configurations=configurations,
-        estimator=estimator,  # type: ignore[arg-type]  # it is one of the choices
-        steps=steps if steps is not None else 300,
-        batch=batch,
-        scaled=estimator == "continuous",
-        against=against,
-    )
+        if not self.published:
+            return made if self.steps is not None else replace(made, steps=_STEPS)
+        return replace(made, scaled=False, penalty_shared=False, per_epoch=True, spread=0.0, eps=1e-8, published=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedWeights(SettingsGroup):
+    """Which weights are masked, what of them is kept or left out as one, and how a part is taken out.
+
+    - `parameters`: names or patterns of what is masked; else every matrix but embeddings.
+    - `group`: "weight", "row" (all that leads into one output), "channel" (all that leaves one input), or "head", of
+      which there are `heads`.
+    - `ablation`: "zero" and "re-init" of weights ask whether a part can be carved out, "mean" and "resample" of the
+      activations of rows, channels or heads whether it is used.
+    """
+
+    parameters: str | Sequence[str] | None = None
+    group: str = "weight"
+    heads: int | None = None
+    ablation: str = "zero"
+
+    def __post_init__(self) -> None:
+        check_choice("group", self.group, GROUPS)
+        check_choice("ablation", self.ablation, ABLATIONS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskEvidence(SettingsGroup):
+    """What masks are held against before anything is concluded from them.
+
+    - `controls`: who gets the same search: "re-initialised", "random", "shuffled", "magnitude", "saliency".
+    - `seeds`: masks that are learned with the chosen settings, and judged.
+    - `sufficient`: the accuracy that a part reaches alone, to be called enough for its component.
+    - `base_accuracy`: the accuracy that the whole network must reach on every test.
+    - `chance`: the accuracy of one answer for all, where targets are no classes.
+    - `allow_repeats`: whether examples that masks are learned from may be among those that judge them.
+    """
+
+    controls: Sequence[str] = CONTROLS
+    seeds: int = 4
+    sufficient: float = 0.9
+    base_accuracy: float = 0.9
+    chance: float | None = None
+    allow_repeats: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.controls, str):
+            raise SettingError(
+                f"controls={self.controls!r}", why="they are listed", instead=f"write controls=[{self.controls!r}]"
+            )
+        for control in self.controls:
+            check_choice("controls", control, CONTROLS)
+        check_whole("seeds", self.seeds, least=1)
+        check_number("sufficient", self.sufficient, above=0, most=1)
+        check_number("base_accuracy", self.base_accuracy, least=0, most=1)
+        if self.chance is not None:
+            check_number("chance", self.chance, least=0, below=1)
 
 
 def _check_grid(grid: Sequence[Any]) -> None:

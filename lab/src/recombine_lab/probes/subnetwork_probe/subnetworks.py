@@ -22,7 +22,7 @@ import pyarrow as pa
 import torch
 from torch import nn
 
-from recombine.base.checks import check_choice, check_number, check_seed, check_whole
+from recombine.base.checks import check_seed, check_whole
 from recombine.base.errors import SettingError
 from recombine.base.progress import Progress, silent
 from recombine.base.records import Provenance
@@ -46,7 +46,7 @@ from recombine_lab.probes.subnetwork_probe.components import Component, componen
 from recombine_lab.probes.subnetwork_probe.mask_cache import Keeper, fingerprint
 from recombine_lab.probes.subnetwork_probe.mask_learning import Mask, MaskJob, MaskLearner, Subject
 from recombine_lab.probes.subnetwork_probe.mask_search import Cast, MaskSearchResult, searched
-from recombine_lab.probes.subnetwork_probe.mask_settings import ABLATIONS, CONTROLS, GROUPS, Search, search_of
+from recombine_lab.probes.subnetwork_probe.mask_settings import MaskedWeights, MaskEvidence, MaskSearch, Search
 from recombine_lab.probes.subnetwork_probe.masked_network import (
     Asker,
     ParameterLayout,
@@ -69,7 +69,7 @@ _SMALL = 5_000_000
 """Weights up to which several re-initialised networks are kept at hand."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Probing:
     """A probe while it is made."""
 
@@ -78,9 +78,11 @@ class Probing:
     layouts: tuple[ParameterLayout, ...]
     components: tuple[Component, ...]
     search: Search
+    masked: MaskedWeights
+    evidence: MaskEvidence
     chances: Mapping[str, float]
     settings: Mapping[str, Any]
-    allow_repeats: bool
+    """All of them as plain data: for the provenance, and for a folder to say what its masks belong to."""
     seed: int
     command: str | None
 
@@ -91,11 +93,11 @@ class Probing:
             for one in self.components:
                 self.asker.check(state, one.fit.rows(slice(0, 8)))
             together = self._together(at_once, state)
-            settings = (self.settings["group"], self.settings["ablation"], self.seed, together)
+            settings = (self.masked.group, self.masked.ablation, self.seed, together)
             judge = Judge(self.model, self.asker, self.layouts, self.components, *settings)
             told("asking the whole network", 0.0)
             whole = judge.whole(state)
-            if min(right.mean() for right in whole.values()) < self.settings["base_accuracy"]:
+            if min(right.mean() for right in whole.values()) < self.evidence.base_accuracy:
                 return self._refused(whole)
             keeper = Keeper.open(resume, {**self.settings, **fingerprint(state, self.layouts, self.components)})
             cast = Cast(self.model, state, self.components, self.seed, 64 if _count(state) <= _SMALL else 1)
@@ -126,7 +128,7 @@ class Probing:
     @property
     def searched_on(self) -> list[str]:
         """Everybody who gets a search: the network, and controls that can have one."""
-        asked = self.settings["controls"]
+        asked = self.evidence.controls
         controls = ["re-initialised"] if "re-initialised" in asked else []
         return [MEASURED, *controls, *(["shuffled"] if "shuffled" in asked and poolable(self.components) else [])]
 
@@ -138,8 +140,8 @@ class Probing:
             cast,
             keeper,
             who=self.searched_on,
-            seeds=self.settings["seeds"],
-            sufficient=self.settings["sufficient"],
+            seeds=self.evidence.seeds,
+            sufficient=self.evidence.sufficient,
             at_once=together,
             told=lambda done: told("learning masks", 0.02 + 0.9 * done),
         )
@@ -160,7 +162,7 @@ class Probing:
         return self._probe(
             outcome=parts.outcome,
             verdict=verdict(parts),
-            grade=grade(parts, self.settings["seeds"]),
+            grade=grade(parts, self.evidence.seeds),
             reasons=self._reasons(parts, tried),
             numbers=telling.numbers(parts, masks, used, self.layouts, tried),
             figures=telling.figures(parts),
@@ -182,7 +184,7 @@ class Probing:
         used: dict[str, list[Mask]] = {}
         for who in self.searched_on:
             for name in names:
-                seeds = max(self.settings["seeds"], NETWORKS if who == "re-initialised" else 0)
+                seeds = max(self.evidence.seeds, NETWORKS if who == "re-initialised" else 0)
                 jobs = [MaskJob(who, name, final[who][name][0][0].configuration, 1 + k) for k in range(seeds)]
                 states = [cast.state_of(who, job.seed) for job in jobs]
                 both = [self._used(judge, cast.subject(job), job) for job in jobs]
@@ -190,12 +192,11 @@ class Probing:
                 if who == MEASURED:
                     used[name] = [one for one, _ in both]
                     core[name] = Rights.of(name, judge.judged([one for _, one in both], states))
-        if "random" in self.settings["controls"]:
+        if "random" in self.evidence.controls:
             every["random"] = {name: self._randomly(judge, cast, name, masks) for name, masks in used.items()}
         rows = {one.name: len(one.test) for one in self.components}
         carved, all_used, core_used = (
-            Summary(whose, self.chances, rows, self.settings["sufficient"])
-            for whose in (judged, every, {MEASURED: core})
+            Summary(whose, self.chances, rows, self.evidence.sufficient) for whose in (judged, every, {MEASURED: core})
         )
         return PartSummaries(carved, all_used, core_used), used
 
@@ -222,7 +223,7 @@ class Probing:
 
     def _refused(self, whole: Right) -> Probe:
         """The network itself does not do what parts of it are searched for."""
-        least = self.settings["base_accuracy"]
+        least = self.evidence.base_accuracy
         reached = {name: float(right.mean()) for name, right in whole.items()}
         said = f"base_accuracy={least:g} is asked of the whole network on every test, before anything is learned."
         return self._probe(
@@ -245,7 +246,7 @@ class Probing:
 
     def _baselines(self, judge: Judge, cast: Cast, final: Final) -> dict[str, dict[str, Rights]]:
         """Masks as large as those that were found, which nobody searched for."""
-        asked = [who for who in ("random", "magnitude", "saliency") if who in self.settings["controls"]]
+        asked = [who for who in ("random", "magnitude", "saliency") if who in self.evidence.controls]
         found: dict[str, dict[str, Rights]] = {}
         for who in asked:
             for one in self.components:
@@ -277,15 +278,15 @@ class Probing:
         return max(drawn, key=lambda mask: judge.alone(mask, state, component.held_out))
 
     def _reasons(self, parts: PartSummaries, tried: list[telling.Row]) -> tuple[str, ...]:
-        group, ablation = self.settings["group"], self.settings["ablation"]
+        group, ablation = self.masked.group, self.masked.ablation
         said = telling.reasons(parts, self.search, tried, group=group, ablation=ablation)
         if "shuffled" in self.searched_on:
             said.append("Shuffled components: masks are learned from random shares of all components' examples.")
-        elif "shuffled" in self.settings["controls"]:
+        elif "shuffled" in self.evidence.controls:
             said.append("Components were not shuffled: their examples have different shapes.")
         if self.asker.apart_because and self.asker.apart_because != self.asker.NOT_TRIED:
             said.append(f"Masks were learned one by one: {self.asker.apart_because}.")
-        if self.allow_repeats:
+        if self.evidence.allow_repeats:
             said.append("Examples that masks were learned from may be among those that they are judged by.")
         return tuple(said)
 
@@ -325,24 +326,9 @@ def subnetworks(  # noqa: PLR0913 - each is one plain question, and all but two 
     *,
     components: Mapping[str, Any] | None = None,
     forward: Forward | None = None,
-    estimator: str = "continuous",
-    published: bool = False,
-    against: float = 0.0,
-    rates: Sequence[float] | None = None,
-    starts: Sequence[float] | None = None,
-    penalties: Sequence[float] | None = None,
-    steps: int | None = None,
-    batch_size: int = 64,
-    parameters: str | Sequence[str] | None = None,
-    group: str = "weight",
-    heads: int | None = None,
-    ablation: str = "zero",
-    controls: Sequence[str] = CONTROLS,
-    seeds: int = 4,
-    sufficient: float = 0.9,
-    base_accuracy: float = 0.9,
-    chance: float | None = None,
-    allow_repeats: bool = False,
+    search: MaskSearch | None = None,
+    masked: MaskedWeights | None = None,
+    evidence: MaskEvidence | None = None,
     at_once: int | None = None,
     resume: str | Path | None = None,
     seed: int = 0,
@@ -351,24 +337,16 @@ def subnetworks(  # noqa: PLR0913 - each is one plain question, and all but two 
 ) -> Probe:
     """Does a network hold a separate part for each component?
 
-    `model`: any torch module, or a run of a store. It is asked in evaluation mode and never changed. `score`:
-    "accuracy" for classes, "odd one out" for vectors (rows, items, d), or a function from the answers and the targets
-    to the loss and to what is right, a number for every row.
-    `components`: for each component `(mask_train, test)`, each a pair `(inputs, targets)`; inputs are a tensor or
-    tensors by name. Masks are learned from the first, where the other components vary freely, and judged by the second.
-    `forward`: how the model is asked about inputs, where `model(inputs)` or `model(**inputs)` is not the way.
-
-    `estimator`: "continuous" sparsification, "hard concrete" or "straight through"; `published` keeps the published
-    settings (no scaling, penalty summed, temperature by epoch, 90 epochs). `against`: the weight of a term that lowers
-    the other components while a mask is learned; it stands in the published text and not in the published code.
-    `rates`, `starts`, `penalties`: the configurations that are tried; the sparsest mask that is `sufficient` on
-    held-out examples of its own component is chosen. `seeds`: masks that are learned with it and judged.
-    `parameters`: names or patterns of what is masked; else every matrix but embeddings. `group`: what is kept or left
-    out as one: "weight", "row" (all that leads into one output), "channel" (all that leaves one input), "head".
-    `ablation`: "zero" and "re-init" of weights ask whether a part can be carved out, "mean" and "resample" of the
-    activations of rows, channels or heads whether it is used.
-    `controls` get the same search. `base_accuracy`: what the whole network must reach on every test. `chance`: the
-    accuracy of one answer for all, where targets are no classes. `resume`: a folder in which finished masks are kept.
+    - `model`: any torch module, or a run of a store. It is asked in evaluation mode and never changed.
+    - `score`: "accuracy" for classes, "odd one out" for vectors (rows, items, d), or a function from the answers and
+      the targets to the loss and to what is right, a number for every row.
+    - `components`: for each component `(mask_train, test)`, each a pair `(inputs, targets)`; inputs are a tensor or
+      tensors by name. Masks are learned from the first, where the other components vary freely, and judged by the
+      second.
+    - `forward`: how the model is asked about inputs, where `model(inputs)` or `model(**inputs)` is not the way.
+    - `search`: how masks are learned. `masked`: on which weights. `evidence`: what they are held against.
+    - `at_once`: masks that are learned side by side, unless given as many as fit. `resume`: a folder in which finished
+      masks are kept.
 
     The outcome is one of: modular, redundant, collapse, anti-modular, not sufficient, unclear.
 
@@ -382,70 +360,44 @@ def subnetworks(  # noqa: PLR0913 - each is one plain question, and all but two 
     ...     inputs[:, 4 * half : 4 * half + 4] = 9 * torch.rand(rows, 4, generator=torch.Generator().manual_seed(rows))
     ...     return inputs, inputs[:, 4 * half : 4 * half + 4].argmax(1)
     >>> components = {name: (largest(half, 300), largest(half, 200)) for half, name in enumerate(("left", "right"))}
-    >>> subnetworks(network, components=components, steps=100, seeds=3).outcome
+    >>> found = subnetworks(
+    ...     network, components=components, search=MaskSearch(steps=100), evidence=MaskEvidence(seeds=3)
+    ... )
+    >>> found.outcome
     'modular'
     """
     told = progress or silent
-    _check(group, ablation, controls, seeds, sufficient, base_accuracy, chance, at_once, seed)
-    module = unwrapped(model)
-    search = search_of(
-        estimator=estimator,
-        published=published,
-        rates=rates,
-        starts=starts,
-        penalties=penalties,
-        steps=steps,
-        batch=batch_size,
-        against=against,
-    )
-    parts = components_of(components, seed=seed, allow_repeats=allow_repeats)
-    layouts = layouts_of(module, parameters=parameters, group=group, heads=heads)
-    check_units(module, layouts, group, ablation)
-    asker = Asker(module, score_of(score), forward)
-    chances = {one.name: _chance(one, chance) for one in parts}
+    if at_once is not None:
+        check_whole("at_once", at_once, least=1)
+    check_seed(seed)
+    masked, evidence = masked or MaskedWeights(), evidence or MaskEvidence()
+    module, found = unwrapped(model), (search or MaskSearch()).resolved()
+    parts = components_of(components, seed=seed, allow_repeats=evidence.allow_repeats)
+    layouts = layouts_of(module, parameters=masked.parameters, group=masked.group, heads=masked.heads)
+    check_units(module, layouts, masked.group, masked.ablation)
     settings = {
-        "search": search.plain(),
-        "group": group,
-        "heads": heads,
-        "ablation": ablation,
-        "controls": list(controls),
-        "seeds": seeds,
-        "sufficient": sufficient,
-        "base_accuracy": base_accuracy,
-        "chance": chance,
+        "search": found.plain(),
+        **{name: getattr(masked, name) for name in ("group", "heads", "ablation")},
+        "controls": list(evidence.controls),
+        **{name: getattr(evidence, name) for name in ("seeds", "sufficient", "base_accuracy", "chance")},
         "seed": seed,
         "score": score if isinstance(score, str) else getattr(score, "__name__", "a function"),
         "masked": [layout.name for layout in layouts],
     }
-    asking = Probing(module, asker, layouts, parts, search, chances, settings, allow_repeats, seed, command)
+    asking = Probing(
+        model=module,
+        asker=Asker(module, score_of(score), forward),
+        layouts=layouts,
+        components=parts,
+        search=found,
+        masked=masked,
+        evidence=evidence,
+        chances={one.name: _chance(one, evidence.chance) for one in parts},
+        settings=settings,
+        seed=seed,
+        command=command,
+    )
     return asking.answer(at_once=at_once, resume=resume, told=told)
-
-
-def _check(
-    group: str,
-    ablation: str,
-    controls: Sequence[str],
-    seeds: int,
-    sufficient: float,
-    base: float,
-    chance: float | None,
-    at_once: int | None,
-    seed: int,
-) -> None:
-    check_choice("group", group, GROUPS)
-    check_choice("ablation", ablation, ABLATIONS)
-    if isinstance(controls, str):
-        raise SettingError(f"controls={controls!r}", why="they are listed", instead=f"write controls=[{controls!r}]")
-    for control in controls:
-        check_choice("controls", control, CONTROLS)
-    check_whole("seeds", seeds, least=1)
-    check_number("sufficient", sufficient, above=0, most=1)
-    check_number("base_accuracy", base, least=0, most=1)
-    if chance is not None:
-        check_number("chance", chance, least=0, below=1)
-    if at_once is not None:
-        check_whole("at_once", at_once, least=1)
-    check_seed(seed)
 
 
 def _chance(component: Component, given: float | None) -> float:
