@@ -10,7 +10,7 @@ from typing import Any
 from recombine.base.grades import Expected, earned
 from recombine.base.records import Record
 from recombine.output import audit_pictures, headline, map_packing, page_frame
-from recombine.output.page_frame import LISTED, Data, names_of, shown_of
+from recombine.output.page_lists import Data, PageList, combination_list, listed, shown_of
 
 
 @page_frame.page_of("audit", called="an audit", command="audit")
@@ -54,90 +54,66 @@ def _doubtful(data: Data) -> bool:
     return expected is not None and data["grade"] in doubts and earned(Expected(**expected)) in doubts
 
 
-def action_lists(data: Data) -> list[dict[str, Any]]:
+def action_lists(data: Data) -> list[PageList]:
     """The lists that one acts on: what is thin, weak or undetermined, and values that never occur or meet."""
-    lists = (_thin(data), _weakest(data), _undetermined(data), _missing(data), _never_meeting(data))
-    return [one for one in lists if one["rows"]]
-
-
-def _thin(data: Data) -> dict[str, Any]:
-    found = data.get("thin") or []
-    names = names_of(found)
-    rows = [
-        [*(one["combination"].get(name) for name in names), one["count"], one["expected"]] for one in found[:LISTED]
+    leverage = data.get("leverage") or {}
+    return [
+        *combination_list(
+            data.get("thin") or [],
+            {"count": "rows", "expected": "rows if independent"},
+            title="Hardly seen",
+            file="thin.csv",
+            lead=lambda shown: (
+                f"{shown_of(shown, data['counts'].get('thin', shown))} thin combinations, first those that fall most "
+                "short of the rows that they would have if the factors were independent."
+            ),
+        ),
+        *combination_list(
+            leverage.get("weakest") or [],
+            {"leverage": "leverage"},
+            title="Worked out most weakly",
+            file="weakest.csv",
+            lead=lambda shown: (
+                f"{shown_of(shown, leverage.get('of', shown))} determined combinations, the highest leverage first. "
+                "An example of one at the top tells more than an example of one at the bottom."
+            ),
+        ),
+        *combination_list(
+            data.get("undetermined_examples") or [],
+            {},
+            title="Not determined",
+            file="undetermined.csv",
+            lead=lambda shown: (
+                f"{shown_of(shown, data['counts']['undetermined'])} combinations whose answer nothing seen fixes."
+            ),
+        ),
+        *_missing(data),
+        *_never_meeting(data),
     ]
-    return {
-        "title": "Hardly seen",
-        "file": "thin.csv",
-        "lead": f"{shown_of(len(rows), data['counts'].get('thin', len(rows)))} thin combinations, first those that "
-        "fall most short of the rows that they would have if the factors were independent.",
-        "columns": [*names, "rows", "rows if independent"],
-        "numeric": [len(names), len(names) + 1],
-        "rows": rows,
-    }
 
 
-def _never_meeting(data: Data) -> dict[str, Any]:
+def _never_meeting(data: Data) -> list[PageList]:
     found = (data.get("zeros") or {}).get("pairs") or []
+    columns = ["value", "never with", "combinations by chance"]
     rows = [
         [f"{a}={u}", f"{b}={v}", one["expected"]]
-        for one in found[:LISTED]
+        for one in found[: listed(len(columns))]
         for (a, b), (u, v) in [(one["factors"], one["values"])]
     ]
-    return {
-        "title": "Pairs of values that never meet",
-        "file": "never-meeting.csv",
-        "lead": f"{shown_of(len(rows), len(found))} pairs that chance would have made meet. If they cannot occur, "
-        "declare them with --impossible; `recombine audit … --impossible-out FILE` writes them as it reads them.",
-        "columns": ["value", "never with", "combinations by chance"],
-        "numeric": [2],
-        "rows": rows,
-    }
+    lead = (
+        f"{shown_of(len(rows), len(found))} pairs that chance would have made meet. If they cannot occur, declare them "
+        "with --impossible; `recombine audit … --impossible-out FILE` writes them as it reads them."
+    )
+    made = PageList("Pairs of values that never meet", "never-meeting.csv", lead, columns, rows, numeric=[2])
+    return [made] if rows else []
 
 
-def _weakest(data: Data) -> dict[str, Any]:
-    found = (data.get("leverage") or {}).get("weakest") or []
-    names = names_of(found)
-    rows = [[*(one["combination"].get(name) for name in names), one["leverage"]] for one in found[:LISTED]]
-    total = (data.get("leverage") or {}).get("of", len(rows))
-    return {
-        "title": "Worked out most weakly",
-        "file": "weakest.csv",
-        "lead": f"{shown_of(len(rows), total)} determined combinations, the highest leverage first. "
-        "An example of one at the top tells more than an example of one at the bottom.",
-        "columns": [*names, "leverage"],
-        "numeric": [len(names)],
-        "rows": rows,
-    }
-
-
-def _undetermined(data: Data) -> dict[str, Any]:
-    found = data.get("undetermined_examples") or []
-    names = names_of(found)
-    rows = [[one["combination"].get(name) for name in names] for one in found[:LISTED]]
-    total = data["counts"]["undetermined"]
-    return {
-        "title": "Not determined",
-        "file": "undetermined.csv",
-        "lead": f"{shown_of(len(rows), total)} combinations whose answer nothing seen fixes.",
-        "columns": names,
-        "numeric": [],
-        "rows": rows,
-    }
-
-
-def _missing(data: Data) -> dict[str, Any]:
-    listed = data.get("factors") or []
-    rows = [[one["name"], missing] for one in listed for missing in one.get("never_seen") or []]
-    total = sum(one["values"] - one["seen"] for one in listed)
-    return {
-        "title": "Values never seen",
-        "file": "values-never-seen.csv",
-        "lead": f"{shown_of(len(rows), total)} declared values that no row holds. Nothing is promised for them.",
-        "columns": ["factor", "value"],
-        "numeric": [],
-        "rows": rows,
-    }
+def _missing(data: Data) -> list[PageList]:
+    factors = data.get("factors") or []
+    rows = [[one["name"], missing] for one in factors for missing in one.get("never_seen") or []]
+    total = sum(one["values"] - one["seen"] for one in factors)
+    lead = f"{shown_of(len(rows), total)} declared values that no row holds. Nothing is promised for them."
+    return [PageList("Values never seen", "values-never-seen.csv", lead, ["factor", "value"], rows)] if rows else []
 
 
 def _pair(one: Data, cells: map_packing.MapCells) -> dict[str, Any]:

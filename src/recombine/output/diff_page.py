@@ -11,10 +11,10 @@ from recombine.base.records import Record
 from recombine.base.words import free_name, points, points_range
 from recombine.output import page_frame
 from recombine.output.headline import decimal, percent, shorten, value, whole
-from recombine.output.page_frame import Data, shown_of
+from recombine.output.page_frame import Data
+from recombine.output.page_lists import PageList, table_list
 from recombine.output.pictures import Bar, Bars
 
-_DOWNLOADED = 5_000
 _MOST_BARS = 6
 _MOST_CELLS = 40
 _SIGNS = {"worse": "−", "better": "+", "other": "·"}
@@ -131,26 +131,20 @@ def _word(raw: Any) -> str:
     return "–" if raw is None else value(raw)
 
 
-def _lists(table: pa.Table | None) -> list[dict[str, Any]]:
+def _lists(table: pa.Table | None) -> list[PageList]:
     """Every change, the worst first."""
     if table is None or not table.num_rows:
         return []
-    shown = page_frame.listed(table.num_columns)
-    cut = table.slice(0, _DOWNLOADED)
-    rows = [list(row) for row in zip(*(column.to_pylist() for column in cut.columns), strict=True)]
-    numeric = [k for k, field in enumerate(table.schema) if pa.types.is_floating(field.type)]
-    titles = [_TITLES.get(name, name) for name in table.column_names]
-    listed = {
-        "title": "Changes, for the worse first, the most surprising first",
-        "file": "changes.csv",
-        "lead": f"{shown_of(min(shown, len(rows)), table.num_rows)} shown. p is how likely such a change is by chance "
-        "if rows are drawn one by one, q the same for as many as were looked at.",
-        "columns": titles,
-        "numeric": numeric,
-        "rows": rows[:shown],
-        "download": {"columns": titles, "rows": page_frame.within(rows)},
-    }
-    return [page_frame.bounded(listed)]
+    titled = table.rename_columns([_TITLES.get(name, name) for name in table.column_names])
+    return [
+        table_list(
+            titled,
+            title="Changes, for the worse first, the most surprising first",
+            file="changes.csv",
+            said=". p is how likely such a change is by chance if rows are drawn one by one, q the same for as many as "
+            "were looked at.",
+        )
+    ]
 
 
 _TITLES = {

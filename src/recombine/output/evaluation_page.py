@@ -5,11 +5,10 @@ What was not tested is drawn as untested, never as nothing.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from recombine.base.records import Record
 from recombine.output import error_pictures, headline, page_frame, score_map, score_pictures
-from recombine.output.page_frame import Data, names_of, shown_of
+from recombine.output.page_lists import Data, PageList, combination_list, shown_of
 from recombine.output.training_history import history_list, over_training
 
 
@@ -65,29 +64,31 @@ def _target(data: Data) -> str:
     return f"{headline.value(found['name'])}, {'a number' if data.get('answers') == 'number' else many}"
 
 
-def action_lists(data: Data) -> list[dict[str, Any]]:
+_SHARES = ("score", "shrunk", "low", "high", "expected")
+
+
+def action_lists(data: Data) -> list[PageList]:
     """The lists that one acts on: the worst combinations, those worse than their parts, those never tested."""
     told = data.get("training") is not None
     sides = (("unseen", False), ("seen", True)) if told else (("tested", None),)
-    found = (*(_worst(data, name, seen) for name, seen in sides), _deviating(data), _untested(data))
-    return [one for one in found if one is not None]
+    worst = [one for name, seen in sides for one in _worst(data, name, seen)]
+    return [*worst, *_deviating(data), *_untested(data)]
 
 
-def _worst(data: Data, name: str, seen: bool | None) -> dict[str, Any] | None:
+def _worst(data: Data, name: str, seen: bool | None) -> list[PageList]:
     """The worst of one side: what fails on seen combinations is mended otherwise than what fails on unseen ones."""
-    listed = [one for one in data.get("worst") or [] if seen is None or (one["rung"] == "seen") == seen]
+    found = [one for one in data.get("worst") or [] if seen is None or (one["rung"] == "seen") == seen]
     counts = {one["name"]: one["combinations"] for one in data.get("sides") or []}
-    tested = counts.get("seen" if seen else "all", len(listed)) - (counts.get("seen", 0) if seen is False else 0)
+    tested = counts.get("seen" if seen else "all", len(found)) - (counts.get("seen", 0) if seen is False else 0)
     missing = (data.get("untested") or {}).get("total", 0) if not seen else 0
     were = "combination was" if missing == 1 else "combinations were"
     but = f" {headline.whole(missing)} {were} never tested and may be worse." if missing else ""
-    rung = ("rung",) if seen is False else ()
     return _measured(
         f"Worst of the {name} combinations",
         "worst.csv" if not seen else "worst_seen.csv",
         data["score"],
-        listed,
-        (*rung, "rows", "score", "shrunk", "low", "high"),
+        found,
+        (*(("rung",) if seen is False else ()), "rows", "score", "shrunk", "low", "high"),
         lambda shown: (
             f"{shown_of(shown, max(tested, shown))} tested, the worst first by the shrunk score, which does not let a "
             f"few unlucky rows decide; low and high are its interval.{but}"
@@ -95,15 +96,15 @@ def _worst(data: Data, name: str, seen: bool | None) -> dict[str, Any] | None:
     )
 
 
-def _deviating(data: Data) -> dict[str, Any] | None:
+def _deviating(data: Data) -> list[PageList]:
     found = data.get("deviations") or {}
-    listed = sorted(found.get("listed") or [], key=lambda one: one.get("rung") == "seen")
+    rung = () if data.get("training") is None else ("rung",)  # where it is known what was trained on
     return _measured(
         "Worse than their parts",
         "causes.csv",
         data["score"],
-        listed,
-        (*_rung(data), "rows", "score", "expected", "deviation", "q"),
+        sorted(found.get("listed") or [], key=lambda one: one.get("rung") == "seen"),
+        (*rung, "rows", "score", "expected", "deviation", "q"),
         lambda shown: (
             f"{shown_of(shown, found.get('worse') or shown)} that do worse than their parts give elsewhere, the unseen "
             "ones first. Expected is what the parts give; q is the share of those named down to this one "
@@ -112,15 +113,14 @@ def _deviating(data: Data) -> dict[str, Any] | None:
     )
 
 
-def _untested(data: Data) -> dict[str, Any] | None:
+def _untested(data: Data) -> list[PageList]:
     found = data.get("untested") or {}
     total = found.get("total") or 0
-    listed = [{**one, "in training": "yes" if one["seen"] else "no"} for one in found.get("listed") or []]
     return _measured(
         "Never tested",
         "untested.csv",
         data["score"],
-        listed,
+        [{**one, "in training": "yes" if one["seen"] else "no"} for one in found.get("listed") or []],
         ("in training", "rows"),
         lambda shown: (
             f"{headline.whole(total)} combinations of the space have no tested row, so nothing is known of them"
@@ -131,32 +131,12 @@ def _untested(data: Data) -> dict[str, Any] | None:
 
 
 def _measured(
-    title: str, file: str, score: Data, listed: Sequence[Data], keys: Sequence[str], lead: Callable[[int], str]
-) -> dict[str, Any] | None:
-    """A list of combinations with some measures of each."""
-    if not listed:
-        return None
-    names = names_of(listed)
-    rows = [[*(one["combination"].get(name) for name in names), *(one.get(key) for key in keys)] for one in listed]
-    shown = rows[: page_frame.listed(len(names) + len(keys))]
-    worded = {"rung", "in training"}
-    amounts = {"score", "shrunk", "low", "high", "expected"} if score.get("share") else set()
-    found = {
-        "title": title,
-        "file": file,
-        "lead": lead(len(shown)),
-        "columns": [*names, *keys],
-        "numeric": [len(names) + place for place, key in enumerate(keys) if key not in worded],
-        "plain": [len(names) + place for place, key in enumerate(keys) if key in worded],
-        "shares": [len(names) + place for place, key in enumerate(keys) if key in amounts],
-        "rows": shown,
-    }
-    return page_frame.bounded(found)
-
-
-def _rung(data: Data) -> tuple[str, ...]:
-    """A column for the rung, where it is known what was trained on."""
-    return ("rung",) if data.get("training") is not None else ()
+    title: str, file: str, score: Data, found: Sequence[Data], keys: Sequence[str], lead: Callable[[int], str]
+) -> list[PageList]:
+    measures = {key: key for key in keys}
+    shares = _SHARES if score.get("share") else ()
+    worded = ("rung", "in training")
+    return combination_list(found, measures, title=title, file=file, lead=lead, worded=worded, shares=shares)
 
 
 def _pair(one: score_map.ScoreMap) -> str:

@@ -1,16 +1,12 @@
 """A forecast from examples on a page: each combination with its score, as a list, and as a map of two factors."""
 
-from typing import Any
-
 import pyarrow as pa
 
 from recombine.base.records import Record
-from recombine.output import page_frame
 from recombine.output.headline import decimal, percent, shorten, value
-from recombine.output.page_frame import shown_of
+from recombine.output.page_lists import PageList, table_list
 from recombine.output.pictures import Shade, ShadedTable
 
-_DOWNLOADED = 5_000
 _LARGEST = 40  # values of a factor that a map still shows legibly
 _OWN = 5  # columns beside the factors
 
@@ -28,33 +24,25 @@ def _whom(record: Record) -> str:
     return "held-out" if record.data["examples"]["way"] == "held out" else "unseen"
 
 
-def listed(record: Record) -> list[dict[str, Any]]:
+def listed(record: Record) -> list[PageList]:
     """Every combination with its forecast, the worst first."""
     found = _table(record)
     if found is None:
         return []
     table, names, share = found
     own = table.column_names[len(names) + 1]
-    ordered = table.sort_by([(own, "ascending" if share else "descending")]).slice(0, _DOWNLOADED)
-    rows = [list(row) for row in zip(*(column.to_pylist() for column in ordered.columns), strict=True)]
-    shown = page_frame.listed(table.num_columns)
-    first = len(names)
+    ordered = table.sort_by([(own, "ascending" if share else "descending")])
+    titles = ["rows asked", "right" if share else "error", "low", "high", "one answer for all"]
     said = "the share of its rows that come out right" if share else "its root mean squared error"
     how = "with its 95 % interval" if share else "with the best and the worst machine's"
-    titles = ["rows asked", "right" if share else "error", "low", "high", "one answer for all"]
     return [
-        page_frame.bounded(
-            {
-                "title": f"The {_whom(record)} combinations, from the examples",
-                "file": "by_combination.csv",
-                "lead": f"{shown_of(min(shown, len(rows)), table.num_rows)} shown, the worst first: {said}, {how}. "
-                "This is for these machines; how far trained networks were from them is in the interval on top.",
-                "columns": [*names, *titles],
-                "numeric": list(range(first, first + _OWN)),
-                "shares": list(range(first + 1, first + _OWN)) if share else [],
-                "rows": rows[:shown],
-                "download": {"columns": [*names, *titles], "rows": page_frame.within(rows)},
-            }
+        table_list(
+            ordered.rename_columns([*names, *titles]),
+            title=f"The {_whom(record)} combinations, from the examples",
+            file="by_combination.csv",
+            said=f", the worst first: {said}, {how}. This is for these machines; how far trained networks were from "
+            "them is in the interval on top.",
+            shares=range(len(names) + 1, len(names) + _OWN) if share else (),
         )
     ]
 

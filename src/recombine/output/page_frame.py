@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, wraps
 from importlib.resources import files
-from itertools import accumulate
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template, UndefinedError
@@ -23,12 +22,11 @@ from recombine.base.grades import MEANING, Expected, because
 from recombine.base.records import Record
 from recombine.output import headline as wording
 from recombine.output.headline import Headline, headline
+from recombine.output.page_lists import PageList
 
 SCRIPTS = ("page.js", "address.js", "save.js", "markdown.js")
 """What every page can do, before what is its own."""
-LISTED = 200
 _PACKAGE = "recombine.output"
-CSV_LIMIT = 32_767  # what a cell of a spreadsheet can hold
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 _FROM_TO = " → "  # a diff speaks of two
@@ -70,7 +68,7 @@ def render(
     styles: Sequence[str],
     scripts: Sequence[str],
     payload: Data,
-    lists: Sequence[Data],
+    lists: Sequence[PageList],
     package: str = _PACKAGE,
     own_headline: Headline | None = None,
     **shown: Any,
@@ -91,7 +89,7 @@ def render(
             day=_day(made.created),
             settings=_settings(made.settings),
             lists=lists,
-            payload=safe_json({**payload, "lists": [_csv(one) for one in lists]}),
+            payload=safe_json({**payload, "lists": [one.payload() for one in lists]}),
             style="".join(_asset(name) for name in styles),
             script=script,
             grades=MEANING,
@@ -142,73 +140,6 @@ def safe_json(payload: Any) -> str:
     for sign, escape in UNSAFE.items():
         text = text.replace(sign, escape)
     return text
-
-
-def names_of(found: Sequence[Data]) -> list[str]:
-    """The factors that listed combinations name, in the order in which they come.
-
-    >>> names_of([{"combination": {"material": "wool", "garment": "hat"}}])
-    ['material', 'garment']
-    """
-    return list(dict.fromkeys(name for one in found for name in one["combination"]))
-
-
-def shown_of(shown: int, total: int) -> str:
-    """How much of a list is shown.
-
-    >>> shown_of(3, 3), shown_of(200, 1234)
-    ('3', '200 of 1,234')
-    """
-    return wording.whole(shown) if shown >= total else f"{wording.whole(shown)} of {wording.whole(total)}"
-
-
-def listed(columns: int) -> int:
-    """How many lines of a list are shown: fewer where many columns make each of them long.
-
-    >>> listed(6), listed(400)
-    (200, 20)
-    """
-    return max(20, min(LISTED, 4_000 // columns))
-
-
-def within(rows: Sequence[Sequence[Any]], most: int = 300_000) -> list[Sequence[Any]]:
-    """The first rows, as many as so many characters hold and one at least: long texts must not swell a page.
-
-    >>> within([["ab", 1], ["cd", 2], ["ef", 3]], most=6)
-    [['ab', 1], ['cd', 2]]
-    """
-    sizes = accumulate(sum(len(_full(cell)) for cell in row) for row in rows)
-    return [row for place, (row, size) in enumerate(zip(rows, sizes, strict=True)) if size <= most or place == 0]
-
-
-def bounded(one: dict[str, Any]) -> dict[str, Any]:
-    """A list whose download is cut where its texts are very long, and says so.
-
-    >>> bounded({"columns": ["a"], "rows": [["x"], ["y"]], "lead": "Two."})["lead"]
-    'Two.'
-    """
-    kept = within(one["rows"])
-    if len(kept) == len(one["rows"]):
-        return one
-    said = f"{one['lead']} Its texts are very long: the download holds the first {len(kept)}."
-    return one | {"lead": said, "download": {"columns": one["columns"], "rows": kept}}
-
-
-def _csv(one: Data) -> dict[str, Any]:
-    """A list for download: whole values, each written once; it can hold more than what is shown."""
-    one = {**one, **(one.get("download") or {})}
-    rows = [[_full(cell) for cell in row] for row in one["rows"]]
-    pool = {text: place for place, text in enumerate(dict.fromkeys(c for r in rows for c in r))}
-    return {
-        "file": one["file"],
-        "columns": [str(name) for name in one["columns"]],
-        "pool": list(pool),
-        "rows": [[pool[cell] for cell in row] for row in rows],
-    }
-
-
-def _full(raw: Any) -> str:
-    return "" if raw is None else wording.shorten(str(raw), CSV_LIMIT)
 
 
 def _settings(settings: Data) -> list[tuple[str, str]]:

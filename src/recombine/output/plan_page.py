@@ -4,13 +4,12 @@ What the budget buys is drawn first, then the list that somebody takes along to 
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import pyarrow as pa
 
 from recombine.base.records import Record
 from recombine.output import page_frame, plan_pictures
-from recombine.output.page_frame import Data, names_of, shown_of
+from recombine.output.page_lists import Data, PageList, Rows, bounded, listed, names_of, shown_of, within
 
 DOWNLOADED, DOWNLOADED_SIGNS = 5_000, 600_000
 
@@ -42,13 +41,13 @@ def plan_page(record: Record) -> str:
     )
 
 
-def collecting(data: Data, lines: pa.Table | None) -> list[dict[str, Any]]:
+def collecting(data: Data, lines: pa.Table | None) -> list[PageList]:
     """The ordered list of what to collect; its download holds every column, and far more lines."""
     found = list(data.get("lines") or [])
     if not found:
         return []
     names, costed = names_of(found), plan_pictures.costed(data)
-    found = found[: page_frame.listed(len(names) + 6)]
+    found = found[: listed(len(names) + 6)]
     numbers = [*(("cost", "spent") if costed else ()), "gain", "after"]
     titles = [*numbers[:-1], data["measure"]["name"]]
     rows = [
@@ -57,17 +56,18 @@ def collecting(data: Data, lines: pa.Table | None) -> list[dict[str, Any]]:
     ]
     total = data.get("line_count", len(found))
     download = None if lines is None else _download(lines)
-    shown = {
-        "title": "In this order",
-        "file": "plan.csv",
-        "lead": _lead(len(found), total, 0 if download is None else len(download["rows"])),
-        "columns": ["#", *names, *titles, "what it buys"],
-        "numeric": [0, *range(len(names) + 1, len(names) + 1 + len(numbers))],
-        "plain": [len(names) + 1 + len(numbers)],
-        "rows": rows,
-        "download": download,
-    }
-    return [shown if download else page_frame.bounded(shown)]
+    last = len(names) + 1 + len(numbers)
+    shown = PageList(
+        "In this order",
+        "plan.csv",
+        _lead(len(found), total, 0 if download is None else len(download[1])),
+        ["#", *names, *titles, "what it buys"],
+        rows,
+        numeric=[0, *range(len(names) + 1, last)],
+        plain=[last],
+        download=download,
+    )
+    return [shown if download else bounded(shown)]
 
 
 def _lead(shown: int, total: int, downloaded: int) -> str:
@@ -77,7 +77,7 @@ def _lead(shown: int, total: int, downloaded: int) -> str:
     return head + (" The saved plan holds them all." if max(shown, downloaded) < total else "")
 
 
-def _download(lines: pa.Table) -> dict[str, Sequence[Any]]:
+def _download(lines: pa.Table) -> tuple[Sequence[str], Rows]:
     columns = lines.slice(0, DOWNLOADED).to_pydict()
     rows = [[place, *row] for place, row in enumerate(zip(*columns.values(), strict=True), start=1)]
-    return {"columns": ["#", *columns], "rows": page_frame.within(rows, DOWNLOADED_SIGNS)}
+    return ["#", *columns], within(rows, DOWNLOADED_SIGNS)

@@ -10,8 +10,9 @@ from typing import Any
 from recombine.base.records import Record
 from recombine.output import combination_cube, example_pictures, headline, page_frame, prediction_pictures
 from recombine.output.combination_cube import Cube
-from recombine.output.page_frame import LISTED, Data, names_of, shown_of
+from recombine.output.page_lists import Data, PageList, combination_list, shown_of
 
+_LOOKED_AT = 200
 SIGNS = {"leak": "L", "shortcut": "S", "can't": "×", "unsure": "?", "not determined": "–"}
 
 
@@ -53,37 +54,25 @@ def prediction_page(record: Record) -> str:
 
 def worst(data: Data) -> list[Data]:
     """The combinations that one should look at first."""
-    return list(data.get("worst") or [])[:LISTED]
+    return list(data.get("worst") or [])[:_LOOKED_AT]
 
 
-def action_lists(data: Data, places: list[int | None]) -> list[dict[str, Any]]:
+def action_lists(data: Data, places: list[int | None]) -> list[PageList]:
     """The list that one acts on: where the learner is expected to fail, the worst first."""
-    found = worst(data)
-    if not found:
-        return []
-    names = names_of(found)
-    rows = [
-        [
-            *(one["combination"].get(name) for name in names),
-            *(one.get(key) for key in ("verdict", "prediction", "truth", "why")),
-        ]
-        for one in found
-    ]
     troubled = sum(number for name, number in data["counts"].items() if name not in ("seen", "fine"))
-    number = data["target"]["kind"] == "number"
-    return [
-        {
-            "title": "Where it is expected to fail",
-            "file": "worst.csv",
-            "lead": f"{shown_of(len(rows), troubled)} combination{'s' * (troubled != 1)}, the worst first. "
-            "Click one to see it taken apart above.",
-            "columns": [*names, "verdict", "prediction", "truth", "why"],
-            "numeric": [len(names) + 1, len(names) + 2] if number else [],
-            "plain": [len(names), len(names) + 1, len(names) + 2, len(names) + 3],
-            "rows": rows,
-            "cells": places,
-        }
-    ]
+    measures = ("verdict", "prediction", "truth", "why")
+    return combination_list(
+        worst(data),
+        {name: name for name in measures},
+        title="Where it is expected to fail",
+        file="worst.csv",
+        lead=lambda shown: (
+            f"{shown_of(shown, troubled)} combination{'s' * (troubled != 1)}, the worst first. Click one to see it "
+            "taken apart above."
+        ),
+        worded=("verdict", "why") if data["target"]["kind"] == "number" else measures,
+        cells=places,
+    )
 
 
 def _spoken(data: Data, drawn: Cube, places: list[int | None]) -> dict[str, Any]:

@@ -1,17 +1,17 @@
 """A rehearsal as one HTML page: the score to expect, the rounds, how alike held-out and unseen combinations are."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from recombine.base.records import Record
 from recombine.output import page_frame
 from recombine.output.headline import decimal, percent, value, whole
-from recombine.output.page_frame import Data, shown_of
+from recombine.output.page_frame import Data
+from recombine.output.page_lists import PageList, table_list
 from recombine.output.pictures import Bar, Bars
 
-_DOWNLOADED = 5_000
 _FAR = 4.0  # units: a gap that fills its bar
 _ALIKE = 0.5
 _NAMES = {
@@ -104,34 +104,15 @@ def _gap_bars(gaps: Sequence[Data]) -> Bars:
     return Bars(bars, "How far the unseen combinations lie from the held-out ones as they count, on average.")
 
 
-def _written(cell: Any, *, first: bool) -> Any:
-    """A cell as it is shown; rounds are counted from 1, as in the picture."""
-    if first and isinstance(cell, int):
-        return cell + 1
-    return round(cell, 3) if isinstance(cell, float) else cell
-
-
-def _trials(table: pa.Table | None) -> list[dict[str, Any]]:
-    """Every held-out combination, what counts most first."""
+def _trials(table: pa.Table | None) -> list[PageList]:
+    """Every held-out combination, what counts most first; rounds are counted from 1, as in the picture."""
     if table is None or "weight" not in table.column_names:
         return []
     ordered = table.sort_by([("weight", "descending")])
-    shown = page_frame.listed(table.num_columns)
-    number = table.column_names.index("round") if "round" in table.column_names else -1
-    rows = [
-        [_written(cell, first=k == number) for k, cell in enumerate(row)]
-        for row in zip(*(column.to_pylist() for column in ordered.slice(0, _DOWNLOADED).columns), strict=True)
-    ]
-    titles = [_TITLES.get(name, name) for name in table.column_names]
-    numbers = (pa.types.is_integer, pa.types.is_floating)
-    numeric = [k for k, field in enumerate(table.schema) if any(is_one(field.type) for is_one in numbers)]
-    listed = {
-        "title": "Held-out combinations, those that count most first",
-        "file": "trials.csv",
-        "lead": f"{shown_of(min(shown, len(rows)), table.num_rows)} shown.",
-        "columns": titles,
-        "numeric": numeric,
-        "rows": rows[:shown],
-        "download": {"columns": titles, "rows": page_frame.within(rows)},
-    }
-    return [page_frame.bounded(listed)]
+    columns = []
+    for name, column in zip(ordered.column_names, ordered.columns, strict=True):
+        rounded = pc.round(column, 3) if pa.types.is_floating(column.type) else column
+        columns.append(pc.add(column, 1) if name == "round" else rounded)
+    titled = pa.Table.from_arrays(columns, names=[_TITLES.get(name, name) for name in ordered.column_names])
+    title = "Held-out combinations, those that count most first"
+    return [table_list(titled, title=title, file="trials.csv")]

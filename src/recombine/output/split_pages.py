@@ -1,17 +1,13 @@
 """A lint and a split as one HTML page each: the answer, the sides, a line for each check, and the culprits."""
 
 from collections.abc import Sequence
-from typing import Any
-
-import pyarrow as pa
 
 from recombine.base.records import Record
 from recombine.output import page_frame
 from recombine.output.headline import whole
-from recombine.output.page_frame import Data, shown_of
+from recombine.output.page_frame import Data
+from recombine.output.page_lists import PageList, table_list
 from recombine.output.pictures import Bar, Bars
-
-_DOWNLOADED = 5_000
 
 
 @page_frame.page_of("lint", called="a lint", command="lint")
@@ -41,12 +37,13 @@ def split_page(record: Record) -> str:
     """
     words = {True: "pass", False: "fail", None: "not asked"}
     checks = [(one["name"], words[one["holds"]], one["sentence"]) for one in record.data["invariants"]]
-    return _page(record, "Split of", checks, [_assignment(record.tables.get("assignment"))])
+    table = record.tables.get("assignment")
+    title = "Every combination and its side"
+    listed = None if table is None else table_list(table, title=title, file="assignment.csv")
+    return _page(record, "Split of", checks, [listed])
 
 
-def _page(
-    record: Record, title: str, checks: Sequence[tuple[str, str, str]], lists: Sequence[dict[str, Any] | None]
-) -> str:
+def _page(record: Record, title: str, checks: Sequence[tuple[str, str, str]], lists: Sequence[PageList | None]) -> str:
     return page_frame.render(
         "split.html.j2",
         record,
@@ -74,34 +71,8 @@ def side_bars(sides: Sequence[Data]) -> Bars:
     return Bars(bars, "The share of the rows on each side.")
 
 
-def _culprits(check: Data, tables: Data) -> dict[str, Any] | None:
+def _culprits(check: Data, tables: Data) -> PageList | None:
     table = tables.get(f"culprits_{check['name']}")
     if table is None:
         return None
-    return _listed(table, check["culprits"], title=f"Culprits: {check['name']}", file=f"{check['name']}.csv")
-
-
-def _assignment(table: pa.Table | None) -> dict[str, Any] | None:
-    if table is None:
-        return None
-    return _listed(table, table.num_rows, title="Every combination and its side", file="assignment.csv")
-
-
-def _listed(table: pa.Table, total: int, *, title: str, file: str) -> dict[str, Any]:
-    shown = page_frame.listed(table.num_columns)
-    rows = [
-        list(row) for row in zip(*(column.to_pylist() for column in table.slice(0, _DOWNLOADED).columns), strict=True)
-    ]
-    numbers = (pa.types.is_integer, pa.types.is_floating)
-    numeric = [k for k, field in enumerate(table.schema) if any(is_one(field.type) for is_one in numbers)]
-    return page_frame.bounded(
-        {
-            "title": title,
-            "file": file,
-            "lead": f"{shown_of(min(shown, len(rows)), total)} shown.",
-            "columns": table.column_names,
-            "numeric": numeric,
-            "rows": rows[:shown],
-            "download": {"columns": table.column_names, "rows": page_frame.within(rows)},
-        }
-    )
+    return table_list(table, title=f"Culprits: {check['name']}", file=f"{check['name']}.csv", total=check["culprits"])

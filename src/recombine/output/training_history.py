@@ -7,9 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from recombine.output import page_frame
 from recombine.output.headline import decimal, percent
-from recombine.output.page_frame import Data, shown_of
+from recombine.output.page_lists import Data, PageList, listed, shown_of, within
 from recombine.output.pictures import Axes, Bounds, Label, Path, Plot, around, beside, widened
 
 _TIMES = (("epoch", "epoch"), ("step", "step"), ("computed", "times that scores were computed"))
@@ -60,24 +59,17 @@ def frame_name(name: str) -> str:
     return {"r2": "R²", "mse": "mean squared error"}.get(name, name)
 
 
-def history_list(history: pa.Table | None) -> list[dict[str, Any]]:
+def history_list(history: pa.Table | None) -> list[PageList]:
     """The history as a list that can be downloaded, the last moment first."""
     if history is None or not len(history):
         return []
     kept = [name for name in history.column_names if history[name].null_count < len(history)]
     rows = [[_rounded(line[name]) for name in kept] for line in reversed(history.to_pylist())]
-    shown = rows[: page_frame.listed(len(kept))]
-    return [
-        {
-            "title": "Scores over training",
-            "file": "history.csv",
-            "lead": f"{shown_of(len(shown), len(rows))} moments, the last one first.",
-            "columns": kept,
-            "numeric": list(range(len(kept))),
-            "rows": shown,
-            "download": {"columns": kept, "rows": page_frame.within(rows)},
-        }
-    ]
+    shown = rows[: listed(len(kept))]
+    lead = f"{shown_of(len(shown), len(rows))} moments, the last one first."
+    download = (kept, within(rows))
+    numeric = range(len(kept))
+    return [PageList("Scores over training", "history.csv", lead, kept, shown, numeric, download=download)]
 
 
 def _rounded(cell: Any) -> Any:

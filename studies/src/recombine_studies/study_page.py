@@ -14,7 +14,7 @@ from recombine.output.headline import Headline, whole
 from recombine.output.notebook_view import first_image
 from recombine.output.page import Page
 from recombine.output.page_frame import Data
-from recombine.output.page_lists import whole_table
+from recombine.output.page_lists import table_list
 
 _LISTED = ("claims", "runs")
 """The tables that a page lists; what steps measured is in figures and in files."""
@@ -42,7 +42,11 @@ def study_page(record: Record) -> str:
         own_headline=_headline(data),
         why=MEANING,
         payload={},
-        lists=[whole_table(name, _varying(record.tables[name])) for name in _LISTED if len(record.tables[name]) > 1],
+        lists=[
+            table_list(_varying(record.tables[name]), title=name.capitalize(), file=f"{name}.csv", plain=True)
+            for name in _LISTED
+            if len(record.tables[name]) > 1
+        ],
         figures=[drawn(figure) for figure in data["figures"]],
         claims=[_claim(one) for one in data["findings"]],
         time=span(data["seconds"]),

@@ -13,7 +13,7 @@ from recombine.output.headline import Headline, decimal
 from recombine.output.notebook_view import first_figure
 from recombine.output.page import Page
 from recombine.output.page_frame import Data
-from recombine.output.page_lists import whole_table
+from recombine.output.page_lists import table_list
 
 _PACKAGE = "recombine_lab.probes"
 _ABOUT = {
@@ -56,7 +56,11 @@ def probe_page(record: Record) -> str:
         own_headline=_headline(data),
         why=MEANING,
         payload={},
-        lists=[whole_table(name, table) for name, table in record.tables.items() if len(table)],
+        lists=[
+            table_list(table, title=name.replace("_", " ").capitalize(), file=f"{name}.csv", plain=True)
+            for name, table in record.tables.items()
+            if len(table)
+        ],
         figures=[drawn(figure) for figure in data["figures"]],
         about=_ABOUT.get(data["probe"], ""),
     )
