@@ -210,9 +210,8 @@ def student_interval(
             worth = np.where(np.isnan(spread), count, value * (1 - value) / spread**2)
         low, high = wilson(np.where(enough, value, 0.5), worth, freedom, settings)
     else:
-        reach = student_quantile(1 - settings.tail, freedom) * error
         enough &= error > 0
-        low, high = value - reach, value + reach
+        low, high = student_ends(value, error, freedom, settings)
     return np.where(enough, low, np.nan), np.where(enough, high, np.nan)
 
 
@@ -268,6 +267,24 @@ def exact_share_interval(hits: int, trials: int, *, confidence: float = 0.95) ->
     return low, high
 
 
+def student_ends(
+    value: Numbers | float,
+    error: Numbers | float,
+    freedom: Numbers | float,
+    settings: IntervalSettings,
+    *,
+    least: float = -math.inf,
+    most: float = math.inf,
+) -> tuple[Numbers, Numbers]:
+    """value ± t · error with Student's quantile t, cut at what the value cannot leave.
+
+    >>> [round(float(end), 2) for end in student_ends(0.9, 0.1, 4, IntervalSettings(), least=0.0, most=1.0)]
+    [0.62, 1.0]
+    """
+    reach = student_quantile(1 - settings.tail, freedom) * error
+    return np.maximum(value - reach, least), np.minimum(value + reach, most)
+
+
 def wilson(share: Numbers, worth: Numbers, freedom: Numbers, settings: IntervalSettings) -> tuple[Numbers, Numbers]:
     """Wilson's interval for shares of `worth` independent answers, with Student's quantile for few combinations.
 
@@ -301,14 +318,27 @@ def _degenerate(drawn: Resampled) -> bool:
     return bool((drawn.errors <= max(1e-9 * drawn.error, _NO_SPREAD)).mean() > _DEGENERATE)
 
 
+def newcombe(one: tuple[float, float, float], other: tuple[float, float, float]) -> Interval:
+    """The interval of a difference from the (low, value, high) of its two parts (Newcombe 1998, method 10).
+
+    Errors of the two are independent, so on each side the squares of the distances from value to end add up. It never
+    leaves what the ends of the two allow: of two shares it stays between -1 and 1.
+
+    >>> [round(end, 2) for end in newcombe((0.5, 0.7, 0.9), (0.6, 0.66, 0.72))]
+    [-0.17, 0.25]
+    """
+    apart = one[1] - other[1]
+    return apart - math.hypot(one[1] - one[0], other[2] - other[1]), apart + math.hypot(
+        one[2] - one[1], other[1] - other[0]
+    )
+
+
 def _square_and_add(one: Resampled, other: Resampled, settings: IntervalSettings) -> Interval | None:
     """The interval of a difference from those of its two shares."""
     first, second = (resampled_interval(part, settings, share=True) for part in (one, other))
     if first is None or second is None:
         return None
-    a, b = one.value, other.value
-    low = a - b - math.hypot(a - first[0], second[1] - b)
-    return _told((low, a - b + math.hypot(first[1] - a, b - second[0])))
+    return _told(newcombe((first[0], one.value, first[1]), (second[0], other.value, second[1])))
 
 
 def _stretched(halved: Interval) -> Interval | None:

@@ -92,19 +92,16 @@ def additivity(outcomes: Outcomes, *, seed: int = 0) -> Additivity | None:
         same = f"The answers on all {count(len(places))} unseen combinations are the same: there is nothing to explain."
         return _abstained(len(places), same)
     centred = centred / np.abs(centred).max()  # R² has no unit, and squares of very small numbers would vanish
-    fitted = _fitted(parts, centred, seed)
-    if fitted is None:
+    fit = _fit(parts, centred, seed)
+    if fit is None:
         return _abstained(len(places), "How additive the answers are was not computed: the fit did not settle.")
-    found = _told(centred, fitted)
-    return found if outcomes.kind == "number" else replace(found, verdict=_of_classes(found))
-
-
-def _of_classes(found: Additivity) -> str:
-    """The same said of classes: those with the largest score were chosen, and which one is largest does not add up."""
-    if found.vacuous:
-        return found.verdict
-    chosen = found.verdict.replace("The answers on", "The chosen classes on", 1)
-    return f"{chosen} Whether the scores behind them add up cannot be told from chosen classes."
+    found = _describe(centred, fit)
+    if outcomes.kind == "label" and not found.vacuous:
+        # classes with the largest score were chosen, and which one is largest does not add up
+        chosen = found.verdict.replace("The answers on", "The chosen classes on", 1)
+        unknown = "Whether the scores behind them add up cannot be told from chosen classes."
+        found = replace(found, verdict=f"{chosen} {unknown}")
+    return found
 
 
 def _answers(outcomes: Outcomes) -> Numbers | None:
@@ -128,7 +125,7 @@ class _AnswerFit:
     leverage: Numbers | None
 
 
-def _fitted(parts: SeenParts, answers: Numbers, seed: int) -> _AnswerFit | None:
+def _fit(parts: SeenParts, answers: Numbers, seed: int) -> _AnswerFit | None:
     if parts.rows <= MOST_WRITTEN_OUT:
         return _by_combinations(parts, answers)
     columns = _columns(parts)
@@ -195,7 +192,7 @@ def _by_sums(parts: SeenParts, answers: Numbers, seed: int) -> _AnswerFit | None
     return _AnswerFit(answers - np.stack(solved[_PROBES:], axis=1), float(traces.mean()), error, None)
 
 
-def _told(answers: Numbers, fit: _AnswerFit) -> Additivity:
+def _describe(answers: Numbers, fit: _AnswerFit) -> Additivity:
     size = len(answers)
     spare = size - fit.rank
     if spare <= max(3 * fit.rank_error, 0.5):
@@ -208,8 +205,12 @@ def _told(answers: Numbers, fit: _AnswerFit) -> Additivity:
     r2 = round(1 - float((fit.residual**2).sum()) / total, 12)
     adjusted = 1 - (1 - r2) * (size - 1) / spare
     left_out, testable = _left_out(answers, fit)
-    foretold = (adjusted, "adjusted") if left_out is None else (left_out, "left-out")
-    verdict = _verdict(size, fit, r2, *foretold)
+    foretold, name = (adjusted, "adjusted") if left_out is None else (left_out, "left-out")
+    about = "about " if fit.rank_error else ""
+    free = f"{about}{count(round(fit.rank))} of {count(size)} numbers are free"
+    numbers = f"(R² {measure(r2)}, {name} R² {measure(foretold)}; {free})"
+    how = f"{percent(min(foretold, 1.0))} additive" if foretold > 0 else "not additive beyond the numbers spent"
+    verdict = f"The answers on {count(size)} unseen combinations are {how} {numbers}."
     return Additivity(verdict, size, fit.rank, fit.rank_error, False, r2, adjusted, left_out, testable)
 
 
@@ -223,15 +224,6 @@ def _left_out(answers: Numbers, fit: _AnswerFit) -> tuple[float | None, int | No
     from_mean = answers[keep] * size / (size - 1)  # the mean of the others: the answers are centred
     total = float((from_mean**2).sum())
     return (round(1 - float((missed**2).sum()) / total, 12) if total > 0 else None), len(keep)
-
-
-def _verdict(size: int, fit: _AnswerFit, r2: float, foretold: float, name: str) -> str:
-    about = "about " if fit.rank_error else ""
-    free = f"{about}{count(round(fit.rank))} of {count(size)} numbers are free"
-    told = f"R² {measure(r2)}, {name} R² {measure(foretold)}; {free}"
-    if foretold <= 0:
-        return f"The answers on {count(size)} unseen combinations are not additive beyond the numbers spent ({told})."
-    return f"The answers on {count(size)} unseen combinations are {percent(min(foretold, 1.0))} additive ({told})."
 
 
 def _abstained(size: int, verdict: str) -> Additivity:

@@ -4,11 +4,11 @@ The miss is forecast less measured. Its interval adds up both of theirs: on each
 are those of independent errors, so their squares add.
 """
 
-import math
 from dataclasses import dataclass
 
 from recombine.base.grades import Expected
 from recombine.base.words import measure, percent, percent_range, points
+from recombine.numerics.intervals import newcombe
 
 
 @dataclass(frozen=True)
@@ -40,36 +40,30 @@ def compare_forecast(forecast: Expected | None, measured: Expected | None) -> Fo
         return ForecastBeside(f"Nothing was forecast: {forecast.reason}.", forecast, measured, None, None)
     value = forecast.value - measured.value
     low, high = (measured.value if end is None else end for end in (measured.low, measured.high))
-    below = math.hypot(forecast.value - forecast.low, high - measured.value)
-    above = math.hypot(forecast.high - forecast.value, measured.value - low)
+    ends = newcombe((forecast.low, forecast.value, forecast.high), (low, measured.value, high))
     held = forecast.low <= measured.value <= forecast.high
-    said = _sentence(forecast, measured, value, held=held)
-    return ForecastBeside(said, forecast, measured, (value - below, value, value + above), held)
+    verdict = _sentence(forecast, measured, value, held=held)
+    return ForecastBeside(verdict, forecast, measured, (ends[0], value, ends[1]), held)
 
 
 def _sentence(forecast: Expected, measured: Expected, miss: float, *, held: bool) -> str:
+    share = forecast.score == "accuracy"
+    size = points(abs(miss)) if share else measure(abs(miss))
+    none = not miss or size == "0" or size.startswith("0 ")  # nothing, or nothing that would be written
+    way = "what it came to" if none else f"{size} too {'high' if miss > 0 else 'low'}"
     kept = "and within its interval" if held else "and outside of its interval"
-    if forecast.score == "accuracy":
-        way = _way(miss, points(abs(miss)))
-        return f"Forecast were {_share(forecast, 'right')} and measured {_share(measured)}: {way}, {kept}."
-    way = _way(miss, measure(abs(miss)))
-    return f"Forecast was an R² of {_number(forecast)} and measured {_number(measured)}: {way}, {kept}."
+    if share:
+        said = f"Forecast were {_written(forecast, ' right')} and measured {_written(measured)}"
+    else:
+        said = f"Forecast was an R² of {_written(forecast)} and measured {_written(measured)}"
+    return f"{said}: {way}, {kept}."
 
 
-def _way(miss: float, size: str) -> str:
-    if size.startswith("0 ") or size == "0" or not miss:
-        return "what it came to"
-    return f"{size} too {'high' if miss > 0 else 'low'}"
-
-
-def _share(score: Expected, word: str = "") -> str:
-    told = percent(score.value or 0.0) + (f" {word}" if word else "")
-    return told if score.low is None or score.high is None else f"{told} ({percent_range(score.low, score.high)})"
-
-
-def _number(score: Expected) -> str:
-    told = measure(score.value or 0.0)
-    found = (
-        told if score.low is None or score.high is None else f"{told} ({measure(score.low)} to {measure(score.high)})"
-    )
-    return found.replace("-", "−")
+def _written(score: Expected, word: str = "") -> str:
+    """A score with its interval, if it has one; numbers below nothing with a minus sign."""
+    share = score.score == "accuracy"
+    value = percent(score.value or 0.0) + word if share else measure(score.value or 0.0)
+    if score.low is not None and score.high is not None:
+        ends = percent_range(score.low, score.high) if share else f"{measure(score.low)} to {measure(score.high)}"
+        value = f"{value} ({ends})"
+    return value if share else value.replace("-", "−")

@@ -3,17 +3,19 @@
 Those that were never tested are counted and listed as such, so that no worst case passes over them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from recombine.base.words import free_name
 from recombine.data.space import Space
 from recombine.data.support import Support
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.verbs.evaluate.deviations import RATE, Deviations
-from recombine.verbs.evaluate.outcomes import Mask, Outcomes
-from recombine.verbs.evaluate.scores import Shrunk
+from recombine.verbs.evaluate.outcomes import Mask, Outcomes, labels_of
+from recombine.verbs.evaluate.scores import Shrunk, known
 
 _LISTED = 200
 _MOST_UNTESTED = 200
@@ -36,43 +38,38 @@ class ScoredCombination:
     q: float | None
 
 
-def table(outcomes: Outcomes, own: Shrunk, apart: Deviations) -> pa.Table:
+def table(outcomes: Outcomes, pulled: Shrunk, apart: Deviations) -> pa.Table:
     """A row for each tested combination, with the factors as columns."""
-    space, codes = outcomes.tested.space, outcomes.tested.codes
+    codes = outcomes.tested.codes
     columns = {
         factor.name: pa.array(factor.labels, pa.string()).take(pa.array(codes[:, k]))
-        for k, factor in enumerate(space.factors)
-    }
-    measured = {
-        "score": outcomes.mean,
-        "shrunk": own.score,
-        "low": own.low,
-        "high": own.high,
-        "expected": apart.expected,
-        "deviation": apart.deviation,
-        "error": apart.error,
-        "p": apart.p,
-        "q": apart.q,
+        for k, factor in enumerate(outcomes.tested.space.factors)
     }
     facts = {"rung": pa.array(outcomes.rung.tolist()), "rows": pa.array(outcomes.rows.astype(np.int64))}
-    facts |= {name: pa.array(numbers, from_pandas=True) for name, numbers in measured.items()}
-    return pa.table(columns | {_free(name, columns): column for name, column in facts.items()})
+    facts |= {name: pa.array(numbers, from_pandas=True) for name, numbers in _numbers(outcomes, pulled, apart).items()}
+    return pa.table(columns | {free_name(name, columns): column for name, column in facts.items()})
 
 
-def worst(outcomes: Outcomes, own: Shrunk, apart: Deviations) -> tuple[ScoredCombination, ...]:
+def _numbers(outcomes: Outcomes, pulled: Shrunk, apart: Deviations) -> dict[str, Numbers]:
+    """What is known of each tested combination, in the order of the table's columns."""
+    found = {"score": outcomes.mean, "shrunk": pulled.score, "low": pulled.low, "high": pulled.high}
+    return found | {name: getattr(apart, name) for name in ("expected", "deviation", "error", "p", "q")}
+
+
+def worst(outcomes: Outcomes, pulled: Shrunk, apart: Deviations) -> tuple[ScoredCombination, ...]:
     """The worst after shrinkage first, of seen and of other ones as many as are listed; of two alike the larger."""
     sign = 1 if outcomes.score.rows_better == "higher" else -1
-    order = np.lexsort((-outcomes.rows, sign * own.score))
+    order = np.lexsort((-outcomes.rows, sign * pulled.score))
     seen = outcomes.seen[order]
     shown = np.where(seen, np.cumsum(seen), np.cumsum(~seen)) <= _LISTED
-    return _listed(outcomes, own, apart, order[shown])
+    return _listed(outcomes, pulled, apart, order[shown])
 
 
-def deviating(outcomes: Outcomes, own: Shrunk, apart: Deviations) -> tuple[ScoredCombination, ...]:
+def deviating(outcomes: Outcomes, pulled: Shrunk, apart: Deviations) -> tuple[ScoredCombination, ...]:
     """Those that do worse than their parts give elsewhere, the surest first: who does better needs no help."""
     named = np.flatnonzero((apart.q <= RATE) & worse(outcomes, apart))
     order = named[np.lexsort((-np.abs(apart.deviation[named]), apart.p[named]))]
-    return _listed(outcomes, own, apart, order[:_LISTED])
+    return _listed(outcomes, pulled, apart, order[:_LISTED])
 
 
 def worse(outcomes: Outcomes, apart: Deviations) -> Mask:
@@ -81,33 +78,15 @@ def worse(outcomes: Outcomes, apart: Deviations) -> Mask:
     return np.asarray(sign * np.nan_to_num(apart.deviation) < 0)
 
 
-def _listed(outcomes: Outcomes, own: Shrunk, apart: Deviations, places: Ints) -> tuple[ScoredCombination, ...]:
-    return tuple(
-        ScoredCombination(
-            combination=outcomes.labels(int(place)),
-            rung=str(outcomes.rung[place]),
-            rows=int(outcomes.rows[place]),
-            score=float(outcomes.mean[place]),
-            shrunk=float(own.score[place]),
-            low=_known(own.low[place]),
-            high=_known(own.high[place]),
-            expected=_known(apart.expected[place]),
-            deviation=_known(apart.deviation[place]),
-            q=_known(apart.q[place]),
-        )
-        for place in places
-    )
-
-
-def _known(number: float) -> float | None:
-    return float(number) if np.isfinite(number) else None
-
-
-def _free(name: str, taken: dict[str, pa.Array]) -> str:
-    """A column's name that no factor has."""
-    while name in taken:
-        name += "_"
-    return name
+def _listed(outcomes: Outcomes, pulled: Shrunk, apart: Deviations, places: Ints) -> tuple[ScoredCombination, ...]:
+    names = [field.name for field in fields(ScoredCombination)[3:]]
+    numbers = _numbers(outcomes, pulled, apart)
+    found = []
+    for place in places.tolist():
+        measured: list[Any] = [known(numbers[name][place]) for name in names]
+        facts = (outcomes.labels(place), str(outcomes.rung[place]), int(outcomes.rows[place]))
+        found.append(ScoredCombination(*facts, *measured))
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -139,36 +118,33 @@ def untested(outcomes: Outcomes) -> Untested:
     tested, training = outcomes.tested, outcomes.training
     width = range(tested.codes.shape[1])
     total = tested.space.size - len(tested)
-    known = training if training is not None else tested
+    met = training if training is not None else tested
     if training is None:
         trained: Codes = np.zeros((0, len(width)), dtype=np.int32)
         often: Numbers = np.zeros(0)
     else:
         absent = tested.groups(width).lookup(training.codes) < 0
         trained, often = training.codes[absent], training.counts[absent]
-    listed = [*_named(tested.space, trained, often, seen=True), *_unseen(known, tested)]
+    listed = [*_named(tested.space, trained, often, seen=True), *_unseen(met, tested)]
     shown = tuple(listed[:_MOST_UNTESTED])
     return Untested(total, len(trained), total - len(trained), shown, len(shown) == total)
 
 
-def _unseen(known: Support, tested: Support) -> list[Missing]:
+def _unseen(met: Support, tested: Support) -> list[Missing]:
     """Of those neither trained on nor tested, the ones that independent factors would show most often."""
     space = tested.space
     if space.product > _LISTED_SPACE:
         return []
     every = np.stack(np.unravel_index(np.arange(space.product), space.sizes), axis=1).astype(np.int32)
     width = range(every.shape[1])
-    absent = (known.groups(width).lookup(every) < 0) & (tested.groups(width).lookup(every) < 0)
+    absent = (met.groups(width).lookup(every) < 0) & (tested.groups(width).lookup(every) < 0)
     every = every[absent & ~space.is_impossible(every)]
-    expected = np.full(len(every), known.total)
-    for k, counts in enumerate(known.value_counts):
-        expected *= counts[every[:, k]] / known.total
+    expected = np.full(len(every), met.total)
+    for k, counts in enumerate(met.value_counts):
+        expected *= counts[every[:, k]] / met.total
     return _named(space, every, expected, seen=False)
 
 
 def _named(space: Space, codes: Codes, rows: Numbers, *, seen: bool) -> list[Missing]:
-    found = []
-    for place in np.argsort(-rows, kind="stable")[:_MOST_UNTESTED]:
-        named = {f.name: f.labels[int(code)] for f, code in zip(space.factors, codes[place], strict=True)}
-        found.append(Missing(named, seen, float(rows[place])))
-    return found
+    often = np.argsort(-rows, kind="stable")[:_MOST_UNTESTED]
+    return [Missing(labels_of(space, codes[place]), seen, float(rows[place])) for place in often]

@@ -19,7 +19,7 @@ with a handful of rows is untested: it is neither the worst nor left out of the 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -28,12 +28,12 @@ from recombine.base.grades import FAILING_BELOW, MOST_MATCHED, SOUND_FROM, Grade
 from recombine.base.words import listing
 from recombine.data.support import LabelTarget
 from recombine.numerics.additive_design import AdditiveFit
-from recombine.numerics.distributions import student_quantile
 from recombine.numerics.groups import Codes, Ints, Numbers, number, totals
-from recombine.numerics.intervals import student_interval, wilson
+from recombine.numerics.intervals import student_ends, student_interval, wilson
 from recombine.numerics.resampling import FEWEST, IntervalSettings
 from recombine.verbs.evaluate.baselines import Rules
 from recombine.verbs.evaluate.outcomes import Mask, Outcomes
+from recombine.verbs.evaluate.scores import known
 
 _ENOUGH = 0.5  # of the unseen rows, that a way of matching must reach
 _DIGITS = 12  # of a gap; what is left below is rounding
@@ -75,7 +75,7 @@ class _MatchedCells(NamedTuple):
     total: Numbers
 
 
-class _Matching(NamedTuple):
+class _Design(NamedTuple):
     """One way of matching: a code for each thing that is matched on, and what to call it."""
 
     codes: Codes
@@ -104,14 +104,14 @@ class Matching:
 
     def scores(self, outcomes: Outcomes, score: Numbers) -> tuple[float, float]:
         """The score of the seen ones, weighted like the unseen ones, and that of the unseen ones."""
-        like, own = float((self.weight * score).sum()), float(self.asked @ score)
-        return (min(max(like, 0.0), 1.0) if outcomes.score.is_share else like), own
+        seen, unseen = float((self.weight * score).sum()), float(self.asked @ score)
+        return (min(max(seen, 0.0), 1.0) if outcomes.score.is_share else seen), unseen
 
     def gap(self, outcomes: Outcomes, score: Numbers) -> float:
         """How much worse the unseen ones fare, from the mean score of each cell."""
-        like, own = self.scores(outcomes, score)
+        seen, unseen = self.scores(outcomes, score)
         unit = self.unit(score)
-        return round((like - own) * (1 if outcomes.score.better == "higher" else -1) / unit, _DIGITS) * unit + 0.0
+        return round((seen - unseen) * (1 if outcomes.score.better == "higher" else -1) / unit, _DIGITS) * unit + 0.0
 
     def unit(self, score: Numbers) -> float:
         """About the largest score, as a power of two, which costs no digits: what rounding is told by, in any unit."""
@@ -132,7 +132,16 @@ def matched_gap(outcomes: Outcomes, settings: IntervalSettings) -> MatchedGap | 
         return _unmatched(
             "too few seen combinations hold the classes and values of the unseen ones, so the gap could not be matched"
         )
-    return _measured(outcomes, way, settings)
+    score = way.cells.total / way.cells.rows
+    seen, unseen = way.scores(outcomes, score)
+    value = way.gap(outcomes, score)
+    error, freedom = _error(outcomes, way, score)
+    low = high = None
+    # an error that is nothing but rounding would promise a gap to the last digit
+    if min(way.met) >= FEWEST and error > 10**-_DIGITS * way.unit(score):
+        most = 1.0 if outcomes.score.is_share else math.inf
+        low, high = map(float, student_ends(value, error, freedom, settings, least=-most, most=most))
+    return MatchedGap(value, low, high, seen, unseen, way.on, way.share, way.met[1], None)
 
 
 def matching(outcomes: Outcomes) -> Matching | None:
@@ -150,24 +159,18 @@ def matching(outcomes: Outcomes) -> Matching | None:
         nothing = np.zeros(len(seen))
         chosen = unseen & np.isfinite(fit.left_out(nothing, nothing).value)
         share = float(cells.rows[chosen].sum() / cells.rows[unseen].sum())
-        if share >= _ENOUGH:
-            found = _weighted(cells, design, fit, seen, chosen, share)
-            if found.spare >= FEWEST:
-                return found
+        if share < _ENOUGH:
+            continue
+        asked = cells.rows * chosen / cells.rows[chosen].sum()
+        weight = fit.weights * fit.pulled_by(asked)  # how the seen ones are weighted to look like the unseen ones
+        used, looked = seen | chosen, seen & (np.abs(weight) > 0)
+        side = chosen.astype(np.int64)
+        both = AdditiveFit.of(_columns(*design.codes.T, side), (*design.sizes, 2), weights=cells.rows * used)
+        spare = int(used.sum()) - both.rank
+        if spare >= FEWEST:
+            met = (len(np.unique(cells.combination[looked])), len(np.unique(cells.combination[chosen])))
+            return Matching(cells, both, spare, used, weight, asked, design.on, share, met)
     return None
-
-
-def _weighted(
-    cells: _MatchedCells, design: _Matching, fit: AdditiveFit, seen: Mask, chosen: Mask, share: float
-) -> Matching:
-    asked = cells.rows * chosen / cells.rows[chosen].sum()
-    weight = fit.weights * fit.pulled_by(asked)  # how the seen ones are weighted to look like the unseen ones
-    used = seen | chosen
-    side = chosen.astype(np.int64)
-    both = AdditiveFit.of(_columns(*design.codes.T, side), (*design.sizes, 2), weights=cells.rows * used)
-    looked = seen & (np.abs(weight) > 0)
-    met = (len(np.unique(cells.combination[looked])), len(np.unique(cells.combination[chosen])))
-    return Matching(cells, both, int(used.sum()) - both.rank, used, weight, asked, design.on, share, met)
 
 
 def _unmatched(reason: str) -> MatchedGap:
@@ -176,9 +179,12 @@ def _unmatched(reason: str) -> MatchedGap:
 
 def _cells(outcomes: Outcomes) -> _MatchedCells:
     """The rows of each class within each combination where right and wrong ones are told by class."""
-    codes = outcomes.tested.codes
+    codes, target = outcomes.tested.codes, outcomes.tested.target
     if outcomes.kind != "label" or not outcomes.score.is_share:
-        label = _one_class(outcomes)
+        label = None
+        if isinstance(target, LabelTarget) and len(target.combination) == len(outcomes):  # each has one class only
+            label = np.zeros(len(outcomes), dtype=np.int64)
+            label[target.combination] = target.label
         return _MatchedCells(np.arange(len(outcomes)), codes, label, outcomes.rows, outcomes.total)
     classes = len(outcomes.classes)
     keys, ids = number(outcomes.combination * classes + outcomes.truth, len(outcomes) * classes)
@@ -187,50 +193,26 @@ def _cells(outcomes: Outcomes) -> _MatchedCells:
     return _MatchedCells(combination, codes[combination], keys % classes, totals(ids, outcomes.count, len(keys)), right)
 
 
-def _one_class(outcomes: Outcomes) -> Ints | None:
-    """The class of each combination, where each has one only."""
-    target = outcomes.tested.target
-    if not isinstance(target, LabelTarget) or len(target.combination) != len(outcomes):
-        return None
-    found = np.zeros(len(outcomes), dtype=np.int64)
-    found[target.combination] = target.label
-    return found
-
-
-def _designs(outcomes: Outcomes, cells: _MatchedCells) -> list[_Matching]:
+def _designs(outcomes: Outcomes, cells: _MatchedCells) -> list[_Design]:
     space, target = outcomes.tested.space, outcomes.tested.target
     names, called = listing(list(space.names)), "" if target is None else target.name
     if cells.label is None:
-        return [_Matching(cells.codes, space.sizes, names)]
+        return [_Design(cells.codes, space.sizes, names)]
     label, classes = cells.label, len(outcomes.classes)
     both = [
         number(column.astype(np.int64) * classes + label, size * classes)
         for column, size in zip(cells.codes.T, space.sizes, strict=True)
     ]
-    joint = _Matching(
-        _columns(*(ids for _, ids in both)), tuple(len(keys) for keys, _ in both), f"{called} with {names}"
-    )
-    beside = _Matching(_columns(*cells.codes.T, label), (*space.sizes, classes), f"{called} and {names}")
-    alone = _Matching(_columns(label, np.zeros_like(label)), (classes, 1), called)
-    return [joint, beside, alone]
+    sizes = tuple(len(keys) for keys, _ in both)
+    return [
+        _Design(_columns(*(ids for _, ids in both)), sizes, f"{called} with {names}"),
+        _Design(_columns(*cells.codes.T, label), (*space.sizes, classes), f"{called} and {names}"),
+        _Design(_columns(label, np.zeros_like(label)), (classes, 1), called),
+    ]
 
 
 def _columns(*columns: Ints) -> Codes:
     return np.asfortranarray(np.stack(columns, axis=1).astype(np.int32))
-
-
-def _measured(outcomes: Outcomes, way: Matching, settings: IntervalSettings) -> MatchedGap:
-    """The gap and its interval."""
-    score = way.cells.total / way.cells.rows
-    like, own = way.scores(outcomes, score)
-    value = way.gap(outcomes, score)
-    error, freedom = _error(outcomes, way, score)
-    reach = float(student_quantile(1 - settings.tail, freedom)) * error
-    sure = min(way.met) >= FEWEST and error > 10**-_DIGITS * way.unit(score)
-    low, high = (value - reach, value + reach) if sure else (None, None)
-    if outcomes.score.is_share and low is not None and high is not None:
-        low, high = max(low, -1.0), min(high, 1.0)
-    return MatchedGap(value, low, high, like, own, way.on, way.share, way.met[1], None)
 
 
 def _error(outcomes: Outcomes, way: Matching, score: Numbers) -> tuple[float, float]:
@@ -317,9 +299,9 @@ def balanced(outcomes: Outcomes, sides: dict[str, Mask], settings: IntervalSetti
 
 
 def _balanced(outcomes: Outcomes, side: str, chosen: Mask, settings: IntervalSettings) -> Balanced:
-    here = chosen[outcomes.combination]
-    truth, rows, place = outcomes.truth[here], outcomes.count[here], outcomes.combination[here]
-    right = rows * (truth == outcomes.said[here])
+    lines = chosen[outcomes.combination]
+    truth, rows, place = outcomes.truth[lines], outcomes.count[lines], outcomes.combination[lines]
+    right = rows * (truth == outcomes.said[lines])
     size = len(outcomes.classes)
     every, good = totals(truth, rows, size), totals(truth, right, size)
     met = every > 0
@@ -329,7 +311,7 @@ def _balanced(outcomes: Outcomes, side: str, chosen: Mask, settings: IntervalSet
     count = int(chosen.sum())
     error = np.sqrt((moved**2).sum() * count / max(count - 1, 1))
     low, high = student_interval(np.array(score), error, np.array(count), settings, share=True)
-    return Balanced(side, score, _known(low), _known(high), int(met.sum()))
+    return Balanced(side, score, known(float(low)), known(float(high)), int(met.sum()))
 
 
 def worst_group(outcomes: Outcomes, rules: Rules, missing: int, settings: IntervalSettings) -> WorstGroup | None:
@@ -340,24 +322,22 @@ def worst_group(outcomes: Outcomes, rules: Rules, missing: int, settings: Interv
     enough = outcomes.rows >= THIN
     thin = tuple(outcomes.labels(int(place)) for place in np.flatnonzero(~enough))
     place = worst_place(outcomes)
+    found = WorstGroup(target.name, None, 0, None, None, None, len(outcomes), thin, missing, None, None)
     if place is None:
-        return WorstGroup(target.name, None, 0, None, None, None, len(outcomes), thin, missing, None, None)
+        return found
     rows, score = outcomes.rows[place], float(outcomes.mean[place])
     low, high = wilson(np.array(score), rows, rows - 1, settings)
     least = {name: float((right / outcomes.rows)[enough].min()) for name, right in rules.gained.items()}
     best = max(least, key=lambda name: least[name], default=None)
-    return WorstGroup(
-        target.name,
-        outcomes.labels(place),
-        int(rows),
-        score,
-        round(float(low), 9),
-        round(float(high), 9),
-        len(outcomes),
-        thin,
-        missing,
-        None if best is None else least[best],
-        best,
+    return replace(
+        found,
+        combination=outcomes.labels(place),
+        rows=int(rows),
+        score=score,
+        low=round(float(low), 9),
+        high=round(float(high), 9),
+        baseline=None if best is None else least[best],
+        baseline_name=best,
     )
 
 
@@ -371,7 +351,3 @@ def worst_place(outcomes: Outcomes) -> int | None:
     """The group with the smallest share of right answers, of those with enough rows; None where none has."""
     enough = np.flatnonzero(outcomes.rows >= THIN)
     return int(enough[np.argmin(outcomes.mean[enough])]) if len(enough) else None
-
-
-def _known(number: Numbers) -> float | None:
-    return float(number) if np.isfinite(number) else None

@@ -11,8 +11,6 @@ import numpy as np
 from recombine.base.errors import TableError
 from recombine.base.records import Provenance
 from recombine.base.words import count, measure, percent
-from recombine.data.space import Space
-from recombine.numerics.groups import Codes
 from recombine.numerics.intervals import difference_interval
 from recombine.numerics.resampling import FEWEST, IntervalSettings, Statistic, difference, mean, r2, r2_difference
 from recombine.verbs.evaluate.outcome_reader import PairedOutcomes, outcomes_of
@@ -85,11 +83,8 @@ def _statistics(outcomes: Outcomes, paired: PairedOutcomes, chosen: Mask) -> tup
         return mean(rows, own), mean(rows, other), difference(rows, own, other)
     share = rows / outcomes.rows[chosen]  # the truth's spread, where the other model left rows unanswered
     total, squares = truth_of(outcomes)[:, chosen] * share
-    return (
-        r2(rows, own, total, squares),
-        r2(rows, other, total, squares),
-        r2_difference(rows, own, other, total, squares),
-    )
+    spread = (total, squares)
+    return r2(rows, own, *spread), r2(rows, other, *spread), r2_difference(rows, own, other, *spread)
 
 
 def _better(low: float | None, high: float | None, better: str) -> Better:
@@ -110,26 +105,16 @@ def _verdict(sides: tuple[ComparedScores, ...], outcomes: Outcomes, settings: In
         "this": "this model is better",
         "cannot tell": "neither model is clearly better",
     }[side.better]
-    apart = _amount(abs(side.difference), outcomes)
+    size, unit = abs(side.difference), 100 if outcomes.score.is_share else 1
+    apart = f"{100 * size:.3g} points" if outcomes.score.is_share else measure(size)
     if side.low is None or side.high is None:
-        return f"{where} the models differ by {apart}; {_without_interval(side)}, so that may be luck."
-    unit = 100 if outcomes.score.is_share else 1
-    around = f"{percent(settings.confidence)} interval of other less this {_ends(unit * side.low, unit * side.high)}"
+        why = "they differ alike on every combination, or too unlike for an interval to rule anything out"
+        if side.combinations < FEWEST:
+            why = f"an interval needs {FEWEST} combinations at least"
+        return f"{where} the models differ by {apart}; {why}, so that may be luck."
+    ends = f"{measure(unit * side.low)} to {measure(unit * side.high)}"
+    around = f"{percent(settings.confidence)} interval of other less this {ends}"
     return f"{where} {worded}: they differ by {apart} ({around})."
-
-
-def _without_interval(side: ComparedScores) -> str:
-    if side.combinations < FEWEST:
-        return f"an interval needs {FEWEST} combinations at least"
-    return "they differ alike on every combination, or too unlike for an interval to rule anything out"
-
-
-def _amount(number: float, outcomes: Outcomes) -> str:
-    return f"{100 * number:.3g} points" if outcomes.score.is_share else measure(number)
-
-
-def _ends(low: float, high: float) -> str:
-    return f"{measure(low)} to {measure(high)}"
 
 
 def paired_by_combination(against: Any, asked: PredictionQuestion, scoring: Scoring, own: Outcomes) -> PairedOutcomes:
@@ -138,17 +123,22 @@ def paired_by_combination(against: Any, asked: PredictionQuestion, scoring: Scor
     other = outcomes_of(gathered, asked, Provenance(source=gathered.source)).outcomes
     if gathered.scoring.kind != scoring.kind:
         raise _other_rows(f"its answers are {gathered.scoring.kind}s, this one's {scoring.kind}s")
-    codes = _recoded(other.tested.codes, other.tested.space, own.tested.space)
+    # the other table's combinations in this table's numbers, -1 for a value that it does not have
+    factors = zip(other.tested.space.factors, own.tested.space.factors, strict=True)
+    codes = np.stack(
+        [
+            np.array([mine.code(value) for value in theirs.values], dtype=np.int32)[other.tested.codes[:, k]]
+            for k, (theirs, mine) in enumerate(factors)
+        ],
+        axis=1,
+    )
     place = own.tested.groups(range(codes.shape[1])).lookup(codes)
     rows, total = np.zeros(len(own)), np.zeros(len(own))
     rows[place[place >= 0]], total[place[place >= 0]] = other.rows[place >= 0], other.total[place >= 0]
-    stray, differing = int((place < 0).sum()), int((rows != own.rows).sum())
-    if stray or differing:
-        raise _other_rows(
-            f"{stray:,} of its combinations are not in this table"
-            if stray
-            else f"{differing:,} combinations have other numbers of scored rows in it"
-        )
+    if (place < 0).any():
+        raise _other_rows(f"{int((place < 0).sum()):,} of its combinations are not in this table")
+    if (rows != own.rows).any():
+        raise _other_rows(f"{int((rows != own.rows).sum()):,} combinations have other numbers of scored rows in it")
     return PairedOutcomes(own.rows, own.total, total)
 
 
@@ -158,12 +148,3 @@ def _other_rows(why: str) -> TableError:
         why=why,
         instead="name a column that tells the rows apart in both tables: id='image' (--id image)",
     )
-
-
-def _recoded(codes: Codes, theirs: Space, ours: Space) -> Codes:
-    """The other table's combinations in this table's numbers, -1 for a value that it does not have."""
-    columns = [
-        np.array([mine.code(value) for value in factor.values], dtype=np.int32)[codes[:, k]]
-        for k, (factor, mine) in enumerate(zip(theirs.factors, ours.factors, strict=True))
-    ]
-    return np.stack(columns, axis=1)

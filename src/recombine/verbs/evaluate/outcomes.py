@@ -17,9 +17,9 @@ from recombine.base.decoding import revive
 from recombine.base.errors import TableError
 from recombine.base.records import Record
 from recombine.data import support
-from recombine.data.space import Value
+from recombine.data.space import Space, Value
 from recombine.data.support import LabelTarget, Support
-from recombine.numerics.groups import Ints, Numbers, totals
+from recombine.numerics.groups import Codes, Ints, Numbers, totals
 from recombine.verbs.audit.combination_status import rungs
 from recombine.verbs.audit.determinacy import Determinacy, determinacy
 
@@ -190,8 +190,12 @@ class Outcomes:
 
     def labels(self, place: int) -> dict[str, str]:
         """One tested combination as people read it."""
-        factors = self.tested.space.factors
-        return {f.name: f.labels[int(code)] for f, code in zip(factors, self.tested.codes[place], strict=True)}
+        return labels_of(self.tested.space, self.tested.codes[place])
+
+
+def labels_of(space: Space, row: Codes) -> dict[str, str]:
+    """One combination as people read it: of each factor the label of its value."""
+    return {factor.name: factor.labels[int(code)] for factor, code in zip(space.factors, row, strict=True)}
 
 
 def describe_outcomes(outcomes: Outcomes) -> dict[str, Any]:

@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from recombine.data.support import NumberTarget
-from recombine.numerics.distributions import beta_quantile, student_quantile
-from recombine.numerics.groups import Groups, Ints, Numbers, totals
-from recombine.numerics.intervals import Interval, gap_interval, interval, student_interval
+from recombine.numerics.distributions import beta_quantile
+from recombine.numerics.groups import Ints, Numbers, totals
+from recombine.numerics.intervals import gap_interval, interval, student_ends, student_interval
 from recombine.numerics.resampling import FEWEST, IntervalSettings, Resampled, Statistic, macro, mean, r2, resampled
 from recombine.verbs.evaluate.outcomes import Mask, Outcomes
 
@@ -71,16 +71,16 @@ def scores(outcomes: Outcomes, settings: IntervalSettings) -> tuple[tuple[SideSc
     """The score on every side, tested or not, and the gap between seen and unseen."""
     found: dict[str, SideScore] = {}
     drawn: dict[str, Resampled] = {}
-    chosen = masks(outcomes)
-    for name, mask in chosen.items():
-        twin = next((other for other in found if np.array_equal(mask, chosen[other])), None)
-        if twin is not None:
+    sides = masks(outcomes)
+    for name, mask in sides.items():
+        twin = next((other for other in found if np.array_equal(mask, sides[other])), None)
+        if twin is not None:  # the same combinations have the same draws
             found[name] = replace(found[twin], name=name)
             continue
         several = [one for one in (score_of(outcomes, mask), macro_of(outcomes, mask)) if one is not None]
-        draws = resampled(several, settings, name) if int(mask.sum()) >= FEWEST else None
-        found[name] = _side(outcomes, name, several, draws, settings)
-        if draws is not None:
+        draws = resampled(several, settings, name) if int(mask.sum()) >= FEWEST else (None,) * len(several)
+        found[name] = _side(outcomes, name, list(zip(several, draws, strict=True)), settings)
+        if draws[0] is not None:
             drawn[name] = draws[0]
     return tuple(found.values()), _gap(outcomes, settings, drawn)
 
@@ -98,36 +98,28 @@ def _gap(outcomes: Outcomes, settings: IntervalSettings, drawn: dict[str, Resamp
 
 
 def _side(
-    outcomes: Outcomes,
-    name: str,
-    several: list[Statistic],
-    drawn: tuple[Resampled, ...] | None,
-    settings: IntervalSettings,
+    outcomes: Outcomes, name: str, several: list[tuple[Statistic, Resampled | None]], settings: IntervalSettings
 ) -> SideScore:
-    score, each = several[0], several[1] if len(several) > 1 else None
-    found = _interval(outcomes, score, settings, drawn[0] if drawn else None)
-    around = None if each is None else _interval(outcomes, each, settings, drawn[1] if drawn else None)
-    low, high = found or (None, None)
-    macro_low, macro_high = around or (None, None)
+    """One side from its score over rows and, where there is one, over combinations, each with its draws."""
+    least = 0.0 if outcomes.score.never_negative else -math.inf
+    ends = [
+        interval(statistic, settings, "", share=outcomes.score.is_share, least=least, drawn=drawn) or (None, None)
+        for statistic, drawn in several
+    ]
+    values = [known(statistic.of_all) for statistic, _ in several]
+    score, macro = several[0][0], (values[1], *ends[1]) if len(several) > 1 else (None, None, None)
     return SideScore(
         name=name,
         rows=int(masks(outcomes)[name] @ outcomes.rows),
         combinations=score.combinations,
-        score=known(score.of_all),
-        low=low,
-        high=high,
-        macro=None if each is None else known(each.of_all),
-        macro_low=macro_low,
-        macro_high=macro_high,
-        note=None if found is not None else _note(outcomes, score.combinations, score.of_all),
+        score=values[0],
+        low=ends[0][0],
+        high=ends[0][1],
+        macro=macro[0],
+        macro_low=macro[1],
+        macro_high=macro[2],
+        note=_note(outcomes, score.combinations, score.of_all) if ends[0][0] is None else None,
     )
-
-
-def _interval(
-    outcomes: Outcomes, statistic: Statistic, settings: IntervalSettings, drawn: Resampled | None
-) -> Interval | None:
-    least = 0.0 if outcomes.score.never_negative else -math.inf
-    return interval(statistic, settings, "", share=outcomes.score.is_share, least=least, drawn=drawn)
 
 
 def score_of(outcomes: Outcomes, chosen: Mask) -> Statistic:
@@ -154,7 +146,7 @@ def macro_of(outcomes: Outcomes, chosen: Mask) -> Statistic | None:
 
 def known(number: float) -> float | None:
     """A number, or None where it is not one: what is missing is never 0."""
-    return number if math.isfinite(number) else None
+    return float(number) if math.isfinite(number) else None
 
 
 def _note(outcomes: Outcomes, count: int, score: float) -> str:
@@ -197,7 +189,7 @@ def parts(outcomes: Outcomes, settings: IntervalSettings) -> ValueScores:
     space = outcomes.tested.space
     values, pairs, left_out, listed = [], [], [], 0
     for factor, size, codes in zip(space.factors, space.sizes, outcomes.tested.codes.T, strict=True):
-        names = {"factor": _repeated(factor.name, size), "value": pa.array(factor.labels)}
+        names = {"factor": pa.repeat(factor.name, size), "value": pa.array(factor.labels)}
         values.append(pa.table(names | _columns(outcomes, codes.astype(np.int64), size, settings)))
     for first, second in combinations(range(len(space.factors)), 2):
         groups = outcomes.tested.groups([first, second])
@@ -205,7 +197,11 @@ def parts(outcomes: Outcomes, settings: IntervalSettings) -> ValueScores:
         if listed > _MOST_PAIRS:
             left_out.append((space.names[first], space.names[second]))
             continue
-        names = _pair_names(outcomes, groups, first, second)
+        names = {}
+        for letter, k in (("a", first), ("b", second)):
+            codes = outcomes.tested.codes[groups.representatives, k]
+            names[f"factor_{letter}"] = pa.repeat(space.names[k], groups.size)
+            names[f"value_{letter}"] = pa.array(space.factors[k].labels).take(pa.array(codes))
         pairs.append(pa.table(names | _columns(outcomes, groups.ids, groups.size, settings)))
     empty = pa.table({"factor_a": pa.array([], pa.string())})
     return ValueScores(pa.concat_tables(values), pa.concat_tables(pairs) if pairs else empty, tuple(left_out))
@@ -241,19 +237,6 @@ def _columns(outcomes: Outcomes, ids: Ints, size: int, settings: IntervalSetting
         for name in ("score", "low", "high"):
             found[f"{prefix}{name}"] = pa.array(getattr(scores, name), from_pandas=True)
     return found
-
-
-def _pair_names(outcomes: Outcomes, groups: Groups, first: int, second: int) -> dict[str, pa.Array]:
-    factors, codes = outcomes.tested.space.factors, outcomes.tested.codes[groups.representatives]
-    found = {}
-    for letter, k in (("a", first), ("b", second)):
-        found[f"factor_{letter}"] = _repeated(factors[k].name, groups.size)
-        found[f"value_{letter}"] = pa.array(factors[k].labels).take(pa.array(codes[:, k]))
-    return found
-
-
-def _repeated(text: str, size: int) -> pa.Array:
-    return pa.repeat(pa.scalar(text), size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,10 +333,9 @@ def _numbers(outcomes: Outcomes, chosen: Mask, settings: IntervalSettings) -> tu
     if pulled is None:
         nothing = np.full(int(chosen.sum()), np.nan)
         return outcomes.mean[chosen], nothing, nothing
-    found, spread = pulled
-    reach = student_quantile(1 - settings.tail, outcomes.rows[chosen] - 1 + _PRIOR_FREEDOM) * spread
-    low = found - reach
-    return found, np.maximum(low, 0.0) if outcomes.score.never_negative else low, found + reach
+    least = 0.0 if outcomes.score.never_negative else -math.inf
+    freedom = outcomes.rows[chosen] - 1 + _PRIOR_FREEDOM
+    return pulled[0], *student_ends(*pulled, freedom, settings, least=least)
 
 
 def _pulled(outcomes: Outcomes, chosen: Mask) -> tuple[Numbers, Numbers] | None:

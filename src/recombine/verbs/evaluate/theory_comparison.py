@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from recombine.base.errors import SettingError
 from recombine.base.grades import Expected
-from recombine.base.words import count, measure, percent
+from recombine.base.words import count, free_name, measure, percent
 from recombine.data.space import Space, text
 from recombine.data.support import LabelTarget, NumberTarget
 from recombine.numerics.groups import Codes, Ints, Numbers, group, totals
@@ -121,9 +121,12 @@ def beside(
     use = np.flatnonzero(~joined.seen & np.isfinite(values) & np.isfinite(measured))
     rank = spearman(_snap_ties(sign * values[use]), _snap_ties(better * measured[use]), confidence=confidence)
     shown = thinned(use.tolist(), POINTS, seed=seed)
+    unseen = outcomes.training is None or bool(outcomes.unseen[joined.tested].any())
+    # the prediction was given what the model was not: no combination is unseen to it
+    all_given = bool(len(joined.seen)) and bool(joined.seen.all()) and unseen
     names = [VERDICTS[code] for code in joined.verdict[shown]]
     return BesideTheory(
-        verdict=_ALL_SEEN if _made_from_everything(outcomes, joined) else _sentence(rank, len(use), confidence),
+        verdict=_ALL_SEEN if all_given else _sentence(rank, len(use), confidence),
         across=across,
         up=f"measured {outcomes.score.name}",
         rank=rank,
@@ -182,8 +185,10 @@ def _joined(outcomes: Outcomes, prediction: Prediction) -> _Joined:
         place = np.where(found >= 0, whole[groups.representatives[found]], -1)
     tested = np.flatnonzero(place >= 0)
     row = place[tested]
-    verdicts = pc.index_in(_column(table, space, "verdict"), pa.array(VERDICTS)).to_numpy()[row].astype(np.int64)
-    answers = _column(table, space, "prediction").take(pa.array(row))
+    verdicts = (
+        pc.index_in(table[free_name("verdict", space.names)], pa.array(VERDICTS)).to_numpy()[row].astype(np.int64)
+    )
+    answers = table[free_name("prediction", space.names)].take(pa.array(row))
     return _Joined(tested, row, verdicts == VERDICTS.index("seen"), verdicts, answers)
 
 
@@ -195,11 +200,6 @@ def _encoded(table: pa.Table, space: Space) -> Codes:
         places = np.array([factor.code(value) for value in column.dictionary.to_pylist()], dtype=np.int32)
         codes[:, k] = places[column.indices.to_numpy()] if len(places) else -1
     return codes
-
-
-def _column(table: pa.Table, space: Space, name: str) -> pa.ChunkedArray:
-    """A column of the theory's own, which bears another name where a factor has taken it."""
-    return table[f"{name}_" if name in space.names else name]
 
 
 def _expected(outcomes: Outcomes, prediction: Prediction, joined: _Joined) -> tuple[str, float, Numbers] | None:
@@ -285,12 +285,6 @@ def _by_verdict(outcomes: Outcomes, joined: _Joined) -> tuple[Verdict, ...]:
             score, macro = float(outcomes.total[mine].sum()) / rows, float(outcomes.mean[mine].mean())
             found.append(Verdict(name, len(mine), rows, score, macro))
     return tuple(found)
-
-
-def _made_from_everything(outcomes: Outcomes, joined: _Joined) -> bool:
-    """Whether the prediction was given what the model was not: no combination is unseen to it."""
-    unseen = outcomes.training is None or bool(outcomes.unseen[joined.tested].any())
-    return bool(len(joined.seen)) and bool(joined.seen.all()) and unseen
 
 
 def _sentence(rank: Rank, joined: int, confidence: float) -> str:

@@ -1,0 +1,82 @@
+"""An interval of a share never leaves 0 to 1 and holds the share itself, whichever formula it came from."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from recombine.base.grades import Expected
+from recombine.numerics.intervals import newcombe, student_ends, wilson
+from recombine.numerics.resampling import IntervalSettings
+from recombine.verbs.evaluate.forecast_comparison import compare_forecast
+from recombine.verbs.evaluate.scores import part_scores, scores, shrunk
+from tests.evaluate import twins
+from tests.properties import examples
+
+FEW = IntervalSettings(draws=100)
+ROUNDING = 1e-12
+
+counts = st.tuples(st.integers(1, 30), st.floats(0, 1)).map(lambda pair: (pair[0], round(pair[0] * pair[1])))
+shares = st.floats(0, 1)
+
+
+def within(low, value, high) -> None:
+    """The ends lie between 0 and 1, and the value between the ends; NaN and None are no interval."""
+    if low is not None and not math.isnan(low):
+        assert 0.0 <= low <= value + ROUNDING
+        assert value - ROUNDING <= high <= 1.0
+
+
+@examples(30)
+@given(cells=st.lists(counts, min_size=12, max_size=12))
+def test_every_share_of_an_evaluation_has_an_interval_within_0_and_1(cells):
+    codes = [(a, b) for a in range(4) for b in range(3)]
+    found = twins.outcomes(codes, *zip(*cells, strict=True))
+    for side in scores(found, FEW)[0]:
+        within(side.low, side.score, side.high)
+        within(side.macro_low, side.macro, side.macro_high)
+    parts = part_scores(found, found.tested.codes[:, 1].astype(int), 3, np.ones(12, dtype=bool), FEW)
+    for low, value, high in zip(parts.low, parts.score, parts.high, strict=True):
+        within(low, value, high)
+    pulled = shrunk(found, FEW)
+    assert ((pulled.low >= 0) & (pulled.low <= pulled.high) & (pulled.high <= 1)).all()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 7])
+def test_brute_force_wilson_holds_the_shares_that_a_test_would_not_refuse(rows):
+    """Every share p on a fine grid with |p - share| <= t sqrt(p (1 - p) / n): their ends are the interval."""
+    t, grid = stats.t.ppf(1 - FEW.tail, 6), np.linspace(0, 1, 200_001)
+    for right in range(rows + 1):
+        share = right / rows
+        kept = grid[np.abs(grid - share) <= t * np.sqrt(grid * (1 - grid) / rows) + ROUNDING]
+        low, high = wilson(np.array(share), np.array(float(rows)), np.array(6.0), FEW)
+        assert (low, high) == pytest.approx((kept.min(), kept.max()), abs=1e-5)
+
+
+@examples(100)
+@given(share=shares, worth=st.floats(0, 1e9), freedom=st.integers(1, 10**6))
+def test_wilson_stays_within_0_and_1(share, worth, freedom):
+    low, high = wilson(np.array(share), np.array(worth), np.array(float(freedom)), FEW)
+    within(float(low), share, float(high))
+
+
+@examples(100)
+@given(value=shares, error=st.floats(0, 10), freedom=st.integers(1, 1_000))
+def test_student_is_that_of_scipy_cut_at_its_bounds(value, error, freedom):
+    low, high = student_ends(value, error, freedom, FEW, least=0.0, most=1.0)
+    within(float(low), value, float(high))
+    if error:
+        theirs = stats.t.interval(FEW.confidence, freedom, value, error)
+        assert (low, high) == pytest.approx(np.clip(theirs, 0.0, 1.0), rel=1e-6, abs=1e-9)
+
+
+@examples(100)
+@given(one=st.tuples(shares, shares, shares).map(sorted), other=st.tuples(shares, shares, shares).map(sorted))
+def test_a_forecast_of_a_share_misses_by_no_more_than_there_is(one, other):
+    low, high = newcombe(tuple(one), tuple(other))
+    assert -1 - ROUNDING <= low <= one[1] - other[1] <= high <= 1 + ROUNDING
+    forecast, measured = (Expected("accuracy", p[1], p[0], p[2], tested=20, of=20) for p in (one, other))
+    assert compare_forecast(forecast, measured).miss == (low, one[1] - other[1], high)
