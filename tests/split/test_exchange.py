@@ -15,7 +15,7 @@ PAIRS = {
 
 
 def test_a_pair_the_other_way_round_is_a_leak_where_it_is_asked_for() -> None:
-    found = recombine.lint(PAIRS, factors=["p1", "p2"], exchangeable=["p1", "p2"])
+    found = recombine.lint(PAIRS, factors=["p1", "p2"], expect=recombine.Expectation(exchangeable=["p1", "p2"]))
     assert found.grade == "failing"
     assert found.verdict == (
         "This split does not hold out combinations. 2 of 2 test combinations are in training with p1 and p2 "
@@ -32,7 +32,12 @@ def test_it_is_suspected_aloud_and_changes_no_grade() -> None:
 
 def test_it_can_say_no() -> None:
     clean = {"p1": ["a", "b", "c", "a"], "p2": ["b", "c", "b", "c"], "split": ["train", "train", "train", "test"]}
-    assert recombine.lint(clean, factors=["p1", "p2"], exchangeable=["p1", "p2"])["exchanged"].verdict == "pass"
+    assert (
+        recombine.lint(clean, factors=["p1", "p2"], expect=recombine.Expectation(exchangeable=["p1", "p2"]))[
+            "exchanged"
+        ].verdict
+        == "pass"
+    )
     other = PAIRS | {"p2": ["x", "y", "z", "y", "x"]}
     assert recombine.lint(other, factors=["p1", "p2"])["exchanged"].verdict == "not asked"
 
@@ -40,7 +45,7 @@ def test_it_can_say_no() -> None:
 @pytest.mark.parametrize(("given", "said"), [(["p1", "q"], "no factor 'q'"), (["p1"], "exchanged with itself")])
 def test_wrong_names_are_refused(given, said) -> None:
     with pytest.raises(SettingError, match=said):
-        recombine.lint(PAIRS, factors=["p1", "p2"], exchangeable=given)
+        recombine.lint(PAIRS, factors=["p1", "p2"], expect=recombine.Expectation(exchangeable=given))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -52,7 +57,7 @@ def test_brute_force_finds_the_same(seed) -> None:
     train = {row for row, where in zip(rows, side, strict=True) if where == "train"}
     test = {row for row, where in zip(rows, side, strict=True) if where == "test"}
     wrong = {(a, b, c) for a, b, c in test if (c, b, a) in train}
-    found = recombine.lint(columns, factors=["a", "b", "c"], exchangeable=["a", "c"])
+    found = recombine.lint(columns, factors=["a", "b", "c"], expect=recombine.Expectation(exchangeable=["a", "c"]))
     assert found["exchanged"].culprits == len(wrong)
 
 

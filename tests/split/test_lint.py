@@ -24,7 +24,7 @@ from recombine.cli.app import app
 from recombine.data.support import LabelTarget
 from recombine.verbs.split.lint import side_checks
 from recombine.verbs.split.lint.lint_result import CLAIMS
-from recombine.verbs.split.lint.side_counts import Sided, SplitQuestion, count_sides, gathered, parts_of
+from recombine.verbs.split.lint.side_counts import Sided, SplitQuery, count_sides, gathered, parts_of
 from tests.commands import run_command
 from tests.properties import examples
 
@@ -306,13 +306,10 @@ def classed(rng: np.random.Generator, groups: int, shift: float) -> dict[str, li
 
 
 def sided_of(rows: dict[str, list]) -> Sided:
-    asked = SplitQuestion(factors=("a", "b"), column=recombine.SplitColumn(), target="label", bins={})
+    query = SplitQuery(factors=("a", "b"), column=recombine.SplitColumn(), target="label")
     parts = parts_of(rows, {"train": None, "validation": None, "test": None}, ())
-    with gathered(parts, split="split", factors=[], target=None, identity=None, where=None, table=None) as (
-        open_table,
-        side,
-    ):
-        return count_sides(open_table, side, asked, None)
+    with gathered(parts, query) as (open_table, side):
+        return count_sides(open_table, side, query, None)
 
 
 def test_the_error_of_a_difference_is_that_of_the_definition() -> None:

@@ -91,9 +91,9 @@ def lint(
                 order=order,
                 cold=options.names(cold),
                 class_tolerance=class_tolerance,
+                exchangeable=options.names(exchangeable),
             ),
-            exchangeable=options.names(exchangeable),
-            progress=watch.tell,
+            progress=watch.step,
             **reading.settings()
             | {"command": options.command_line(without=[other for other in tables if other not in (None, one)])},
         )

@@ -114,12 +114,8 @@ def split(
             id=identity,
             seed=seed or 0,
             force=force,
-            progress=watch.tell,
-            where=reading.where,
-            bins=options.bins(reading.bins) or None,
-            missing=split_options.missing(reading.missing),
-            table=reading.table,
-            command=options.command_line(),
+            progress=watch.step,
+            **reading.settings(),
         )
     if as_json:
         say(json_text(made.record().to_json()))

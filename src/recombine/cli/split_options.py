@@ -92,17 +92,6 @@ def known(by: str) -> tuple[str, ...]:
     return _KINDS[by][1] if by in _KINDS else ()
 
 
-def missing(written: str) -> Any:
-    """Rows that miss a factor get no side, or missing is a value."""
-    if written not in ("leave out", "value"):
-        raise SettingError(
-            f"--missing {written}",
-            why="a row that misses a factor gets no side, or missing counts as a value",
-            instead="write 'leave out' or 'value'",
-        )
-    return written
-
-
 def held(written: list[str]) -> Any:
     """Conjunctions as `colour=red,shape=square`, any number of times, or how many are drawn.
 

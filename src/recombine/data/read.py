@@ -6,7 +6,7 @@ target still shows its combination.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Unpack, cast
 
 from recombine.base.checks import check_choice, check_known
 from recombine.base.errors import ColumnError, SettingError
@@ -17,7 +17,15 @@ from recombine.data.engine import Progress
 from recombine.data.space import Value
 from recombine.data.support import Support
 from recombine.data.support_assembly import TargetAsked, assemble, floats
-from recombine.data.table_query import ReadOptions, TableQuery, TargetKind, Where, conjunctions, declared_values
+from recombine.data.table_query import (
+    ReadOptions,
+    TableOptions,
+    TableQuery,
+    TargetKind,
+    Where,
+    conjunctions,
+    declared_values,
+)
 
 _MOST_CLASSES = 100  # whole numbers with more different values than this are amounts, not classes
 
@@ -77,9 +85,19 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
     return assemble(counts, question, target=counts.context, command=command)
 
 
-def support_of(source: Any, verb: str, *, progress: Progress | None = None, **reading: Unpack[ReadOptions]) -> Support:
+def support_of(
+    source: Any,
+    verb: str,
+    *,
+    factors: Sequence[str] | None = None,
+    target: str | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[TableOptions],
+) -> Support:
     """The support that a verb works on: the one that it was given, or that of a table with `factors` beside it."""
-    check_known(reading, list(ReadOptions.__annotations__), who=f"recombine.{verb}")
+    check_known(options, list(ReadOptions.__annotations__), who=f"recombine.{verb}")
+    named = {name: value for name, value in (("factors", factors), ("target", target)) if value is not None}
+    reading = cast("ReadOptions", {**named, **options})
     if isinstance(source, Support):
         if reading:
             raise SettingError(

@@ -11,14 +11,14 @@ from recombine.base import records
 from recombine.base.decoding import revive_all
 from recombine.base.errors import SettingError
 from recombine.base.grades import Expected, Grade
+from recombine.base.progress import Progress, of_step
 from recombine.base.records import Provenance, Record
 from recombine.base.result import Result
 from recombine.data import support as stored
-from recombine.data.engine import Progress
 from recombine.data.read import support_of
 from recombine.data.space import rows_of, text
 from recombine.data.support import Support
-from recombine.data.table_query import ReadOptions
+from recombine.data.table_query import TableOptions
 from recombine.numerics.groups import Codes
 from recombine.verbs.audit import audit_record
 from recombine.verbs.audit.additivity import AdditiveTest, additive_test, to_expect
@@ -162,7 +162,15 @@ _APART = ("maps", "support", "determinacy")
 _RESULTS = tuple(field.name for field in fields(Audit) if field.name not in _APART)
 
 
-def audit(source: Any, *, seed: int = 0, progress: Progress | None = None, **reading: Unpack[ReadOptions]) -> Audit:
+def audit(
+    source: Any,
+    *,
+    factors: Sequence[str] | None = None,
+    target: str | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+    **options: Unpack[TableOptions],
+) -> Audit:
     """Say what the data alone tell about unseen combinations.
 
     `source` is anything that `recombine.read` takes, with `factors` and the other settings of `read` beside it; or a
@@ -172,7 +180,8 @@ def audit(source: Any, *, seed: int = 0, progress: Progress | None = None, **rea
     >>> audit({"colour": ["red", "red", "blue"], "shape": ["disc", "bar", "disc"]}, factors=["colour", "shape"]).rank
     3
     """
-    support = support_of(source, "audit", progress=progress, **reading)
+    counting = of_step(progress, "counting combinations")
+    support = support_of(source, "audit", factors=factors, target=target, progress=counting, **options)
     return _assemble(support, determinacy(support, seed=seed), pair_maps(support), seed=seed)
 
 

@@ -13,7 +13,7 @@ from recombine.data.support import LabelTarget, NumberTarget, Support
 from recombine.numerics.groups import Ints, Numbers, number, totals
 from recombine.numerics.hypothesis_tests import means_differ, shares_differ
 from recombine.verbs.diff.combination_pairs import PairedCombinations
-from recombine.verbs.diff.findings import RATE, Changes, held_to_many
+from recombine.verbs.diff.findings import RATE, Changes, changes_at, held_to_many
 
 WHAT = "answer"
 
@@ -39,17 +39,12 @@ def _labels(old: LabelTarget, new: LabelTarget, both: PairedCombinations, rows: 
     fresh = [value for value, place in zip(new.classes, numbers, strict=True) if place >= len(old.classes)]
     names = Factor("label", (*old.classes, *fresh)).labels
     size, width = len(both.codes), max(len(names), 1)
-    lines = [
-        _keys(target, places, target_labels, size, width)
-        for target, places, target_labels in (
-            (old, both.old, np.arange(len(old.classes))),
-            (new, both.new, numbers),
-        )
-    ]
-    keys, ids = number(np.concatenate([line[0] for line in lines]), size * width + 1)
-    split = len(lines[0][0])
+    first, first_counts = _keys(old, both.old, np.arange(len(old.classes)), size, width)
+    second, second_counts = _keys(new, both.new, numbers, size, width)
+    keys, ids = number(np.concatenate([first, second]), size * width + 1)
     before, after = (
-        totals(part, line[1], len(keys)) for part, line in zip((ids[:split], ids[split:]), lines, strict=True)
+        totals(ids[: len(first)], first_counts, len(keys)),
+        totals(ids[len(first) :], second_counts, len(keys)),
     )
     cell, label = keys // width, keys % width
     top_before, top_after = _commonest(cell, before, size), _commonest(cell, after, size)
@@ -57,16 +52,9 @@ def _labels(old: LabelTarget, new: LabelTarget, both: PairedCombinations, rows: 
     answered = (totals(cell, before, size) > 0) & (totals(cell, after, size) > 0)
     p = _fisher(cell, before, after, size)
     q = held_to_many(p)
-    where = np.flatnonzero(answered & (~shared | (np.nan_to_num(q, nan=1.0) <= RATE)))
-    said = [_named(cell, label, top, size, names) for top in (top_before, top_after)]
-    return Changes(
-        both.codes[where],
-        WHAT,
-        [said[0][place] for place in where],
-        [said[1][place] for place in where],
-        ["other"] * len(where),
-        *(part[where] for part in (*rows, p, q)),
-    )
+    was, now = (_named(cell, label, top, size, names) for top in (top_before, top_after))
+    chosen = answered & (~shared | (np.nan_to_num(q, nan=1.0) <= RATE))
+    return changes_at(chosen, both.codes, WHAT, was, now, numbers=(*rows, p, q))
 
 
 def _keys(target: LabelTarget, places: Ints, labels: Ints, size: int, width: int) -> tuple[Ints, Numbers]:
@@ -122,12 +110,7 @@ def _numbers(
         f"The mean {old.name} of {amount(unknown, 'more combination')} is another; with a single row, or rows that are "
         "all alike, nothing tells change from chance."
     )
-    changes = Changes(
-        both.codes[where],
-        WHAT,
-        [measure(value) for value in first.mean[where]],
-        [measure(value) for value in second.mean[where]],
-        ["other"] * len(where),
-        *(part[where] for part in (*rows, p, q)),
-    )
+    was, now = ([measure(value) for value in part.mean[where]] for part in (first, second))
+    numbers = [part[where] for part in (*rows, p, q)]
+    changes = Changes(both.codes[where], WHAT, was, now, ["other"] * len(where), *numbers)
     return [changes], ((note,) if unknown else ())

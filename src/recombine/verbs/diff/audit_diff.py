@@ -10,7 +10,7 @@ import numpy.typing as npt
 from recombine.data.support import Support
 from recombine.numerics.groups import Codes, Numbers
 from recombine.numerics.hypothesis_tests import absent_by_chance
-from recombine.numerics.intervals import Interval, difference_interval, interval
+from recombine.numerics.intervals import difference_interval, interval
 from recombine.numerics.predictive_intervals import design_effect
 from recombine.numerics.resampling import IntervalSettings, Statistic, difference, explained_difference
 from recombine.numerics.simple_rules import MEAN
@@ -18,26 +18,25 @@ from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest, Losses, add
 from recombine.verbs.audit.audit import Audit
 from recombine.verbs.audit.combination_status import rungs_with_thin
 from recombine.verbs.diff.answer_diff import answers
-from recombine.verbs.diff.combination_pairs import MergedSpace, ValueNumbering, paired
+from recombine.verbs.diff.combination_pairs import MergedSpace, ValueNumbering
 from recombine.verbs.diff.findings import (
     HELD_OUT,
+    NO_VALUE,
     Changes,
     CountChange,
     Findings,
     ScoreChange,
     ValueChange,
     Words,
+    changes_at,
     held_to_many,
-    outcome,
+    rung_way,
     table_of,
 )
 
 LISTED = 100_000
 """Combinations up to which a space is looked at one by one, as in the table of an audit."""
-NO_VALUE = "no such value"
-"""Where a combination stands in a table that does not have one of its values."""
 _SHOWN = 20
-_HEIGHT = {"seen": 3, "thin": 3, "determined": 2, "undetermined": 1, "novel": 0, NO_VALUE: 0}
 
 Mask = npt.NDArray[np.bool_]
 
@@ -46,74 +45,51 @@ def compare(old: Audit, new: Audit, sure: IntervalSettings) -> Findings:
     """What changed from one audit to the next."""
     both = MergedSpace.of(old.support.space, new.support.space)
     listed = both.space.product <= LISTED
-    seen = paired(both.space, both.old.merge(old.support.codes), both.new.merge(new.support.codes))
+    seen = both.pair(old.support.codes, new.support.codes)
     codes = both.space.every() if listed else seen.codes
-    was, now = _rungs(old, both.old, codes), _rungs(new, both.new, codes)
     answered, notes = answers(old.support, new.support, seen.both)
-    changes = [*_rung_changes(old, new, both, codes, was, now, len(seen.codes)), *answered]
     scores, unscored = _scores(old, new, both, sure)
+    if not listed:
+        notes += (
+            f"There are {both.space.product:,} combinations: those that were seen in either table were compared one by "
+            "one, the unseen ones by their numbers alone.",
+        )
+    counted = ("space", "seen", "thin", "determined", "undetermined", "novel")
     return Findings(
-        table=table_of(both.space, changes),
+        table=table_of(both.space, [*_rung_changes(old, new, both, codes, len(seen.codes)), *answered]),
         factors=both.space.names,
-        counted=_counted(old, new),
+        counted=(
+            *(CountChange(name, getattr(old.counts, name), getattr(new.counts, name)) for name in counted),
+            CountChange("islands", old.island_count, new.island_count),
+        ),
         values=value_changes(old.support, new.support, both),
         scores=scores,
         unscored=unscored,
-        notes=(*notes, *(() if listed else (_too_large(both),))),
+        notes=notes,
     )
 
 
 def _rungs(audit: Audit, side: ValueNumbering, codes: Codes) -> Words:
     own = side.unmerge(codes)
-    found = rungs_with_thin(audit.support, audit.determinacy, own)
-    return np.where((own < 0).any(axis=1), NO_VALUE, found)
+    return np.where((own < 0).any(axis=1), NO_VALUE, rungs_with_thin(audit.support, audit.determinacy, own))
 
 
-def _rung_changes(
-    old: Audit, new: Audit, both: MergedSpace, codes: Codes, was: Words, now: Words, looked_at: int
-) -> list[Changes]:
+def _rung_changes(old: Audit, new: Audit, both: MergedSpace, codes: Codes, looked_at: int) -> list[Changes]:
     """Lost, gained, and others whose rung is another; not the unseen ones of a value that came or went as a whole."""
-    before, after = _seen(was), _seen(now)
+    was, now = _rungs(old, both.old, codes), _rungs(new, both.new, codes)
+    before, after = (np.isin(rung, ("seen", "thin")) for rung in (was, now))
     old_rows, new_rows = rows_of(old.support, both.old, codes), rows_of(new.support, both.new, codes)
-    here, there = old.support.total, new.support.total
     known = (was != NO_VALUE) & (now != NO_VALUE)
-    chance = np.full(len(codes), np.nan)
     lost, gained = before & ~after, ~before & after
-    if _counts_rows(old.support) and _counts_rows(new.support):
-        chance[lost] = absent_by_chance(old_rows[lost], here, there)
-        chance[gained] = absent_by_chance(new_rows[gained], there, here)
-    q = np.full(len(codes), np.nan)
     either = lost | gained
-    q[either] = held_to_many(chance[either], looked_at - int(either.sum()))
-    found = []
-    for what, chosen in (("lost", lost), ("gained", gained), ("rung", ~either & known & (was != now))):
-        where = np.flatnonzero(chosen)
-        found.append(
-            Changes(
-                codes[where],
-                what,
-                was[where].tolist(),
-                now[where].tolist(),
-                _ways(was[where], now[where]),
-                *(part[where] for part in (old_rows, new_rows, chance, q)),
-            )
-        )
-    return found
-
-
-def _seen(rung: Words) -> Mask:
-    return np.isin(rung, ("seen", "thin"))
-
-
-def _ways(was: Words, now: Words) -> list[str]:
-    return [_way(str(one), str(other)) for one, other in zip(was, now, strict=True)]
-
-
-def _way(was: str, now: str) -> str:
-    """Up or down the ladder; what is declared impossible has no place on it, and a thin one is seen."""
-    if was not in _HEIGHT or now not in _HEIGHT or _HEIGHT[was] == _HEIGHT[now]:
-        return "worse" if was in ("seen", "thin") and now not in _HEIGHT else "other"
-    return "better" if _HEIGHT[now] > _HEIGHT[was] else "worse"
+    p, q = np.full(len(codes), np.nan), np.full(len(codes), np.nan)
+    if _counts_rows(old.support) and _counts_rows(new.support):
+        p[lost] = absent_by_chance(old_rows[lost], old.support.total, new.support.total)
+        p[gained] = absent_by_chance(new_rows[gained], new.support.total, old.support.total)
+    q[either] = held_to_many(p[either], looked_at - int(either.sum()))
+    chosen = {"lost": lost, "gained": gained, "rung": ~either & known & (was != now)}
+    numbers = (old_rows, new_rows, p, q)
+    return [changes_at(mask, codes, what, was, now, rung_way, numbers) for what, mask in chosen.items()]
 
 
 def rows_of(support: Support, side: ValueNumbering, codes: Codes) -> Numbers:
@@ -125,12 +101,6 @@ def rows_of(support: Support, side: ValueNumbering, codes: Codes) -> Numbers:
 def _counts_rows(support: Support) -> bool:
     """Whether counts are rows: weights say how many examples a row stands for, and not how many were drawn."""
     return "weight" not in support.source.settings and bool((support.counts == np.round(support.counts)).all())
-
-
-def _counted(old: Audit, new: Audit) -> tuple[CountChange, ...]:
-    names = ("space", "seen", "thin", "determined", "undetermined", "novel")
-    counts = [CountChange(name, getattr(old.counts, name), getattr(new.counts, name)) for name in names]
-    return (*counts, CountChange("islands", old.island_count, new.island_count))
 
 
 def value_changes(old: Support, new: Support, both: MergedSpace) -> tuple[ValueChange, ...]:
@@ -154,13 +124,6 @@ def _values_seen(support: Support, side: ValueNumbering, k: int, size: int) -> M
     return seen
 
 
-def _too_large(both: MergedSpace) -> str:
-    return (
-        f"There are {both.space.product:,} combinations: those that were seen in either table were compared one by "
-        "one, the unseen ones by their numbers alone."
-    )
-
-
 def _scores(
     old: Audit, new: Audit, both: MergedSpace, sure: IntervalSettings
 ) -> tuple[tuple[ScoreChange, ...], str | None]:
@@ -179,13 +142,13 @@ def _scores(
 def _additive(
     old: tuple[AdditiveTest, Losses], new: tuple[AdditiveTest, Losses], both: MergedSpace, sure: IntervalSettings
 ) -> ScoreChange:
-    found = paired(both.space, both.old.merge(old[1].codes), both.new.merge(new[1].codes)).both
+    found = both.pair(old[1].codes, new[1].codes).both
     own, other = old[1].of_rule[ADDITIVE][found.old], new[1].of_rule[ADDITIVE][found.new]
     share, same = old[0].kind == "label", len(own) > 0 and np.array_equal(own, other)
     if share:
         apart: Statistic = difference(np.ones(len(own)), 1 - own, 1 - other)
         ends = difference_interval(apart, sure, "additive", share=True)
-        before, after = 1 - float(own.mean()) if len(own) else None, 1 - float(other.mean()) if len(own) else None
+        before, after = (1 - float(part.mean()) if len(own) else None for part in (own, other))
     else:
         constants = old[1].of_rule[MEAN][found.old], new[1].of_rule[MEAN][found.new]
         apart = explained_difference(own, constants[0], other, constants[1])
@@ -193,30 +156,16 @@ def _additive(
         before, after = _explained(own, constants[0]), _explained(other, constants[1])
         same = same and np.array_equal(*constants)
     value = apart.of_all if len(own) and np.isfinite(apart.of_all) else None
-    low, high = _widened(value, ends, apart, found.codes) or (None, None)
-    return ScoreChange(
-        name=HELD_OUT,
-        score=old[0].score,
-        share=share,
-        better="higher",
-        combinations=len(found.codes),
-        old=before,
-        new=after,
-        difference=value,
-        low=low,
-        high=high,
-        outcome=outcome(low, high, "higher", same=same),
-    )
+    if ends is not None and value is not None:
+        # errors of combinations with a value in common come together: the interval allows for it
+        moved = apart.parts @ apart.slope(apart.parts.sum(axis=0))
+        wider = float(np.sqrt(design_effect(moved, found.codes)))
+        ends = value - wider * (value - ends[0]), value + wider * (ends[1] - value)
+    else:
+        ends = None
+    values, size = (before, after, value), len(found.codes)
+    return ScoreChange.of(HELD_OUT, old[0].score, values, ends, share=share, combinations=size, same=same)
 
 
 def _explained(lost: Numbers, constant: Numbers) -> float | None:
     return float(1 - lost.sum() / constant.sum()) if constant.sum() > 0 else None
-
-
-def _widened(value: float | None, ends: Interval | None, apart: Statistic, codes: Codes) -> Interval | None:
-    """Errors of combinations with a value in common come together: the interval allows for it."""
-    if ends is None or value is None:
-        return None
-    moved = apart.parts @ apart.slope(apart.parts.sum(axis=0))
-    wider = float(np.sqrt(design_effect(moved, codes)))
-    return value - wider * (value - ends[0]), value + wider * (ends[1] - value)

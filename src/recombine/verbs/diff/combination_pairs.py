@@ -66,21 +66,22 @@ class MergedSpace:
             factors.append(Factor(factor.name, (*factor.values, *more)))
             old_numbers.append(np.arange(len(factor.values)))
             new_numbers.append(numbers)
-        space = Space(tuple(factors))
-        return cls(
-            space,
-            _side(tuple(range(len(places))), old_numbers, space),
-            _side(places, new_numbers, space),
-        )
+        space, sides = Space(tuple(factors)), []
+        for order, merged in ((tuple(range(len(places))), old_numbers), (places, new_numbers)):
+            own = [_places(numbers, size) for numbers, size in zip(merged, space.sizes, strict=True)]
+            sides.append(ValueNumbering(order, tuple(merged), tuple(own)))
+        return cls(space, *sides)
+
+    def pair(self, old: Codes, new: Codes) -> "PairedCombinations":
+        """Combinations of both results, each in its own numbering, one beside the other."""
+        return paired(self.space, self.old.merge(old), self.new.merge(new))
 
 
-def _side(order: tuple[int, ...], merged: list[Ints], space: Space) -> ValueNumbering:
-    own = []
-    for numbers, size in zip(merged, space.sizes, strict=True):
-        back = np.full(size, -1, dtype=np.int64)
-        back[numbers] = np.arange(len(numbers))
-        own.append(back)
-    return ValueNumbering(order, tuple(merged), tuple(own))
+def _places(numbers: Ints, size: int) -> Ints:
+    """Where each of so many numbers stands in a list of distinct ones; -1 where it does not."""
+    places = np.full(size, -1, dtype=np.int64)
+    places[numbers] = np.arange(len(numbers))
+    return places
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,12 +109,15 @@ def paired(space: Space, old: Codes, new: Codes) -> PairedCombinations:
     """
     stacked = np.concatenate([old, new])
     groups = group(stacked, sizes=space.sizes, factors=tuple(range(len(space.sizes))))
-    places = []
-    for ids in (groups.ids[: len(old)], groups.ids[len(old) :]):
-        place = np.full(groups.size, -1, dtype=np.int64)
-        place[ids] = np.arange(len(ids))
-        places.append(place)
+    places = [_places(ids, groups.size) for ids in (groups.ids[: len(old)], groups.ids[len(old) :])]
     return PairedCombinations(stacked[groups.representatives], *places)
+
+
+def paired_tables(old: pa.Table, new: pa.Table, names: tuple[str, ...]) -> tuple[Space, PairedCombinations]:
+    """Pair the combinations of two tables that have the factors as columns."""
+    (old_space, old_codes), (new_space, new_codes) = (coded(table, names) for table in (old, new))
+    both = MergedSpace.of(old_space, new_space)
+    return both.space, both.pair(old_codes, new_codes)
 
 
 def labels(space: Space, codes: Codes) -> dict[str, pa.Array]:

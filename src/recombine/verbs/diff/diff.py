@@ -21,7 +21,7 @@ from recombine.base.decoding import revive_all
 from recombine.base.errors import RecordError, SettingError
 from recombine.base.grades import Grade
 from recombine.base.records import Provenance, Record, kind_of
-from recombine.base.result import Result
+from recombine.base.result import Result, load
 from recombine.base.words import listing
 from recombine.data.support import LabelTarget, Support
 from recombine.numerics.resampling import IntervalSettings
@@ -154,17 +154,14 @@ def _labels(result: Result, name: str) -> set[str]:
 
 
 _INTERVALS = IntervalSettings()
-_WAYS = {
-    "audit": ("recombine.verbs.audit.audit:Audit", "recombine.verbs.diff.audit_diff:compare"),
-    "evaluation": ("recombine.verbs.evaluate.evaluation:Evaluation", "recombine.verbs.diff.evaluation_diff:compare"),
-    "lint": ("recombine.verbs.split.lint.lint_result:Lint", "recombine.verbs.diff.listing_diff:compare"),
-    "plan": ("recombine.verbs.plan.plan:Plan", "recombine.verbs.diff.listing_diff:compare_plans"),
-    "prediction": ("recombine.verbs.predict.prediction:Prediction", "recombine.verbs.diff.prediction_diff:compare"),
-    "rehearsal": (
-        "recombine.verbs.rehearse.rehearsal:Rehearsal",
-        "recombine.verbs.diff.listing_diff:compare_rehearsals",
-    ),
-    "split": ("recombine.verbs.split.split_result:Split", "recombine.verbs.diff.listing_diff:compare_splits"),
+_COMPARE = {
+    "audit": "audit_diff:compare",
+    "evaluation": "evaluation_diff:compare",
+    "lint": "listing_diff:compare",
+    "plan": "listing_diff:compare_plans",
+    "prediction": "prediction_diff:compare",
+    "rehearsal": "listing_diff:compare_rehearsals",
+    "split": "listing_diff:compare_splits",
 }
 """Which kinds can be compared, and by whom; imported when they are."""
 
@@ -232,6 +229,7 @@ class Diff(Result):
         return cls(**kept, table=record.tables["changes"], provenance=record.provenance)
 
 
+_FOUND = ("table", "factors", "counted", "told", "values", "scores", "unscored")
 _PLAIN = tuple(field.name for field in fields(Diff) if field.name not in ("table", "provenance"))
 
 
@@ -247,12 +245,19 @@ def diff(
     Each is a result, or the folder that one was saved to. `intervals` says how sure the intervals of the scores are.
     """
     for one in (old, new):
-        _check_given(one)
+        if not isinstance(one, Result | str | Path):
+            raise SettingError(
+                f"a diff was given a {type(one).__name__}",
+                why="it compares results, not tables",
+                instead="give two results, or the folders that they were saved to: diff('march', 'april')",
+            )
     kinds = [one.kind if isinstance(one, Result) else kind_of(one) for one in (old, new)]
     _check_kinds(kinds[0], kinds[1], old, new)
-    first, second = (_opened(one, kind) for one, kind in zip((old, new), kinds, strict=True))
+    first, second = (one if isinstance(one, Result) else load(one) for one in (old, new))
     check_comparable(first, second)
-    findings: Findings = _named(_WAYS[kinds[0]][1])(first, second, intervals)
+    module, _, function = _COMPARE[kinds[0]].partition(":")
+    compare = getattr(import_module(f"recombine.verbs.diff.{module}"), function)
+    findings: Findings = compare(first, second, intervals)
     settings = side_by_side(first.provenance, second.provenance)
     unchanged = _same(first, second, findings)
     names = _names(old, new)
@@ -263,30 +268,15 @@ def diff(
         of=kinds[0],
         old=ComparedResult(names[0], first.provenance.created, first.verdict, first.grade),
         new=ComparedResult(names[1], second.provenance.created, second.verdict, second.grade),
-        factors=findings.factors,
-        counted=findings.counted,
-        told=findings.told,
-        values=findings.values,
-        scores=findings.scores,
-        unscored=findings.unscored,
         settings=settings,
         unchanged=unchanged,
-        table=findings.table,
+        **{name: getattr(findings, name) for name in _FOUND},
         provenance=Provenance(
             source=" → ".join(names),
             settings={"old": _place(old), "new": _place(new)},
             command=command,
         ),
     )
-
-
-def _check_given(given: object) -> None:
-    if not isinstance(given, Result | str | Path):
-        raise SettingError(
-            f"a diff was given a {type(given).__name__}",
-            why="it compares results, not tables",
-            instead="give two results, or the folders that they were saved to: diff('march', 'april')",
-        )
 
 
 def _same(old: Result, new: Result, findings: Findings) -> bool:
@@ -302,29 +292,17 @@ def _check_kinds(old: str, new: str, *given: Any) -> None:
         raise RecordError(
             f"{_place(given[0])} holds {_article(old)}, {_place(given[1])} {_article(new)}",
             why="two results of the same verb are compared, an old one and a new one",
-            instead=f"give two results of one kind: {listing(sorted(_WAYS))}",
+            instead=f"give two results of one kind: {listing(sorted(_COMPARE))}",
         )
-    if old not in _WAYS:
+    if old not in _COMPARE:
         raise SettingError(
             f"two results of the kind {old!r}",
-            why=f"a diff compares two results of one of these kinds: {listing(sorted(_WAYS))}",
+            why=f"a diff compares two results of one of these kinds: {listing(sorted(_COMPARE))}",
             instead=_INSTEAD.get(old, "compare the results that it was made from"),
         )
 
 
 _INSTEAD = {"run": "recombine runs compare STORE compares runs; or evaluate each, and compare the evaluations"}
-
-
-def _opened(given: Result | str | Path, kind: str) -> Result:
-    if isinstance(given, Result):
-        return given
-    found: Result = _named(_WAYS[kind][0]).load(given)
-    return found
-
-
-def _named(where: str) -> Any:
-    module, _, name = where.partition(":")
-    return getattr(import_module(module), name)
 
 
 def _names(*given: Result | str | Path) -> list[str]:

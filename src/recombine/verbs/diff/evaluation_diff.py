@@ -14,34 +14,35 @@ from recombine.numerics.hypothesis_tests import bonferroni, means_differ, shares
 from recombine.numerics.intervals import difference_interval
 from recombine.numerics.resampling import FEWEST, IntervalSettings, Statistic, difference, mean, r2, r2_difference
 from recombine.verbs.diff.audit_diff import Mask, value_changes
-from recombine.verbs.diff.combination_pairs import MergedSpace, PairedCombinations, paired
+from recombine.verbs.diff.combination_pairs import MergedSpace, PairedCombinations
 from recombine.verbs.diff.findings import (
     RATE,
     Changes,
     CountChange,
     Findings,
     ScoreChange,
+    changes_at,
     held_to_many,
-    outcome,
+    rung_way,
     table_of,
 )
 from recombine.verbs.evaluate.evaluation import Evaluation
 from recombine.verbs.evaluate.outcomes import Outcomes
 from recombine.verbs.evaluate.scores import truth_of
 
-_HEIGHT = {"seen": 3, "determined": 2, "undetermined": 1, "novel": 0}
-
 
 def compare(old: Evaluation, new: Evaluation, sure: IntervalSettings) -> Findings:
     """What changed from one evaluation to the next."""
     first, second = old.outcomes, new.outcomes
     both = MergedSpace.of(first.tested.space, second.tested.space)
-    found = paired(both.space, both.old.merge(first.tested.codes), both.new.merge(second.tested.codes))
-    scores = _scores(first, second, found.both, sure)
+    found = both.pair(first.tested.codes, second.tested.codes)
+    common, scores = found.both, _scores(first, second, found.both, sure)
+    was, now = first.rung[common.old], second.rung[common.new]
+    rows = first.rows[common.old], second.rows[common.new]
     changes = [
         *_come_and_gone(first, second, found),
-        _rungs(first, second, found.both),
-        _moved(first, second, found.both),
+        changes_at(was != now, common.codes, "rung", was, now, rung_way, rows),
+        _moved(first, second, common),
     ]
     return Findings(
         table=table_of(both.space, changes),
@@ -67,36 +68,16 @@ def _counted(old: Evaluation, new: Evaluation) -> tuple[CountChange, ...]:
 
 
 def _come_and_gone(old: Outcomes, new: Outcomes, found: PairedCombinations) -> list[Changes]:
-    parts = []
-    for what, here, there, source in (("lost", found.old, found.new, old), ("gained", found.new, found.old, new)):
-        where = np.flatnonzero(there < 0)
-        rung, rows = source.rung[here[where]].tolist(), source.rows[here[where]]
-        none, nothing = ["not tested"] * len(where), np.zeros(len(where))
-        was, now = (rung, none) if what == "lost" else (none, rung)
-        before, after = (rows, nothing) if what == "lost" else (nothing, rows)
-        way = ["worse" if what == "lost" else "better"] * len(where)
-        parts.append(Changes(found.codes[where], what, was, now, way, old_rows=before, new_rows=after))
-    return parts
-
-
-def _rungs(old: Outcomes, new: Outcomes, both: PairedCombinations) -> Changes:
-    was, now = old.rung[both.old], new.rung[both.new]
-    where = np.flatnonzero(was != now)
-    return Changes(
-        both.codes[where],
-        "rung",
-        was[where].tolist(),
-        now[where].tolist(),
-        [_way(str(was[place]), str(now[place])) for place in where],
-        old.rows[both.old][where],
-        new.rows[both.new][where],
-    )
-
-
-def _way(was: str, now: str) -> str:
-    if was not in _HEIGHT or now not in _HEIGHT:
-        return "other"
-    return "better" if _HEIGHT[now] > _HEIGHT[was] else "worse"
+    """The combinations that were tested once only."""
+    lost, gained = found.new < 0, found.old < 0
+    # place -1 stands for the last one, which is not looked at where a combination is in one alone
+    was, now = (source.rung[places] for source, places in ((old, found.old), (new, found.new)))
+    rows, new_rows = old.rows[found.old], new.rows[found.new]
+    nothing = np.zeros(len(found.codes))
+    return [
+        changes_at(lost, found.codes, "lost", was, "not tested", "worse", (rows, nothing)),
+        changes_at(gained, found.codes, "gained", "not tested", now, "better", (nothing, new_rows)),
+    ]
 
 
 def _moved(old: Outcomes, new: Outcomes, both: PairedCombinations) -> Changes:
@@ -105,18 +86,12 @@ def _moved(old: Outcomes, new: Outcomes, both: PairedCombinations) -> Changes:
     rows, new_rows = old.rows[both.old], new.rows[both.new]
     p = _chance(old, new, both)
     q = held_to_many(p)
-    where = np.flatnonzero(np.nan_to_num(q, nan=1.0) <= RATE)
-    up = (after > before)[where]
     higher = old.score.rows_better == "higher"
     written = percent if old.score.is_share else measure
-    return Changes(
-        both.codes[where],
-        "score",
-        [written(float(value)) for value in before[where]],
-        [written(float(value)) for value in after[where]],
-        ["better" if one == higher else "worse" for one in up],
-        *(part[where] for part in (rows, new_rows, p, q)),
-    )
+    where = np.flatnonzero(np.nan_to_num(q, nan=1.0) <= RATE)
+    was, now = ([written(float(value)) for value in means[where]] for means in (before, after))
+    ways = ["better" if up == higher else "worse" for up in (after > before)[where]]
+    return Changes(both.codes[where], "score", was, now, ways, *(part[where] for part in (rows, new_rows, p, q)))
 
 
 def _chance(old: Outcomes, new: Outcomes, both: PairedCombinations) -> Numbers:
@@ -154,20 +129,16 @@ def _score(
     share, value = old.score.is_share, apart.of_all
     same = np.array_equal(old.mean[both.old[mask]], new.mean[both.new[mask]])
     ends = difference_interval(apart, settings, f"difference {name}", share=share) if np.isfinite(value) else None
-    low, high = ends or (None, None)
     known = [float(one.of_all) if np.isfinite(one.of_all) else None for one in (before, after, apart)]
-    return ScoreChange(
-        name=name,
-        score=old.score.name,
+    return ScoreChange.of(
+        name,
+        old.score.name,
+        known,
+        ends,
         share=share,
-        better=old.score.better,
         combinations=int(mask.sum()),
-        old=known[0],
-        new=known[1],
-        difference=known[2],
-        low=low,
-        high=high,
-        outcome=outcome(low, high, old.score.better, same=same),
+        same=same,
+        better=old.score.better,
     )
 
 

@@ -1,6 +1,6 @@
 """What a comparison of two results is made of, whatever the verb: counts and words side by side, scores, changes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -23,10 +23,14 @@ RATE = 0.05
 COLUMNS = ("what", "old", "new", "way", "old_rows", "new_rows", "p", "q")
 """What is said of a change, beside its combination."""
 
+NO_VALUE = "no such value"
+"""Where a combination stands in a table that does not have one of its values."""
 HELD_OUT = "held-out"
 """The name of the score of adding up effects, which is of combinations that were held out."""
 
 Words = npt.NDArray[np.str_]
+Said = str | None | Sequence[str | None] | Words
+"""What is said of each of some combinations; one word where it is the same of all."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,23 @@ class ScoreChange:
     outcome: Outcome
     paired: bool = True
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        score: str,
+        values: Sequence[float | None],
+        ends: tuple[float, float] | None,
+        *,
+        share: bool,
+        combinations: int,
+        same: bool,
+        better: Literal["higher", "lower"] = "higher",
+    ) -> "ScoreChange":
+        """A score compared one by one: `values` are the old, the new and the difference, `ends` its interval."""
+        low, high = ends or (None, None)
+        return cls(name, score, share, better, combinations, *values, low, high, outcome(low, high, better, same=same))
+
     @property
     def worst(self) -> float | None:
         """How much better it is at the worst end of the interval; below 0 it is worse."""
@@ -118,6 +139,22 @@ def outcome(low: float | None, high: float | None, better: str, *, same: bool) -
     return "better" if (low > 0) == (better == "higher") else "worse"
 
 
+_HEIGHT = {"seen": 3, "thin": 3, "determined": 2, "undetermined": 1, "novel": 0, NO_VALUE: 0}
+
+
+def rung_way(was: str, now: str) -> Way:
+    """Up or down the ladder; what is unknown or impossible has no place on it, and a thin one is seen.
+
+    >>> rung_way("seen", "determined"), rung_way("novel", "undetermined"), rung_way("seen", "thin")
+    ('worse', 'better', 'other')
+    """
+    if now == "impossible" and was in ("seen", "thin"):
+        return "worse"
+    if was not in _HEIGHT or now not in _HEIGHT or _HEIGHT[was] == _HEIGHT[now]:
+        return "other"
+    return "better" if _HEIGHT[now] > _HEIGHT[was] else "worse"
+
+
 @dataclass(frozen=True, eq=False)
 class Changes:
     """Some changed combinations, all in one respect."""
@@ -133,17 +170,39 @@ class Changes:
     q: Numbers | None = None
 
 
+def changes_at(
+    chosen: npt.NDArray[np.bool_],
+    codes: Codes,
+    what: str,
+    old: Said,
+    new: Said,
+    way: Way | Callable[[str, str], Way] = "other",
+    numbers: Sequence[Numbers] = (),
+) -> Changes:
+    """The chosen ones of some combinations, of each of which `old`, `new` and `numbers` say something.
+
+    One word stands for the same word of each; `way` is told by what was and is said, or is the same for all.
+    """
+    where = np.flatnonzero(chosen)
+    was, now = (
+        [said] * len(where) if isinstance(said, str | None) else [said[k] for k in where] for said in (old, new)
+    )
+    ways = [way if isinstance(way, str) else way(str(a), str(b)) for a, b in zip(was, now, strict=True)]
+    return Changes(codes[where], what, was, now, ways, *(part[where] for part in numbers))
+
+
 def table_of(space: Space, changes: Sequence[Changes]) -> pa.Table:
     """A row for each change, the worst first, then the most surprising, then those with the most rows."""
     parts = [_part(space, one) for one in changes]
     names = column_names(space.names)
-    table = pa.concat_tables(parts) if parts else _part(space, _nothing(len(space.names)))
+    nothing = Changes(np.zeros((0, len(space.names)), dtype=np.int32), "", [], [], [])
+    table = pa.concat_tables(parts or [_part(space, nothing)])
     rank = {way: str(place) for place, way in enumerate(WAYS)}
     keys = pa.table(
         {
             "way": [rank[way] for way in table[names["way"]].to_pylist()],
             "q": table[names["q"]],
-            "rows": np.maximum(_known(table[names["old_rows"]]), _known(table[names["new_rows"]])),
+            "rows": np.nan_to_num(np.fmax(*(table[names[name]].to_numpy() for name in ("old_rows", "new_rows")))),
         }
     )
     order = [("way", "ascending"), ("q", "ascending"), ("rows", "descending")]
@@ -162,10 +221,6 @@ def held_to_many(p: Numbers, others: int = 0) -> Numbers:
     [0.04, 1.0]
     """
     return false_discovery(np.concatenate([p, np.ones(others)]))[: len(p)]
-
-
-def _nothing(factors: int) -> Changes:
-    return Changes(np.zeros((0, factors), dtype=np.int32), "", [], [], [])
 
 
 def _part(space: Space, one: Changes) -> pa.Table:
@@ -187,7 +242,3 @@ def _part(space: Space, one: Changes) -> pa.Table:
 def _numbers(given: Numbers | None, count: int) -> pa.Array:
     numbers = np.full(count, np.nan) if given is None else np.asarray(given, dtype=np.float64)
     return pa.array(numbers, pa.float64(), from_pandas=True)
-
-
-def _known(column: pa.ChunkedArray) -> Numbers:
-    return np.nan_to_num(np.asarray(column.to_numpy(), dtype=np.float64))

@@ -3,12 +3,15 @@
 Two lints: which checks ended otherwise, and which culprits are new or gone.
 """
 
+from typing import Any
+
+import numpy as np
 import pyarrow as pa
 
 from recombine.data.space import Factor, Space
 from recombine.numerics.resampling import IntervalSettings
-from recombine.verbs.diff.combination_pairs import MergedSpace, PairedCombinations, coded, paired
-from recombine.verbs.diff.findings import ChangedWord, Changes, CountChange, Findings, Way, table_of
+from recombine.verbs.diff.combination_pairs import PairedCombinations, paired_tables
+from recombine.verbs.diff.findings import ChangedWord, Changes, CountChange, Findings, changes_at, table_of
 from recombine.verbs.diff.prediction_diff import forecast_change
 from recombine.verbs.plan.plan import Plan
 from recombine.verbs.rehearse.rehearsal import Rehearsal
@@ -19,26 +22,28 @@ from recombine.verbs.split.split_result import SIDE_COLUMN, Split
 def compare_plans(old: Plan, new: Plan, sure: IntervalSettings) -> Findings:  # noqa: ARG001 - of one shape
     """Which combinations a plan asks for that it did not ask for before, and the other way round."""
     names = old.support.space.names
-    both, found = _paired(old.table, new.table, names)
+    space, found = paired_tables(old.table, new.table, names)
     wanted = _apart(found, "asked for", "not asked for", ("no longer asked for", "newly asked for"))
     return Findings(
-        table=table_of(both.space, wanted),
+        table=table_of(space, wanted),
         factors=names,
         counted=(CountChange("combinations to collect", old.table.num_rows, new.table.num_rows),),
-        told=(ChangedWord("goal reached", _yes(old.reached), _yes(new.reached)),),
+        told=(ChangedWord("goal reached", *("yes" if one.reached else "no" for one in (old, new))),),
     )
 
 
 def compare_splits(old: Split, new: Split, sure: IntervalSettings) -> Findings:  # noqa: ARG001 - of one shape
     """Which combinations stand on another side."""
-    both, found = _paired(old.assignment, new.assignment, old.factors)
-    was, now = (one.assignment[SIDE_COLUMN].to_pylist() for one in (old, new))
+    space, found = paired_tables(old.assignment, new.assignment, old.factors)
     common = found.both
-    moved = [k for k, (a, b) in enumerate(zip(common.old, common.new, strict=True)) if was[a] != now[b]]
-    told = [was[common.old[k]] for k in moved], [now[common.new[k]] for k in moved]
-    sides = Changes(common.codes[moved], "side", *told, ["other"] * len(moved))
+    was, now = (
+        one.assignment[SIDE_COLUMN].take(pa.array(places)).to_pylist()
+        for one, places in ((old, common.old), (new, common.new))
+    )
+    moved = np.array([a != b for a, b in zip(was, now, strict=True)], dtype=bool)
+    sides = changes_at(moved, common.codes, "side", was, now)
     return Findings(
-        table=table_of(both.space, [sides, *_apart(found, "there", "not there", ("lost", "gained"))]),
+        table=table_of(space, [sides, *_apart(found, "there", "not there", ("lost", "gained"))]),
         factors=old.factors,
         counted=(
             CountChange("rows", old.rows, new.rows),
@@ -67,48 +72,30 @@ def compare_rehearsals(old: Rehearsal, new: Rehearsal, sure: IntervalSettings) -
     )
 
 
-def _paired(old: pa.Table, new: pa.Table, names: tuple[str, ...]) -> tuple[MergedSpace, PairedCombinations]:
-    (old_space, old_codes), (new_space, new_codes) = (coded(table, names) for table in (old, new))
-    both = MergedSpace.of(old_space, new_space)
-    return both, paired(both.space, both.old.merge(old_codes), both.new.merge(new_codes))
-
-
 def _apart(found: PairedCombinations, there: str, absent: str, names: tuple[str, str]) -> list[Changes]:
     """Those that are listed in one alone."""
-    way: Way = "other"
-    gone, fresh = found.codes[found.new < 0], found.codes[found.old < 0]
     return [
-        Changes(gone, names[0], [there] * len(gone), [absent] * len(gone), [way] * len(gone)),
-        Changes(fresh, names[1], [absent] * len(fresh), [there] * len(fresh), [way] * len(fresh)),
+        changes_at(found.new < 0, found.codes, names[0], there, absent),
+        changes_at(found.old < 0, found.codes, names[1], absent, there),
     ]
-
-
-def _yes(reached: bool) -> str:
-    return "yes" if reached else "no"
 
 
 def compare(old: Lint, new: Lint, sure: IntervalSettings) -> Findings:  # noqa: ARG001 - of one shape with the others
     """What changed from one lint to the next."""
     names = old.factors
-    tables = [_culprits(one, names) for one in (old, new)]
-    (old_space, old_codes), (new_space, new_codes) = (coded(table, (*names, _CHECK)) for table in tables)
-    both = MergedSpace.of(old_space, new_space)
-    found = paired(both.space, both.old.merge(old_codes), both.new.merge(new_codes))
-    checks, space = both.space.factors[-1].labels, both.space.restricted(tuple(range(len(names))))
-    changes = []
-    chosen: tuple[tuple[str, Way, bool], ...] = (("new leak", "worse", True), ("leak gone", "better", False))
-    for what, way, fresh in chosen:
-        codes = found.codes[(found.old if fresh else found.new) < 0]
-        told: list[str | None] = [checks[code] for code in codes[:, -1]]
-        nothing: list[str | None] = [None] * len(told)
-        changes.append(
-            Changes(codes[:, :-1], what, *((nothing, told) if fresh else (told, nothing)), [way] * len(told))
-        )
+    culprits = [_culprits(one, names) for one in (old, new)]
+    whole, found = paired_tables(culprits[0], culprits[1], (*names, _CHECK))
+    space, codes = whole.restricted(tuple(range(len(names)))), found.codes[:, :-1]
+    checks = [whole.factors[-1].labels[code] for code in found.codes[:, -1]]
+    changes = [
+        changes_at(found.old < 0, codes, "new leak", None, checks, "worse"),
+        changes_at(found.new < 0, codes, "leak gone", checks, None, "better"),
+    ]
     return Findings(
         table=table_of(space, changes),
         factors=names,
         counted=_counted(old, new),
-        told=_checks(old, new),
+        told=tuple(ChangedWord(f"check {name}", *words) for name, words in _by_check(old, new, "verdict", "not asked")),
         notes=_notes(old, new),
     )
 
@@ -129,19 +116,17 @@ def _culprits(lint: Lint, names: tuple[str, ...]) -> pa.Table:
     return pa.concat_tables([empty, *parts])
 
 
+def _by_check(old: Lint, new: Lint, what: str, otherwise: Any) -> list[tuple[str, tuple[Any, Any]]]:
+    """What both lints say of each check; `otherwise` where one of them does not have it."""
+    before, after = ({check.name: getattr(check, what) for check in one.checks} for one in (old, new))
+    names = dict.fromkeys([*before, *after])
+    return [(name, (before.get(name, otherwise), after.get(name, otherwise))) for name in names]
+
+
 def _counted(old: Lint, new: Lint) -> tuple[CountChange, ...]:
     rows = CountChange("rows", old.rows, new.rows), CountChange("combinations", old.combinations, new.combinations)
-    before, after = ({check.name: check.culprits for check in one.checks} for one in (old, new))
-    names = [name for name in dict.fromkeys([*before, *after]) if before.get(name) or after.get(name)]
-    return (*rows, *(CountChange(f"culprits of {name}", before.get(name, 0), after.get(name, 0)) for name in names))
-
-
-def _checks(old: Lint, new: Lint) -> tuple[ChangedWord, ...]:
-    before, after = ({check.name: str(check.verdict) for check in one.checks} for one in (old, new))
-    names = dict.fromkeys([*before, *after])
-    return tuple(
-        ChangedWord(f"check {name}", before.get(name, "not asked"), after.get(name, "not asked")) for name in names
-    )
+    culprits = _by_check(old, new, "culprits", 0)
+    return (*rows, *(CountChange(f"culprits of {name}", *numbers) for name, numbers in culprits if any(numbers)))
 
 
 def _notes(old: Lint, new: Lint) -> tuple[str, ...]:

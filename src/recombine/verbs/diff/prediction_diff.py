@@ -8,6 +8,7 @@ the difference surer than is said here.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +17,9 @@ from recombine.base.grades import Expected
 from recombine.base.words import free_name, text
 from recombine.numerics.groups import Ints
 from recombine.numerics.resampling import IntervalSettings
-from recombine.verbs.diff.audit_diff import Mask, value_changes
-from recombine.verbs.diff.combination_pairs import MergedSpace, PairedCombinations, coded, paired
-from recombine.verbs.diff.findings import Changes, CountChange, Findings, ScoreChange, Way, outcome, table_of
+from recombine.verbs.diff.audit_diff import value_changes
+from recombine.verbs.diff.combination_pairs import MergedSpace, PairedCombinations, paired_tables
+from recombine.verbs.diff.findings import Changes, CountChange, Findings, ScoreChange, Way, changes_at, table_of
 from recombine.verbs.predict.diagnosis import VERDICTS
 from recombine.verbs.predict.prediction import Prediction
 
@@ -34,42 +35,25 @@ def forecast_change(old: Expected | None, new: Expected | None) -> tuple[tuple[S
     """
     if old is None and new is None:
         return (), None
-    for one, name in ((old, "old"), (new, "new")):
-        if one is None or one.value is None or one.low is None or one.high is None:
-            return (), f"the {name} one promises no score" + (f": {one.reason}" if one and one.reason else "")
-    assert old is not None  # noqa: S101 - seen above, one by one
-    assert new is not None  # noqa: S101
+    before, after = _ends(old), _ends(new)
+    if old is None or before is None or new is None or after is None:
+        name, one = ("old", old) if before is None else ("new", new)
+        return (), f"the {name} one promises no score" + (f": {one.reason}" if one and one.reason else "")
     if (old.score, old.basis) != (new.score, new.basis):
         return (), f"{old.score} from {old.basis} is not {new.score} from {new.basis}"
-    return (_change(old, new),), None
+    value, same = after[1] - before[1], before == after
+    low = 0.0 if same else value - math.hypot(after[1] - after[0], before[2] - before[1])
+    high = 0.0 if same else value + math.hypot(after[2] - after[1], before[1] - before[0])
+    share, tested = new.score == "accuracy", min(old.tested, new.tested)
+    values = (before[1], after[1], value)
+    change = ScoreChange.of("unseen", new.score, values, (low, high), share=share, combinations=tested, same=same)
+    return (replace(change, paired=False),), None
 
 
-def _change(old: Expected, new: Expected) -> ScoreChange:
-    before, after = (_ends(one) for one in (old, new))
-    value = after[1] - before[1]
-    low = value - math.hypot(after[1] - after[0], before[2] - before[1])
-    high = value + math.hypot(after[2] - after[1], before[1] - before[0])
-    same = before == after
-    return ScoreChange(
-        name="unseen",
-        score=new.score,
-        share=new.score == "accuracy",
-        better="higher",
-        combinations=min(old.tested, new.tested),
-        old=before[1],
-        new=after[1],
-        difference=value,
-        low=0.0 if same else low,
-        high=0.0 if same else high,
-        outcome=outcome(low, high, "higher", same=same),
-        paired=False,
-    )
-
-
-def _ends(one: Expected) -> tuple[float, float, float]:
-    assert one.low is not None  # noqa: S101 - whoever abstains is told apart before
-    assert one.value is not None  # noqa: S101
-    assert one.high is not None  # noqa: S101
+def _ends(one: Expected | None) -> tuple[float, float, float] | None:
+    """The lower end, the value and the upper end; None for a forecast that abstains."""
+    if one is None or one.low is None or one.value is None or one.high is None:
+        return None
     return one.low, one.value, one.high
 
 
@@ -79,14 +63,12 @@ _WELL = ("seen", "fine")
 def compare(old: Prediction, new: Prediction, sure: IntervalSettings) -> Findings:  # noqa: ARG001 - of one shape
     """What changed from one prediction to the next."""
     names = old.support.space.names
-    (old_space, old_codes), (new_space, new_codes) = (coded(one.table, names) for one in (old, new))
-    both = MergedSpace.of(old_space, new_space)
-    found = paired(both.space, both.old.merge(old_codes), both.new.merge(new_codes))
+    space, found = paired_tables(old.table, new.table, names)
     changes = [*_seen(old, new, found), _verdicts(old, new, found.both), *_labels(old, new, found.both)]
     scores, unscored = forecast_change(old.expected, new.expected)
     supports = MergedSpace.of(old.support.space, new.support.space)
     return Findings(
-        table=table_of(both.space, changes),
+        table=table_of(space, changes),
         factors=names,
         counted=_counted(old, new),
         values=value_changes(old.support, new.support, supports),
@@ -127,16 +109,11 @@ def _seen(old: Prediction, new: Prediction, found: PairedCombinations) -> list[C
         count = np.asarray(_column(one, "count").to_numpy(), dtype=np.float64)
         flags.append((places >= 0) & seen[places] if len(seen) else np.zeros(len(places), dtype=bool))
         rows.append(np.where(places >= 0, count[places], 0.0) if len(count) else np.zeros(len(places)))
-    parts = []
-    chosen: tuple[tuple[str, Way, Mask], ...] = (
-        ("lost", "worse", flags[0] & ~flags[1]),
-        ("gained", "better", ~flags[0] & flags[1]),
-    )
-    for what, way, which in chosen:
-        where = np.flatnonzero(which)
-        told = (_verdicts_of(old, found.old[where]), _verdicts_of(new, found.new[where]))
-        parts.append(Changes(found.codes[where], what, *told, [way] * len(where), rows[0][where], rows[1][where]))
-    return parts
+    was, now = _verdicts_of(old, found.old), _verdicts_of(new, found.new)
+    return [
+        changes_at(flags[0] & ~flags[1], found.codes, "lost", was, now, "worse", rows),
+        changes_at(~flags[0] & flags[1], found.codes, "gained", was, now, "better", rows),
+    ]
 
 
 def _verdicts_of(prediction: Prediction, places: Ints) -> list[str | None]:
@@ -150,11 +127,8 @@ def _verdicts_of(prediction: Prediction, places: Ints) -> list[str | None]:
 def _verdicts(old: Prediction, new: Prediction, both: PairedCombinations) -> Changes:
     """Verdicts on combinations that were unseen both times; what came or went as seen is told as that."""
     was, now = _words(old, "verdict", both.old), _words(new, "verdict", both.new)
-    where = [
-        place for place, (a, b) in enumerate(zip(was, now, strict=True)) if a != b and (a == "seen") == (b == "seen")
-    ]
-    ways: list[Way] = [_way(was[place], now[place]) for place in where]
-    return Changes(both.codes[where], "verdict", [was[k] for k in where], [now[k] for k in where], ways)
+    moved = [a != b and (a == "seen") == (b == "seen") for a, b in zip(was, now, strict=True)]
+    return changes_at(np.array(moved, dtype=bool), both.codes, "verdict", was, now, _way)
 
 
 def _way(was: str, now: str) -> Way:
@@ -168,6 +142,5 @@ def _labels(old: Prediction, new: Prediction, both: PairedCombinations) -> list[
     if old.learner.answers.kind == "number":
         return []
     was, now = _words(old, "prediction", both.old), _words(new, "prediction", both.new)
-    where = [place for place, (a, b) in enumerate(zip(was, now, strict=True)) if a != b]
-    told = [was[k] for k in where], [now[k] for k in where]
-    return [Changes(both.codes[where], "prediction", *told, ["other"] * len(where))]
+    moved = np.array([a != b for a, b in zip(was, now, strict=True)], dtype=bool)
+    return [changes_at(moved, both.codes, "prediction", was, now)]

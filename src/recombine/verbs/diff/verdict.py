@@ -16,7 +16,6 @@ So `--fail-on worse` needs no rule of its own: a gate ends as the grade says.
 from collections.abc import Mapping
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from recombine.base.grades import Grade
@@ -91,6 +90,8 @@ _SENTENCES: Mapping[str, Mapping[str, str]] = {
     "split": {"lost": "no longer there", "gained": "new", "side": "on another side"},
 }
 """What is said of the combinations that changed in one respect; other words say it themselves."""
+_FROM_TO = ("rung", "answer", "score", "verdict", "prediction", "side")
+"""Respects in which a change is told with what was before and what is now."""
 
 
 def verdict(kind: str, findings: Findings, old: Grade, new: Grade, *, unchanged: bool) -> str:
@@ -100,7 +101,8 @@ def verdict(kind: str, findings: Findings, old: Grade, new: Grade, *, unchanged:
     told = [score_sentence(findings.scores[0])] if findings.scores else []
     told += [f"No score was compared: {findings.unscored}."] if findings.unscored else []
     told += [_combinations(kind, findings)]
-    told += [_grades(kind, old, new)] if old != new else []
+    if old != new:
+        told.append(f"The grade of the {kind} {'fell' if fell(old, new) else 'went'} from {old} to {new}.")
     return " ".join(told)
 
 
@@ -119,42 +121,38 @@ def reasons(kind: str, findings: Findings, settings: tuple[str, ...]) -> tuple[s
 
 def score_sentence(score: ScoreChange) -> str:
     """One score before and now, and whether the difference is more than chance."""
+    written = percent if score.share else measure
     lead = f"On {of_which(score)}, {called(score)}" if score.paired else f"The {called(score)} to expect"
     if score.difference is None or score.old is None or score.new is None:
         return f"{lead} cannot be compared."
+    old, new = written(score.old), written(score.new)
     if score.outcome == "the same":
-        return f"{lead} is the same: {_written(score, score.new)}."
-    old, new = _written(score, score.old), _written(score, score.new)
+        return f"{lead} is the same: {new}."
+    sure = score.outcome in ("better", "worse")
+    # it rises or falls where that is more than chance, and goes from one number to another elsewhere
+    went = "went" if not sure else "rose" if score.difference > 0 else "fell"
     # a difference below the digits that are shown is not told as a way from one number to the same one
-    moved = f"{lead} stayed at {new}" if old == new else f"{lead} {_moved(score)} from {old} to {new}"
+    moved = f"{lead} stayed at {new}" if old == new else f"{lead} {went} from {old} to {new}"
     if score.low is None or score.high is None:
-        return f"{moved}; {_no_interval(score)}, so that may be luck."
-    said = "more than chance explains" if score.outcome in ("better", "worse") else "no more than chance explains"
+        why = (
+            f"an interval needs {FEWEST} combinations at least"
+            if score.combinations < FEWEST
+            else "all differ alike, or too unlike for an interval to rule anything out"
+        )
+        return f"{moved}; {why}, so that may be luck."
+    size = points(score.difference) if score.share else measure(score.difference)
     around = points_range(score.low, score.high) if score.share else f"{measure(score.low)} to {measure(score.high)}"
-    return f"{moved} (a difference of {_size(score)}, {around}): {said}."
-
-
-def _moved(score: ScoreChange) -> str:
-    """It rises or falls where that is more than chance, and goes from one number to another elsewhere."""
-    if score.outcome not in ("better", "worse") or score.difference is None:
-        return "went"
-    return "rose" if score.difference > 0 else "fell"
+    said = "more than chance explains" if sure else "no more than chance explains"
+    return f"{moved} (a difference of {size}, {around}): {said}."
 
 
 def of_which(score: ScoreChange) -> str:
     """The combinations that a score is of."""
     if not score.paired:
         return "unseen combinations"
-    if score.name == "tested":
-        return f"{amount(score.combinations, 'combination')} tested both times"
-    both = (
-        "held out both times" if score.name == HELD_OUT else f"that {_was(score.combinations)} {score.name} both times"
-    )
-    return f"{amount(score.combinations, 'combination')} {both}"
-
-
-def _was(number: int) -> str:
-    return "was" if number == 1 else "were"
+    were = "was" if score.combinations == 1 else "were"
+    both = {"tested": "tested", HELD_OUT: "held out"}.get(score.name, f"that {were} {score.name}")
+    return f"{amount(score.combinations, 'combination')} {both} both times"
 
 
 def called(score: ScoreChange) -> str:
@@ -166,21 +164,6 @@ def called(score: ScoreChange) -> str:
     return {"r2": "R²"}.get(score.score, score.score)
 
 
-def _no_interval(score: ScoreChange) -> str:
-    if score.combinations < FEWEST:
-        return f"an interval needs {FEWEST} combinations at least"
-    return "all differ alike, or too unlike for an interval to rule anything out"
-
-
-def _written(score: ScoreChange, value: float) -> str:
-    return percent(value) if score.share else measure(value)
-
-
-def _size(score: ScoreChange) -> str:
-    value = score.difference or 0.0
-    return points(value) if score.share else measure(value)
-
-
 def _combinations(kind: str, findings: Findings) -> str:
     """How many changed in which respect, with one of each named."""
     table, names = findings.table, column_names(findings.factors)
@@ -189,27 +172,14 @@ def _combinations(kind: str, findings: Findings) -> str:
     parts = []
     for what in dict.fromkeys(table[names["what"]].to_pylist()):
         mine = table.filter(pc.equal(table[names["what"]], what))
-        first = {name: mine[name][0].as_py() for name in findings.factors}
+        first = mine.slice(0, 1).to_pylist()[0]
         said = _SENTENCES.get(kind, {}).get(what, what)
-        verb = "is" if mine.num_rows == 1 else "are"
-        example = f"{named(first)}{_from_to(mine, names, what)}"
-        parts.append(f"{amount(mine.num_rows, 'combination')} {verb} {said} ({_such(mine.num_rows)}{example})")
+        example = named({name: first[name] for name in findings.factors})
+        if what in _FROM_TO:
+            example += f", from {first[names['old']]} to {first[names['new']]}"
+        are, such = ("is", "") if mine.num_rows == 1 else ("are", "such as ")
+        parts.append(f"{amount(mine.num_rows, 'combination')} {are} {said} ({such}{example})")
     return f"{'; '.join(parts)}."
-
-
-def _such(number: int) -> str:
-    return "" if number == 1 else "such as "
-
-
-def _from_to(table: pa.Table, names: Mapping[str, str], what: str) -> str:
-    if what not in ("rung", "answer", "score", "verdict", "prediction", "side"):
-        return ""
-    return f", from {table[names['old']][0].as_py()} to {table[names['new']][0].as_py()}"
-
-
-def _grades(kind: str, old: Grade, new: Grade) -> str:
-    verb = "fell" if fell(old, new) else "went"
-    return f"The grade of the {kind} {verb} from {old} to {new}."
 
 
 def _values(change: ValueChange) -> str:

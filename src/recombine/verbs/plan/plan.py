@@ -1,10 +1,10 @@
 """What to collect next: an ordered list, what each line of it buys, and what cannot be had; the value, and the verb."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 import pyarrow as pa
@@ -12,13 +12,13 @@ import pyarrow as pa
 from recombine.base.decoding import revive_all
 from recombine.base.errors import SettingError
 from recombine.base.grades import Grade
-from recombine.base.progress import Progress, silent
+from recombine.base.progress import Progress, of_step, silent
 from recombine.base.records import Provenance, Record
 from recombine.base.result import Result
 from recombine.data import support as stored
 from recombine.data.read import support_of
 from recombine.data.support import Support
-from recombine.data.table_query import ReadOptions
+from recombine.data.table_query import TableOptions
 from recombine.verbs.plan import verdict as wording
 from recombine.verbs.plan.choice import (
     COLUMNS,
@@ -158,19 +158,26 @@ class Plan(Result):
 _PLAIN = ("verdict", "grade", "reasons", "goal", "budget", "reached", "shares", "settings")
 
 
+class PlanOptions(TableOptions, total=False):
+    """How the table is read, and what the goal "variance" plans for."""
+
+    salience: Salience | str | None
+    ridge: float | None
+
+
 def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an answer already
     source: Any,
     *,
+    factors: Sequence[str] | None = None,
+    target: str | None = None,
     goal: Goal = "determined",
     budget: float | None = None,
     costs: Any = None,
-    salience: Salience | str | None = None,
-    ridge: float | None = None,
     replay: bool = False,
     plausible: bool = True,
     seed: int = 0,
     progress: Progress | None = None,
-    **reading: Unpack[ReadOptions],
+    **options: Unpack[PlanOptions],
 ) -> Plan:
     """Say which combinations to collect next, in which order, and what each of them buys.
 
@@ -186,10 +193,13 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
     `plausible` comes first, as the company tells that its values keep. `replay` compares the plan's order with random
     ones on the table's own past.
     """
+    salience, ridge = options.pop("salience", None), options.pop("ridge", None)
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge, replay=replay)
     learning = LearnerSettings(_SALIENCE if salience is None else salience, _RIDGE if ridge is None else ridge)
+    reading = cast("TableOptions", options)
     tell: Progress = progress or silent
-    support = support_of(source, "plan", progress=lambda share: tell("counting combinations", share), **reading)
+    counting = of_step(progress, "counting combinations")
+    support = support_of(source, "plan", factors=factors, target=target, progress=counting, **reading)
     collectable = Collectable(support, Costs.of(costs, support.space), ranked=plausible)
     choice = _choose(collectable, goal, budget, learning, seed, tell)
     past = replayed(support, goal, learning=learning, seed=seed, tell=tell) if replay else None

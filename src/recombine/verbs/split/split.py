@@ -6,10 +6,10 @@ DuckDB writes every row with its side. Rows of other engines are fetched once, i
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Unpack
 
 import duckdb
 import ibis
@@ -19,12 +19,14 @@ from recombine.base.checks import check_known, check_number
 from recombine.base.decoding import LONGEST_NAME, FileName
 from recombine.base.errors import OutputError, SettingError, TableError
 from recombine.base.files import cannot_write, explained, place_of, recover, staged
+from recombine.base.progress import Progress, of_step
 from recombine.base.records import Provenance
-from recombine.data.columns import Bins, FactorKey
-from recombine.data.engine import OpenTable, Progress, run, sniffing_again, unreadable
-from recombine.data.table_query import TableQuery, Where
+from recombine.data.columns import FactorKey
+from recombine.data.engine import OpenTable, run, sniffing_again, unreadable
+from recombine.data.table_query import TableQuery
 from recombine.verbs.split import destinations, manifest
 from recombine.verbs.split.checker import SEEN
+from recombine.verbs.split.lint.side_counts import SplitReading
 from recombine.verbs.split.random_holdout import HoldOutCombinations
 from recombine.verbs.split.row_writer import OutgoingRows, local, rows_drawn, rows_to_write
 from recombine.verbs.split.split_result import Split, count_combinations, decide, join_table, summed_up
@@ -33,16 +35,6 @@ from recombine.verbs.split.splitter import Splitter
 _SEEN_SHARE = 0.1  # of the training rows, kept apart to be compared with unseen ones
 _SETTINGS = ["out", "factors", "target", "by", "column", "seen_share", "id", "seed", "force"]
 _MEMORY = "2GB"  # of the engine: what does not fit goes to disk
-
-
-class SplitReading(TypedDict, total=False):
-    """How the rows of a split are read: these settings of `recombine.read`, by the same names."""
-
-    where: Where | None
-    bins: Mapping[str, Bins] | None
-    missing: Literal["leave out", "value"]
-    table: str | None
-    command: str | None
 
 
 def split(  # noqa: PLR0913 - each is one plain question, and all but two have an answer already
@@ -109,7 +101,16 @@ def split(  # noqa: PLR0913 - each is one plain question, and all but two have a
         destinations.check_free(path, source, note, force=force)
 
     check()
-    query = _query(splitter, reading.get("where"))
+    strata = getattr(splitter, "stratify", None)
+    query = TableQuery(
+        factors=tuple(map(str, splitter.factors)),
+        target=strata,
+        target_kind=None if strata is None else "label",
+        where=reading.get("where"),
+        bins=dict(splitter.bins or {}),
+        # a splitter refuses rows that miss a factor in memory; written tables keep them, on no side
+        missing=reading.get("missing") or ("value" if splitter.missing == "value" else "leave out"),
+    )
 
     def write(sniff_all: bool) -> Split:
         with staged(path, note, force=force, check=check) as new:
@@ -133,7 +134,7 @@ def _bound_splitter(by: Any, *, factors: Sequence[str] | None, target: str | Non
         "bins": reading.get("bins"),
         "missing": reading.get("missing"),
     }
-    given = {name: value for name, value in named.items() if value is not None}
+    given = {name: value for name, value in named.items() if value}
     if target is not None and not hasattr(splitter, "stratify"):
         raise SettingError(
             f"target={target!r} with by={type(splitter).__name__}",
@@ -184,7 +185,9 @@ def _write(source: Any, new: Path, query: TableQuery, plan: _WritingPlan, *, sni
             open_table.backend.con.execute(f"SET memory_limit = '{_MEMORY}'")
             rows = rows_to_write(open_table, query, staging, plan.column)
             drawn = rows_drawn(rows, plan.id, share=plan.seen_share, seed=plan.seed)
-            counted = count_combinations(open_table, rows, drawn, query, plan.progress)
+            counted = count_combinations(
+                open_table, rows, drawn, query, of_step(plan.progress, "counting combinations")
+            )
             decided = decide(plan.splitter, counted, plan.seen_share)
             written = _copy(open_table, rows, drawn, join_table(counted, decided), counted.keys, staging, plan)
         except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
@@ -246,18 +249,6 @@ def _check_seen_share(seen_share: float, *, folds: bool) -> None:
         )
 
 
-def _query(splitter: Splitter, where: Where | None) -> TableQuery:
-    strata = getattr(splitter, "stratify", None)
-    return TableQuery(
-        factors=tuple(map(str, splitter.factors)),
-        target=strata,
-        target_kind=None if strata is None else "label",
-        where=where,
-        bins=dict(splitter.bins or {}),
-        missing="value" if splitter.missing == "value" else "leave out",
-    )
-
-
 def _copy(
     open_table: OpenTable,
     rows: OutgoingRows,
@@ -285,7 +276,7 @@ def _copy(
     # the rows keep their order: the table is the side that streams past, and batches are written as they came
     connection.execute("SET preserve_insertion_order = true")
     connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
-    return int(run(_Statement(connection), query, plan.progress).column(0)[0].as_py())
+    return int(run(_Statement(connection), query, of_step(plan.progress, "writing rows")).column(0)[0].as_py())
 
 
 @dataclass(frozen=True)

@@ -41,16 +41,18 @@ class Expectation:
     """What a split is held to: its claim, and how strictly.
 
     `order` says how many values a conjunction holds, with the claim `"conjunctions"`. With `"values"`, `cold` names
-    factors that must each be new. The share of a class in test may be off by `class_tolerance`.
+    factors that must each be new. The share of a class in test may be off by `class_tolerance`. `exchangeable` names
+    factors whose values may change places, such as the two drugs of a pair: (A, B) in training then shows (B, A).
 
     >>> Expectation("conjunctions", order=3)
-    Expectation(claim='conjunctions', order=3, cold=(), class_tolerance=0.1)
+    Expectation(claim='conjunctions', order=3, cold=(), class_tolerance=0.1, exchangeable=())
     """
 
     claim: Claim = "combinations"
     order: int = 2
     cold: Sequence[str] = ()
     class_tolerance: float = 0.1
+    exchangeable: Sequence[str] = ()
 
     def check(self, factors: Sequence[str]) -> None:
         """Refuse what means nothing, or nothing for these factors."""
@@ -67,20 +69,26 @@ class Expectation:
             why="it is a difference of two shares, which lies between 0 and 1",
             instead="write for example class_tolerance=0.1 (--class-tolerance 0.1)",
         )
-        self._check_cold(factors)
-
-    def _check_cold(self, factors: Sequence[str]) -> None:
         if self.cold and self.claim != "values":
             raise SettingError(
                 f"cold={list(self.cold)} with expect={self.claim!r}",
                 why="only a cold start says which factors must be new",
                 instead="write expect='values' (--expect values), or leave cold out",
             )
-        for name in self.cold:
-            if name not in factors:
-                raise SettingError(
-                    f"cold: there is no factor {name!r}", why="it is not among the factors", instead="name one of them"
-                )
+        for setting, names in (("cold", self.cold), ("exchangeable", self.exchangeable)):
+            for name in names:
+                if name not in factors:
+                    raise SettingError(
+                        f"{setting}: there is no factor {name!r}",
+                        why="it is not among the factors",
+                        instead=f"name some of {', '.join(factors)}",
+                    )
+        if len(set(self.exchangeable)) == 1:
+            raise SettingError(
+                f"exchangeable={list(self.exchangeable)}",
+                why="one factor cannot be exchanged with itself",
+                instead="name two or more: exchangeable=['p1', 'p2'] (--exchangeable p1,p2)",
+            )
 
 
 def in_training(sided: Sided, expect: Claim) -> LintCheck:

@@ -20,7 +20,16 @@ from recombine.data import columns
 from recombine.data.engine import OpenTable, Progress, run
 from recombine.verbs.split.checker import SEEN
 from recombine.verbs.split.lint.lint_result import MOST_CULPRITS, Claim, LintCheck, few, is_
-from recombine.verbs.split.lint.side_counts import EVERY_SIDE, NO_SIDE, TEST, TRAIN, VALIDATION, Sided, compared_columns
+from recombine.verbs.split.lint.side_counts import (
+    EVERY_SIDE,
+    NO_SIDE,
+    TEST,
+    TRAIN,
+    VALIDATION,
+    Sided,
+    SplitQuery,
+    compared_columns,
+)
 
 _MOST_REPEATED = 0.5  # rows of a side that repeat others: beyond it, equal columns do not mean the same row
 _VALIDATION_IS_TEST = 0.9  # of the test rows: some may have been dropped or repaired on one side
@@ -50,31 +59,18 @@ class Identity:
         return not self.why_not
 
 
-def identify(
-    open_table: OpenTable,
-    side: str,
-    sided: Sided,
-    *,
-    identity: str | None,
-    target: str | None,
-    progress: Progress | None,
-) -> Identity:
-    """Compare the rows of the sides, where the table lies, with one more aggregate."""
-    if identity is not None:
-        columns.require(open_table.table, [identity], role="the id")
-        return _compared(open_table, side, sided, [identity], f"the id {identity!r}", progress)
+def identify(open_table: OpenTable, side: str, sided: Sided, query: SplitQuery, progress: Progress | None) -> Identity:
+    """Count distinct rows by side, and those that two sides share, by the id or by all columns."""
+    if query.id is not None:
+        columns.require(open_table.table, [query.id], role="the id")
+        return _compared(open_table, side, sided, [query.id], f"the id {query.id!r}", progress)
     names = compared_columns(open_table.table, open_table.backend, side=side)
-    if _no_combination_twice(sided):
+    # where no combination stands on two sides, no row can, as long as every row holds a whole combination
+    if not sided.support.left_out and ((sided.counts[:, : len(_SIDES)] > 0).sum(axis=1) <= 1).all():
         return Identity("the combinations", shared=dict.fromkeys(_PAIRS, 0), apart=True)
-    if not set(names) - {*sided.factors, target}:
+    if not set(names) - {*sided.factors, query.target}:
         return Identity("all columns", "there are no columns but the factors and the target")
     return _compared(open_table, side, sided, names, f"all {len(names)} columns but the split", progress)
-
-
-def _no_combination_twice(sided: Sided) -> bool:
-    """No combination stands on two sides: then no row can, as long as every row holds a whole combination."""
-    whole = not sided.support.left_out
-    return whole and bool(((sided.counts[:, : len(_SIDES)] > 0).sum(axis=1) <= 1).all())
 
 
 def _compared(

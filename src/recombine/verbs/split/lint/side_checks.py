@@ -18,7 +18,7 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 
-from recombine.base.errors import SettingError, TableError
+from recombine.base.errors import TableError
 from recombine.base.words import amount, count, listing, percent
 from recombine.data.space import text
 from recombine.data.support import LabelTarget
@@ -203,23 +203,6 @@ _LEAST_SHARED = 3  # values: two yes-or-no columns share theirs without meaning 
 _MOST_SUSPECTED = 45  # pairs of factors that are looked at
 
 
-def check_exchangeable(names: Sequence[str], factors: Sequence[str]) -> None:
-    """Two or more of the factors, each once."""
-    wrong = [name for name in names if name not in factors]
-    if wrong:
-        raise SettingError(
-            f"exchangeable: there is no factor {wrong[0]!r}",
-            why="it is not among the factors",
-            instead=f"name some of {', '.join(factors)}",
-        )
-    if names and len(set(names)) < 2:
-        raise SettingError(
-            f"exchangeable={list(names)}",
-            why="one factor cannot be exchanged with itself",
-            instead="name two or more: exchangeable=['p1', 'p2'] (--exchangeable p1,p2)",
-        )
-
-
 def exchanged(sided: Sided, expect: Claim, names: Sequence[str]) -> LintCheck:
     """Test combinations that are in training once the values of some factors may change places."""
     if expect == "rows":
@@ -233,7 +216,8 @@ def exchanged(sided: Sided, expect: Claim, names: Sequence[str]) -> LintCheck:
     said = (
         f"{pair[0]} and {pair[1]} share their values, and {_how_many(sided, culprits)} in training the other way "
         f"round, such as {named(sided.whole, int(culprits[0]))}. If the two can be exchanged, this split holds out "
-        f"less than it seems: exchangeable=['{pair[0]}', '{pair[1]}'] (--exchangeable {pair[0]},{pair[1]})."
+        f"less than it seems: Expectation(exchangeable=['{pair[0]}', '{pair[1]}']) "
+        f"(--exchangeable {pair[0]},{pair[1]})."
     )
     return LintCheck("exchanged", "warning", said, len(culprits), _table(sided, culprits))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import ibis
 import numpy as np
@@ -42,28 +42,36 @@ EVERY_SIDE = (*SIDES, SEEN, NO_SIDE)
 TRAIN, VALIDATION, TEST = (EVERY_SIDE.index(side) for side in SIDES)
 
 
+class SplitReading(TypedDict, total=False):
+    """How the tables of a split are read: these settings of `recombine.read`, by the same names."""
+
+    where: Where | None
+    bins: Mapping[str, Bins] | None
+    missing: Literal["leave out", "value"]
+    table: str | None
+    command: str | None
+
+
 @dataclass(frozen=True, kw_only=True)
-class SplitQuestion:
-    """What is asked of a split: the columns, how they become values, and how the sides are named."""
+class SplitQuery(TableQuery):
+    """What is asked of a split: how its table is read, what tells the side of a row, and what tells rows apart."""
 
-    factors: tuple[str, ...]
     column: SplitColumn
-    target: str | None = None
-    bins: Mapping[str, Bins]
-    missing: Literal["leave out", "value"] = "leave out"
-
-    @property
-    def split(self) -> str:
-        """The column that tells the side."""
-        return self.column.name
+    id: str | None = None
 
     def __post_init__(self) -> None:
-        if self.split in self.factors or self.split == self.target:
+        super().__post_init__()
+        split = self.column.name
+        if split in self.factors or split == self.target:
             raise SettingError(
-                f"{self.split!r} is both the split and {'the target' if self.split == self.target else 'a factor'}",
+                f"{split!r} is both the split and {'the target' if split == self.target else 'a factor'}",
                 why="the side of a row is not a property of the example",
                 instead="take it off one of the two",
             )
+
+    def settings(self) -> dict[str, Any]:
+        """How the table was read, as it is saved with a result."""
+        return {name: value for name, value in super().settings().items() if name not in ("column", "id")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,61 +125,50 @@ class Sided:
         return self.whole.subset(np.flatnonzero(self.on(TRAIN)))
 
 
-def count_sides(open_table: OpenTable, side: str, asked: SplitQuestion, progress: Progress | None) -> Sided:
+def count_sides(open_table: OpenTable, side: str, query: SplitQuery, progress: Progress | None) -> Sided:
     """Count the combinations on each side where the table lies."""
-    question = TableQuery(factors=asked.factors, bins=asked.bins)
 
-    def asking(table: Any, backend: Any) -> Aggregate:
+    def aggregate(table: Any, backend: Any) -> Aggregate:
         by = {"side": columns.key(table, side, bins=None, declared=True, backend=backend).expression}
-        return Aggregate(by if asked.target is None else by | {"target": _label(table, asked.target)})
+        return Aggregate(by if query.target is None else by | {"target": _label(table, query.target)})
 
-    return _assembled(count_groups(open_table, question, asking, progress=progress), asked)
-
-
-def _assembled(counts: EngineCounts, asked: SplitQuestion) -> Sided:
-    counted, keys = counts.lines, counts.keys
-    raw = pc.dictionary_encode(counted["side"], null_encoding="encode").combine_chunks()
+    plain = TableQuery(factors=query.factors, bins=query.bins)
+    counts = count_groups(open_table, plain, aggregate, progress=progress)
+    lines, keys, split = counts.lines, counts.keys, query.column.name
+    raw = pc.dictionary_encode(lines["side"], null_encoding="encode").combine_chunks()
     values = raw.dictionary.to_pylist()
-    known = columns.ordered({value for value in values if value is not None})
-    words = _words(asked, known) if len(counted) else {}
+    words = (
+        _words(query.column, columns.ordered({value for value in values if value is not None})) if len(lines) else {}
+    )
     sides = pa.array([words.get(value, NO_SIDE) for value in values], pa.string())
-    column = sides.take(raw.indices) if len(counted) else pa.array([], pa.string())
-    counted = counted.append_column(f"f{len(keys)}", column)
-    target = None if asked.target is None else TargetAsked("label")
-    question = TableQuery(
-        factors=(*asked.factors, asked.split),
-        target=asked.target,
+    column = sides.take(raw.indices) if len(lines) else pa.array([], pa.string())
+    lines = lines.append_column(f"f{len(keys)}", column)
+    target = None if query.target is None else TargetAsked("label")
+    with_side = TableQuery(
+        factors=(*query.factors, split),
+        target=query.target,
         target_kind=None if target is None else target.kind,
-        bins=asked.bins,
-        domain={asked.split: EVERY_SIDE},
-        missing=asked.missing,
+        bins=query.bins,
+        domain={split: EVERY_SIDE},
+        missing=query.missing,
     )
-    by_side = EngineCounts(counted, (*keys, FactorKey(asked.split, None)), counts.source)
-    support = assemble(by_side, question, target=target)
-    return Sided(support, words, _rows_of_no_side(counted, keys, words, asked))
+    by_side = EngineCounts(lines, (*keys, FactorKey(split, None)), counts.source)
+    return Sided(assemble(by_side, with_side, target=target), words, _rows_of_no_side(lines, len(keys), words, query))
 
 
-def _words(asked: SplitQuestion, known: Sequence[Value]) -> dict[Value, str]:
+def _words(column: SplitColumn, known: Sequence[Value]) -> dict[Value, str]:
     """What each value of the split column stands for; `seen` is our own word, and needs no naming."""
-    sides: dict[Value, str] = dict(
-        sides_of(
-            asked.split,
-            known,
-            **asked.column.words,
-            option=f"split=SplitColumn({asked.split!r}, train=[{{!r}}])",
-        )
-    )
+    option = f"split=SplitColumn({column.name!r}, train=[{{!r}}])"
+    sides: dict[Value, str] = dict(sides_of(column.name, known, **column.words, option=option))
     return sides | {value: SEEN for value in known if value not in sides and text(value) == SEEN}
 
 
-def _rows_of_no_side(
-    counted: pa.Table, keys: Sequence[FactorKey], words: Mapping[Value, str], asked: SplitQuestion
-) -> dict[str, int]:
+def _rows_of_no_side(lines: pa.Table, keys: int, words: Mapping[Value, str], query: SplitQuery) -> dict[str, int]:
     """Rows of each word that stands for no side; rows that miss a factor are told elsewhere."""
-    if asked.missing != "value":
-        for place in range(len(keys)):
-            counted = counted.filter(pc.is_valid(counted[f"f{place}"]))
-    totals = counted.group_by("side").aggregate([("rows", "sum")]).to_pylist()
+    if query.missing != "value":
+        for place in range(keys):
+            lines = lines.filter(pc.is_valid(lines[f"f{place}"]))
+    totals = lines.group_by("side").aggregate([("rows", "sum")]).to_pylist()
     stray = {line["side"]: int(line["rows_sum"]) for line in totals if line["side"] not in words}
     return {"(missing)" if value is None else text(value): rows for value, rows in stray.items()}
 
@@ -214,101 +211,70 @@ def parts_of(source: Any, sides: dict[Side, Any], against: Sequence[Any]) -> lis
             "`recombine lint DATA --split split`, or --train train.csv --test test.csv",
         )
     if _same_table(sides["train"], sides["test"]):
-        raise _same(sides["test"])
+        file = isinstance(sides["test"], str | Path)
+        written = redacted(str(sides["test"])) if file else ""
+        raise SettingError(
+            f"train and test are {f'the same file {written!r}' if file else 'the same table'}",
+            why="every row would be on both sides",
+            instead="give each side its own table; where a column tells the side, give the table once: "
+            f"lint({repr(written) if file else 'table'}, split='split') "
+            f"(recombine lint {written if file else 'TABLE'} --split split)",
+        )
     whole = [] if source is None else [SplitPart(source)]
     return [*whole, *given, *(SplitPart(table, "train") for table in against)]
 
 
 def _same_table(one: Any, other: Any) -> bool:
     """Whether two sides are one file, however its path is written, or one table in memory."""
-    if isinstance(one, str | Path) and isinstance(other, str | Path):
-        urls = any("://" in str(path) for path in (one, other))
-        return str(one) == str(other) if urls else _whole_path(one) == _whole_path(other)
-    return one is not None and one is other
-
-
-def _whole_path(path: str | Path) -> Path:
-    return Path(path).expanduser().resolve()
-
-
-def _same(table: Any) -> SettingError:
-    file = isinstance(table, str | Path)
-    written = redacted(str(table)) if file else ""
-    called = f"the same file '{written}'" if file else "the same table"
-    return SettingError(
-        f"train and test are {called}",
-        why="every row would be on both sides",
-        instead="give each side its own table; where a column tells the side, give the table once: "
-        f"lint({repr(written) if file else 'table'}, split='split') "
-        f"(recombine lint {written if file else 'TABLE'} --split split)",
-    )
+    if not (isinstance(one, str | Path) and isinstance(other, str | Path)):
+        return one is not None and one is other
+    if any("://" in str(path) for path in (one, other)):
+        return str(one) == str(other)
+    return Path(one).expanduser().resolve() == Path(other).expanduser().resolve()
 
 
 @contextmanager
 def gathered(
-    parts: Sequence[SplitPart],
-    *,
-    split: str,
-    factors: Sequence[str],
-    target: str | None,
-    identity: str | None,
-    where: Where | None,
-    table: str | None,
-    sniff_all: bool = False,
+    parts: Sequence[SplitPart], query: SplitQuery, *, sniff_all: bool = False
 ) -> Iterator[tuple[OpenTable, str]]:
     """The split as one table for the time of one check, and the column that tells the side."""
-    needed = [*factors, *([target] if target else [])]
-    wanted = None if identity is None or where is not None else [*needed, identity]
+    split, target, where = query.column.name, query.target, query.where
+    needed = [*query.factors, *([target] if target else [])]
+    wanted = None if query.id is None or where is not None else [*needed, query.id]
     if len(parts) == 1:
         only = None if wanted is None else [*wanted, split]
-        with opened(parts[0].source, table=table, columns=only, sniff_all=sniff_all) as open_table:
-            _require_split(open_table, split, factors)
+        with opened(parts[0].source, table=query.table, columns=only, sniff_all=sniff_all) as open_table:
+            _require_split(open_table, query)
             yield replace(open_table, table=filtered(open_table.table, where, open_table.backend)), split
         return
     with ExitStack() as stack:
         spill = stack.enter_context(tempfile.TemporaryDirectory(prefix="recombine-"))
         backend = ibis.duckdb.connect(":memory:", temp_directory=spill)
         stack.callback(backend.disconnect)
-        names, selects = [], []
+        names = []
         for place, part in enumerate(parts):
-            told = table if part.side is None else None
-            with opened(part.source, table=told, columns=None, sniff_all=sniff_all) as open_table:
+            table = query.table if part.side is None else None
+            with opened(part.source, table=table, columns=None, sniff_all=sniff_all) as open_table:
                 if part.side is None:
-                    _require_split(open_table, split, factors)
-                _copy(open_table, backend, place, part, split=split, wanted=wanted, where=where, needed=needed)
+                    _require_split(open_table, query)
+                _require(open_table, needed if wanted is None else wanted)
+                rows = filtered(open_table.table, where, open_table.backend)
+                kept = [n for n in rows.columns if n not in (split, SIDE) and (wanted is None or n in wanted)]
+                side = ibis.literal(part.side) if part.side else rows[split].cast("string")
+                chosen = rows.select(*kept, **{SIDE: side})
+                backend.con.register("recombine_part", stream(open_table.backend, chosen))
+                backend.con.execute(f"CREATE TABLE part{place} AS SELECT * FROM recombine_part")  # noqa: S608
+                backend.con.unregister("recombine_part")
                 names.append(open_table.name)
-            selects.append(f"FROM part{place}")
         # by name: a column that one table lacks is missing there, and types that differ become text
-        backend.con.execute(f"CREATE VIEW recombine_split AS {' UNION ALL BY NAME '.join(selects)}")
+        union = " UNION ALL BY NAME ".join(f"FROM part{place}" for place in range(len(parts)))
+        backend.con.execute(f"CREATE VIEW recombine_split AS {union}")
         yield OpenTable(backend.table("recombine_split"), backend, " + ".join(names)), SIDE
 
 
-def _copy(
-    open_table: OpenTable,
-    backend: Any,
-    place: int,
-    part: SplitPart,
-    *,
-    split: str,
-    wanted: Sequence[str] | None,
-    where: Where | None,
-    needed: Sequence[str],
-) -> None:
-    """Copy what is needed of one table, with its side, as the table `part<place>`."""
-    _require(open_table, needed if wanted is None else wanted)
-    kept = [
-        name for name in open_table.table.columns if name not in (split, SIDE) and (wanted is None or name in wanted)
-    ]
-    rows = filtered(open_table.table, where, open_table.backend)
-    side = ibis.literal(part.side) if part.side else rows[split].cast("string")
-    chosen = rows.select(*kept, **{SIDE: side})
-    backend.con.register("recombine_part", stream(open_table.backend, chosen))
-    backend.con.execute(f"CREATE TABLE part{place} AS SELECT * FROM recombine_part")  # noqa: S608
-    backend.con.unregister("recombine_part")
-
-
-def _require_split(open_table: OpenTable, split: str, factors: Sequence[str]) -> None:
+def _require_split(open_table: OpenTable, query: SplitQuery) -> None:
     """The column of the split is there; a table without one is not told of its other columns but how to get it."""
+    split, factors = query.column.name, query.factors
     if split in open_table.table.columns:
         return
     close = get_close_matches(split.lower(), [name.lower() for name in open_table.table.columns], n=1, cutoff=0.7)
