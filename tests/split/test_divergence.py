@@ -156,9 +156,9 @@ def test_what_it_says():
     [
         ({"test": []}, "the test side is empty"),
         ({"train": []}, "the training side is empty"),
-        ({"test": [9]}, "positions from 0 to 3"),
+        ({"test": [9]}, "positions go from 0 to 3"),
         ({"test": [0.5]}, "float64"),
-        ({"test": [True]}, "mask of 4 entries"),
+        ({"test": [True]}, "there are 4 of what it chooses from"),
         ({"orders": ()}, "orders=[]"),
         ({"orders": (1, 2)}, "at least two factors"),
         ({"orders": (3,)}, "there are 2"),
@@ -172,7 +172,7 @@ def test_mistakes_in_measuring(asked, words):
 
 
 def test_a_table_needs_its_factors_named():
-    with pytest.raises(SettingError, match="no factors were named"):
+    with pytest.raises(SettingError, match="no factors were given"):
         compound_divergence({"a": [0, 1], "b": [0, 1]}, [0], [1])
 
 

@@ -159,14 +159,13 @@ class PairMap:
 
 def pair_maps(support: Support) -> tuple[PairMap, ...]:
     """A map for each pair of factors, the least covered first; of very many factors only that many pairs."""
-    pairs = sorted(combinations(range(len(support.space.factors)), 2), key=lambda pair: _share(support, pair))
-    pairs = pairs[:MOST_MAPS]
+
+    def share(pair: tuple[int, int]) -> float:
+        return support.groups(pair).size / max(support.space.restricted(pair).size, 1)
+
+    pairs = sorted(combinations(range(len(support.space.factors)), 2), key=share)[:MOST_MAPS]
     cells = _MOST_CELLS // len(pairs)
     return tuple(_pair_map(support.project(pair), cells) for pair in pairs)
-
-
-def _share(support: Support, pair: tuple[int, int]) -> float:
-    return support.groups(pair).size / max(support.space.restricted(pair).size, 1)
 
 
 def _pair_map(pair: Support, cells: int) -> PairMap:
@@ -192,24 +191,18 @@ def _pair_map(pair: Support, cells: int) -> PairMap:
 
 
 def _axes(pair: Support, found: Determinacy, cells: int) -> tuple[Ints, Ints]:
-    """Both axes in order, cut to the commonest values where the grid would be too large to draw."""
-    height, width = pair.space.sizes
-    shrink = min(1.0, sqrt(cells / (height * width)))
-    lengths = [min(max(int(size * shrink), min(size, 20)), _LONGEST_SIDE) for size in (height, width)]
-    rank = _island_rank(pair, found)
-    return _axis(pair, found, 0, rank, lengths[0]), _axis(pair, found, 1, rank, lengths[1])
+    """Both axes in order, cut to the commonest values where the grid would be too large to draw.
 
-
-def _axis(pair: Support, found: Determinacy, k: int, rank: Ints, length: int) -> Ints:
-    counts = pair.value_counts[k]
-    island = np.where(found.islands[k] == NO_ISLAND, len(rank), rank[found.islands[k]])
-    commonest = np.argsort(-counts, kind="stable")[:length]
-    return commonest[np.lexsort((-counts[commonest], island[commonest]))]
-
-
-def _island_rank(pair: Support, found: Determinacy) -> Ints:
-    """Islands by their number of combinations, the largest first."""
+    Islands stand by their number of combinations, the largest first, and within an island the commonest values.
+    """
+    shrink = min(1.0, sqrt(cells / math.prod(pair.space.sizes)))
     sizes = np.bincount(found.islands[0][pair.codes[:, 0]], minlength=found.island_count)
     rank = np.empty(found.island_count, dtype=np.int64)
     rank[np.argsort(-sizes, kind="stable")] = np.arange(found.island_count)
-    return rank
+    axes = []
+    for size, counts, islands in zip(pair.space.sizes, pair.value_counts, found.islands, strict=True):
+        length = min(max(int(size * shrink), min(size, 20)), _LONGEST_SIDE)
+        island = np.where(islands == NO_ISLAND, len(rank), rank[islands])
+        commonest = np.argsort(-counts, kind="stable")[:length]
+        axes.append(commonest[np.lexsort((-counts[commonest], island[commonest]))])
+    return axes[0], axes[1]

@@ -13,7 +13,7 @@ A suspicion is not a fact: pairs that were held out on purpose look the same. It
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import log
 
@@ -64,13 +64,14 @@ def suspected(support: Support) -> tuple[Zeros | None, Support]:
     found = _found(support)
     if not found:
         return None, support
-    space = _forbidding(support.space, [row for row, _ in found])
+    forbidden = {*support.space.impossible, *(row for row, _ in found)}
+    space = Space(support.space.factors, tuple(sorted(forbidden)))
     pairs = tuple(_suspicion(support.space, row, expected) for row, expected in found)
     try:
         ruled_out = space.impossible_count - support.space.impossible_count
     except RecombineError:  # too many to be written out
         return Zeros(pairs, None), support
-    return Zeros(pairs, ruled_out), _within(support, space)
+    return Zeros(pairs, ruled_out), replace(support, space=space)
 
 
 def as_csv(zeros: Zeros, names: Sequence[str]) -> str:
@@ -96,7 +97,8 @@ def _found(support: Support) -> list[tuple[tuple[int, ...], float]]:
         expected = np.outer(held[a][common[a]], held[b][common[b]]) / seen
         apart = (expected >= least) & ~_meeting(support, a, b, common)
         if support.space.impossible and apart.any():  # what was declared, singly or jointly, need not be suspected
-            apart &= ~_ruled_out(support.space, (a, b), common)
+            cells = np.stack(np.meshgrid(common[a], common[b], indexing="ij"), axis=-1).reshape(-1, 2).astype(np.int32)
+            apart &= ~support.space.restricted((a, b)).is_impossible(cells).reshape(apart.shape)
         for u, v in np.argwhere(apart)[:_MOST_KEPT]:
             row = [ANY] * width
             row[a], row[b] = int(common[a][u]), int(common[b][v])
@@ -117,12 +119,6 @@ def _meeting(support: Support, a: int, b: int, common: Sequence[Ints]) -> np.nda
     return met
 
 
-def _ruled_out(space: Space, pair: tuple[int, int], common: Sequence[Ints]) -> np.ndarray:
-    rows, columns = (common[k] for k in pair)
-    cells = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2).astype(np.int32)
-    return space.restricted(pair).is_impossible(cells).reshape(len(rows), len(columns))
-
-
 def _can_be_written(space: Space, row: tuple[int, ...]) -> bool:
     """An empty cell of the file would mean any value."""
     return all(code == ANY or space.factors[k].labels[code] for k, code in enumerate(row))
@@ -132,19 +128,3 @@ def _suspicion(space: Space, row: tuple[int, ...], expected: float) -> Suspicion
     (a, u), (b, v) = [(k, code) for k, code in enumerate(row) if code != ANY]
     one, other = space.factors[a], space.factors[b]
     return Suspicion((one.name, other.name), (one.labels[u], other.labels[v]), expected)
-
-
-def _forbidding(space: Space, rows: list[tuple[int, ...]]) -> Space:
-    return Space(space.factors, tuple(sorted({*space.impossible, *rows})))
-
-
-def _within(support: Support, space: Space) -> Support:
-    return Support(
-        space,
-        support.codes,
-        support.counts,
-        support.target,
-        rows=support.rows,
-        left_out=support.left_out,
-        source=support.source,
-    )

@@ -5,17 +5,15 @@ from recombine.base.words import count, listing, named, percent, percent_range
 from recombine.numerics.simple_rules import MAJORITY, MEAN, NEAREST
 from recombine.verbs.audit.additivity import AdditiveTest
 from recombine.verbs.audit.combination_status import StatusCounts
-from recombine.verbs.audit.coverage import ThinCombination
 from recombine.verbs.audit.grade import FEWEST_SEEN, AuditEvidence, grade
 from recombine.verbs.audit.structural_zeros import Zeros
-from recombine.verbs.audit.unseen_combinations import LeverageSummary
 
 _MOST_NAMED = 4  # values of a combination that are all named in a sentence
 
 
 def verdict(evidence: AuditEvidence) -> str:
     """The answer as a person would say it."""
-    said = [_tested(evidence), _follows(evidence), _beyond(evidence), _impossible(evidence), _novel(evidence)]
+    said = [_tested(evidence), _follows(evidence), _beyond(evidence), _impossible(evidence.zeros), _novel(evidence)]
     return " ".join(part for part in [*said, _thin(evidence)] if part)
 
 
@@ -28,10 +26,10 @@ def _tested(evidence: AuditEvidence) -> str:
         return f"{'Not enough evidence. ' if few else ''}Nothing was tested: no target was named."
     if expected.abstains:
         return f"Not enough evidence. Nothing could be tested: {expected.reason}."
-    return told_score(expected, test)
+    return _score(expected, test)
 
 
-def told_score(expected: Expected, test: AdditiveTest) -> str:
+def _score(expected: Expected, test: AdditiveTest) -> str:
     """The tested score, its interval, and what the best simple rule gets."""
     if expected.value is None or expected.low is None or expected.high is None:
         return ""
@@ -69,21 +67,11 @@ def _gets(score: float | None, test: AdditiveTest) -> str:
 def _follows(evidence: AuditEvidence) -> str:
     counts = evidence.divided
     if not counts.unseen:
-        return _complete(evidence)
-    if not counts.determined:
-        return f"{_seen(counts)}."
-    return f"{_seen(counts)}{_rest(evidence)}"
-
-
-def _seen(counts: StatusCounts) -> str:
-    return f"{counts.seen:,} of {counts.space:,} combinations {_verb(counts.seen, 'was', 'were')} seen"
-
-
-def _complete(evidence: AuditEvidence) -> str:
-    counts = evidence.divided
-    if evidence.likely is not None:
-        return f"{counts.seen:,} combinations were seen, probably all that can occur."
-    return f"All {counts.seen:,} combinations were seen: nothing is left to work out."
+        if evidence.likely is not None:
+            return f"{counts.seen:,} combinations were seen, probably all that can occur."
+        return f"All {counts.seen:,} combinations were seen: nothing is left to work out."
+    seen = f"{counts.seen:,} of {counts.space:,} combinations {_verb(counts.seen, 'was', 'were')} seen"
+    return f"{seen}{_rest(evidence)}" if counts.determined else f"{seen}."
 
 
 def _rest(evidence: AuditEvidence) -> str:
@@ -94,7 +82,6 @@ def _rest(evidence: AuditEvidence) -> str:
             return f". Adding up {_why_not(expected)}: do not rely on what it would give for {_others(counts)}."
         follow = _verb(expected.of, "follows", "follow")
         return f"; if the rule holds beyond them, {_share_of(expected.of, counts)} {follow}."
-    firm = _firmness(evidence)
     if counts.seen <= evidence.rank:
         return (
             f"; on paper they fix {_share_of(counts.determined, counts)}, but none of them is to spare: nothing in the "
@@ -107,7 +94,7 @@ def _rest(evidence: AuditEvidence) -> str:
             f"up would {some} follow from them."
         )
     follow = _verb(counts.determined, "follows", "follow")
-    return f"; if effects add up, {_share_of(counts.determined, counts)} {follow} from them{firm}."
+    return f"; if effects add up, {_share_of(counts.determined, counts)} {follow} from them{_firmness(evidence)}."
 
 
 def _why_not(expected: Expected) -> str:
@@ -135,31 +122,23 @@ def _share_of(some: int, counts: StatusCounts) -> str:
 
 
 def _firmness(evidence: AuditEvidence) -> str:
+    """How many hang on little, or on how much is not known."""
     measured = evidence.leverage
     if measured is not None and measured.weak:
-        return f", {_how_many_weak(measured)}only weakly (less certain than one single example would be)"
-    if evidence.leverage_unknown:
-        return f", but how firmly {_how_unknown(measured)}"
-    return ""
-
-
-def _how_many_weak(measured: LeverageSummary) -> str:
-    if measured.of == 1:
+        many = "all of them " if measured.weak == measured.of else f"{measured.weak:,} of them "
+        if measured.sampled:
+            many = f"about {percent(measured.weak / measured.known)} of them "
+        one = "" if measured.of == 1 else many
+        return f", {one}only weakly (less certain than one single example would be)"
+    if not evidence.leverage_unknown:
         return ""
-    if measured.sampled:
-        return f"about {percent(measured.weak / measured.known)} of them "
-    return "all of them " if measured.weak == measured.of else f"{measured.weak:,} of them "
-
-
-def _how_unknown(measured: LeverageSummary | None) -> str:
     if measured is None:
-        return "was not measured: none of them was among the combinations drawn"
+        return ", but how firmly was not measured: none of them was among the combinations drawn"
     tried = measured.known + measured.unknown
     if tried == 1:
-        return "is not known"
-    return f"is not known for {measured.unknown:,} of {'' if measured.sampled else 'the '}{tried:,}" + (
-        " drawn at random" if measured.sampled else ""
-    )
+        return ", but how firmly is not known"
+    of = f"{tried:,} drawn at random" if measured.sampled else f"the {tried:,}"
+    return f", but how firmly is not known for {measured.unknown:,} of {of}"
 
 
 def _beyond(evidence: AuditEvidence) -> str:
@@ -184,15 +163,10 @@ def _cause(evidence: AuditEvidence) -> str:
     return f"the examples do not tell some values of {listing(loose)} apart from the rest"
 
 
-def _impossible(evidence: AuditEvidence) -> str:
-    zeros = evidence.zeros
+def _impossible(zeros: Zeros | None) -> str:
+    """The suspicion, with its evidence."""
     if zeros is None:
         return ""
-    return told_zeros(zeros)
-
-
-def told_zeros(zeros: Zeros) -> str:
-    """The suspicion, with its evidence."""
     first = zeros.pairs[0]
     many = f"Another {zeros.combinations:,} hold" if zeros.combinations is not None else "Many others hold"
     return (
@@ -212,20 +186,15 @@ def _novel(evidence: AuditEvidence) -> str:
 def _thin(evidence: AuditEvidence) -> str:
     if not evidence.thin:
         return ""
-    first = evidence.thin[0]
+    first, many = evidence.thin[0], evidence.counts.thin
     name = named(first.combination, usual=evidence.usual if len(evidence.usual) > _MOST_NAMED else None)
-    if evidence.counts.thin == 1:
-        return f"One seen combination is thin: {name} has {_rows(first, evidence)}."
-    return f"{evidence.counts.thin:,} of the seen combinations are thin: {name} has {_rows(first, evidence)}."
-
-
-def _rows(thin: ThinCombination, evidence: AuditEvidence) -> str:
-    rows = f"{count(thin.count)} {_verb(int(thin.count), 'row', 'rows')}"
-    if thin.expected > 10 * thin.count:
-        where = f"{count(round(thin.expected))} would be expected if the factors were independent"
+    if first.expected > 10 * first.count:
+        where = f"{count(round(first.expected))} would be expected if the factors were independent"
     else:
         where = f"a seen combination has {count(round(evidence.mean_count))} on average"
-    return f"{rows} of {count(evidence.rows)}, where {where}"
+    rows = f"{count(first.count)} {_verb(int(first.count), 'row', 'rows')} of {count(evidence.rows)}"
+    start = "One seen combination is thin" if many == 1 else f"{many:,} of the seen combinations are thin"
+    return f"{start}: {name} has {rows}, where {where}."
 
 
 def _verb(number: int, one: str, many: str) -> str:

@@ -24,7 +24,9 @@ def reasons(evidence: AuditEvidence) -> tuple[str, ...]:
         _leverage_reason(evidence.leverage),
         _dependence_reason(evidence.dependence),
         _redundancy_reason(evidence.redundancy),
-        _left_out_reason(evidence),
+        f"{evidence.rows_left_out:,} of {evidence.rows:,} rows miss a factor and were left out."
+        if evidence.rows_left_out
+        else None,
         evidence.weightless,
         _uncounted_reason(evidence),
     ]
@@ -34,13 +36,18 @@ def reasons(evidence: AuditEvidence) -> tuple[str, ...]:
 def _additive_reasons(test: AdditiveTest | None) -> list[str]:
     if test is None or test.reason is not None or test.explained is None or test.held_out is None:
         return []
+    noise = ""
+    if test.explainable is not None and test.explainable < 0.995:
+        noise = f" No rule can explain more than {percent(test.explainable)}: the rest is the noise of few rows."
     said = [
         f"Shown all of them, one effect for each value explains {percent(test.explained)} of what the combinations "
-        f"differ by in {test.target}; held out {_share(test.held_out)}.{_noise(test)}"
+        f"differ by in {test.target}; held out {_share(test.held_out)}.{noise}"
     ]
     others = [f"{one.name} {_share(one.score)}" for one in _beside(test)]
     got = "Right" if test.kind == "label" else "Explained"
-    said.append(f"{got} on {_tested(test)}: {ADDITIVE} {_share(test.rule(ADDITIVE).score)}, {', '.join(others)}.")
+    drawn = f" drawn of {test.combinations:,}" if test.sampled else ""
+    tested = f"{test.tested:,} combinations{drawn}, each held out once"
+    said.append(f"{got} on {tested}: {ADDITIVE} {_share(test.rule(ADDITIVE).score)}, {', '.join(others)}.")
     by_rows = test.rule(ADDITIVE).by_rows
     if by_rows is not None and abs(by_rows - test.rule(ADDITIVE).score) >= 0.01:
         other = test.rule(MAJORITY).by_rows or 0.0
@@ -61,17 +68,6 @@ def _beside(test: AdditiveTest) -> list[RuleScore]:
 
 def _share(score: float) -> str:
     return "nothing" if score <= 0 else percent(score)
-
-
-def _tested(test: AdditiveTest) -> str:
-    drawn = f" drawn of {test.combinations:,}" if test.sampled else ""
-    return f"{test.tested:,} combinations{drawn}, each held out once"
-
-
-def _noise(test: AdditiveTest) -> str:
-    if test.explainable is None or test.explainable >= 0.995:
-        return ""
-    return f" No rule can explain more than {percent(test.explainable)}: the rest is the noise of few rows."
 
 
 def _zeros_reason(evidence: AuditEvidence) -> str | None:
@@ -179,9 +175,3 @@ def _uncounted_reason(evidence: AuditEvidence) -> str | None:
     if len(evidence.factors) < 3 or any(covered.order == 3 for covered in evidence.coverage):
         return None
     return f"Triples were not counted: {len(evidence.factors)} factors make too many of them."
-
-
-def _left_out_reason(evidence: AuditEvidence) -> str | None:
-    if not evidence.rows_left_out:
-        return None
-    return f"{evidence.rows_left_out:,} of {evidence.rows:,} rows miss a factor and were left out."

@@ -133,7 +133,7 @@ def _score(
     return ScoreChange.of(
         name,
         old.score.name,
-        known,
+        (known[0], known[1], known[2]),
         ends,
         share=share,
         combinations=int(mask.sum()),

@@ -89,7 +89,7 @@ class ScoreChange:
         cls,
         name: str,
         score: str,
-        values: Sequence[float | None],
+        values: tuple[float | None, float | None, float | None],
         ends: tuple[float, float] | None,
         *,
         share: bool,
@@ -185,7 +185,8 @@ def changes_at(
     """
     where = np.flatnonzero(chosen)
     was, now = (
-        [said] * len(where) if isinstance(said, str | None) else [said[k] for k in where] for said in (old, new)
+        [said] * len(where) if isinstance(said, str | None) else [said[k] for k in where.tolist()]
+        for said in (old, new)
     )
     ways = [way if isinstance(way, str) else way(str(a), str(b)) for a, b in zip(was, now, strict=True)]
     return Changes(codes[where], what, was, now, ways, *(part[where] for part in numbers))

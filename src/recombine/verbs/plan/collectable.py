@@ -94,21 +94,17 @@ def _from_file(path: Path) -> list[dict[str, Any]]:
     try:
         header, lines = read_cells(path)
     except (OSError, ValueError, csv.Error) as error:
-        raise _unreadable(path, error) from error
+        missing = isinstance(error, FileNotFoundError)
+        said = error.strerror if isinstance(error, OSError) else None
+        raise SourceError(
+            f"no file of costs '{path}'" if missing else f"cannot read the costs '{path}'",
+            why="there is no such file" if missing else said or str(error),
+            instead=f"give a CSV file with factors as columns and a column {COST!r}, one line for what costs other "
+            "than 1: an empty cell means any value, an empty cost that it cannot be collected",
+        ) from error
     if COST not in header:
         raise _no_cost(header)
     return [dict(line) for line in lines]
-
-
-def _unreadable(path: Path, error: Exception) -> SourceError:
-    missing = isinstance(error, FileNotFoundError)
-    said = error.strerror if isinstance(error, OSError) else None
-    return SourceError(
-        f"no file of costs '{path}'" if missing else f"cannot read the costs '{path}'",
-        why="there is no such file" if missing else said or str(error),
-        instead=f"give a CSV file with factors as columns and a column {COST!r}, one line for what costs other than 1: "
-        "an empty cell means any value, an empty cost that it cannot be collected",
-    )
 
 
 def _check_columns(lines: list[dict[str, Any]], space: Space) -> None:

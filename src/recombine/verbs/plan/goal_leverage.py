@@ -53,16 +53,12 @@ def leverage_updates(support: Support, found: Determinacy, codes: Codes) -> Leve
     shifts[0, 0] = factors - 1
     inverse = inverse_on_range(seen.gram(), islands, factor, shifts, rank=found.rank if found.deficit else None)
     if not inverse.condition <= _WORST_CONDITION:
-        raise _ill_conditioned()
+        raise TableError(
+            "the leverages of this table cannot be computed to their last digits",
+            why="some differences between values are fixed by the seen combinations only through very long detours",
+            instead="take goal='determined' or 'pairs', plan for fewer factors, or leave out values that hardly occur",
+        )
     return LeverageUpdates.of(seen, codes, inverse.matrix)
-
-
-def _ill_conditioned() -> TableError:
-    return TableError(
-        "the leverages of this table cannot be computed to their last digits",
-        why="some differences between values are fixed by the seen combinations only through very long detours",
-        instead="take goal='determined' or 'pairs', plan for fewer factors, or leave out values that hardly occur",
-    )
 
 
 def plan_leverage(
@@ -76,8 +72,7 @@ def plan_leverage(
     asked, sampled = whole.unseen(listed=LISTED, drawn=_DRAWN, seed=seed)
     unseen = len(asked)
     asked = asked[found.determined(asked)]
-    spent = float(first.prices.sum())
-    left = max((DEFAULT_BUDGET if budget is None else budget) - spent, 0.0)
+    left = max((DEFAULT_BUDGET if budget is None else budget) - float(first.prices.sum()), 0.0)
     leverages = leverage_updates(support, found, asked) if len(asked) else None
     start = float(leverages.leverage.max()) if leverages else None
     undetermined = int(unseen - len(asked))
@@ -88,7 +83,7 @@ def plan_leverage(
         prices = whole.price(asked) if pool is None else _in_pool(whole, asked, pool)
         plausible = np.zeros(len(asked)) if pool is not None else collectable.plausible(asked)
         found_lines = _greedy(leverages, prices, plausible, left, undetermined, stop=budget is None, tell=tell)
-        lines = found_lines if pool is not None else _worth_buying(found_lines, start, tell)
+        lines = found_lines if pool is not None else _worth_buying(found_lines, start)
     today = start
     if len(first.codes) or not (first.reached or first.blocked is not None):
         today = None if first.blocked is None else _worst_today(collectable, seed)
@@ -118,9 +113,8 @@ class _CandidateLines:
         return replace(self, **cut, firm=self.firm[: number + 1])
 
 
-def _worth_buying(lines: _CandidateLines, start: float | None, tell: Progress) -> _CandidateLines:
+def _worth_buying(lines: _CandidateLines, start: float | None) -> _CandidateLines:
     """The lines without those at the end that change next to nothing."""
-    del tell
     if not lines.chosen or start is None or lines.mean_today is None or not np.isfinite(lines.worst[-1]):
         return lines
     worst, mean = np.array([start, *lines.worst]), np.array([lines.mean_today, *lines.mean])
@@ -226,10 +220,6 @@ def _top(score: Numbers, plausible: Numbers) -> Ints:
     return near[np.lexsort((-plausible[near], -np.round(score[near] / _NOISE)))][:_TRIED]
 
 
-def _said(worst: float, mean: float) -> str:
-    return f"worst leverage {measure(worst)}, mean {measure(mean)}" if np.isfinite(worst) else NOTHING_LEFT
-
-
 def _choice(
     first: Choice, lines: _CandidateLines, asked: Codes, *, today: float | None, start: float | None, sampled: bool
 ) -> Choice:
@@ -239,25 +229,22 @@ def _choice(
         undetermined[-1] = start
     after = np.concatenate([undetermined, lines.worst])
     codes = np.concatenate([first.codes, asked[list(lines.chosen)]])
-    words = [*first.words, *(_said(w, m) for w, m in zip(lines.worst, lines.mean, strict=True))]
+    words = list(first.words)
+    for worst, mean in zip(lines.worst, lines.mean, strict=True):
+        told = f"worst leverage {measure(worst)}, mean {measure(mean)}"
+        words.append(told if np.isfinite(worst) else NOTHING_LEFT)
     level = float(after[-1]) if len(after) else start
     reached = first.reached and (level is None or level <= WEAK or (len(words) > 0 and words[-1] == NOTHING_LEFT))
     prices = np.concatenate([first.prices, lines.prices])
     enough = np.flatnonzero(after <= WEAK)[0] + 1 if (after <= WEAK).any() else len(codes)
-    needed = (
-        PlanNeed(
-            int(enough),
-            float(prices[:enough].sum()),
-            False,
-            "The worst leverage is at most 1 then; fewer may do, as each line was chosen on its own.",
-        )
-        if reached
-        else PlanNeed(None, None, False, "More than these are needed to bring every leverage down to 1.")
-    )
     if not first.reached and first.blocked is None:
-        needed = PlanNeed(
-            first.needed.combinations, first.needed.cost, False, "So many are needed before leverage has any bound."
-        )
+        said = "So many are needed before leverage has any bound."
+        needed = PlanNeed(first.needed.combinations, first.needed.cost, False, said)
+    elif reached:
+        said = "The worst leverage is at most 1 then; fewer may do, as each line was chosen on its own."
+        needed = PlanNeed(int(enough), float(prices[:enough].sum()), False, said)
+    else:
+        needed = PlanNeed(None, None, False, "More than these are needed to bring every leverage down to 1.")
     name = "worst leverage" if first.blocked is None else "worst leverage of what can be worked out"
     notes = [*first.notes]
     if sampled:

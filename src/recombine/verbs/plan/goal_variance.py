@@ -130,12 +130,12 @@ def plan_variance(
     limit = DEFAULT_BUDGET if budget is None else budget
     plausible = None if pool is not None else collectable.plausible(asked)
     lines = _greedy(posterior, asked, prices, variance, limit, tell, plausible)
-    single = _best_single(posterior, prices, variance, limit)
-    if single is not None and single[1] > sum(line.told for line in lines) + 1e-9:
-        only = np.flatnonzero(np.arange(len(asked)) == single[0])
-        lines = _greedy(
-            posterior, asked, np.where(np.isin(np.arange(len(asked)), only), prices, np.inf), variance, limit, tell
-        )
+    usable = prices <= limit
+    gain = np.where(usable, posterior.gain(variance), -np.inf)
+    if usable.any() and gain.max() > sum(line.told for line in lines) + 1e-9:
+        # one dear combination may tell more than all the cheap ones that greed took before it could be paid
+        single = np.arange(len(asked)) == first_best(gain)
+        lines = _greedy(posterior, asked, np.where(single, prices, np.inf), variance, limit, tell)
     refused = None if pool is not None else _not_worth(lines, variance)
     found = _choice(posterior, [] if refused else lines, asked, prices, variance, error, sampled=sampled)
     return replace(found, refused=refused)
@@ -181,20 +181,9 @@ def _greedy(
         left -= float(prices[best])
         variance = np.where(open_, np.maximum(variance - column**2 / scale, 0.0), variance)
         rest = variance[open_]
-        lines.append(_VarianceLine(best, float(gain[best]), *(_mean_worst(rest))))
+        mean, worst = (float(rest.mean()), float(rest.max())) if len(rest) else (np.nan, np.nan)
+        lines.append(_VarianceLine(best, float(gain[best]), mean, worst))
         tell("choosing what tells most", 1 - left / budget)
-
-
-def _mean_worst(variance: Numbers) -> tuple[float, float]:
-    return (float(variance.mean()), float(variance.max())) if len(variance) else (np.nan, np.nan)
-
-
-def _best_single(posterior: Posterior, prices: Numbers, variance: Numbers, limit: float) -> tuple[int, float] | None:
-    usable = prices <= limit
-    if not usable.any():
-        return None
-    gain = np.where(usable, posterior.gain(variance), -np.inf)
-    return first_best(gain), float(gain.max())
 
 
 def _choice(
@@ -218,36 +207,31 @@ def _choice(
     if error.any():
         share = percent(float((error / np.maximum(variance, 1e-300)).mean()))
         notes.append(f"Variances of today are estimated by random draws, with a standard error of about {share}.")
-    everything = len(lines) == len(asked)
+    today = float(variance.mean()) if len(asked) else None
+    left = lines[-1].mean if lines else np.nan if today is None else today
     return Choice(
         codes=asked[places],
         prices=prices[places],
         after=np.array([line.mean for line in lines]),
-        words=tuple(map(_said, lines)),
-        measure=PlanMeasure("mean variance of the unseen", float(variance.mean()) if len(asked) else None, "lower"),
+        words=tuple(
+            f"information {measure(line.told)}; mean variance {measure(line.mean)}, worst {measure(line.worst)}"
+            if np.isfinite(line.mean)
+            else NOTHING_LEFT
+            for line in lines
+        ),
+        measure=PlanMeasure("mean variance of the unseen", today, "lower"),
         needed=PlanNeed(
             0 if not len(asked) else None,
             0.0 if not len(asked) else None,
             False,
             "There is no end to reach: every line lowers the variance a little more.",
         ),
-        reached=everything,
+        reached=len(lines) == len(asked),
         notes=tuple(notes),
         extra={
             "information": np.array([line.told for line in lines]),
             "worst_variance": np.array([line.worst for line in lines]),
         },
-        share=_explained(posterior, lines, variance),
+        # of the variance before anything was seen, the share that is gone on average over what is unseen then
+        share=1 - left / posterior.uncertainty.prior if np.isfinite(left) else None,
     )
-
-
-def _said(line: _VarianceLine) -> str:
-    if not np.isfinite(line.mean):
-        return NOTHING_LEFT
-    return f"information {measure(line.told)}; mean variance {measure(line.mean)}, worst {measure(line.worst)}"
-
-
-def _explained(posterior: Posterior, lines: list[_VarianceLine], variance: Numbers) -> float | None:
-    """Of the variance before anything was seen, the share that is gone on average over what is unseen then."""
-    left = lines[-1].mean if lines else float(variance.mean()) if len(variance) else np.nan
-    return 1 - left / posterior.uncertainty.prior if np.isfinite(left) else None

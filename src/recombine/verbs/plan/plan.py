@@ -186,12 +186,12 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
 
     `goal` is "determined" (the fewest after which everything can be worked out), "pairs" or "triples" (every pair or
     triple of values seen together), "leverage" (for an additive model fitted to noisy answers: what hangs on least
-    evidence hangs on more), "variance" (what tells a network or kernel most; `salience`, "relu:3" unless given, and
-    `ridge`, 0 unless given, describe it, and are refused with another goal) or "balance" (more rows where there are
-    fewest). `costs` is a CSV file or a table with factors as columns and `cost`. `budget` is in units of cost: what is
-    needed unless given, at most 50 for leverage and variance. Of combinations that are worth the same, the more
-    `plausible` comes first, as the company tells that its values keep. `replay` compares the plan's order with random
-    ones on the table's own past.
+    evidence hangs on more), "variance" (what tells a network or kernel most; `salience`, default "relu:3", and `ridge`,
+    default 0, describe it, and are refused with another goal) or "balance" (more rows where there are fewest). `costs`
+    is a CSV file or a table with factors as columns and `cost`. `budget` is in units of cost; by default what is
+    needed, at most 50 for leverage and variance. Of combinations that are worth the same, the more `plausible` comes
+    first, estimated from which values co-occur. `replay` compares the plan's order with random ones on the table's own
+    past.
     """
     salience, ridge = options.pop("salience", None), options.pop("ridge", None)
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge, replay=replay)
@@ -206,7 +206,26 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
     settings: dict[str, Any] = {"seed": seed, "costs": len(collectable.costs.prices), "plausible": plausible}
     if goal == "variance":
         settings |= {"salience": str(learning.salience), "ridge": learning.ridge}
-    return _assembled(support, goal, budget, _ranked(choice, collectable), past, settings)
+    if len(choice.codes) and collectable.tells_plausible:
+        choice = replace(choice, extra={**choice.extra, "plausibility": collectable.plausible(choice.codes)})
+    complete, spent = len(support) == support.space.size, np.cumsum(choice.prices)
+    return Plan(
+        verdict=wording.verdict(goal, choice, budget, complete=complete),
+        grade=_grade(goal, choice, complete=complete),
+        reasons=tuple(filter(None, (*choice.notes, past.said if past else None, support.weightless))),
+        goal=goal,
+        budget=None if budget is None else float(budget),
+        measure=choice.measure,
+        curve=curve(choice, spent),
+        needed=choice.needed,
+        reached=choice.reached,
+        blocked=choice.blocked,
+        replay=past,
+        shares={_SHARES.get(goal, goal): _share(goal, choice)},
+        settings=settings,
+        table=table(support, choice, spent),
+        support=support,
+    )
 
 
 def _choose(
@@ -233,36 +252,6 @@ def _choose(
         collectable.support, resolve(learning.salience, collectable.support, seed=seed), learning.ridge, seed
     )
     return plan_variance(collectable, posterior, budget=budget, seed=seed, tell=tell)
-
-
-def _ranked(choice: Choice, collectable: Collectable) -> Choice:
-    """The same, with the plausibility of each line beside it where it can be told."""
-    if not len(choice.codes) or not collectable.tells_plausible:
-        return choice
-    return replace(choice, extra={**choice.extra, "plausibility": collectable.plausible(choice.codes)})
-
-
-def _assembled(
-    support: Support, goal: str, budget: float | None, choice: Choice, past: Replay | None, settings: dict[str, Any]
-) -> Plan:
-    spent = np.cumsum(choice.prices)
-    return Plan(
-        verdict=wording.verdict(goal, choice, budget, complete=len(support) == support.space.size),
-        grade=_grade(goal, choice, complete=len(support) == support.space.size),
-        reasons=tuple(filter(None, (*choice.notes, past.said if past else None, support.weightless))),
-        goal=goal,
-        budget=None if budget is None else float(budget),
-        measure=choice.measure,
-        curve=curve(choice, spent),
-        needed=choice.needed,
-        reached=choice.reached,
-        blocked=choice.blocked,
-        replay=past,
-        shares={_SHARES.get(goal, goal): _share(goal, choice)},
-        settings=settings,
-        table=table(support, choice, spent),
-        support=support,
-    )
 
 
 def _grade(goal: str, choice: Choice, *, complete: bool) -> Grade:

@@ -4,7 +4,6 @@ Some seen combinations are kept, the others are taken to be not collected yet. T
 random draws; after each number of combinations collected the same figure is measured. Everything costs 1 here.
 """
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,9 +75,6 @@ class _Past:
         return self.support.subset(np.sort(np.concatenate([self.start, self.pool[order[:collected]]])))
 
 
-Along = Callable[[_Past, Ints, list[int]], Numbers]
-
-
 @dataclass(frozen=True)
 class LearnerSettings:
     """What the goal "variance" needs to know of the learner."""
@@ -96,22 +92,22 @@ def replay(support: Support, goal: str, *, learning: LearnerSettings, seed: int,
             instead="leave the replay out",
         )
     rng = np.random.default_rng([seed, 1])
-    kept = support if len(support) <= _MOST_REPLAYED else _thinned(support, rng)
+    kept = support
+    if len(support) > _MOST_REPLAYED:
+        kept = support.subset(np.sort(rng.permutation(len(support))[:_MOST_REPLAYED]))
     past = _past(kept, goal, rng)
     tell("replaying the past", None)
     planned = _Replayer(goal, learning, seed)
     order, useful = planned.order(past)
-    grid = _grid(len(past.pool), useful)
+    # measured up to three times as far as the plan has use for, or to the end of what there is
+    most = min(len(past.pool), max(3 * useful, 12))
+    grid = sorted({round(most * step / _POINTS) for step in range(_POINTS + 1)})
     found = planned.along(past, order, grid)
     draws = []
     for draw in range(DRAWS):
         tell("replaying the past", draw / DRAWS)
         draws.append(planned.along(past, rng.permutation(len(past.pool)), grid))
     return _summary(planned, past, grid, found, np.stack(draws), thinned=len(kept) < len(support))
-
-
-def _thinned(support: Support, rng: np.random.Generator) -> Support:
-    return support.subset(np.sort(rng.permutation(len(support))[:_MOST_REPLAYED]))
 
 
 def _past(support: Support, goal: str, rng: np.random.Generator) -> _Past:
@@ -129,12 +125,6 @@ def _past(support: Support, goal: str, rng: np.random.Generator) -> _Past:
     return _Past(support, start, rest[aside:], rest[:aside])
 
 
-def _grid(pool: int, useful: int) -> list[int]:
-    """After how many collected to measure: up to three times what the plan has use for, or all there are."""
-    most = min(pool, max(3 * useful, 12))
-    return sorted({round(most * step / _POINTS) for step in range(_POINTS + 1)})
-
-
 class _Replayer:
     """One goal's order, and its figure along any order."""
 
@@ -144,7 +134,10 @@ class _Replayer:
 
     def name(self, past: _Past) -> str:
         if self.goal == "variance":
-            what = "mean variance of" if past.support.target is None else _error_name(past.support)
+            what = "mean variance of"
+            if past.support.target is not None:
+                numbers = answers(past.support, one_class=True).kind == "number"
+                what = "root mean squared error on" if numbers else "share of wrong labels on"
             return f"{what} combinations set aside"
         return {"determined": "share determined", "leverage": "worst leverage"}.get(self.goal, f"share of {self.goal}")
 
@@ -181,12 +174,14 @@ class _Replayer:
         )
 
     def along(self, past: _Past, order: Ints, grid: list[int]) -> Numbers:
-        ways: Mapping[str, Along] = {
-            "determined": _determined_along,
-            "leverage": self._leverage_along,
-            "variance": self._variance_along,
-        }
-        return ways.get(self.goal, self._covered_along)(past, order, grid)
+        """The goal's figure after each number of combinations collected in an order."""
+        if self.goal == "determined":
+            return np.array([_share_determined(past.after(order, collected)) for collected in grid])
+        if self.goal == "leverage":
+            return self._leverage_along(past, order, grid)
+        if self.goal == "variance":
+            return self._variance_along(past, order, grid)
+        return self._covered_along(past, order, grid)
 
     def _covered_along(self, past: _Past, order: Ints, grid: list[int]) -> Numbers:
         conjunctions = Conjunctions.of(past.support.space, ORDERS[self.goal])
@@ -243,21 +238,9 @@ class _Replayer:
         return float((own.decide(scores) != truth.labels[asked]).mean())
 
 
-def _error_name(support: Support) -> str:
-    return (
-        "root mean squared error on"
-        if answers(support, one_class=True).kind == "number"
-        else "share of wrong labels on"
-    )
-
-
-def _determined_along(past: _Past, order: Ints, grid: list[int]) -> Numbers:
-    found = []
-    for collected in grid:
-        support = past.after(order, collected)
-        known = determinacy(support)
-        found.append((known.count() - known.count_impossible(support)[0]) / support.space.size)
-    return np.array(found)
+def _share_determined(support: Support) -> float:
+    found = determinacy(support)
+    return (found.count() - found.count_impossible(support)[0]) / support.space.size
 
 
 def _summary(

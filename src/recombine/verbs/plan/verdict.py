@@ -1,6 +1,7 @@
 """A plan in words: what a line buys, what blocks a goal, and the verdict."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -114,12 +115,16 @@ def verdict(goal: str, choice: Choice, budget: float | None, *, complete: bool) 
     """The answer in a sentence or two. `complete` says that every possible combination was seen."""
     if complete and goal != "balance":
         return COMPLETE
+    needs = costing(len(choice.codes), float(choice.prices.sum()), "more ")
     if choice.refused is not None:
         sentence = choice.refused
-    elif not len(choice.codes) and choice.reached and not choice.needed.combinations:
-        sentence = _met(goal, choice)
+    elif not len(choice.codes):
+        met = choice.reached and not choice.needed.combinations
+        sentence = _met(goal, choice) if met else _too_little(choice, budget)
+    elif choice.words[-1] == NOTHING_LEFT:
+        sentence = f"{needs} would be all that can be collected: nothing unseen that could be worked out would be left."
     else:
-        sentence = _VERDICTS[goal](goal, choice, budget)
+        sentence = _VERDICTS[goal](choice, needs)
     return f"{sentence} {choice.blocked.said}" if choice.blocked is not None else sentence
 
 
@@ -137,25 +142,18 @@ def _met(goal: str, choice: Choice) -> str:
     )
 
 
-def _of_determined(goal: str, choice: Choice, budget: float | None) -> str:
-    del goal
-    whole, lines = choice.needed.combinations or 0, len(choice.codes)
-    today, full = choice.measure.today or 0.0, choice.measure.full or 0.0
-    last = float(choice.after[-1]) if lines else today
-    counted = choice.measure.name == "combinations determined"
-    open_ = round(full - today)
-    bought = round(last - today)
-    if not lines:
-        return _too_little(choice, budget)
-    first = f"; the first {choice.words[0].split(';')[0]}" if choice.words[0].startswith("joins") else ""
-    needs = costing(lines, float(choice.prices.sum()), "more ")
-    if not counted:
+def _of_determined(choice: Choice, needs: str) -> str:
+    whole, today = choice.needed.combinations or 0, choice.measure.today or 0.0
+    bought = round(float(choice.after[-1]) - today)
+    open_ = round((choice.measure.full or 0.0) - today)
+    if choice.measure.name != "combinations determined":
         return f"{needs} would add {count(bought)} independent facts, of {count(whole)} that are missing."
+    first = f"; the first {choice.words[0].split(';')[0]}" if choice.words[0].startswith("joins") else ""
     if choice.reached:
         they = "the one that is undetermined" if open_ == 1 else f"all {count(open_)} undetermined ones"
         return f"{needs} would let {they} be worked out{first}."
     said = f"{needs} would let {count(bought)} of the {count(open_)} undetermined ones be worked out{first}."
-    if lines < whole:
+    if len(choice.codes) < whole:
         said += f" The goal takes {costing(whole, choice.needed.cost)}."
     return said
 
@@ -169,40 +167,27 @@ def _too_little(choice: Choice, budget: float | None) -> str:
     return f"A budget of {count(budget)} buys nothing for this goal, which takes {whole}."
 
 
-def _of_cover(goal: str, choice: Choice, budget: float | None) -> str:
-    one = goal.removesuffix("s")
-    lines, whole = len(choice.codes), choice.needed.combinations or 0
-    today, full = choice.measure.today or 0.0, choice.measure.full or 0.0
-    if not lines:
-        return _too_little(choice, budget)
-    last = round(float(choice.after[-1]) - today)
-    open_ = round(full - today)
-    needs = costing(lines, float(choice.prices.sum()), "more ")
+def _of_cover(goal: str, choice: Choice, needs: str) -> str:
+    whole, today = choice.needed.combinations or 0, choice.measure.today or 0.0
+    open_ = round((choice.measure.full or 0.0) - today)
     if choice.reached:
-        they = f"the {one} of values" if open_ == 1 else f"all {count(open_)} {goal} of values"
+        they = f"the {goal.removesuffix('s')} of values" if open_ == 1 else f"all {count(open_)} {goal} of values"
         return f"{needs} would cover {they} that {'was' if open_ == 1 else 'were'} never seen together."
+    last = round(float(choice.after[-1]) - today)
     said = f"{needs} would cover {count(last)} of the {count(open_)} {goal} of values never seen together."
-    if lines < whole:
+    if len(choice.codes) < whole:
         said += f" All that can be covered take {costing(whole, choice.needed.cost)}."
     return said
 
 
-def _of_leverage(goal: str, choice: Choice, budget: float | None) -> str:
-    del goal
-    lines = len(choice.codes)
-    if not lines:
-        return _too_little(choice, budget)
-    needs = costing(lines, float(choice.prices.sum()), "more ")
-    last = choice.after[-1]
-    today = choice.measure.today
-    if choice.words[-1] == NOTHING_LEFT:
-        return _nothing_left(needs)
+def _of_leverage(choice: Choice, needs: str) -> str:
+    last, today = float(choice.after[-1]), choice.measure.today
     if not np.isfinite(last):
         return f"{needs} would not yet let every unseen combination be worked out."
     was = "no bound at all" if today is None else measure(today)
     whose = "an unseen combination" if choice.blocked is None else "what can be worked out"
-    said = f"{needs} would lower the worst leverage of {whose} from {was} to {measure(float(last))}"
-    if was == measure(float(last)):
+    said = f"{needs} would lower the worst leverage of {whose} from {was} to {measure(last)}"
+    if was == measure(last):
         mean = measure(float(choice.extra["mean_leverage"][-1]))
         said = f"{needs} would leave the worst leverage of {whose} at {was} and lower the mean to {mean}"
     if choice.share is not None and choice.blocked is None:
@@ -211,51 +196,34 @@ def _of_leverage(goal: str, choice: Choice, budget: float | None) -> str:
     return said + "."
 
 
-def _nothing_left(needs: str) -> str:
-    return f"{needs} would be all that can be collected: nothing unseen that could be worked out would be left."
-
-
-def _of_variance(goal: str, choice: Choice, budget: float | None) -> str:
-    del goal
-    lines = len(choice.codes)
-    if not lines:
-        return _too_little(choice, budget)
-    needs = costing(lines, float(choice.prices.sum()), "more ")
+def _of_variance(choice: Choice, needs: str) -> str:
     today, last = choice.measure.today or 0.0, float(choice.after[-1])
-    if choice.words[-1] == NOTHING_LEFT:
-        return _nothing_left(needs)
     return (
         f"{needs} would lower the mean variance of what a network or kernel says of unseen combinations "
         f"by {percent(1 - last / today)}, from {measure(today)} to {measure(last)}."
     )
 
 
-def _of_balance(goal: str, choice: Choice, budget: float | None) -> str:
-    del goal
-    if not len(choice.codes):
-        return _too_little(choice, budget)
+def _of_balance(choice: Choice, needs: str) -> str:  # noqa: ARG001 - a plan for balance counts rows, not combinations
     rows, cost = float(choice.extra["rows"].sum()), float(choice.prices.sum())
     price = "" if cost == rows else f" (cost {count(cost)})"
     cells = f"{len(choice.codes):,} combination{'s' * (len(choice.codes) != 1)}"
-    today, last = choice.measure.today or 0.0, float(choice.after[-1])
+    more = f"{count(rows)} more row{'s' * (rows != 1)}{price} in {cells}"
+    today, last, full = choice.measure.today or 0.0, float(choice.after[-1]), count(choice.measure.full or 0.0)
     if last <= today:
-        whole = f"{count(choice.measure.full or 0.0)} in each would cost {count(choice.needed.cost or 0.0)}"
-        head = f"{count(rows)} more row{'s' * (rows != 1)}{price} in {cells} would not bring up all of the thinnest"
-        return f"{head}, which have {count(today)}; {whole}."
-    said = (
-        f"{count(rows)} more row{'s' * (rows != 1)}{price} in {cells} would bring the thinnest from "
-        f"{count(today)} to {count(last)} rows"
-    )
+        whole = f"{full} in each would cost {count(choice.needed.cost or 0.0)}"
+        return f"{more} would not bring up all of the thinnest, which have {count(today)}; {whole}."
+    said = f"{more} would bring the thinnest from {count(today)} to {count(last)} rows"
     if choice.reached or choice.needed.cost is None:
         return f"{said}."
-    return f"{said}; {count(choice.measure.full or 0.0)} rows in each would cost {count(choice.needed.cost)}."
+    return f"{said}; {full} rows in each would cost {count(choice.needed.cost)}."
 
 
 _VERDICTS = {
     "balance": _of_balance,
     "determined": _of_determined,
-    "pairs": _of_cover,
-    "triples": _of_cover,
+    "pairs": partial(_of_cover, "pairs"),
+    "triples": partial(_of_cover, "triples"),
     "leverage": _of_leverage,
     "variance": _of_variance,
 }

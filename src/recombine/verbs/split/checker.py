@@ -34,7 +34,7 @@ from recombine.data.columns import Bins
 from recombine.data.support import Support
 from recombine.numerics.groups import Ints
 from recombine.verbs.split.invariants import INVARIANTS, REMEDIES, Facts, Invariant, Promise, class_lines
-from recombine.verbs.split.row_support import KeptMissing, Names, RowSupport, check_every_row_kept, rows_of_table
+from recombine.verbs.split.row_support import KeptMissing, Names, RowSupport, rows_with_sides, side_positions
 
 __all__ = ["Checked", "Invariant", "Promise", "Side", "check_split"]
 
@@ -112,35 +112,22 @@ def check_split(
     >>> checked["combinations"].sentence
     '1 held-out combination is in training: (a=y, b=p)'
     """
-    if isinstance(source, Support | RowSupport):
-        rows = source if isinstance(source, RowSupport) else None
-        support = source.support if isinstance(source, RowSupport) else source
-    elif factors is None:
-        raise SettingError(
-            "no factors were given",
-            why="the combinations of a table are told by its factors",
-            instead="name its columns: check_split(table, train, test, factors=['colour', 'shape'])",
-        )
-    else:
-        check_every_row_kept(missing)
-        rows = rows_of_table(source, factors=factors, y=y, stratify=stratify, bins=bins, missing=missing)
-        support = rows.support
-    facts = _facts(support, rows, train, test)
-    asked = Promise.of(promise)
-    return Checked(tuple(invariant(facts, asked) for invariant in INVARIANTS))
-
-
-def _facts(support: Support, rows: RowSupport | None, train: Side, test: Side) -> Facts:
+    rows = source if isinstance(source, RowSupport) else None
+    if not isinstance(source, Support | RowSupport):
+        rows = rows_with_sides(source, factors=factors, y=y, stratify=stratify, bins=bins, missing=missing)
+    support = source if rows is None else rows.support
     size = len(support) if rows is None else len(rows)
-    return Facts(
+    facts = Facts(
         support,
-        train=_positions(train, size, "train"),
-        test=_positions(test, size, "test"),
+        train=side_positions(train, size, "train"),
+        test=side_positions(test, size, "test"),
         combination=np.arange(size) if rows is None else rows.combination,
         counts=support.counts if rows is None else np.ones(size),
         lines=_class_lines(support, rows),
         noun="combination" if rows is None else "row",
     )
+    promised = Promise.of(promise)
+    return Checked(tuple(invariant(facts, promised) for invariant in INVARIANTS))
 
 
 def _class_lines(support: Support, rows: RowSupport | None) -> tuple[Ints, Ints, npt.NDArray[np.float64]] | None:
@@ -149,32 +136,6 @@ def _class_lines(support: Support, rows: RowSupport | None) -> tuple[Ints, Ints,
         known = np.flatnonzero(rows.label >= 0)
         return known, rows.label[known], np.ones(len(known))
     return class_lines(support.target) if rows is None else None
-
-
-def _positions(side: Side, size: int, name: str) -> Ints:
-    given = np.asarray(side)
-    if given.dtype == bool:
-        if len(given) != size:
-            raise SettingError(
-                f"{name} has {len(given):,} booleans",
-                why=f"there are {size:,} of what it chooses from",
-                instead="give one boolean for each, or positions",
-            )
-        return np.flatnonzero(given)
-    if len(given) and given.dtype.kind not in "iu":
-        raise SettingError(
-            f"{name} holds {given.dtype.name} entries",
-            why="a side lists positions, which are whole numbers",
-            instead="give positions from 0 on, or booleans",
-        )
-    stray = given[(given < 0) | (given >= size)]
-    if len(stray):
-        raise SettingError(
-            f"{name} holds the position {int(stray[0]):,}",
-            why=f"positions go from 0 to {size - 1:,}",
-            instead="give positions from 0 on, not labels of an index",
-        )
-    return given.astype(np.int64)
 
 
 SEEN = "seen"

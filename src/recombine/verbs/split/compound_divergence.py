@@ -24,11 +24,11 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.base.errors import SettingError
-from recombine.base.words import count, listing, measure
+from recombine.base.words import count, measure
 from recombine.data.columns import Bins
 from recombine.data.support import Support
 from recombine.numerics.groups import Ints, Numbers, totals
-from recombine.verbs.split.row_support import KeptMissing, Names, check_every_row_kept, rows_of_table
+from recombine.verbs.split.row_support import KeptMissing, Names, rows_with_sides, side_positions
 
 ATOMS_ALPHA = 0.5
 COMPOUNDS_ALPHA = 0.1
@@ -131,13 +131,14 @@ def compound_divergence(
     """
     if isinstance(data, Support):
         support = data
-        sides = [_chosen(side, len(support)) * support.counts for side in (train, test)]
+        size, combination, counts = len(support), np.arange(len(support)), support.counts
     else:
-        check_every_row_kept(missing)
-        rows = rows_of_table(data, factors=_named(factors), bins=bins, missing=missing)
-        support = rows.support
-        taken = [_chosen(side, len(rows)) for side in (train, test)]
-        sides = [totals(rows.combination, side, len(support)) for side in taken]
+        rows = rows_with_sides(data, factors=factors, bins=bins, missing=missing)
+        support, size, combination, counts = rows.support, len(rows), rows.combination, np.ones(len(rows))
+    sides = []
+    for name, side in (("train", train), ("test", test)):
+        places = side_positions(side, size, name)  # a row that is drawn twice counts twice
+        sides.append(totals(combination[places], counts[places], len(support)))
     return divergence(support, sides[0], sides[1], orders=orders, weighted=weighted)
 
 
@@ -238,28 +239,3 @@ def _divergence(sums: Numbers, alpha: float) -> float | None:
         return None
     found = float(1.0 - shared / (train**alpha * test ** (1.0 - alpha)))
     return found if found > _ROUNDING else 0.0
-
-
-def _named(factors: Names | None) -> Names:
-    if factors is None:
-        raise SettingError(
-            "no factors were named",
-            why="a table has more columns than its factors",
-            instead="name them: factors=['colour', 'shape']; a support knows its own",
-        )
-    return factors
-
-
-def _chosen(side: npt.ArrayLike, size: int) -> Numbers:
-    """How often each row is on a side, from positions or from a mask."""
-    given = np.asarray(side)
-    if given.dtype == bool and given.shape == (size,):
-        return given.astype(np.float64)
-    whole = given.ndim == 1 and (given.dtype.kind in "iu" or not given.size)
-    if not whole or (given.size and not 0 <= given.min() <= given.max() < size):
-        raise SettingError(
-            f"a side is {listing([str(given.dtype), f'of shape {given.shape}'])}",
-            why=f"a side is a list of positions from 0 to {size - 1:,}, or a mask of {size:,} entries",
-            instead="give what a splitter's `split` yields",
-        )
-    return np.bincount(given.astype(np.int64), minlength=size).astype(np.float64)

@@ -7,12 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from recombine.base.checks import check_choice, check_whole
+from recombine.base.checks import check_whole
 from recombine.base.errors import SettingError, nearest
 from recombine.base.words import count
 from recombine.data.space import Value, text
 from recombine.data.support import Support
-from recombine.verbs.split.checker import Promise
 from recombine.verbs.split.invariants import conjunction_text, holding
 from recombine.verbs.split.splitter import Assignment, Splitter
 
@@ -110,7 +109,6 @@ class HoldOutConjunctions(Splitter):
 
     def check_settings(self) -> None:
         """Conjunctions that are one, and an order only where they are drawn."""
-        check_choice("guarantee", self.guarantee, ("values", "none"))
         if isinstance(self.conjunctions, int):
             check_whole("conjunctions", self.conjunctions, least=1)
             check_whole("order", self.order, least=1)
@@ -123,21 +121,15 @@ class HoldOutConjunctions(Splitter):
         else:
             given = checked_mappings("conjunctions", self.conjunctions)
             object.__setattr__(self, "conjunctions", given)
-            self._check_drawn_settings(given)
+            if not given or self.n_splits != 1:
+                raise SettingError(
+                    f"n_splits={self.n_splits}" if given else "conjunctions=[]",
+                    why="listed conjunctions make one split" if given else "nothing would be held out",
+                    instead="leave n_splits out"
+                    if given
+                    else "list one conjunction at least, or give a number to draw",
+                )
         object.__setattr__(self, "keep", tuple(self.keep))
-
-    def _check_drawn_settings(self, given: tuple[dict[Any, Any], ...]) -> None:
-        if not given or self.n_splits != 1:
-            raise SettingError(
-                f"n_splits={self.n_splits}" if given else "conjunctions=[]",
-                why="listed conjunctions make one split" if given else "nothing would be held out",
-                instead="leave n_splits out" if given else "list one conjunction at least, or give a number to draw",
-            )
-
-    @property
-    def promise(self) -> Promise:
-        """The values, where they are guaranteed; a drawn conjunction is checked to be absent."""
-        return Promise.of(self.guarantee)
 
     def assign(self, support: Support, fold: int) -> Assignment:
         """Everything that holds one of them, but for what is kept."""

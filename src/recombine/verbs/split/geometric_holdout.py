@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from recombine.base.checks import check_choice, check_number
+from recombine.base.checks import check_number
 from recombine.base.errors import SettingError, nearest
 from recombine.data.space import Factor, text
 from recombine.data.support import Support
 from recombine.numerics.groups import Numbers
-from recombine.verbs.split.checker import Promise
 from recombine.verbs.split.conjunction_holdout import combination, factor_name
 from recombine.verbs.split.splitter import Assignment, Splitter
 
@@ -73,6 +73,20 @@ def _place(value: Any) -> float | None:
         return None
 
 
+def _within(support: Support, factors: Sequence[str | int], limits: Any) -> npt.NDArray[np.bool_]:
+    """Which combinations lie between the limits in every factor that has some: a lower one and perhaps an upper one."""
+    each = limits if isinstance(limits, Mapping) else dict.fromkeys(factors, limits)
+    inside = np.ones(len(support), dtype=bool)
+    for factor, (low, *high) in each.items():
+        k = support.space.position(factor_name(support, factors, factor))
+        scale = ValueScale.of(support.space.factors[k])
+        within = scale.places >= scale.at(low)
+        for limit in high:
+            within &= scale.places <= scale.at(limit)
+        inside &= within[support.codes[:, k]]
+    return inside
+
+
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Donut(Splitter):
     """Hold out the combinations of which every factor lies within the hole, both limits included.
@@ -90,7 +104,6 @@ class Donut(Splitter):
 
     def check_settings(self) -> None:
         """A pair of limits for each factor."""
-        check_choice("guarantee", self.guarantee, ("values", "none"))
         pairs = list(self.hole.values()) if isinstance(self.hole, Mapping) else [self.hole]
         if not pairs or not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
             raise SettingError(
@@ -99,21 +112,9 @@ class Donut(Splitter):
                 instead="write hole=(6, 22), or hole={'x': (6, 22), 'y': (3, 9)}",
             )
 
-    @property
-    def promise(self) -> Promise:
-        """The values, where they are guaranteed."""
-        return Promise.of(self.guarantee)
-
     def assign(self, support: Support, fold: int) -> Assignment:  # noqa: ARG002 - there is one
         """Inside in every factor that has limits."""
-        inside = np.ones(len(support), dtype=bool)
-        limits = self.hole if isinstance(self.hole, Mapping) else dict.fromkeys(self.factors, self.hole)
-        for asked, (low, high) in limits.items():
-            k = support.space.position(factor_name(support, self.factors, asked))
-            scale = ValueScale.of(support.space.factors[k])
-            within = (scale.places >= scale.at(low)) & (scale.places <= scale.at(high))
-            inside &= within[support.codes[:, k]]
-        return Assignment.of(inside)
+        return Assignment.of(_within(support, self.factors, self.hole))
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -131,24 +132,12 @@ class Corner(Splitter):
     at: Any
     guarantee: Literal["values", "none"] = "values"
 
-    def check_settings(self) -> None:
-        """A guarantee that exists."""
-        check_choice("guarantee", self.guarantee, ("values", "none"))
-
-    @property
-    def promise(self) -> Promise:
-        """The values, where they are guaranteed."""
-        return Promise.of(self.guarantee)
-
     def assign(self, support: Support, fold: int) -> Assignment:  # noqa: ARG002 - there is one
         """Above in every factor that has a limit."""
-        above = np.ones(len(support), dtype=bool)
-        limits = self.at if isinstance(self.at, Mapping) else dict.fromkeys(self.factors, self.at)
-        for asked, limit in limits.items():
-            k = support.space.position(factor_name(support, self.factors, asked))
-            scale = ValueScale.of(support.space.factors[k])
-            above &= (scale.places >= scale.at(limit))[support.codes[:, k]]
-        return Assignment.of(above)
+        one = not isinstance(self.at, Mapping)
+        return Assignment.of(
+            _within(support, self.factors, (self.at,) if one else {name: (limit,) for name, limit in self.at.items()})
+        )
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -169,7 +158,6 @@ class Diagonal(Splitter):
 
     def check_settings(self) -> None:
         """A width that keeps something and leaves something."""
-        check_choice("guarantee", self.guarantee, ("values", "none"))
         check_number(
             "width",
             self.width,
@@ -178,11 +166,6 @@ class Diagonal(Splitter):
             why="positions are scaled to [0, 1], and a band as wide as that holds everything",
             instead="write a number from 0 to below 1, such as width=0.1",
         )
-
-    @property
-    def promise(self) -> Promise:
-        """The values, where they are guaranteed."""
-        return Promise.of(self.guarantee)
 
     def assign(self, support: Support, fold: int) -> Assignment:  # noqa: ARG002 - there is one
         """Far from the diagonal."""
@@ -207,7 +190,6 @@ class OrthogonalPlanes(Splitter):
 
     def check_settings(self) -> None:
         """At least one reference."""
-        check_choice("guarantee", self.guarantee, ("values", "none"))
         if not self._references():
             raise SettingError(
                 f"through={self.through!r}",
@@ -220,11 +202,6 @@ class OrthogonalPlanes(Splitter):
             several = all(isinstance(one, Mapping | list | tuple) for one in self.through)
             return list(self.through) if several else [tuple(self.through)]
         return [self.through] if self.through is not None and self.through != () else []
-
-    @property
-    def promise(self) -> Promise:
-        """The values, where they are guaranteed."""
-        return Promise.of(self.guarantee)
 
     def assign(self, support: Support, fold: int) -> Assignment:  # noqa: ARG002 - there is one
         """Different from every reference in two factors or more."""

@@ -32,7 +32,7 @@ class Program:
 
     costs: Numbers
     whole: npt.NDArray[np.bool_] | None = None
-    _rows: list["_Block"] = field(default_factory=list, init=False)
+    _rows: list[tuple[Ints, Ints, Numbers, Numbers, Numbers]] = field(default_factory=list, init=False)
 
     def add(self, unknowns: Ints, weights: Numbers, *, least: float = -_FREE, most: float = _FREE) -> None:
         """One row: the weighted sum of some unknowns lies between two bounds."""
@@ -41,7 +41,7 @@ class Program:
 
     def add_many(self, starts: Ints, unknowns: Ints, weights: Numbers, *, least: Numbers, most: Numbers) -> None:
         """Many rows at once, one after the other in `unknowns`; row i goes from `starts[i]` to `starts[i + 1]`."""
-        self._rows.append(_Block(starts, unknowns, weights, least, most))
+        self._rows.append((starts, unknowns, weights, least, most))
 
     def solve(self, *, seconds: float, seed: int = 0, first: bool = False) -> ProgramSolution:
         """The best solution, or with `first` any; within a time."""
@@ -63,15 +63,21 @@ class Program:
         return ProgramSolution(values, status in certain)
 
     def _model(self, highspy: Any) -> Any:
-        joined = _Block.joined(self._rows)
+        from scipy import sparse  # noqa: PLC0415 - as for the solver
+
+        width = len(self.costs)
+        blocks = [sparse.csr_array((block[2], block[1], block[0]), (len(block[3]), width)) for block in self._rows]
+        matrix = sparse.vstack(blocks, format="csr")
         model = highspy.HighsLp()
-        model.num_col_, model.num_row_ = len(self.costs), len(joined.least)
+        model.num_col_, model.num_row_ = matrix.shape[::-1]
         model.col_cost_ = self.costs
         model.col_lower_, model.col_upper_ = np.zeros(len(self.costs)), np.ones(len(self.costs))
-        model.row_lower_, model.row_upper_ = joined.least, joined.most
+        model.row_lower_, model.row_upper_ = (
+            np.concatenate([block[bound] for block in self._rows]).astype(np.float64) for bound in (3, 4)
+        )
         model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.start_, model.a_matrix_.index_ = joined.starts, joined.unknowns
-        model.a_matrix_.value_ = joined.weights
+        model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)
+        model.a_matrix_.value_ = matrix.data.astype(np.float64)
         whole = np.ones(len(self.costs), dtype=bool) if self.whole is None else self.whole
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
         model.integrality_ = [kinds[int(flag)] for flag in whole]
@@ -88,24 +94,3 @@ def _run(solver: Any) -> None:
     except BaseException:
         solver.cancelSolve()
         raise
-
-
-@dataclass(frozen=True, eq=False)
-class _Block:
-    starts: Ints
-    unknowns: Ints
-    weights: Numbers
-    least: Numbers
-    most: Numbers
-
-    @classmethod
-    def joined(cls, blocks: list["_Block"]) -> "_Block":
-        ends = np.cumsum([0, *(len(block.unknowns) for block in blocks)])
-        starts = [block.starts[:-1] + end for block, end in zip(blocks, ends[:-1], strict=True)]
-        return cls(
-            np.concatenate([*starts, ends[-1:]]).astype(np.int32),
-            np.concatenate([block.unknowns for block in blocks]).astype(np.int32),
-            np.concatenate([block.weights for block in blocks]).astype(np.float64),
-            np.concatenate([block.least for block in blocks]).astype(np.float64),
-            np.concatenate([block.most for block in blocks]).astype(np.float64),
-        )

@@ -3,16 +3,15 @@
 import heapq
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from recombine.base.checks import check_choice, check_share, check_whole
+from recombine.base.checks import check_share, check_whole
 from recombine.base.errors import SettingError
 from recombine.base.words import count, listing
 from recombine.data.support import Support
 from recombine.numerics.groups import Ints, Numbers
-from recombine.verbs.split.checker import Promise
 from recombine.verbs.split.coverage_constraints import (
     Kept,
     kept_to_determine,
@@ -54,6 +53,7 @@ class HoldOutCombinations(Splitter):
     [(3, 1)]
     """
 
+    guarantees: ClassVar = tuple(_DEMANDS)
     test_size: float = 0.2
     n_splits: int = 5
     random_state: int = 0
@@ -61,14 +61,8 @@ class HoldOutCombinations(Splitter):
     stratify: str | int | None = None
 
     def check_settings(self) -> None:
-        """A share between 0 and 1, and a guarantee that exists."""
+        """A share between 0 and 1."""
         check_share("test_size", self.test_size, why=_SHARE_OF)
-        check_choice("guarantee", self.guarantee, tuple(_DEMANDS))
-
-    @property
-    def promise(self) -> Promise:
-        """The guarantee; what is determined has its values in training too."""
-        return Promise.of(self.guarantee)
 
     def assign(self, support: Support, fold: int) -> Assignment:
         """A random order, what training must keep, and the first of the rest."""
@@ -128,12 +122,6 @@ class CombinationKFold(Splitter):
     def check_settings(self) -> None:
         """Two folds or more."""
         check_whole("n_splits", self.n_splits, least=2)
-        check_choice("guarantee", self.guarantee, ("values", "none"))
-
-    @property
-    def promise(self) -> Promise:
-        """The values, where they are guaranteed."""
-        return Promise.of(self.guarantee)
 
     def assign(self, support: Support, fold: int) -> Assignment:
         """The combinations of one fold; all folds are dealt at once, the same whichever is asked for."""

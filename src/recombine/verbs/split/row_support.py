@@ -93,10 +93,52 @@ def rows_of_table(
     return _numbered(arrow, support, bins or {})
 
 
-def check_every_row_kept(missing: Any) -> None:
-    """Refuse to leave rows out where the caller tells the side of each."""
+def rows_with_sides(
+    source: Any,
+    *,
+    factors: Names | None,
+    missing: KeptMissing,
+    y: Any = None,
+    stratify: str | int | None = None,
+    bins: Mapping[str, Bins] | None = None,
+) -> RowSupport:
+    """The rows of a table, where the caller tells the side of each: its factors are named, and no row is left out."""
+    if factors is None:
+        raise SettingError(
+            "no factors were given",
+            why="the combinations of a table are told by its factors; a support knows its own",
+            instead="name its columns: factors=['colour', 'shape']",
+        )
     why = "every row's side was told, so a row that misses a factor is refused, or missing counts as a value"
     check_choice("missing", missing, get_args(KeptMissing), why=why, instead="write 'refuse' or 'value'")
+    return rows_of_table(source, factors=factors, y=y, stratify=stratify, bins=bins, missing=missing)
+
+
+def side_positions(side: Any, size: int, name: str) -> Ints:
+    """Which of so many rows, or combinations, stand on a side: from positions, or from a mask of booleans."""
+    given = np.asarray(side)
+    if given.dtype == bool:
+        if given.shape != (size,):
+            raise SettingError(
+                f"{name} has {given.size:,} booleans",
+                why=f"there are {size:,} of what it chooses from",
+                instead="give one boolean for each, or positions",
+            )
+        return np.flatnonzero(given)
+    if given.ndim != 1 or (len(given) and given.dtype.kind not in "iu"):
+        raise SettingError(
+            f"{name} holds {given.dtype.name} entries" + (f" of shape {given.shape}" if given.ndim != 1 else ""),
+            why="a side lists positions, which are whole numbers",
+            instead="give positions from 0 on, or booleans",
+        )
+    stray = given[(given < 0) | (given >= size)]
+    if len(stray):
+        raise SettingError(
+            f"{name} holds the position {int(stray[0]):,}",
+            why=f"positions go from 0 to {size - 1:,}",
+            instead="give positions from 0 on, not labels of an index",
+        )
+    return given.astype(np.int64)
 
 
 def _target(frame: Any, stratify: str | int | None, y: Any) -> str | None:

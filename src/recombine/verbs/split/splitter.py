@@ -10,12 +10,12 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, Field, dataclass, fields, replace
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 import numpy.typing as npt
 
-from recombine.base.checks import check_seed, check_whole
+from recombine.base.checks import check_choice, check_seed, check_whole
 from recombine.base.errors import SettingError
 from recombine.data.columns import Bins
 from recombine.data.space import Value
@@ -59,11 +59,12 @@ class Splitter(ABC):
     """The settings that every splitter has, and the verbs that none of them overrides.
 
     `factors` names the columns, or their positions; a splitter that is given to `recombine.split` may leave them to it.
-    `table` binds a table that holds them, row by row beside X, for
-    callers whose X does not. `bins` says how numbers become values, as in `recombine.read`. A row that misses a
-    factor is refused, unless `missing="leave out"` puts it on no side, or `missing="value"` makes missing a value.
+    `table` binds a table that holds them, row by row beside X, for callers whose X does not. `bins` says how numbers
+    become values, as in `recombine.read`. A row that misses a factor is refused, unless `missing="leave out"` puts it
+    on no side, or `missing="value"` makes missing a value.
     """
 
+    guarantees: ClassVar[tuple[str, ...]] = ("values", "none")
     factors: Names = ()
     _: KW_ONLY
     table: Any = None
@@ -74,16 +75,20 @@ class Splitter(ABC):
         for setting in fields(self):
             object.__setattr__(self, setting.name, _python_own(getattr(self, setting.name)))
         object.__setattr__(self, "factors", _checked_factors(self.factors))
-        _check_bins(self.bins)
+        if not isinstance(self.bins, Mapping | None):
+            raise SettingError(
+                f"bins={self.bins!r}",
+                why="each factor has bins of its own",
+                instead="name the factor: bins={'price': 5}",
+            )
         check_seed(getattr(self, "random_state", 0), name="random_state")
         check_whole("n_splits", self.folds, least=1)
-        if (
-            self.factors
-        ):  # without them the settings cannot all be judged: they are once `recombine.split` gives factors
+        check_choice("guarantee", getattr(self, "guarantee", "none"), self.guarantees)
+        # without factors the settings cannot all be judged: they are once `recombine.split` gives some
+        if self.factors:
             self.check_settings()
 
-    @abstractmethod
-    def check_settings(self) -> None:
+    def check_settings(self) -> None:  # noqa: B027 - not every splitter has settings to refuse
         """Refuse settings that mean nothing, before any table is looked at."""
 
     @abstractmethod
@@ -91,9 +96,9 @@ class Splitter(ABC):
         """Which combinations are held out in a fold. One fold must not depend on how many others there are."""
 
     @property
-    @abstractmethod
     def promise(self) -> Promise:
-        """What every split of this splitter keeps, and is checked for."""
+        """What every split of this splitter keeps, and is checked for: the setting `guarantee` where there is one."""
+        return Promise.of(getattr(self, "guarantee", "none"))
 
     @property
     def folds(self) -> int:
@@ -221,13 +226,3 @@ def _checked_factors(given: Any) -> tuple[str | int, ...]:
             f"the factor {twice[0]!r} is named twice", why="a factor is named once", instead="remove one"
         )
     return factors
-
-
-def _check_bins(value: Any) -> None:
-    """Bins are told factor by factor."""
-    if value is not None and not isinstance(value, Mapping):
-        raise SettingError(
-            f"bins={value!r}",
-            why="each factor has bins of its own",
-            instead="name the factor: bins={'price': 5}",
-        )
