@@ -1,6 +1,6 @@
 """A plan in words: what a line buys, what blocks a goal, and the verdict."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -219,7 +219,7 @@ def _of_balance(choice: Choice, needs: str) -> str:  # noqa: ARG001 - a plan for
     return f"{said}; {full} rows in each would cost {count(choice.needed.cost)}."
 
 
-_VERDICTS = {
+_VERDICTS: Mapping[str, Callable[[Choice, str], str]] = {
     "balance": _of_balance,
     "determined": _of_determined,
     "pairs": partial(_of_cover, "pairs"),
