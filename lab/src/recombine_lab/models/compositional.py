@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
-from typing import Literal, final
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -56,7 +56,6 @@ class Compositional(Model):
         check_positive(self, hidden=self.hidden, channels=self.channels)
         composition(self.composition)
 
-    @final
     def build(self, shapes: Shapes) -> nn.Module:
         """A new network for a task whose inputs fall into slots."""
         answer = answer_shape(self, shapes)
@@ -140,7 +139,6 @@ class Monolithic(Model):
                 instead="leave out one of the two",
             )
 
-    @final
     def build(self, shapes: Shapes) -> nn.Module:
         """A new network that takes all inputs as one code."""
         if self.match:
@@ -149,7 +147,6 @@ class Monolithic(Model):
         whole = Shapes(inputs=(prod(shapes.inputs),), outputs=answer, kind="values")
         return nn.Sequential(nn.Flatten(), _DECODERS[self.decoder](self.hidden or 320, self.channels).build(whole))
 
-    @final
     def matching(self, compositional: Compositional, shapes: Shapes) -> "Monolithic":
         """The same settings with the hidden width that brings the count of parameters nearest to another's.
 

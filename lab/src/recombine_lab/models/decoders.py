@@ -11,7 +11,6 @@ factor = components, t value, q component.
 from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
-from typing import final
 
 import torch
 from torch import Tensor, nn
@@ -53,7 +52,6 @@ class CNNDecoder(Model):
     def __post_init__(self) -> None:
         check_positive(self, depth=self.depth, channels=self.channels)
 
-    @final
     def build(self, shapes: Shapes) -> nn.Module:
         """A new decoder from a code to an image."""
         image, width = image_given(self, shapes), self.channels
@@ -92,7 +90,6 @@ class SpatialBroadcast(Model):
                 instead="write 4 or more; 256 is usual",
             )
 
-    @final
     def build(self, shapes: Shapes) -> nn.Module:
         """A new decoder from a code to an image."""
         image = image_given(self, shapes)
@@ -154,7 +151,6 @@ class PixelTransformer(Model):
         check_positive(self, width=self.width, heads=self.heads, depth=self.depth, inner=self.inner)
         check_attention(self, width=self.width, heads=self.heads, dropout=0.0)
 
-    @final
     def build(self, shapes: Shapes) -> nn.Module:
         """A new decoder from a code to an image."""
         return _PixelTokens(self, code_length(self, shapes), image_given(self, shapes))
@@ -201,7 +197,6 @@ class SlotDecoder(Model):
     def __post_init__(self) -> None:
         check_positive(self, hidden=self.hidden, channels=self.channels)
 
-    @final
     def build(self, shapes: Shapes) -> nn.Module:
         """A new decoder from a code to an image."""
         image = image_given(self, shapes)
@@ -304,7 +299,6 @@ class LowRankFilters(Model):
                 instead="write 0 to leave a penalty out",
             )
 
-    @final
     def build(self, shapes: Shapes) -> nn.Module:
         """A new network from two one-hot codes to an image."""
         channels, height, width = image_given(self, shapes)

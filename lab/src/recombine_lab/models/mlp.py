@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod, sqrt
-from typing import Literal, final
+from typing import Literal
 
 import torch
 from torch import nn
@@ -59,7 +59,6 @@ class MLP(Model):
         check_positive(self, hidden=self.hidden, scale=self.scale)
 
     @property
-    @final
     def kernel_family(self) -> str | None:
         """Rectifiers of any shape are taken for ReLU; of tanh and of no activation at all no kernel is known.
 
@@ -69,7 +68,6 @@ class MLP(Model):
         kind = _KERNELS.get(self.activation)
         return None if kind is None else f"{kind}:{len(self.hidden)}"
 
-    @final
     def build(self, shapes: Shapes) -> nn.Module:
         """A new network for a task's shapes."""
         answer = answer_shape(self, shapes)

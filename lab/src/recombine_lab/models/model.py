@@ -225,12 +225,10 @@ class CustomModel(Model):
             )
 
     @property
-    @final
     def adapted(self) -> Any:
         """The class or function."""
         return found(self.module) if isinstance(self.module, str) else self.module
 
-    @final
     def build(self, shapes: Shapes) -> nn.Module:
         """A new network."""
         made: Any = CustomModel(self.adapted).module  # checked again: a name says nothing of what it stands for

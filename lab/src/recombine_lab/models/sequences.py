@@ -7,7 +7,7 @@ answer without being told.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -111,7 +111,6 @@ class LSTMSeq2Seq(Model):
     def __post_init__(self) -> None:
         check_positive(self, embedding=self.embedding, encoder=self.encoder, decoder=self.decoder)
 
-    @final
     def build(self, shapes: Shapes) -> nn.Module:
         """The network, for a task of tokens."""
         return _LSTMNetwork(self, *vocabularies(self, shapes))
@@ -236,7 +235,6 @@ class Transformer(Model):
     def __post_init__(self) -> None:
         _check(self)
 
-    @final
     def build(self, shapes: Shapes) -> nn.Module:
         """A new network for a task's shapes."""
         answer = answer_shape(self, shapes)
@@ -277,7 +275,6 @@ class TransformerSeq2Seq(Model):
                 instead=f"write an even width, for example width={self.width + 1}",
             )
 
-    @final
     def build(self, shapes: Shapes) -> nn.Module:
         """A new network for a task of tokens."""
         return _TransformerNetwork(self, shapes, *vocabularies(self, shapes))

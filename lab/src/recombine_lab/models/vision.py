@@ -9,7 +9,7 @@ images, and its norms where others are asked for.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal, final
+from typing import Literal
 
 from torch import Tensor, nn
 
@@ -81,7 +81,6 @@ class CNN(Model):
             raise SettingError(f"no preset {name!r}", why="CNN has none of that name", instead=nearest(name, _PRESETS))
         return _PRESETS[name]
 
-    @final
     def build(self, shapes: Shapes) -> nn.Module:
         """A new network for a task's shapes."""
         image, answer = image_taken(self, shapes), answer_shape(self, shapes)
@@ -148,7 +147,6 @@ class ResNet(Model):
                 instead="give as many of the one as of the other",
             )
 
-    @final
     def build(self, shapes: Shapes) -> nn.Module:
         """A new network for a task's shapes."""
         image, answer = image_taken(self, shapes), answer_shape(self, shapes)
@@ -240,7 +238,6 @@ class ViT(Model):
             )
         return _VIT_PRESETS[name]
 
-    @final
     def build(self, shapes: Shapes) -> nn.Module:
         """A new network for a task's shapes."""
         image, answer = image_taken(self, shapes), answer_shape(self, shapes)

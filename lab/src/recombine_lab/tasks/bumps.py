@@ -9,7 +9,7 @@ Letters: n examples, N values of a coordinate.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, final
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -70,12 +70,10 @@ class Bumps(DiscreteTask):
         return Shapes(inputs=(width,), outputs=(1, self.size, self.size), kind="values", slots=2)
 
     @property
-    @final
     def axes(self) -> Mapping[str, int]:
         """Columns are the last axis of an image, rows the one before."""
         return {"x": -1, "y": -2}
 
-    @final
     def factors_alone(self) -> Tensor:
         """Stripes: every value of every factor alone, the other factor left out: (2N, 2).
 
@@ -98,7 +96,6 @@ class Bumps(DiscreteTask):
         inputs = [encode(values, code=self.code, size=self.size, sigma=spread) for values in (x, y)]
         return Batch(torch.cat(inputs, dim=1), self.images(latents))
 
-    @final
     def images(self, latents: Tensor) -> Tensor:
         """The images of places (n, 2): (n, 1, rows, columns)."""
         columns, rows = (self._profile(latents[:, k]) for k in (0, 1))
@@ -150,7 +147,6 @@ class Mixed(Source):
     second: Source
     share: float
 
-    @final
     def draw(self, n: int, *, seed: int) -> Tensor:
         """n examples, in random order."""
         rng = torch.Generator().manual_seed(derived(seed, "which"))
@@ -158,7 +154,6 @@ class Mixed(Source):
         firsts = self.first.draw(n, seed=derived(seed, "first"))
         return torch.where(second[:, None], self.second.draw(n, seed=derived(seed, "second")), firsts)
 
-    @final
     def every(self) -> Tensor | None:
         """Each of both once, where both can be counted; the share plays no part in that."""
         both = [source.every() for source in (self.first, self.second)]
@@ -192,7 +187,6 @@ class Stripes(Exposure):
             instead="write a number between 0 and 1, for example share=0.5",
         )
 
-    @final
     def parts(self, task: Task, *, seed: int) -> Parts:
         """The base's parts, its training examples mixed with stripes."""
         if not isinstance(task, Bumps):

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import final
 
 import numpy as np
 import numpy.typing as npt
@@ -51,13 +50,11 @@ class Cogs(DiscreteTask):
             )
 
     @property
-    @final
     def space(self) -> Space:
         """Splits, types, lengths and voices; what no sentence has is impossible."""
         return self._sentences.space
 
     @property
-    @final
     def shapes(self) -> Shapes:
         """Rows of words in, rows of the logical form's tokens with their end out."""
         held = self._sentences
@@ -68,7 +65,6 @@ class Cogs(DiscreteTask):
             vocabularies=(len(held.words), len(held.forms)),
         )
 
-    @final
     def render(self, latents: Tensor, *, seed: int, part: Part) -> Batch:  # noqa: ARG002 - each split is a factor value
         """Sentences and logical forms as numbers, looked up."""
         held, codes = self._sentences, latents.cpu().numpy()
@@ -79,22 +75,18 @@ class Cogs(DiscreteTask):
         inputs, targets = held.inputs[rows].long(), held.targets[rows].long()
         return Batch(inputs.to(latents.device), targets.to(latents.device))
 
-    @final
     def in_words(self, targets: Tensor) -> list[str]:
         """Rows of target tokens as logical forms."""
         return self._sentences.forms.decode(targets)
 
-    @final
     def truth(self, combinations: Codes) -> None:
         """A combination has no answer of its own: its sentences have."""
 
-    @final
     def texts(self, latents: Tensor) -> list[tuple[str, str]]:
         """The sentences and logical forms of latents that hold the numbers of sentences."""
         held, rows = self._sentences, latents[:, -1]
         return list(zip(held.words.decode(held.inputs[rows]), held.forms.decode(held.targets[rows]), strict=True))
 
-    @final
     def own_parts(self, *, seed: int) -> Parts:  # noqa: ARG002 - the published lines are fixed
         """train to learn from; test and gen to ask about."""
         split, kind = (self._sentences.values(name) for name in ("split", "type"))

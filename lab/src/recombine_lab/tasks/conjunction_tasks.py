@@ -189,7 +189,6 @@ class Addition(ConjunctionTask):
     dispersed: bool = False
     shuffle: int = 0
 
-    @final
     def check_settings(self) -> None:
         """Anchors that exist, or a band."""
         at_least("values", self.values, 3)
@@ -214,7 +213,6 @@ class Addition(ConjunctionTask):
             )
 
     @property
-    @final
     def form(self) -> Form:
         """A sum is a number."""
         return "values"
@@ -224,13 +222,11 @@ class Addition(ConjunctionTask):
         """The two numbers."""
         return two_items(self._numbers)
 
-    @final
     def answers(self, combinations: Codes) -> npt.NDArray[np.float64]:
         """The sums."""
         numbers = np.array(self._numbers, dtype=np.float64)
         return np.asarray(numbers[combinations].sum(axis=1))
 
-    @final
     def is_shown(self, combinations: Codes) -> npt.NDArray[np.bool_]:
         """An anchor on either side, or a place in the band."""
         if not self.dispersed:
@@ -260,7 +256,6 @@ class ContextDependence(SignTask):
     contexts: int = 2
     values: int = 6
 
-    @final
     def check_settings(self) -> None:
         """Halves, and a block that fits one of them."""
         for setting, given in (("contexts", self.contexts), ("values", self.values)):
@@ -280,14 +275,12 @@ class ContextDependence(SignTask):
         feature = range(self.values)
         return Space.of({"context": range(self.contexts), "feature_1": feature, "feature_2": feature})
 
-    @final
     def answers(self, combinations: Codes) -> npt.NDArray[np.float64]:
         """The sign of the feature that the context asks for."""
         context, first, second = combinations.T
         decides = np.where(context < self.contexts // 2, first, second)
         return np.where(decides < self.values // 2, -1.0, 1.0)
 
-    @final
     def is_shown(self, combinations: Codes) -> npt.NDArray[np.bool_]:
         """All but the block."""
         _, first, second = combinations.T
@@ -325,7 +318,6 @@ class Invariance(Corners):
     {'first': [-1, -1, 1, 1], 'second': [-1, 1, -1, 1], 'target': [-1.0, -1.0, 1.0, 1.0]}
     """
 
-    @final
     def is_shown(self, combinations: Codes) -> npt.NDArray[np.bool_]:
         """The second item is -1."""
         return np.asarray(combinations[:, 1] == 0)
@@ -339,7 +331,6 @@ class PartialExposure(Corners):
     tensor([[1, 1]])
     """
 
-    @final
     def is_shown(self, combinations: Codes) -> npt.NDArray[np.bool_]:
         """Not both are +1."""
         return np.asarray((combinations == 0).any(axis=1))
@@ -360,7 +351,6 @@ class TransitiveEquivalence(SignTask):
     classes: tuple[int, ...] = (2, 2)
     trained: int = 1
 
-    @final
     def check_settings(self) -> None:
         """At least two classes, each with an item that is trained and one that is not."""
         if len(self.classes) < 2 or not 1 <= self.trained < min(self.classes):
@@ -382,13 +372,11 @@ class TransitiveEquivalence(SignTask):
             [f"{name}{item}" for name, size in zip(names, self.classes, strict=False) for item in range(size)]
         )
 
-    @final
     def answers(self, combinations: Codes) -> npt.NDArray[np.float64]:
         """+1 for the same class, else -1."""
         classes = np.repeat(np.arange(len(self.classes)), self.classes)[combinations]
         return np.where(classes[:, 0] == classes[:, 1], 1.0, -1.0)
 
-    @final
     def is_shown(self, combinations: Codes) -> npt.NDArray[np.bool_]:
         """A trained item on either side."""
         trained = np.concatenate([np.arange(size) < self.trained for size in self.classes])
@@ -407,7 +395,6 @@ class TransitiveOrdering(SignTask):
 
     items: int = 7
 
-    @final
     def check_settings(self) -> None:
         """Enough items for pairs that are no neighbours."""
         at_least("items", self.items, 3)
@@ -418,12 +405,10 @@ class TransitiveOrdering(SignTask):
         items = list(range(self.items))
         return two_items(items).forbidding({"first": item, "second": item} for item in items)
 
-    @final
     def answers(self, combinations: Codes) -> npt.NDArray[np.float64]:
         """The sign of second minus first."""
         return np.asarray(np.sign(combinations[:, 1] - combinations[:, 0]), dtype=np.float64)
 
-    @final
     def is_shown(self, combinations: Codes) -> npt.NDArray[np.bool_]:
         """Neighbours."""
         return np.asarray(np.abs(combinations[:, 1] - combinations[:, 0]) == 1)

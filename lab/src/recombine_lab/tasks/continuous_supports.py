@@ -49,7 +49,6 @@ class Uniform(CubePoints):
 
     width: int
 
-    @final
     def draw(self, n: int, *, seed: int) -> Tensor:
         """n points."""
         return torch.rand(n, self.width, generator=torch.Generator().manual_seed(seed))
@@ -87,12 +86,10 @@ class Band(Rejecting):
     entries: int
     delta: float
 
-    @final
     def draw(self, n: int, *, seed: int) -> Tensor:
         """n points; an entry's values over the slots are drawn together, and apart from the other entries."""
         return self.kept(n * self.entries, seed=seed).reshape(n, self.entries, self.slots).mT.flatten(1)
 
-    @final
     def proposed(self, n: int, rng: torch.Generator) -> Tensor:
         """A place on the diagonal, and an offset across it: a direction, and a length that fills the ball evenly."""
         even = torch.rand(n, 2, generator=rng)
@@ -101,7 +98,6 @@ class Band(Rejecting):
         across = across / across.square().sum(1, keepdim=True).sqrt()
         return even[:, :1] + self.delta * even[:, 1:].pow(1 / (self.slots - 1)) * across
 
-    @final
     def right(self, points: Tensor) -> Tensor:
         """Within the cube."""
         return ((points >= 0) & (points <= 1)).all(1)
@@ -113,17 +109,14 @@ class OutsideBand(Rejecting):
 
     band: Band
 
-    @final
     def draw(self, n: int, *, seed: int) -> Tensor:
         """n points."""
         return self.kept(n, seed=seed)
 
-    @final
     def proposed(self, n: int, rng: torch.Generator) -> Tensor:
         """Anywhere."""
         return torch.rand(n, self.band.slots * self.band.entries, generator=rng)
 
-    @final
     def right(self, points: Tensor) -> Tensor:
         """Outside."""
         entries = points.reshape(len(points), self.band.slots, self.band.entries)
@@ -137,7 +130,6 @@ class CubeHole(CubePoints):
 
     width: int
 
-    @final
     def draw(self, n: int, *, seed: int) -> Tensor:
         """n points."""
         points = Uniform(self.width).draw(n, seed=seed)
@@ -155,7 +147,6 @@ class Planes(CubePoints):
     fixed: npt.NDArray[np.float64]
     variant: Variant = "plain"
 
-    @final
     def draw(self, n: int, *, seed: int) -> Tensor:
         """n points, each on a plane of its own choice."""
         rng = torch.Generator().manual_seed(derived(seed, "planes"))
@@ -191,7 +182,6 @@ def _without_gap(points: Tensor) -> Tensor:
 class Random(Exposure):
     """Everywhere: what was seen is all there is."""
 
-    @final
     def parts(self, task: Task, *, seed: int) -> Parts:  # noqa: ARG002 - sources draw with seeds of their own
         """The cube, thrice."""
         whole = Uniform(_width(task))
@@ -220,7 +210,6 @@ class Orthogonal(Exposure):
     def __post_init__(self) -> None:
         check_choice("variant", self.variant, _STILL, why="there is no such variant of the orthogonal support")
 
-    @final
     def parts(self, task: Task, *, seed: int) -> Parts:  # noqa: ARG002 - sources draw with seeds of their own
         """The planes, and the cube; within the gap too, where there is one."""
         slots, entries = _slots(task, self)
@@ -270,7 +259,6 @@ class DiagonalBand(Exposure):
                 instead="write for example delta=0.1; 0 is the diagonal itself",
             )
 
-    @final
     def parts(self, task: Task, *, seed: int) -> Parts:  # noqa: ARG002 - sources draw with seeds of their own
         """The band, the cube, and the cube without the band."""
         slots, entries = _slots(task, self)

@@ -13,7 +13,7 @@ Letters: n examples, K items, C channels, H x W pixels of one image.
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Literal, final
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -246,13 +246,11 @@ class DigitPairs(DiscreteTask):
             )
 
     @property
-    @final
     def space(self) -> Space:
         """The first digit and the second."""
         return Space.of({"first": range(CLASSES), "second": range(CLASSES)})
 
     @property
-    @final
     def shapes(self) -> Shapes:
         """A picture, and a digit, a yes or no, or a number."""
         slots = 2 if self.layout == "channels" else 1
@@ -260,7 +258,6 @@ class DigitPairs(DiscreteTask):
         kind: Literal["values", "classes"] = "values" if self.rule == "sum" else "classes"
         return Shapes(inputs=self._pictures.shape(2), outputs=(outputs,), kind=kind, slots=slots)
 
-    @final
     def truth(self, combinations: Codes) -> npt.NDArray[Any]:
         """What the rule gives for each pair."""
         first, second = combinations[:, 0], combinations[:, 1]
@@ -278,7 +275,6 @@ class DigitPairs(DiscreteTask):
         sums = self._values[first] + self._values[second]
         return sums.astype(np.float64) if self.rule == "sum" else np.asarray(sums % CLASSES, dtype=np.int64)
 
-    @final
     def render(self, latents: Tensor, *, seed: int, part: Part) -> Batch:
         """Pictures and answers. A third column that is not 0, or a digit left out, puts noise in the digit's place."""
         codes = latents[:, :2].cpu().long()
@@ -290,7 +286,6 @@ class DigitPairs(DiscreteTask):
         answers = answers.float().unsqueeze(1) if self.rule == "sum" else answers
         return Batch(pictures.to(latents.device), answers.to(latents.device))
 
-    @final
     def own_parts(self, *, seed: int) -> Parts:  # noqa: ARG002 - the pairs are fixed
         """The pairs that the setting shows, and those of the other offsets."""
         codes = self.every()

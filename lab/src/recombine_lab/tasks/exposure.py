@@ -53,7 +53,6 @@ class FiniteSource(Source):
     latents: Tensor
     weights: npt.NDArray[np.float64] | None = None
 
-    @final
     def draw(self, n: int, *, seed: int) -> Tensor:
         """n of them, with replacement."""
         rng = torch.Generator().manual_seed(seed)
@@ -63,7 +62,6 @@ class FiniteSource(Source):
             rows = torch.multinomial(torch.from_numpy(self.weights), n, replacement=True, generator=rng)
         return self.latents[rows]
 
-    @final
     def every(self) -> Tensor:
         """Each of them once."""
         return self.latents
@@ -76,14 +74,12 @@ class BinnedSource(Source):
     task: Task
     codes: Codes
 
-    @final
     def draw(self, n: int, *, seed: int) -> Tensor:
         """n points."""
         rng = torch.Generator().manual_seed(derived(seed, "cells"))
         rows = torch.randint(len(self.codes), (n,), generator=rng).numpy()
         return self.task.latents(self.codes[rows], seed=derived(seed, "points"))
 
-    @final
     def every(self) -> None:
         """Points cannot be counted."""
 
@@ -163,7 +159,6 @@ class GivesParts(Protocol):
 class Own(Exposure):
     """The sets that the task itself comes with."""
 
-    @final
     def parts(self, task: Task, *, seed: int) -> Parts:
         """Those of the task."""
         if not isinstance(task, GivesParts):
@@ -179,7 +174,6 @@ class Own(Exposure):
 class Everything(Exposure):
     """Every combination is shown, and asked about: nothing is unseen."""
 
-    @final
     def parts(self, task: Task, *, seed: int) -> Parts:  # noqa: ARG002 - nothing is left to chance
         """All combinations on both sides."""
         if isinstance(task, HasRows):
@@ -198,7 +192,6 @@ class HeldOut(Exposure):
     splitter: Any
     fold: int = 0
 
-    @final
     def parts(self, task: Task, *, seed: int) -> Parts:  # noqa: ARG002 - the splitter has a seed of its own
         """Its training side, and both sides to ask about."""
         if isinstance(task, HasRows):

@@ -9,7 +9,7 @@ import tarfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, Literal, final
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -75,13 +75,11 @@ class Scan(DiscreteTask):
             )
 
     @property
-    @final
     def space(self) -> Space:
         """The nine factors of the grammar."""
         return space()
 
     @property
-    @final
     def shapes(self) -> Shapes:
         """Rows of words in, rows of actions with their end out."""
         table = encoded()
@@ -92,29 +90,24 @@ class Scan(DiscreteTask):
             vocabularies=(len(table.words), len(table.actions)),
         )
 
-    @final
     def render(self, latents: Tensor, *, seed: int, part: Part) -> Batch:  # noqa: ARG002 - nothing is left to chance
         """Commands and actions as numbers, looked up."""
         table = encoded()
         rows = torch.from_numpy(table.rows(latents.cpu().numpy()))
         return Batch(table.inputs[rows].to(latents.device), table.targets[rows].to(latents.device))
 
-    @final
     def in_words(self, targets: Tensor) -> list[str]:
         """Rows of target tokens as actions, in words."""
         return encoded().actions.decode(targets)
 
-    @final
     def truth(self, combinations: Codes) -> npt.NDArray[Any]:
         """The actions, in words."""
         return np.array([commands()[row].actions for row in encoded().rows(combinations)], dtype=object)
 
-    @final
     def codes(self, texts: Sequence[str]) -> Codes:
         """Commands in words, as codes."""
         return space().encode([parse(text).factors for text in texts]).astype(np.int64)
 
-    @final
     def own_parts(self, *, seed: int) -> Parts:  # noqa: ARG002 - the published lines are fixed
         """The published split, in this setting."""
         lines = lines_of(self.split)

@@ -20,7 +20,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Literal, final
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -107,7 +107,6 @@ class Sprites(ContinuousTask):
         channels = self.channels or composition(self.composition).channels or 3
         return Renderer(size=self.size, composition=self.composition, channels=channels, sharpness=self.sharpness)
 
-    @final
     def values(self, latents: Tensor) -> Tensor:
         """Points of the unit cube (n, D) as positions, shapes, scales and hues (n, slots, 5).
 
@@ -146,17 +145,14 @@ class Renderer:
     channels: int = 3
     sharpness: float = 4.0
 
-    @final
     def masks(self, sprites: Tensor) -> Tensor:
         """How far each pixel is covered, in (0, 1): (..., 5) -> (..., S, S)."""
         return _masks(self._outlines(sprites))
 
-    @final
     def components(self, sprites: Tensor) -> Tensor:
         """The image of each slot by itself: (n, K, 5) -> (n, K, C, S, S)."""
         return self._components(self.masks(sprites), colours(sprites[..., 4]))
 
-    @final
     def pictures(self, sprites: Tensor) -> Tensor:
         """The sprites composed into one image: (n, K, 5) -> (n, O, S, S). Nothing else is ever as large as the result.
 

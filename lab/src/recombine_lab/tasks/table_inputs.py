@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,17 +57,14 @@ class ArrayInputs(Inputs):
     array: Array
 
     @property
-    @final
     def shape(self) -> tuple[int, ...]:
         """All axes but the first; a single number is a vector of one."""
         return tuple(self.array.shape[1:]) or (1,)
 
-    @final
     def rows(self, places: Array) -> Tensor:
         """Only the rows asked for are read."""
         return floats(self.array[places]).reshape(len(places), *self.shape)
 
-    @final
     def __len__(self) -> int:
         return len(self.array)
 
@@ -84,17 +81,14 @@ class Tokens(Inputs):
     words: int
 
     @property
-    @final
     def shape(self) -> tuple[int, ...]:
         """The length of the longest."""
         return tuple(self.array.shape[1:])
 
-    @final
     def rows(self, places: Array) -> Tensor:
         """The tokens of these rows."""
         return torch.from_numpy(self.array[places])
 
-    @final
     def __len__(self) -> int:
         return len(self.array)
 
@@ -108,12 +102,10 @@ class RowPictures(Inputs):
     named: Callable[[int], str]
 
     @property
-    @final
     def shape(self) -> tuple[int, ...]:
         """(channels, height, width) of the first."""
         return tuple(self._kept.shape[1:])
 
-    @final
     def rows(self, places: Array) -> Tensor:
         """The pictures of these rows."""
         for place in np.unique(places[~self._known[places]]):
@@ -127,7 +119,6 @@ class RowPictures(Inputs):
             self._kept[place], self._known[place] = picture, True
         return floats(self._kept[places])
 
-    @final
     def __len__(self) -> int:
         return self.count
 
@@ -154,7 +145,6 @@ class Items(Inputs):
         """That of the first."""
         return tuple(self.item(0).shape)
 
-    @final
     def rows(self, places: Array) -> Tensor:
         """The inputs of these rows."""
         made = [self.item(int(place)) for place in places]
@@ -167,13 +157,11 @@ class Items(Inputs):
                 )
         return torch.stack(made) if made else torch.zeros(0, *self.shape)
 
-    @final
     def item(self, place: int) -> Tensor:
         """One input."""
         read = self.read(place)
         return as_tensor(read if self.transform is None else self.transform(read))
 
-    @final
     def __len__(self) -> int:
         return self.count
 

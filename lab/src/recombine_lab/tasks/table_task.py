@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -138,18 +138,15 @@ class TableTask(DiscreteTask):
         object.__setattr__(self, "sha256", self._checked_sums())
 
     @property
-    @final
     def space(self) -> Space:
         """The product of the values that occur in the table."""
         return self._rows.support.space
 
-    @final
     def listed(self) -> Codes:
         """The combinations that have rows."""
         return np.ascontiguousarray(self._rows.support.codes.astype(np.int64))
 
     @property
-    @final
     def shapes(self) -> Shapes:
         """An input, and a class or numbers."""
         names = self._targets.classes
@@ -159,18 +156,15 @@ class TableTask(DiscreteTask):
         return Shapes(inputs=self._inputs.shape, outputs=(outputs,), kind=kind, names=names or (), vocabularies=words)
 
     @property
-    @final
     def classes(self) -> tuple[Any, ...]:
         """What each class stands for, in order; nothing where the target is a number."""
         return self._targets.classes or ()
 
-    @final
     def truth(self, combinations: Codes) -> npt.NDArray[Any] | None:
         """The mean of the rows of each combination, or their commonest class (of equals the first)."""
         places = self._found(combinations)
         return None if self._targets.numbers.ndim > 1 else np.asarray(self._answers[places])
 
-    @final
     def render(self, latents: Tensor, *, seed: int, part: Part) -> Batch:
         """Inputs and targets of rows: those that a column beyond the factors names, else drawn by the seed."""
         wanted = latents.cpu().numpy().astype(np.int64)
@@ -193,7 +187,6 @@ class TableTask(DiscreteTask):
             torch.manual_seed(derived(seed, "transform"))
             return self._inputs.rows(rows)
 
-    @final
     def own_parts(self, *, seed: int) -> Parts:  # noqa: ARG002 - the rows are fixed
         """Each row of the split column once; the test rows by whether their combination was trained on."""
         if self.split is None:
@@ -204,7 +197,6 @@ class TableTask(DiscreteTask):
             )
         return parts_of_rows(self, *(self._choices[part].rows for part in ("train", "test")))
 
-    @final
     def rows_table(self) -> pa.Table:
         """The factors and the target of every row, as a splitter takes them."""
         columns = factor_columns(self.space, self._codes(np.arange(len(self._table))))
@@ -212,18 +204,15 @@ class TableTask(DiscreteTask):
         whole = numbers.astype(np.int64) if self._targets.classes is not None else numbers
         return pa.table(columns if numbers.ndim > 1 else columns | {"target": pa.array(whole)})
 
-    @final
     def rows_of(self, part: Part) -> Ints:
         """The rows that may be used for a part, in their order."""
         return np.sort(self._choices[part].rows)
 
-    @final
     def row_source(self, rows: Ints, *, part: Part) -> FiniteSource:
         """These rows, each of them an example; in training by weight where a balance is asked for."""
         latents = torch.from_numpy(np.concatenate([self._codes(rows), rows[:, None]], axis=1, dtype=np.int64))
         return FiniteSource(latents, self._weights(rows) if part == "train" and self.balance else None)
 
-    @final
     def spared(self, train: Ints) -> Ints:
         """The share of each combination's training rows that is asked as `seen`; the same rows in every run."""
         if self.split is not None or not self.held_back:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import ClassVar, Literal, final
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -82,25 +82,21 @@ class Agreement(OddOneOutTask):
         check_whole("length", self.length, least=words, why=why, instead=f"write length={words} or more")
 
     @property
-    @final
     def both_in_base(self) -> bool:
         """A sentence that breaks both agrees again, and is not in the base set."""
         return False
 
     @property
-    @final
     def further(self) -> Mapping[str, Sequence[Value]]:
         """The construction of the four sentences."""
         return {"construction": tuple(TEMPLATES[self.pair])}
 
     @property
-    @final
     def shapes(self) -> Shapes:
         """Four rows of tokens in, one of four classes out."""
         words = len(vocabulary(self.pair))
         return Shapes(inputs=(ITEMS, self.length), outputs=(ITEMS,), kind="classes", vocabularies=(words, ITEMS))
 
-    @final
     def items(self, kept: Tensor, further: Tensor, *, seed: int, part: Part) -> Tensor:
         """Four sentences for each problem, (n, 4, length)."""
         rng = torch.Generator().manual_seed(seed)
@@ -115,7 +111,6 @@ class Agreement(OddOneOutTask):
             items[rows] = found.tokens[frames, first[rows], second[rows]].to(torch.int64)
         return items
 
-    @final
     def read(self, inputs: Tensor) -> list[list[str]]:
         """The sentences of problems (n, 4, length) as texts."""
         texts = vocabulary(self.pair).decode(inputs.flatten(0, 1))

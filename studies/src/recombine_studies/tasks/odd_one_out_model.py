@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 from torch.nn.functional import normalize
@@ -35,7 +35,6 @@ class OddOneOut(Model):
         check_positive(self, width=self.width)
         MODELS.build(self.backbone)
 
-    @final
     def build(self, shapes: Shapes) -> nn.Module:
         """A new network for a task's shapes."""
         if shapes.kind != "classes" or len(shapes.inputs) < 2 or shapes.inputs[:1] != shapes.outputs:

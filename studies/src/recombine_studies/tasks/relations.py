@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal, final, get_args
+from typing import ClassVar, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -73,24 +73,20 @@ class Relations(OddOneOutTask):
         check_number("deviation", self.deviation, above=0, why="pixels are divided by it", instead=instead)
 
     @property
-    @final
     def both_in_base(self) -> bool:
         """A third of the base set breaks both components."""
         return True
 
     @property
-    @final
     def further(self) -> Mapping[str, Sequence[Value]]:
         """How many there are, where the rule counts."""
         return {} if self.rule == "inside_contact" else {"number": _NUMBERS}
 
     @property
-    @final
     def shapes(self) -> Shapes:
         """Four images in, one of four classes out."""
         return Shapes(inputs=(ITEMS, 3, self.size, self.size), outputs=(ITEMS,), kind="classes")
 
-    @final
     def items(self, kept: Tensor, further: Tensor, *, seed: int, part: Part) -> Tensor:  # noqa: ARG002 - in the seed
         """Four images for each problem, (n, 4, 3, size, size)."""
         images = torch.empty(len(kept), ITEMS, 3, self.size, self.size)
@@ -106,7 +102,6 @@ class Relations(OddOneOutTask):
             images[rows] = drawn.reshape(-1, *images.shape[1:])
         return images
 
-    @final
     def scenes(self, kept: Tensor, further: Tensor, *, seed: int) -> "Scenes":
         """The outlines of each image: `kept` (n, 4, 2) says which components each keeps, `further` (n, …) codes N."""
         rng = torch.Generator().manual_seed(seed)

@@ -5,7 +5,7 @@ not. Hold out pairs with a splitter over the factors `first` and `second`.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,24 +42,20 @@ class TwoQuestions(DiscreteTask):
         check_number("noise", self.noise, least=0, why="it is a standard deviation", instead="write noise=0.35, or 0")
 
     @property
-    @final
     def space(self) -> Space:
         """Both symbols, and which of them is asked for."""
         symbols = tuple(range(self.values))
         return Space.of({"first": symbols, "second": symbols, "asked": QUESTIONS})
 
     @property
-    @final
     def shapes(self) -> Shapes:
         """Three slots in: the symbols and the question. One of the symbols out."""
         return Shapes(inputs=(3 * self.values,), outputs=(self.values,), kind="classes", slots=3)
 
-    @final
     def truth(self, combinations: Codes) -> npt.NDArray[Any]:
         """The symbol that is asked for."""
         return np.asarray(np.where(combinations[:, 2] == 0, combinations[:, 0], combinations[:, 1]))
 
-    @final
     def render(self, latents: Tensor, *, seed: int, part: Part) -> Batch:
         """Symbols and question under noise of their own, and the answer."""
         codes = latents[:, :3].cpu().long()
