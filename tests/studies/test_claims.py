@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from recombine_studies.claims import OUTCOMES, SHARE, UNBOUNDED, Comparison, exact, outcome_of, over_seeds, told, within
+from recombine_studies.study import study_texts
 from recombine_studies.study_result import grade_of, verdict_of
 from tests.studies.made import a_study
 
@@ -90,3 +91,13 @@ def test_many_comparisons_are_counted_and_the_failing_shown():
     assert words.startswith("of 9 comparisons 7 pass, 2 fail: cell 0 0; cell 1 1")
     assert all(isinstance(one, Comparison) for one in shown)
     assert OUTCOMES[0] == "holds"
+
+
+def test_a_claim_without_a_check_is_refused_and_words_name_settings(tmp_path):
+    words = tmp_path / "study.toml"
+    claim = '[[claims]]\nname = "adds up"\nsays = "…"\nsource = "…"\nthreshold = "…"\n'
+    words.write_text(f'title = "t"\npaper = "p"\nquestion = "q"\n[differs]\nsmall = ["{{size}} pixels"]\n{claim}')
+    found = study_texts(words, {"adds up": lambda evidence: []}, {"small": {"size": 16}})
+    assert (found["claims"][0].name, found["differs"]) == ("adds up", {"small": ["16 pixels"]})
+    with pytest.raises(ValueError, match="adds down"):
+        study_texts(words, {"adds down": lambda evidence: []}, {"small": {"size": 16}})

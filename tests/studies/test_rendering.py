@@ -14,7 +14,7 @@ from recombine_lab.sweeps.grid import read_plan
 from recombine_lab.tasks.bumps import Bumps
 from recombine_studies.claims import Finding, judged
 from recombine_studies.rendering import STUDY
-from recombine_studies.rendering.claims import CLAIMS, separation
+from recombine_studies.rendering.claims import separation
 from recombine_studies.rendering.grids import grids
 from recombine_studies.rendering.measures import (
     UNSEEN,
@@ -71,7 +71,7 @@ def _outside(row: Row, outside: Mapping[str, float] | None) -> float:
 
 
 def finding(name: str, given: Evidence) -> Finding:
-    (claim,) = [claim for claim in CLAIMS if claim.name == name]
+    (claim,) = [claim for claim in STUDY.claims if claim.name == name]
     return judged(claim, given)
 
 
@@ -286,7 +286,7 @@ def test_a_design_is_the_same_for_every_code_and_seed() -> None:
 
 
 def test_nothing_is_decided_without_evidence() -> None:
-    assert {judged(claim, evidence()).outcome for claim in CLAIMS} == {"not enough evidence"}
+    assert {judged(claim, evidence()).outcome for claim in STUDY.claims} == {"not enough evidence"}
 
 
 @pytest.mark.slow

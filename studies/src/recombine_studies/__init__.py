@@ -3,8 +3,8 @@
 The public names of this room stand in `__init__.pyi`; each is loaded when it is first used, so that listing them loads
 no torch.
 
-To add a study: a file that ends in `STUDY = Study(…)`, its line in `catalogue`. A claim is a function over the run
-table, with planted rows in `tests/studies/` on which it holds and on which it does not.
+To add a study: a folder with its words (`study.toml`) that ends in `STUDY = Study(…)`, its line in `catalogue`. A claim
+is a function over the run table, with planted rows in `tests/studies/` on which it holds and on which it does not.
 """
 
 from recombine.base.lazy_names import attach_stub

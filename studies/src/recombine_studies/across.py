@@ -7,6 +7,7 @@ so that no constant of a forecast and no threshold of a probe was chosen with th
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -21,9 +22,9 @@ from recombine.output.figures import Figure, Matrix, PointGroup, Scatter
 from recombine_lab.runs.run import Run
 from recombine_lab.training.pack import job_of
 from recombine_studies.catalogue import STUDIES, study_of
-from recombine_studies.claims import Claim, Comparison, exact, share_of, within
+from recombine_studies.claims import Check, Comparison, exact, share_of, within
 from recombine_studies.rows import Row, Rows
-from recombine_studies.study import Bench, Evidence, Settings, Step, Study
+from recombine_studies.study import Bench, Evidence, Settings, Step, Study, study_texts
 
 FRESH = "fresh"
 LEAST = -1.0
@@ -318,61 +319,14 @@ def _determined(evidence: Evidence) -> list[Comparison]:
 
 
 _OURS = "Ours: no paper asks it. "
-_CLAIMS = (
-    Claim(
-        name="forecast ranks",
-        says="Known before training, the forecast ranks how networks do on unseen combinations: rank correlation above "
-        ".5, on fresh cells and on those of the five studies.",
-        source=f"{_OURS}The track record of the forecast on its own bench is .75 where there are only symbols.",
-        threshold="Half of a perfect ranking, well below the track record, so that a fall to chance or to a weak "
-        "ranking on new cells is told.",
-        check=_forecast_ranks,
-        ours=True,
-    ),
-    Claim(
-        name="forecast beats counting",
-        says="The forecast ranks fresh cells better than the share of combinations that the seen ones fix, than the "
-        "share that was seen, and than the network's own score on seen combinations.",
-        source=f"{_OURS}Reference notes, 'Where the papers meet': every value seen is necessary everywhere and "
-        "sufficient nowhere; determined does not mean learned.",
-        threshold="Above 0 with its whole interval, resampled over cells.",
-        check=_forecast_beats,
-        ours=True,
-    ),
-    Claim(
-        name="forecast errs less",
-        says="The forecast's mean error on fresh cells is below that of 'unseen combinations score as seen ones do'.",
-        source=f"{_OURS}It is what most people assume without a tool.",
-        threshold="Above 0 with its whole interval, resampled over cells.",
-        check=_errors,
-        ours=True,
-    ),
-    Claim(
-        name="intervals hold",
-        says="The forecast's interval of 95 % holds what happened in at least 85 % of fresh cells.",
-        source=f"{_OURS}On its own bench 94 to 98 % held.",
-        threshold="Ten points below what an interval of 95 % promises: few fresh cells leave room for chance.",
-        check=_held,
-        ours=True,
-    ),
-    Claim(
-        name="determined is not learned",
-        says="Networks fail (below .5) on supports that fix every unseen combination.",
-        source="Reference notes, 'Where the papers meet': band-shaped seen sets of Lippl and Stachenfeld (2025) and of "
-        "'Gradient Descent Resists Compositionality' are determined, yet models fail.",
-        threshold="One such cell shows it.",
-        check=_determined,
-    ),
-    Claim(
-        name="inside predicts less",
-        says="What the probe of geometry sees inside a trained network ranks fresh cells worse than the forecast did "
-        "before training.",
-        source=f"{_OURS}Four numbers of the probe, chosen beforehand.",
-        threshold="Above 0 with its whole interval, resampled over cells, for each of the four.",
-        check=_probe_beats,
-        ours=True,
-    ),
-)
+_CHECKS: Mapping[str, Check] = {
+    "forecast ranks": _forecast_ranks,
+    "forecast beats counting": _forecast_beats,
+    "forecast errs less": _errors,
+    "intervals hold": _held,
+    "determined is not learned": _determined,
+    "inside predicts less": _probe_beats,
+}
 
 
 # --- figures and remarks ----------------------------------------------------------------------------------------------
@@ -477,53 +431,48 @@ def _remarks(evidence: Evidence) -> list[str]:
     ]
 
 
+_PRESETS: Mapping[str, Settings] = {
+    "smoke": {
+        "others": None,
+        "rules": 1,
+        "width": 32,
+        "steps": 60,
+        "seeds": 1,
+        "shares": [0.4],
+        "draws": [0],
+        "repeats": 3,
+    },
+    "small": {
+        "others": "small",
+        "rules": 4,
+        "width": 512,
+        "steps": 1500,
+        "seeds": 3,
+        "shares": [0.2, 0.4, 0.6],
+        "draws": [0, 1],
+        "repeats": 3,
+    },
+    "paper": {
+        "others": "paper",
+        "rules": 4,
+        "width": 1000,
+        "steps": 5000,
+        "seeds": 10,
+        "shares": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7],
+        "draws": [0, 1, 2, 3, 4],
+        "repeats": 3,
+    },
+}
+
 STUDY = Study(
     name="across",
-    title="Across the papers",
-    paper="ours, across the five papers",
-    question="Which cheap number, known before training, best predicts how a network does on unseen combinations?",
-    presets={
-        "smoke": {
-            "others": None,
-            "rules": 1,
-            "width": 32,
-            "steps": 60,
-            "seeds": 1,
-            "shares": [0.4],
-            "draws": [0],
-            "repeats": 3,
-        },
-        "small": {
-            "others": "small",
-            "rules": 4,
-            "width": 512,
-            "steps": 1500,
-            "seeds": 3,
-            "shares": [0.2, 0.4, 0.6],
-            "draws": [0, 1],
-            "repeats": 3,
-        },
-        "paper": {
-            "others": "paper",
-            "rules": 4,
-            "width": 1000,
-            "steps": 5000,
-            "seeds": 10,
-            "shares": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7],
-            "draws": [0, 1, 2, 3, 4],
-            "repeats": 3,
-        },
-    },
+    **study_texts(Path(__file__).with_name("across.toml"), _CHECKS, _PRESETS),
+    presets=_PRESETS,
     grids=_grids,
-    claims=_CLAIMS,
     figures=_figures,
     steps=(
         Step(name="said beforehand", items=_first_of_each_cell, measure=_said),
         Step(name="seen inside", items=_looked_into, measure=_inside),
     ),
-    differs={
-        "smoke": ["It shows that everything runs, on fresh cells of one rule alone, and decides nothing."],
-        "small": ["There is no paper to differ from. Cells of the five studies are those of their small presets."],
-    },
     remarks=lambda evidence: [remark for remark in _remarks(evidence) if remark],
 )

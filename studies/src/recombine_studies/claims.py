@@ -7,7 +7,7 @@ open there is not enough evidence.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal
@@ -129,6 +129,9 @@ def share_of(name: str, hits: int, trials: int, rule: Rule, threshold: float) ->
     return within(name, hits / trials if trials else None, low, high, rule, threshold, n=trials)
 
 
+Check = Callable[["Evidence"], Iterable[Comparison]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """What a paper says, and how it is checked.
@@ -142,7 +145,7 @@ class Claim:
     says: str
     source: str
     threshold: str
-    check: "Callable[[Evidence], Sequence[Comparison]]"
+    check: "Check"
     ours: bool = False
 
 

@@ -1,17 +1,20 @@
 """A study: the sweeps it runs, what it measures of the runs, the claims that it checks, and its figures.
 
 A study is a short file in this room that ends in `STUDY = Study(…)`. What it needs beyond that belongs in the library.
+Its words (title, question, claims with their sources and thresholds, what is not as published) stand in a TOML file.
 """
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, TypedDict
 
 from recombine.output.figures import Figure
 from recombine_lab.runs.run import Run
 from recombine_lab.runs.store import Store
-from recombine_studies.claims import Claim
+from recombine_studies.claims import Check, Claim
 from recombine_studies.rows import Row, Rows
 
 Settings = Mapping[str, Any]
@@ -101,3 +104,29 @@ class Study:
     trial: Settings = field(default_factory=dict)
     differs: Mapping[str, Sequence[str]] = field(default_factory=dict)
     remarks: Callable[[Evidence], Sequence[str]] | None = None
+
+
+class StudyTexts(TypedDict):
+    """What a study says in words, and the claims with their checks."""
+
+    title: str
+    paper: str
+    question: str
+    claims: tuple[Claim, ...]
+    differs: Mapping[str, Sequence[str]]
+
+
+def study_texts(path: Path, checks: Mapping[str, Check], presets: Mapping[str, Settings]) -> StudyTexts:
+    """The words of a study from its TOML file; a check is found by the name of its claim.
+
+    What differs from the paper may name settings of its preset, `{image[size]}`, so that words and settings agree.
+    """
+    texts = tomllib.loads(path.read_text(encoding="utf-8"))
+    unmatched = checks.keys() ^ {one["name"] for one in texts["claims"]}
+    if unmatched:
+        raise ValueError(f"claims without a check, or checks without a claim in '{path}': {sorted(unmatched)}")
+    claims = tuple(Claim(**one, check=checks[one["name"]]) for one in texts["claims"])
+    differs = {preset: [one.format(**presets[preset]) for one in lines] for preset, lines in texts["differs"].items()}
+    return StudyTexts(
+        title=texts["title"], paper=texts["paper"], question=texts["question"], claims=claims, differs=differs
+    )

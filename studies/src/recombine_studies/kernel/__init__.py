@@ -1,21 +1,21 @@
 """Kernel theory against networks (Lippl and Stachenfeld, ICLR 2025): are networks sums over what they have seen?"""
 
-from recombine_studies.kernel.claims import CLAIMS
-from recombine_studies.kernel.figures import DIFFERS, figures, remarks
+from pathlib import Path
+
+from recombine_studies.kernel.claims import CHECKS
+from recombine_studies.kernel.figures import figures, remarks
 from recombine_studies.kernel.grids import PAPER, SMALL, SMOKE, grids
 from recombine_studies.kernel.measures import ANSWERS, NETWORKS
-from recombine_studies.study import Study
+from recombine_studies.study import Study, study_texts
+
+_PRESETS = {"smoke": SMOKE, "small": SMALL, "paper": PAPER}
 
 STUDY = Study(
     name="kernel",
-    title="Kernel theory against networks",
-    paper="Lippl and Stachenfeld (ICLR 2025)",
-    question="Do networks add up what they attached to conjunctions that they saw, as a kernel must?",
-    presets={"smoke": SMOKE, "small": SMALL, "paper": PAPER},
+    **study_texts(Path(__file__).with_name("study.toml"), CHECKS, _PRESETS),
+    presets=_PRESETS,
     grids=grids,
     steps=(NETWORKS, ANSWERS),
-    claims=CLAIMS,
     figures=figures,
-    differs=DIFFERS,
     remarks=remarks,
 )

@@ -293,29 +293,3 @@ _LIMITS = (
     "solve equivalence come near: no sum has more than three of its four signs right. So the claim is one about "
     "networks that do not learn features for the task, and that trained ConvNets keep to it is an observation."
 )
-
-DIFFERS = {
-    "smoke": ("Everything is tiny: it shows that the study runs, and decides nothing.",),
-    "small": (
-        "Steps of the MLPs (1,000 to 4,000) and their learning rates are ours: neither is known.",
-        "The text's initialisation is tried on addition alone; dispersed addition and deep MLPs are not trained.",
-        "ConvNets have a quarter of the channels and 64 and 128 dense units, and are trained for 180 steps of Adam, 32 "
-        "samples each, in place of 100 epochs of SGD on 20,000 and 30,000: a published one takes hours here.",
-        "Digits stand 0 and 20 pixels apart (CD: 10), without the distances between; addition on digits has two "
-        "choices of anchors of four; equivalence is asked of MLPs alone.",
-        "The ResNet has half of the channels and one block a stage, and is trained for 120 steps of 32; the ViT is as "
-        "stated (six heads; that each has 64 dimensions is our reading), trained for 80 steps of 32. Both are asked "
-        "for sums with one choice of anchors, and see 1,000 images a class, not 4,000: no more are on this machine.",
-        "Three seeds for pictures in place of ten.",
-    ),
-    "paper": (
-        "CIFAR-10 has 1,000 images a class, not 4,000: the whole archive is not on every machine. Where it is, say "
-        "so in `grids.PAPER`.",
-        "Batch sizes of networks on pictures are not known: 64, and epochs are counted by it.",
-        "Steps and learning rates of the MLPs are not known.",
-        "Where the ConvNet pools, and whether it pads, is our reading; so is the size of the ViT's heads.",
-        "All ConvNet runs take as many steps as 100 epochs of 30,000 samples.",
-        "p = 4 training sets, the ViT's distance sweep and the sprites of the final paper have no released "
-        "configuration.",
-    ),
-}

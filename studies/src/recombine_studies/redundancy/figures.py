@@ -4,7 +4,7 @@ What a reader is told beside the claims: what follows, what limits it, and what 
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 
 from recombine.base.words import amount, interval_words, listing, measure, percent
@@ -318,30 +318,3 @@ def _limits(evidence: Evidence) -> str:
         " compare with. That redundant information makes the gap would be refuted by a gap in B-noise as large as in A;"
         " that gradient descent is the cause, by another way of training with the same gap."
     )
-
-
-DIFFERS: Mapping[str, Sequence[str]] = {
-    "smoke": ["A few steps of a few seeds on made-up digits: it shows that the study runs, and decides nothing."],
-    "small": [
-        "Models, losses, optimisers, batches and numbers of steps are those of appendices A to C; what these leave open"
-        " is our reading.",
-        "Digits: two convolutions and one dense layer of 64 as in appendix A, where the main text counts three and two;"
-        " no padding; the hinge loss against the best rival class; PyTorch's initialisation.",
-        "SCAN: attention after the writer's state (Luong's way), because the text does not say which; 3 seeds a setting"
-        " in place of 5, because one run takes two minutes.",
-        "SCAN: training accuracy is that on each training command once, 500 of them, not on lines, a tenth of which are"
-        " “jump”.",
-        "Toy: softmax cross-entropy, plain gradient descent and He's initialisation, because the text names none;"
-        " setting B is ours; 300 seeds, because five are too few to show an ordering in speed.",
-        "Training accuracy is measured on new examples drawn as training draws them (for digits with pictures of the"
-        " test part), at steps spaced evenly on a logarithmic scale; the paper does not say on what.",
-        "Digits are asked 8 times in a run, about 240 pictures of each kind, because asking takes time as well.",
-        "What networks hang on is asked of 100 seeds of the toy, and of 400 pictures of digits, of which 50 are"
-        " followed by derivative.",
-    ],
-    "paper": [
-        "10 seeds for digits and SCAN and 300 for the toy in place of 5, because five decide too little.",
-        "What the paper leaves open stays our reading: padding, initialisation, the form of the hinge loss, the kind of"
-        " attention, the toy's loss and optimiser, and what its setting B of SCAN was.",
-    ],
-}

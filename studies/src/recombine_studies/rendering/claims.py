@@ -1,6 +1,6 @@
 """What the paper claims, and what we ask besides, as comparisons over the evidence."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 import numpy as np
@@ -16,7 +16,7 @@ from recombine_studies.claims import (
     NOT_NEGATIVE,
     SHARE,
     UNBOUNDED,
-    Claim,
+    Check,
     Comparison,
     exact,
     over_seeds,
@@ -36,7 +36,6 @@ from recombine_studies.rendering.measures import (
 from recombine_studies.rows import Rows
 from recombine_studies.study import Evidence
 
-PAPER = "Liang et al. 2025"
 NAMES = {"mlp": "MLP", "cnn": "CNN decoder"}
 CODES = {"onehot": "1-hot", "bump": "bump", "ramp": "scalar"}
 FAILS, COMPOSES, LEARNED = 0.7, 0.05, 0.1
@@ -247,135 +246,20 @@ def reached(evidence: Evidence, *, stripes: bool) -> tuple[int, int]:
     return len(rows.numbers("needed")), len(rows)
 
 
-CLAIMS = (
-    Claim(
-        name="plain decoders fail",
-        says="A plain decoder that is given the coordinates one by one draws unseen places of the donut with at least "
-        ".7 of the error of a blank image, whatever the code.",
-        source=f"{PAPER}, abstract, and the logs stored with its code (.78 for the CNN "
-        "with the bump code, 1.22 with the scalar code)",
-        threshold="A little below the lowest published figure, .78; 1 would be a blank image.",
-        check=plain_fail,
-    ),
-    Claim(
-        name="what was seen is learned",
-        says="Every network here draws the places it was shown with at most .1 of a blank image's error.",
-        source="ours: without it, failing on unseen places would say nothing about composing",
-        threshold="Published seen errors are .015 (bump) and .17 (scalar) of a blank image; .1 lies between.",
-        check=seen_learned,
-        ours=True,
-    ),
-    Claim(
-        name="regularised filters compose",
-        says="Low-rank image filters with both penalties draw the unseen corner with less than .05 of a blank image's "
-        "error.",
-        source=f"{PAPER}, the log of one run stored with its code (.02)",
-        threshold="Twice the published figure, which comes from one seed.",
-        check=regularised_compose,
-    ),
-    Claim(
-        name="filters without penalties fail",
-        says="The same filters without penalties do worse on the unseen corner than a blank image.",
-        source=f"{PAPER}, a plot stored with its code (about 4)",
-        threshold="1 is the blank image itself; the published plot lies far above.",
-        check=unpenalised_fail,
-    ),
-    Claim(
-        name="superposition of training data",
-        says="What a decoder that fails draws at an unseen place is, beyond what the true image is (by .1 or more of "
-        "its variance), a superposition of its answers at seen places that share a coordinate.",
-        source=f"{PAPER}, abstract (networks that fail produce superpositions of training data; pictures only, no "
-        f"score)",
-        threshold="Ours, as the paper has no score: the true image scores 0, and .1 is several times what decoders "
-        "that compose scored in this library's own benchmark of the probe (.02).",
-        check=superposed,
-    ),
-    Claim(
-        name="superposition tells who fails",
-        says="Decoders that compose stay below .1 in that score.",
-        source="ours: a score that all have would explain nothing",
-        threshold="The same .1.",
-        check=superposition_tells,
-        ours=True,
-    ),
-    Claim(
-        name="mixed again by later layers",
-        says="In plain decoders steps of x and of y, orthogonal in the code, are less orthogonal at the last hidden "
-        "layer, by more than .1 of the score's range.",
-        source=f"{PAPER}, abstract (factors are re-entangled through subsequent layers); the factorization score of "
-        "its code",
-        threshold="In its own code's form the score goes from ½ to 1 and random features lose .05, which is .1 of its "
-        "range.",
-        check=falls_from_code,
-    ),
-    Claim(
-        name="mixing is learned",
-        says="They are also less orthogonal there than in the same network before training.",
-        source="ours: the paper shows no untrained network, and random layers lower the score too",
-        threshold="Any difference whose interval excludes 0 counts; pairs are a trained network and its own layout "
-        "drawn anew.",
-        check=reentangled,
-        ours=True,
-    ),
-    Claim(
-        name="mixing tells who fails",
-        says="Orthogonality falls further in plain decoders than, on average, in decoders that compose.",
-        source="ours: the paper takes mixing for the reason of the failure, which only this comparison can show",
-        threshold="Any difference whose interval excludes 0 counts.",
-        check=reentangling_tells,
-        ours=True,
-    ),
-    Claim(
-        name="stripes together with bumps help",
-        says="Stripes added to the bumps of the donut lower the error on unseen places, to less than half of a blank "
-        "image's.",
-        source=f"{PAPER}, abstract and README (training data that show each factor alone make decoders compose)",
-        threshold="Half of a blank image is where this library calls a drawing wrong; the paper gives no figure.",
-        check=stripes_help,
-    ),
-    Claim(
-        name="stripes alone do not",
-        says="After stripes alone, unseen places are drawn with at least .7 of a blank image's error.",
-        source="Liang et al. 2024 (NeurIPS), the predecessor (pure stripes fail)",
-        threshold="That of the plain decoders.",
-        check=stripes_alone_fail,
-    ),
-    Claim(
-        name="output coverage predicts who fails",
-        says="Over splits with and without stripes, the more of the unseen images lies outside the span of the "
-        "training images, the larger is a plain decoder's unseen error (rank correlation above 0); and of pairs of a "
-        "split at or above .7 and one below, at least .9 are ordered rightly.",
-        source="ours: output coverage, which needs no model",
-        threshold="0 for the correlation, as few splits allow no more; .9 of the pairs leaves one slip in ten. The CNN "
-        "decoder was added when the MLP had been looked at, as stripes turned out to help only the one.",
-        check=coverage_predicts,
-        ours=True,
-    ),
-    Claim(
-        name="samples needed",
-        says="The samples that reach half of a blank image's error grow with N by an exponent of at least 2.5 without "
-        "stripes (published 3) and at most 1.5 with them (published 1).",
-        source=f"{PAPER}, README of its code (from N³ to N; no script measures it)",
-        threshold="Half-way between whole exponents, as the predecessor has 2 where the README has 3. Of the small "
-        "preset the largest share of places was exchanged for a smaller one after the first seed, as the target lay "
-        "below the fewest that were tried; the target itself was not changed.",
-        check=scaling,
-    ),
-    Claim(
-        name="a pixel transformer fails",
-        says="A transformer over pixels draws unseen places with at least .7 of a blank image's error.",
-        source=f"{PAPER}, scripts of its code (no result is stored)",
-        threshold="That of the plain decoders; whether the paper counts it among them is not known.",
-        check=transformer_fails,
-        ours=True,
-    ),
-    Claim(
-        name="spatial broadcast composes",
-        says="A spatial broadcast decoder, which nobody regularised, draws the unseen corner with less than half of a "
-        "blank image's error.",
-        source=f"ours; {PAPER} has plots of such a network in its code (.01 after 2,000 epochs)",
-        threshold="Half of a blank image is where this library calls a drawing wrong.",
-        check=broadcast_composes,
-        ours=True,
-    ),
-)
+CHECKS: Mapping[str, Check] = {
+    "plain decoders fail": plain_fail,
+    "what was seen is learned": seen_learned,
+    "regularised filters compose": regularised_compose,
+    "filters without penalties fail": unpenalised_fail,
+    "superposition of training data": superposed,
+    "superposition tells who fails": superposition_tells,
+    "mixed again by later layers": falls_from_code,
+    "mixing is learned": reentangled,
+    "mixing tells who fails": reentangling_tells,
+    "stripes together with bumps help": stripes_help,
+    "stripes alone do not": stripes_alone_fail,
+    "output coverage predicts who fails": coverage_predicts,
+    "samples needed": scaling,
+    "a pixel transformer fails": transformer_fails,
+    "spatial broadcast composes": broadcast_composes,
+}

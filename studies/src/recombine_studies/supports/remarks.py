@@ -7,7 +7,7 @@ from recombine.base.words import listing
 from recombine_studies.rows import Rows
 from recombine_studies.study import Evidence
 from recombine_studies.supports.figures import PUBLISHED, mean_of, shown
-from recombine_studies.supports.grids import ALPHA, PRESETS, SEEN, SOFT, SUPPORTS, WHOLE
+from recombine_studies.supports.grids import ALPHA, SEEN, SOFT, SUPPORTS, WHOLE
 from recombine_studies.supports.measures import (
     ARMS,
     COLLAPSED,
@@ -24,39 +24,6 @@ from recombine_studies.supports.measures import (
     unexplained,
     worse_slot,
 )
-
-_SMALL = PRESETS["small"]
-DIFFERS: dict[str, Sequence[str]] = {
-    "smoke": ("A few steps on pictures of 8 × 8: everything runs, and nothing is decided.",),
-    "small": (
-        f"Pictures of {_SMALL['size']} × {_SMALL['size']} instead of 64 × 64, so that a run takes a quarter of a"
-        " minute.",
-        f"{_SMALL['steps']:,} steps of {_SMALL['batch']} examples instead of 392,000 of 512: models stop well before"
-        " they have fitted what they were shown, so every score is below the published one, and a loss may come from"
-        " too little time as well as from the support.",
-        f"{_SMALL['samples']:,} training points instead of 100,000, each gone over"
-        f" {shown(_SMALL['steps'] * _SMALL['batch'] / _SMALL['samples'])} times instead of 2,000.",
-        f"A learning rate of {_SMALL['lr']:g} with {_SMALL['warmup']} steps of warm-up instead of .001 without,"
-        " chosen by R² on the random support with a seed that is not reported.",
-        "Edges half as steep as a pixel's true coverage. A sprite is one to four pixels wide here; smoother edges are"
-        " fitted sooner, and come nearer to the theorem's assumption that components are differentiable.",
-        "The renderer is smooth at every preset, where the paper's has hard edges.",
-        f"Tests have {_SMALL['test_samples']:,} points each instead of 10,000, and R² is taken over all of them at"
-        " once, not as a mean over batches.",
-        f"{_SMALL['seeds']} seeds instead of five, and {_SMALL['alpha_seeds']} with alpha compositing, where some"
-        " are lost.",
-        f"The monolithic model is trained on {listing(_SMALL['monolithic'])}; the paper has random and orthogonal.",
-        "The probe is asked about one draw of points for each support.",
-    ),
-    "paper": (
-        "The learning rate falls at every step instead of every epoch, to the same end.",
-        "The renderer is smooth, where the paper's has hard edges; shapes are scaled to equal areas.",
-        "R² is taken over all test points at once, not as a mean over batches of 1,000.",
-        "Monolithic runs on the supports other than random and orthogonal, soft occlusion with one shared decoder, and"
-        " alpha compositing with two decoders were not published.",
-        "Orthogonal+ follows the configuration whose name matches best; the result file does not say which it was.",
-    ),
-}
 
 
 def remarks(evidence: Evidence) -> Sequence[str]:
