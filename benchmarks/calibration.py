@@ -138,7 +138,9 @@ def audited(world: World) -> Told:
 
 
 def predicted(world: World) -> Told:
-    found = recombine.predict(world.table(), factors=world.factors, target="answer", symbols=True)
+    found = recombine.predict(
+        world.table(), factors=world.factors, target="answer", examples=recombine.Examples(symbols=True)
+    )
     lines = found.table.to_pydict()
     keys = zip(*(lines[name] for name in world.factors), strict=True)
     at = {key: place for place, key in enumerate(keys)}

@@ -74,7 +74,7 @@ def from_table(rows: int) -> Callable[[], Any]:
 
     import recombine
     from recombine.verbs.predict.answers import answers
-    from recombine.verbs.predict.examples.table_forecast import ExampleOptions, Known, forecast_from
+    from recombine.verbs.predict.examples.table_forecast import Examples, Known, forecast_from
 
     rng = np.random.default_rng(0)
     codes = rng.integers(10, size=(rows, 2))
@@ -87,7 +87,7 @@ def from_table(rows: int) -> Callable[[], Any]:
     def work() -> Any:
         support = recombine.read(table, **how)
         known = Known(support, answers(support), None, 30)
-        return forecast_from(table, known, ExampleOptions(inputs="x"), how).expected.value
+        return forecast_from(table, known, Examples(inputs="x"), how).expected.value
 
     return work
 

@@ -104,7 +104,11 @@ def shortcut() -> Shortcut:
     seen, every = (recombine.read(table, **question) for table in door())
     parts, scores = {}, {}
     for loss in ("squared", "margin"):
-        found = recombine.predict(seen, salience="relu:3", loss=loss, truth=every).explain([ASKED]).to_pylist()[0]
+        found = (
+            recombine.predict(seen, salience="relu:3", fit=recombine.FitSettings(loss=loss), truth=every)
+            .explain([ASKED])
+            .to_pylist()[0]
+        )
         parts[loss] = {k.removeprefix("from "): v for k, v in found.items() if k.startswith("from ")}
         scores[loss] = found["score"]
     return Shortcut(parts, scores)

@@ -85,7 +85,7 @@ def forecast(cell: Cell, table: dict[str, Any], pictures: Array) -> recombine.Pr
         factors=list(FACTORS),
         target="answer",
         target_kind="number" if cell.number else "label",
-        inputs=pictures.reshape(len(pictures), -1),
+        examples=recombine.Examples(inputs=pictures.reshape(len(pictures), -1)),
         truth={name: [value for value, own in zip(table[name], train, strict=True) if not own] for name in shown},
     )
 

@@ -59,7 +59,9 @@ def predicted(table: Table, folder: Path, _: Path) -> Any:
 
 def labelled(table: Table, folder: Path, _: Path) -> Any:
     rows = rows_of(table, folder)
-    return recombine.predict(recombine.read(rows, factors=_factors(table), target="label"), loss="squared")
+    return recombine.predict(
+        recombine.read(rows, factors=_factors(table), target="label"), fit=recombine.FitSettings(loss="squared")
+    )
 
 
 def linted(table: Table, folder: Path, _: Path) -> Any:

@@ -103,7 +103,7 @@ def test_numbers_that_overflow_are_refused_before_a_warning(numbers: tuple[float
         "audit": lambda: recombine.audit(own, **asked),
         "predict": lambda: recombine.predict(own, **asked),
         "truth": lambda: recombine.predict(seen(1.0), **asked, truth=own),
-        "inputs": lambda: recombine.predict(own, **asked, inputs=["said"]),
+        "inputs": lambda: recombine.predict(own, **asked, examples=recombine.Examples(inputs=["said"])),
         "plan": lambda: recombine.plan(own, **asked, goal="variance"),
         "evaluate": lambda: recombine.evaluate(own, target="y", prediction="said", **split),
         "score": lambda: recombine.evaluate(own, score="y", **split),

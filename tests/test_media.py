@@ -80,7 +80,7 @@ def predicted(folder: Path, inputs: str) -> object:
         "y": [0.0, 1.0, 1.0, None] * 4,
         "file": [str(folder / "p.png")] * 16,
     }
-    return recombine.predict(table, factors=["a", "b"], target="y", inputs=inputs)
+    return recombine.predict(table, factors=["a", "b"], target="y", examples=recombine.Examples(inputs=inputs))
 
 
 def fitted(folder: Path, inputs: str) -> object:

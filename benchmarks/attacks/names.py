@@ -245,7 +245,9 @@ def _margin(case: Case) -> None:
     }
     support = recombine.read(table, factors=["a", "b"], target="y")
     try:
-        found = recombine.predict(support, salience="order:1,1,0", loss="margin").table.to_pydict()
+        found = recombine.predict(
+            support, salience="order:1,1,0", fit=recombine.FitSettings(loss="margin")
+        ).table.to_pydict()
     except recombine.RecombineError as error:
         case.expect(False, f"a margin that exists is refused: {error.what}; {error.why}")
         return

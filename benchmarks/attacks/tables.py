@@ -171,7 +171,9 @@ def _predict(case: Case, drawn: Drawn) -> None:
     weights = [round(case.rng.uniform(0, 1), 3), *(round(case.rng.uniform(0.05, 1), 3) for _ in drawn.factors)]
     ridge = case.rng.choice((0.0, 0.1, 1.0))
     try:
-        found = recombine.predict(support, salience="order:" + ",".join(map(str, weights)), ridge=ridge)
+        found = recombine.predict(
+            support, salience="order:" + ",".join(map(str, weights)), fit=recombine.FitSettings(ridge=ridge)
+        )
     except recombine.RecombineError as error:
         case.expect(
             twin.constant or twin.refusable, f"predict refused a table that is in order: {error.what}; {error.why}"

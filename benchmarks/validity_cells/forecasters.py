@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import recombine
+from recombine import Examples, FitSettings
 from recombine.base.errors import RecombineError
 from recombine.base.grades import Expected, earned
 from validity_cells.cell import Cell
@@ -96,23 +97,22 @@ def score(said: Array, data: Data) -> float:
 
 def by_combinations(cell: Cell, data: Data) -> Forecast:
     """`predict` as it is, told whether all examples of a combination look the same."""
-    return _predicted(data, columns(data.seen, data), symbols=cell.group == "symbols")
+    return _predicted(data, columns(data.seen, data), Examples(symbols=cell.group == "symbols"))
 
 
 def matched(cell: Cell, data: Data) -> Forecast:
     """`predict` with the depth of the network, and its loss."""
     loss = "squared" if data.classes is None else "margin"
-    return _predicted(
-        data, columns(data.seen, data), salience=f"relu:{depth(cell)}", loss=loss, symbols=cell.group == "symbols"
-    )
+    how = {"salience": f"relu:{depth(cell)}", "fit": FitSettings(loss)}
+    return _predicted(data, columns(data.seen, data), Examples(symbols=cell.group == "symbols"), **how)
 
 
 def with_unseen_inputs(cell: Cell, data: Data) -> Forecast:  # noqa: ARG001
-    """`predict(inputs=…)` where unseen combinations have rows without an answer."""
+    """`predict(examples=Examples(…))` where unseen combinations have rows without an answer."""
     if data.seen.target.ndim > 1:
         return _of_arrays(data, data.unseen.flat, data.unseen)
     table = _stacked(columns(data.seen, data), columns(data.unseen, data, answers=False))
-    return _predicted(data, table, inputs=np.concatenate([data.seen.flat, data.unseen.flat]))
+    return _predicted(data, table, Examples(np.concatenate([data.seen.flat, data.unseen.flat])))
 
 
 def with_seen_score(cell: Cell, data: Data, *, seen: float) -> Forecast:  # noqa: ARG001
@@ -121,11 +121,11 @@ def with_seen_score(cell: Cell, data: Data, *, seen: float) -> Forecast:  # noqa
 
 
 def with_seen_inputs(cell: Cell, data: Data) -> Forecast:  # noqa: ARG001
-    """`predict(inputs=…)` where no input of an unseen combination is there."""
+    """`predict(examples=Examples(…))` where no input of an unseen combination is there."""
     if data.seen.target.ndim > 1:
         first = np.unique(keys(data.unseen.codes, data.sizes), return_index=True)[1]
         return _of_arrays(data, None, data.unseen[first])
-    return _predicted(data, columns(data.seen, data), inputs=data.seen.flat)
+    return _predicted(data, columns(data.seen, data), Examples(data.seen.flat))
 
 
 def _of_arrays(data: Data, inputs: Array | None, asked: Rows, **told: Any) -> Forecast:
@@ -145,8 +145,8 @@ def rehearsed(cell: Cell, data: Data) -> Forecast:
     return _said(lambda: recombine.rehearse(columns(data.seen, data), **given, **_reading(data)), data)
 
 
-def _predicted(data: Data, table: dict[str, list[Any]], **settings: Any) -> Forecast:
-    return _said(lambda: recombine.predict(table, **settings, **_reading(data)), data)
+def _predicted(data: Data, table: dict[str, list[Any]], examples: Examples, **how: Any) -> Forecast:
+    return _said(lambda: recombine.predict(table, examples=examples, **how, **_reading(data)), data)
 
 
 def _reading(data: Data) -> dict[str, Any]:

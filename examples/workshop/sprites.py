@@ -73,7 +73,9 @@ def main() -> None:
     lines = [(*names(run), run.configuration.seed, score(run, "seen"), score(run, "all")) for run in runs]
     show("R² of every seed", ("split", "model", "seed", "seen", "all"), lines)
     shown = next(run for run in runs if names(run) == ("orthogonal", "monolithic"))
-    forecast = recombine.predict(brightness(500 if options.smoke else 5_000), salience="relu:2", ridge=0.1)
+    forecast = recombine.predict(
+        brightness(500 if options.smoke else 5_000), salience="relu:2", fit=recombine.FitSettings(ridge=0.1)
+    )
     print(f"\nsupport   {recombine_lab.probes.support(model=shown).verdict}")
     print(f"audit     {audited(shown, FACTORS, domain=_domain(Sprites())).verdict}")
     print(f"predict   {forecast.verdict}")

@@ -22,7 +22,9 @@ from .verbs.plan.plan import Plan as Plan
 from .verbs.plan.plan import plan as plan
 from .verbs.predict.backtest import Backtest as Backtest
 from .verbs.predict.backtest import backtest as backtest
+from .verbs.predict.examples.table_forecast import Examples as Examples
 from .verbs.predict.kernel.salience import Salience as Salience
+from .verbs.predict.learner import FitSettings as FitSettings
 from .verbs.predict.predict import predict as predict
 from .verbs.predict.prediction import Prediction as Prediction
 from .verbs.rehearse.rehearsal import Rehearsal as Rehearsal

@@ -209,7 +209,7 @@ def test_a_forecast_stands_beside_what_was_measured(tmp_path):
     """A model that carries over 60 %: what relu:2 forecasts for the middle values, to the digit."""
     truth = numbers(CELLS, VALUES, sizes=(9, 9))
     training = numbers(CELLS[SEEN], VALUES[SEEN], sizes=(9, 9))
-    prediction = recombine.predict(training, truth=truth, model="relu:2", symbols=True)
+    prediction = recombine.predict(training, truth=truth, model="relu:2", examples=recombine.Examples(symbols=True))
     rows = {"f0": [], "f1": [], "y": [], "said": []}
     for codes, value in zip(CELLS.tolist(), VALUES.tolist(), strict=True):
         for name, one in zip(rows, (*codes, value, 0.6 * value), strict=True):

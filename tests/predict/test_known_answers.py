@@ -229,8 +229,8 @@ def test_memorising_is_a_ridge_on_the_lower_orders() -> None:
     """S = 0.3, p = 1: without a ridge, or with a ridge of 0.4 and nothing to memorise in."""
     support, truth = addition(NINE, [0])
     leaky = recombine.predict(support, salience="order:0,0.3,0.4", truth=truth)
-    ridged = recombine.predict(support, salience="order:0,0.3,0", ridge=0.4, truth=truth)
-    other = recombine.predict(support, salience="order:0,0.3,0", ridge=0.3, truth=truth)
+    ridged = recombine.predict(support, salience="order:0,0.3,0", fit=recombine.FitSettings(ridge=0.4), truth=truth)
+    other = recombine.predict(support, salience="order:0,0.3,0", fit=recombine.FitSettings(ridge=0.3), truth=truth)
     assert unseen(leaky, "prediction") == pytest.approx(unseen(ridged, "prediction"), abs=1e-12)
     assert np.abs(unseen(leaky, "prediction") - unseen(other, "prediction")).max() > 0.01
 
@@ -260,7 +260,9 @@ def test_a_combination_seen_often_keeps_less_for_itself(seed: int) -> None:
 def test_noise_of_a_salience_is_a_ridge() -> None:
     support, truth = addition(NINE, [0], counts=np.arange(17) % 3 + 1)
     noisy = recombine.predict(support, salience=Salience.by_order([0.2, 0.3, 0.1], noise=0.25), truth=truth)
-    ridged = recombine.predict(support, salience="order:0.2,0.3,0.1", ridge=0.25, truth=truth)
+    ridged = recombine.predict(
+        support, salience="order:0.2,0.3,0.1", fit=recombine.FitSettings(ridge=0.25), truth=truth
+    )
     for column in ("prediction", "unleaked", "variance"):
         assert unseen(noisy, column) == pytest.approx(unseen(ridged, column), abs=1e-12)
 
@@ -290,7 +292,7 @@ def test_the_tasks_are_as_large_as_published() -> None:
 def margins(salience: Salience | str, *, loss: str, half: int = 3, block: int | None = None) -> np.ndarray:
     """The score of each unseen combination towards its true class."""
     support, truth = context(half, block)
-    found = recombine.predict(support, salience=salience, loss=loss, truth=truth)
+    found = recombine.predict(support, salience=salience, fit=recombine.FitSettings(loss=loss), truth=truth)
     return unseen(found, "score") * np.where(unseen(found, "truth") == "yes", 1, -1)
 
 
@@ -394,7 +396,7 @@ def test_both_verdicts_for_every_depth(depth: int) -> None:
     support, truth = context()
     s = Salience.network("relu", depth=depth, factors=3).saliences
     for loss, works in (("squared", closed_margin(*s, 3) > 0), ("margin", hard_margin_works(*s))):
-        found = recombine.predict(support, salience=f"relu:{depth}", loss=loss, truth=truth)
+        found = recombine.predict(support, salience=f"relu:{depth}", fit=recombine.FitSettings(loss=loss), truth=truth)
         assert found.counts["fine" if works else "shortcut"] == 18, loss
         assert found.known is not None
         assert found.known.error.value == (1.0 if works else 0.0)
@@ -462,7 +464,7 @@ def test_what_context_alone_predicts(block: int, right: int, of: int) -> None:
 
 def test_a_shortcut_names_what_pulls_the_wrong_way() -> None:
     support, truth = context()
-    found = recombine.predict(support, salience="relu:3", loss="margin", truth=truth)
+    found = recombine.predict(support, salience="relu:3", fit=recombine.FitSettings(loss="margin"), truth=truth)
     assert len(found.worst) == 18
     for one in found.worst:
         assert one.verdict == "shortcut"
@@ -521,7 +523,7 @@ def test_transitive_equivalence_is_out_of_reach(
     """Not a wrong answer but none: exactly nothing on every unseen pair, and the verdict says that it can't."""
     support, truth = equivalence(2, members, trained)
     assert (len(support), missing(support, truth)) == sizes
-    found = recombine.predict(support, salience=salience, loss=loss, truth=truth)
+    found = recombine.predict(support, salience=salience, fit=recombine.FitSettings(loss=loss), truth=truth)
     assert np.abs(unseen(found, "score")).max() < 1e-13
     assert set(unseen(found, "verdict")) == {"can't"}
     assert found.counts["can't"] == sizes[1]
@@ -556,7 +558,9 @@ def test_transitive_ordering_is_always_right(s: float, loss: str) -> None:
     determined by addition; they come out right all the same, and nothing is out of reach.
     """
     support, truth = ordering()
-    found = recombine.predict(support, salience=by_order(0, s, max(1 - 2 * s, 1e-6)), loss=loss, truth=truth)
+    found = recombine.predict(
+        support, salience=by_order(0, s, max(1 - 2 * s, 1e-6)), fit=recombine.FitSettings(loss=loss), truth=truth
+    )
     assert (len(support), found.known.known, found.known.error.value) == (12, 30, 1.0)
     assert found.known.wrong == 0
     for row in found.table.to_pylist():

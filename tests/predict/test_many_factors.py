@@ -93,7 +93,7 @@ def test_twenty_factors_keep_the_kernel_of_the_network(family: str) -> None:
 def test_sixteen_factors_take_seconds_and_little_memory() -> None:
     support = planted(16, 1_000)
     start, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    found = recombine.predict(support, symbols=True)
+    found = recombine.predict(support, examples=recombine.Examples(symbols=True))
     record = found.record()
     assert time.process_time() - start < 20
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kB
@@ -131,7 +131,7 @@ def test_a_saved_salience_of_many_factors_comes_back() -> None:
     ("settings", "words"),
     [
         ({"salience": "fit"}, "13 factors[^!]*relu:3"),
-        ({"loss": "margin"}, "margin loss over 13 factors[^!]*squared"),
+        ({"fit": recombine.FitSettings("margin")}, "margin loss over 13 factors[^!]*squared"),
         ({"salience": Salience.by_order([0, 1, 1], factors=13)}, "13 factors[^!]*ridge"),
         ({"salience": "order:0,1" + ",-1" * 12}, "2\\*\\*13 = 8,192[^!]*12 factors or fewer"),
     ],

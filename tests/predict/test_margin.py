@@ -69,13 +69,13 @@ def test_the_exclusive_or_has_no_margin() -> None:
     square = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     support = labels(square, [0, 1, 1, 0])
     with pytest.raises(TableError, match="nothing can be memorised"):
-        recombine.predict(support, salience="order:0,1,0", loss="margin")
+        recombine.predict(support, salience="order:0,1,0", fit=recombine.FitSettings(loss="margin"))
 
 
 def test_a_table_that_one_factor_tells_is_separated() -> None:
     cells = np.array(list(itertools.product(range(4), range(3))))
     support = labels(cells[:-2], cells[:-2, 0] // 2)
-    found = recombine.predict(support, salience="order:0,1,0", loss="margin")
+    found = recombine.predict(support, salience="order:0,1,0", fit=recombine.FitSettings(loss="margin"))
     unseen = [row for row in found.table.to_pylist() if row["f0"] in (3, "3") and row["f1"] in (1, 2, "1", "2")]
     assert [row["prediction"] for row in unseen] == ["yes", "yes"]
 

@@ -72,7 +72,7 @@ def test_no_penalty_and_too_many_are_left_to_others(monkeypatch):
 
 def test_a_back_test_of_the_margin_holds_out_one_at_a_time():
     support = drawn(6)
-    found = recombine.backtest(support, salience="relu:2", loss="margin")
+    found = recombine.backtest(support, salience="relu:2", fit=recombine.FitSettings(loss="margin"))
     assert found.folds == found.tested == len(support)
     assert found.methods[0].score == pytest.approx(
         np.mean(

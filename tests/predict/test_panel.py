@@ -54,7 +54,7 @@ def test_nothing_said_is_three_depths_and_the_middle_one_explains():
 @pytest.mark.parametrize(("model", "measured"), [("relu:1", 0.91)])
 def test_one_hidden_layer_adds_up_as_it_was_measured_to(model, measured):
     seen, asked = addition()
-    found = recombine.predict(seen, **asked, model=model, symbols=True).expected
+    found = recombine.predict(seen, **asked, model=model, examples=recombine.Examples(symbols=True)).expected
     assert found.value == pytest.approx(0.93, abs=0.005)
     assert found.low <= measured <= found.high
 
@@ -64,7 +64,9 @@ def test_a_salience_that_is_given_is_asked_alone_with_the_squared_loss():
     found = recombine.predict(columns(seen, "cabz"), factors=["c", "a", "b"], target="z", salience="relu:3")
     assert found.panel.names == ("relu:3 squared",)
     assert not found.panel.others
-    with_margin = recombine.predict(columns(seen, "cabz"), factors=["c", "a", "b"], target="z", loss="margin")
+    with_margin = recombine.predict(
+        columns(seen, "cabz"), factors=["c", "a", "b"], target="z", fit=recombine.FitSettings(loss="margin")
+    )
     assert with_margin.panel.names == tuple(f"{one} margin" for one in PRIOR)
 
 
@@ -83,9 +85,9 @@ def test_what_losses_or_depths_differ_on_is_unsure():
     found = recombine.predict(columns(seen, "cabz"), **how)
     table = found.table.to_pydict()
     others = [
-        recombine.predict(columns(seen, "cabz"), **how, salience=salience, loss=loss, backtest=False).table[
-            "prediction"
-        ]
+        recombine.predict(
+            columns(seen, "cabz"), **how, salience=salience, fit=recombine.FitSettings(loss=loss), backtest=False
+        ).table["prediction"]
         for salience, loss in product(PRIOR, ("margin", "squared"))
     ]
     for row, verdict in enumerate(table["verdict"]):
@@ -104,7 +106,10 @@ def test_rows_that_disagree_leave_no_margin_and_that_is_said():
 
 def test_blind_until_somebody_says_that_examples_are_symbols():
     seen, asked = addition()
-    blind, sighted = (recombine.predict(seen, **asked, model="relu:1", symbols=one) for one in (False, True))
+    blind, sighted = (
+        recombine.predict(seen, **asked, model="relu:1", examples=recombine.Examples(symbols=one))
+        for one in (False, True)
+    )
     assert blind.expected.low < 0
     assert sighted.expected.low > 0.6
     assert "hard to read is not known" in blind.verdict
@@ -180,7 +185,11 @@ def test_what_must_be_beaten_is_the_best_constant_on_the_unseen():
     seen = [row for row in rows if int(row[0]) + int(row[1]) < 6]
     names = ["p", "q", "r"]
     found = recombine.predict(
-        columns(seen, names), factors=["p", "q"], target="r", truth=columns(rows, names), symbols=True
+        columns(seen, names),
+        factors=["p", "q"],
+        target="r",
+        truth=columns(rows, names),
+        examples=recombine.Examples(symbols=True),
     )
     assert found.expected.baseline == 1.0
     assert found.expected.baseline_name == 'always answering "yes"'

@@ -152,7 +152,7 @@ def test_shortcut_between_classes() -> None:
     answer = np.where(cells[:, 0] == 0, cells[:, 1], cells[:, 2])
     seen = ~((cells[:, 1] == 0) & (cells[:, 2] == 1))
     support, truth = labels(cells[seen], answer[seen], sizes=(2, 2, 2)), labels(cells, answer)
-    found = recombine.predict(support, salience="relu:1", loss="margin", truth=truth)
+    found = recombine.predict(support, salience="relu:1", fit=recombine.FitSettings(loss="margin"), truth=truth)
     assert {tuple(one.combination.values()): one.why.split(" (0.")[0] for one in found.worst} == {
         ("0", "0", "1"): "Pulled the wrong way (to yes) by f2 = 1",
         ("1", "0", "1"): "Pulled the wrong way (to no) by f1 = 0",
@@ -290,7 +290,7 @@ def test_every_row_against_the_dense_solve(support: Support, seed: int) -> None:
     rng = np.random.default_rng(seed)
     values = rng.normal(size=len(support))
     known = numbers(support.codes, values, sizes=support.space.sizes, counts=support.counts)
-    found = recombine.predict(known, salience="relu:2", ridge=0.2)
+    found = recombine.predict(known, salience="relu:2", fit=recombine.FitSettings(ridge=0.2))
     cells = every(support.space.sizes)
     expected = brute_scores(support.codes, values, cells, found.salience.weights, 0.2 / support.counts)
     assert found.table["prediction"].to_numpy() == pytest.approx(expected, abs=1e-8)
@@ -505,13 +505,22 @@ def test_saved_and_loaded_it_is_the_same(tmp_path: Path, kind: str) -> None:
     seen = np.arange(16) % 5 != 4
     if kind == "number":
         support, truth = numbers(cells[seen], cells[seen].sum(axis=1), sizes=(4, 4)), numbers(cells, cells.sum(axis=1))
-        found = recombine.predict(support, salience="order:inf,0.4,0.2", ridge=0.1, truth=truth, backtest=True, seed=5)
+        found = recombine.predict(
+            support,
+            salience="order:inf,0.4,0.2",
+            fit=recombine.FitSettings(ridge=0.1),
+            truth=truth,
+            backtest=True,
+            seed=5,
+        )
     elif kind == "unanswered":
         found = recombine.predict(prices(EIGHT_OF_NINE + "felt scarf ?"), salience="relu:1")
     else:
         classes, count = (("no", "yes"), 2) if kind == "label" else (tuple("abcd"), 4)
         support = labels(cells[seen], cells[seen][:, 0] % count, classes=classes, sizes=(4, 4))
-        found = recombine.predict(support, loss="margin", truth=labels(cells, cells[:, 0] % count, classes=classes))
+        found = recombine.predict(
+            support, fit=recombine.FitSettings(loss="margin"), truth=labels(cells, cells[:, 0] % count, classes=classes)
+        )
     loaded = Prediction.load(found.save(tmp_path / "saved"))
     assert plain(loaded.record()) == plain(found.record())
     assert (loaded.backtest, loaded.slope, loaded.worst, loaded.known) == (
@@ -751,7 +760,7 @@ MIXED = "silk hat light\nsilk hat warm\nsilk coat light\nwool hat warm"
 TWO = "silk hat light\nsilk coat light\nwool hat warm"
 BAD = {
     "contradictory labels with the margin": (
-        lambda: recombine.predict(kinds(MIXED), loss="margin"),
+        lambda: recombine.predict(kinds(MIXED), fit=recombine.FitSettings(loss="margin")),
         ["but 1 combinations hold rows of several classes of 'kind'", "write loss='squared', which takes the mean"],
     ),
     "one class": (
@@ -805,19 +814,19 @@ BAD = {
         ["no salience 'rleu:3'", "did you mean 'relu'?"],
     ),
     "a margin for a number": (
-        lambda: recombine.predict(prices(THREE_CORNERS), loss="margin"),
+        lambda: recombine.predict(prices(THREE_CORNERS), fit=recombine.FitSettings(loss="margin")),
         ["loss='margin' for the number 'price'", "target_kind='label'"],
     ),
     "a negative ridge": (
-        lambda: recombine.predict(prices(THREE_CORNERS), ridge=-0.1),
+        lambda: recombine.predict(prices(THREE_CORNERS), fit=recombine.FitSettings(ridge=-0.1)),
         ["ridge=-0.1", "a number from 0 on"],
     ),
     "a ridge that is not a number": (
-        lambda: recombine.predict(prices(THREE_CORNERS), ridge=math.nan),
+        lambda: recombine.predict(prices(THREE_CORNERS), fit=recombine.FitSettings(ridge=math.nan)),
         ["ridge=nan"],
     ),
     "an unknown loss": (
-        lambda: recombine.predict(kinds(TWO), loss="hinge"),
+        lambda: recombine.predict(kinds(TWO), fit=recombine.FitSettings(loss="hinge")),
         ["loss='hinge'", "write 'squared' or 'margin'"],
     ),
     "a truth with other factors": (
@@ -836,7 +845,9 @@ BAD = {
         ["without a target"],
     ),
     "no rule keeps a margin": (
-        lambda: recombine.predict(labels(every((2, 2)), [0, 1, 1, 0]), salience="order:0,0.5,0", loss="margin"),
+        lambda: recombine.predict(
+            labels(every((2, 2)), [0, 1, 1, 0]), salience="order:0,0.5,0", fit=recombine.FitSettings(loss="margin")
+        ),
         ["no sum over the weighted conjunctions", "give the full combination some weight"],
     ),
     "a text for a combination": (

@@ -55,7 +55,7 @@ class Majority:
 class TestWhoLeads:
     def test_ones_own_learner_leads(self) -> None:
         rehearsal = recombine.rehearse(SEEN, Majority(), **HOW)
-        found = recombine.predict(SEEN, **HOW, rehearsal=rehearsal)
+        found = recombine.predict(SEEN, **HOW).with_rehearsal(rehearsal)
         plain = recombine.predict(SEEN, **HOW)
         assert found.rehearsed.leads
         assert (found.expected, found.grade, found.verdict) == (rehearsal.expected, rehearsal.grade, rehearsal.verdict)
@@ -68,29 +68,30 @@ class TestWhoLeads:
             SEEN.column_names.index("y"), "y", pa.array([f"No. {y}" for y in SEEN["y"].to_pylist()])
         )
         for learner in (Majority(), "relu:2"):
-            found = recombine.predict(numbered, **HOW, rehearsal=recombine.rehearse(numbered, learner, **HOW))
+            found = recombine.predict(numbered, **HOW).with_rehearsal(recombine.rehearse(numbered, learner, **HOW))
             beside = next(one for one in found.reasons if one.startswith(("Forecast without", "Rehearsed as well")))
             assert re.search(r"accuracy \d+ % \(.* %\); the best simple rule \(.*\) \d+ %\.", beside)
 
     def test_kernel_machines_on_inputs_lead_where_no_row_of_an_unseen_combination_is_there(self) -> None:
         rehearsal = recombine.rehearse(SEEN, "examples", inputs="x", **HOW)
-        found = recombine.predict(SEEN, inputs="x", **HOW, rehearsal=rehearsal)
+        found = recombine.predict(SEEN, examples=recombine.Examples(inputs="x"), **HOW).with_rehearsal(rehearsal)
         assert found.rehearsed.leads
         assert found.expected == rehearsal.expected
         assert found.examples.expected.basis == "examples"
 
     def test_rows_of_unseen_combinations_lead(self) -> None:
-        how = {"inputs": "x", "truth": EVERY, **HOW}
-        rehearsal = recombine.rehearse(SEEN, "examples", **how)
-        found = recombine.predict(SEEN, unlabelled=UNSEEN.drop_columns(["y"]), **how, rehearsal=rehearsal)
+        how = {"truth": EVERY, **HOW}
+        rehearsal = recombine.rehearse(SEEN, "examples", inputs="x", **how)
+        examples = recombine.Examples("x", unlabelled=UNSEEN.drop_columns(["y"]))
+        found = recombine.predict(SEEN, examples=examples, **how).with_rehearsal(rehearsal)
         assert not found.rehearsed.leads
         assert found.expected.basis == "examples"
         assert found.reasons[0].startswith("Rehearsed as well (learner: examples): accuracy ")
 
     def test_a_closed_form_over_combinations_leads_only_where_nothing_else_speaks(self) -> None:
         rehearsal = recombine.rehearse(SEEN, "relu:2", **HOW)
-        spoken = recombine.predict(SEEN, **HOW, rehearsal=rehearsal)
-        silent = recombine.predict(SEEN, **HOW, rehearsal=rehearsal, backtest=False)
+        spoken = recombine.predict(SEEN, **HOW).with_rehearsal(rehearsal)
+        silent = recombine.predict(SEEN, **HOW, backtest=False).with_rehearsal(rehearsal)
         assert not spoken.rehearsed.leads
         assert spoken.expected.basis == "combinations"
         assert silent.rehearsed.leads
@@ -99,7 +100,7 @@ class TestWhoLeads:
     def test_one_that_abstains_never_leads_and_says_why(self) -> None:
         cross = SEEN.filter(pa.array(["a0" in pair or "b0" in pair for pair in zip(*_columns(SEEN), strict=True)]))
         rehearsal = recombine.rehearse(cross, Majority(), **HOW)
-        found = recombine.predict(cross, **HOW, rehearsal=rehearsal)
+        found = recombine.predict(cross, **HOW).with_rehearsal(rehearsal)
         assert rehearsal.expected.abstains
         assert not found.rehearsed.leads
         assert "no score is forecast" in found.reasons[0]
@@ -111,7 +112,7 @@ def _columns(table):
 
 def test_it_is_saved_and_loaded(tmp_path) -> None:
     rehearsal = recombine.rehearse(SEEN, "examples", inputs="x", **HOW)
-    found = recombine.predict(SEEN, inputs="x", **HOW, rehearsal=rehearsal)
+    found = recombine.predict(SEEN, examples=recombine.Examples(inputs="x"), **HOW).with_rehearsal(rehearsal)
     found.save(tmp_path / "saved")
     again = recombine.load(tmp_path / "saved")
     assert again == found
@@ -138,7 +139,7 @@ def test_forecasts_that_disagree_beyond_chance_are_called_so() -> None:
 )
 def test_what_is_no_rehearsal_of_this_table_is_refused(given, words) -> None:
     with pytest.raises(SettingError, match=words):
-        recombine.predict(SEEN, **HOW, rehearsal=given)
+        recombine.predict(SEEN, **HOW).with_rehearsal(given)
 
 
 def test_it_is_kept_as_plain_data() -> None:

@@ -544,7 +544,7 @@ def test_rows_of_a_table_in_any_order_give_the_same_prediction() -> None:
     for order in (rows, rows[::-1], [rows[k] for k in (2, 0, 4, 1, 3)]):
         columns = dict(zip(("material", "garment", "price"), map(list, zip(*order, strict=True)), strict=True))
         support = recombine.read(columns, factors=["material", "garment"], target="price")
-        tables.append(recombine.predict(support, ridge=0.1).table)
+        tables.append(recombine.predict(support, fit=recombine.FitSettings(ridge=0.1)).table)
     assert tables[0].equals(tables[1])
     assert tables[0].equals(tables[2])
 

@@ -152,7 +152,7 @@ def test_a_learner_that_loses_to_adding_up_is_not_relied_on() -> None:
     assert found.grade == "weak"
     assert found.counts["fine"] == 0
     assert "adding up one number a value does better" in found.verdict
-    fitted = predicted(table, salience="fit", symbols=True)
+    fitted = predicted(table, salience="fit", examples=recombine.Examples(symbols=True))
     assert fitted.grade == "sound"
 
 
@@ -229,8 +229,8 @@ def test_nothing_is_sound_whose_rows_differ() -> None:
         table["f1"] += [one[1]] * 4
         table["y"] += [often] * 3 + [seldom]
     clean = table | {"y": ["x" if a < 6 else "z" for a in table["f0"]]}
-    assert predicted(clean, salience="relu:2", symbols=True).grade == "sound"
-    found = predicted(table, salience="relu:2", symbols=True)
+    assert predicted(clean, salience="relu:2", examples=recombine.Examples(symbols=True)).grade == "sound"
+    found = predicted(table, salience="relu:2", examples=recombine.Examples(symbols=True))
     assert found.expected is not None
     assert (found.expected.low or 0) >= 0.8
     assert found.grade == "plausible"
@@ -242,7 +242,7 @@ def test_nothing_is_sound_whose_examples_nobody_has_looked_at() -> None:
     found = predicted(table)
     assert found.expected.low > 0.8
     assert found.grade == "plausible"
-    assert predicted(table, symbols=True).grade == "sound"
+    assert predicted(table, examples=recombine.Examples(symbols=True)).grade == "sound"
     assert any("give their inputs" in reason for reason in found.reasons)
 
 

@@ -127,6 +127,16 @@ def predict(
     asked = options.gates(fail_under)
     output.require_gates(asked, example="expected=0.8")
     whom = _rehearsed(rehearse, learner, inputs=inputs, kernel=kernel, model=model)
+    told = {
+        "unlabelled": unlabelled,
+        "kernel": kernel,
+        "seen_score": seen_score,
+        "rows": rows,
+        "rows_per_combination": rows_per_combination,
+        "time_limit": time_limit,
+    }
+    given = {name: value for name, value in told.items() if value is not None}
+    examples = recombine.Examples(inputs, symbols=symbols, **given)  # type: ignore[arg-type]
     features = salience if salience is not None and salience.endswith((".parquet", ".pq")) else None
     output.check("prediction", inputs=[source, truth, features, inputs, unlabelled, *reading.files])
     how = {"factors": options.names(factors), "target": target, **reading.settings()}
@@ -150,24 +160,17 @@ def predict(
         found = recombine.predict(
             support if inputs is None else source,
             salience=salience,
-            loss=loss,  # type: ignore[arg-type]
             model=model,
-            ridge=ridge,
+            fit=recombine.FitSettings(loss, ridge),  # type: ignore[arg-type]
             truth=known,
-            symbols=symbols,
-            inputs=inputs,
-            unlabelled=unlabelled,
-            kernel=kernel,
-            seen_score=seen_score,
-            rows=rows,
-            rows_per_combination=rows_per_combination,
-            time_limit=time_limit,
-            rehearsal=rehearsal,
+            examples=examples,
             backtest=backtest,
             seed=seed,
             progress=watch.step,
             **({} if inputs is None else how),
         )
+        if rehearsal is not None:
+            found = found.with_rehearsal(rehearsal)
         checked = gates.check(found.share, asked, thin=lambda name: name != "right" and found.grade == "untested")
         output.write(found, watch)
     output.tell(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from itertools import zip_longest
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, cast
 
 import sqlglot
 from ibis.expr import operations
@@ -73,6 +73,12 @@ class ReadOptions(TableOptions, total=False):
 
     factors: Sequence[str]
     target: str | None
+
+
+def reading_of(factors: Sequence[str] | None, target: str | None, options: TableOptions) -> ReadOptions:
+    """What a verb was told of a table, as `recombine.read` takes it; what was left out is not in it."""
+    named = {name: value for name, value in (("factors", factors), ("target", target)) if value is not None}
+    return cast("ReadOptions", {**named, **options})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -79,7 +79,9 @@ def test_a_prediction_has_its_targets_its_truth_and_its_loss(run, ordering):
             "domain": domain(one), "impossible": impossible(one),
         }  # fmt: skip
         taught = recombine.read(answers, where="part = 'seen'", **asked)
-        by_hand = recombine.predict(taught, loss=loss, truth=recombine.read(answers, **asked))
+        by_hand = recombine.predict(
+            taught, fit=recombine.FitSettings(loss=loss), truth=recombine.read(answers, **asked)
+        )
         assert without_provenance(one.predict()) == without_provenance(by_hand)
     other = run.predict(salience="order:0,1,0")
     assert without_provenance(other) != without_provenance(run.predict())

@@ -68,7 +68,7 @@ def test_errors_are_roots_and_their_ends_are_the_best_and_worst_machine() -> Non
 
 def test_the_page_lists_and_maps_them(tmp_path) -> None:
     table, _, _, whole = world(labelled=False)
-    found = recombine.predict(table, **HOW, inputs="embedding", truth=whole)
+    found = recombine.predict(table, **HOW, examples=recombine.Examples(inputs="embedding"), truth=whole)
     assert len(found.by_combination) == 8
     assert pa.compute.sum(found.by_combination["rows"]).as_py() == found.examples.asked_rows
     page = found.page(tmp_path / "page.html")

@@ -39,7 +39,12 @@ def test_a_linear_kernel_on_one_hot_factors_is_the_prediction_over_combinations(
     said = mine.answer(x[unseen] @ x[~unseen].T)[:, 0] + y[~unseen].mean()
     table = {"a": codes[~unseen, 0], "b": codes[~unseen, 1], "y": y[~unseen] - y[~unseen].mean()}
     theirs = recombine.predict(
-        table, factors=["a", "b"], target="y", salience="order:0,1,0", loss="squared", ridge=ridge, backtest=False
+        table,
+        factors=["a", "b"],
+        target="y",
+        salience="order:0,1,0",
+        fit=recombine.FitSettings(loss="squared", ridge=ridge),
+        backtest=False,
     )
     rows = {(one["a"], one["b"]): one["prediction"] for one in theirs.table.to_pylist()}
     expected = [rows[tuple(code)] + y[~unseen].mean() for code in codes[unseen].tolist()]

@@ -14,7 +14,7 @@ from recombine.data.table_query import TableQuery
 from recombine.verbs.predict.answers import answers, truth_of
 from recombine.verbs.predict.examples.example_forecast import reasons, verdict
 from recombine.verbs.predict.examples.example_rows import fetch
-from recombine.verbs.predict.examples.table_forecast import ExampleOptions, Known, forecast_from
+from recombine.verbs.predict.examples.table_forecast import Examples, Known, forecast_from
 from recombine_lab import features
 
 pytest.importorskip("sklearn")
@@ -52,7 +52,7 @@ def known_of(table, whole=None):
 
 
 def asked(table, whole, inputs, **options):
-    return forecast_from(table, known_of(table, whole), ExampleOptions(inputs=inputs, **options), HOW)
+    return forecast_from(table, known_of(table, whole), Examples(inputs=inputs, **options), HOW)
 
 
 class TestGiven:
@@ -86,7 +86,7 @@ class TestGiven:
     def test_rows_that_a_condition_leaves_out_keep_their_place(self):
         table, x, _, whole = world(labelled=False)
         known = known_of(table, whole)
-        found = forecast_from(table, known, ExampleOptions(inputs=x), {**HOW, "where": "q <> 'a'"})
+        found = forecast_from(table, known, Examples(inputs=x), {**HOW, "where": "q <> 'a'"})
         assert found.rows == 70
         assert found.expected.value > 0.8
 
@@ -246,7 +246,7 @@ class TestRefused:
     def test_a_support(self):
         table, *_ = world()
         with pytest.raises(SettingError, match="a Support and inputs"):
-            forecast_from(recombine.read(table, **HOW), known_of(table), ExampleOptions(inputs="embedding"), HOW)
+            forecast_from(recombine.read(table, **HOW), known_of(table), Examples(inputs="embedding"), HOW)
 
 
 @pytest.mark.slow
@@ -264,7 +264,7 @@ def test_a_million_rows_are_sampled_by_the_engine():
     )
     kept = table.filter(pa.array(codes.sum(axis=1) % 3 != 0))
     known = known_of(kept)
-    found = forecast_from(kept, known, ExampleOptions(inputs="x", rows=300), HOW)
+    found = forecast_from(kept, known, Examples(inputs="x", rows=300), HOW)
     assert found.rows == 300
     assert found.of_rows == len(kept)
     assert f"300 of {len(kept):,} rows" in reasons(found)[0]

@@ -27,7 +27,7 @@ def tables():
 
 def test_the_forecast_leads(tables):
     table, truth = tables
-    found = recombine.predict(table, **HOW, inputs="embedding", truth=truth)
+    found = recombine.predict(table, **HOW, examples=recombine.Examples(inputs="embedding"), truth=truth)
     assert found.expected.basis == "examples"
     assert found.expected == found.examples.expected
     assert found.verdict.startswith("Networks like these would get ")
@@ -38,7 +38,7 @@ def test_the_forecast_leads(tables):
 
 def test_it_is_saved_and_loaded(tables, tmp_path):
     table, truth = tables
-    found = recombine.predict(table, **HOW, inputs="embedding", truth=truth)
+    found = recombine.predict(table, **HOW, examples=recombine.Examples(inputs="embedding"), truth=truth)
     found.save(tmp_path / "kept")
     again = recombine.load(tmp_path / "kept")
     assert again.expected == found.expected
@@ -50,7 +50,9 @@ def test_it_is_saved_and_loaded(tables, tmp_path):
 
 def test_the_page_has_the_sentence_and_the_machines(tables, tmp_path):
     table, truth = tables
-    recombine.predict(table, **HOW, inputs="embedding", truth=truth).page(tmp_path / "page.html")
+    recombine.predict(table, **HOW, examples=recombine.Examples(inputs="embedding"), truth=truth).page(
+        tmp_path / "page.html"
+    )
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Networks like these would get" in page
     assert "of the rows of unseen combinations are expected to come out right" in page
@@ -61,9 +63,9 @@ def test_the_page_has_the_sentence_and_the_machines(tables, tmp_path):
 def test_settings_without_inputs_are_refused(tables):
     table, truth = tables
     with pytest.raises(SettingError, match="rows=… without inputs"):
-        recombine.predict(table, **HOW, truth=truth, rows=100)
+        recombine.predict(table, **HOW, truth=truth, examples=recombine.Examples(rows=100))
     with pytest.raises(SettingError, match="a Support and inputs"):
-        recombine.predict(recombine.read(table, **HOW), inputs="embedding")
+        recombine.predict(recombine.read(table, **HOW), examples=recombine.Examples(inputs="embedding"))
 
 
 def test_without_noise_it_is_the_prediction_over_combinations():
@@ -78,7 +80,9 @@ def test_without_noise_it_is_the_prediction_over_combinations():
     )
     every = {"a": codes[:, 0], "b": codes[:, 1], "y": labels}
     seen = {name: column[~unseen] for name, column in every.items()}
-    theirs = recombine.predict(seen, factors=["a", "b"], target="y", truth=every, salience="relu:2", loss="margin")
+    theirs = recombine.predict(
+        seen, factors=["a", "b"], target="y", truth=every, salience="relu:2", fit=recombine.FitSettings(loss="margin")
+    )
     said = {(one["a"], one["b"]): one["prediction"] for one in theirs.table.to_pylist()}
     right = [
         float(str(said[tuple(code)]) == str(true))
@@ -126,7 +130,7 @@ def test_answers_that_differ_within_a_combination_are_no_truth(tables):
     y = [None if one is None else str(rng.choice(["no", "yes"])) for one in table["y"].to_pylist()]
     mixed = table.set_column(table.column_names.index("y"), "y", pa.array(y))
     said = truth.set_column(2, "y", pa.array(["yes"] * len(truth)))
-    found = recombine.predict(mixed, **HOW, inputs="embedding", truth=said)
+    found = recombine.predict(mixed, **HOW, examples=recombine.Examples(inputs="embedding"), truth=said)
     assert found.examples.way == "held out"
     assert any(note.startswith("Rows of one combination differ in their answer") for note in found.examples.notes)
     assert found.grade in ("weak", "failing", "untested")
@@ -139,7 +143,7 @@ def test_a_redundant_shortcut_is_no_forecast_without_rows(tmp_path):
     table["y"] = ["low" if a < 3 else "high" for a in codes[:, 0]]
     inputs = np.eye(6)[codes].reshape(len(codes), -1) + 0.1 * np.random.default_rng(0).normal(size=(len(codes), 12))
     other = {"p": ["p0", "p4"] * 5, "q": ["q3", "q0"] * 5, "y": ["low", "high"] * 5}
-    found = recombine.predict(table, **HOW, inputs=inputs)
+    found = recombine.predict(table, **HOW, examples=recombine.Examples(inputs=inputs))
     assert found.expected.value is None
     assert found.grade == "untested"
     assert "Nothing can be forecast from the examples" in found.reasons[0]
@@ -147,6 +151,6 @@ def test_a_redundant_shortcut_is_no_forecast_without_rows(tmp_path):
     found.save(tmp_path / "kept")
     assert recombine.load(tmp_path / "kept").examples.members == ("nobody",)
     found.page(tmp_path / "page.html")
-    known = recombine.predict(table, **HOW, inputs=inputs, truth=other)
+    known = recombine.predict(table, **HOW, examples=recombine.Examples(inputs=inputs), truth=other)
     assert known.examples.way == "composed"  # the true answers are known, and inputs come apart by factor
     assert known.expected.value < 0.9

@@ -37,7 +37,8 @@ def table() -> dict[str, list]:
     return {name: column[kept].tolist() for name, column in columns.items()}
 
 
-ASKED = {"factors": ["a", "b"], "target": "y", "inputs": ["width", "price"]}
+ASKED = {"factors": ["a", "b"], "target": "y"}
+INPUTS = ["width", "price"]
 
 
 def test_a_solver_that_never_ends_is_stopped_and_says_so() -> None:
@@ -71,8 +72,8 @@ def test_progress_rises_to_the_end(way: str) -> None:
 
 
 def test_out_of_time_leaves_the_forecast_over_combinations() -> None:
-    plain = recombine.predict(table(), **ASKED | {"inputs": None})
-    found = recombine.predict(table(), **ASKED, time_limit=1e-9)
+    plain = recombine.predict(table(), **ASKED)
+    found = recombine.predict(table(), **ASKED, examples=recombine.Examples(INPUTS, time_limit=1e-9))
     assert found.verdict == plain.verdict
     assert found.expected.value is None
     assert "the time limit of 1e-09 seconds was over when 1 of 18 steps were solved" in found.reasons[0]
@@ -82,13 +83,13 @@ def test_out_of_time_leaves_the_forecast_over_combinations() -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"time_limit": 0}, "time_limit=0"),
-        ({"time_limit": 60, "inputs": None}, "time_limit=… without inputs"),
+        ({"time_limit": 0, "inputs": INPUTS}, "time_limit=0"),
+        ({"time_limit": 60}, "time_limit=… without inputs"),
     ],
 )
 def test_a_limit_that_means_nothing_is_refused(settings, said) -> None:
     with pytest.raises(RecombineError, match=said):
-        recombine.predict(table(), **ASKED | settings)
+        recombine.predict(table(), **ASKED, examples=recombine.Examples(**settings))
 
 
 def test_in_a_log_what_takes_long_says_how_far_it_is(tmp_path, monkeypatch) -> None:

@@ -228,7 +228,8 @@ class Run(RunSummary, Result):
         "squared" for numbers and "margin" for classes, to which cross-entropy and hinge loss lead in the end.
         """
         from recombine.data.read import read  # noqa: PLC0415 - a listing of runs needs no engine
-        from recombine.verbs.predict.predict import predict  # noqa: PLC0415 - nor theory
+        from recombine.verbs.predict.learner import FitSettings  # noqa: PLC0415 - nor theory
+        from recombine.verbs.predict.predict import predict  # noqa: PLC0415
 
         answers = self._answers(needs="target")
         taught = answers.filter(pc.equal(answers["part"], "seen"))
@@ -248,7 +249,8 @@ class Run(RunSummary, Result):
             )
         kind = self._target_kind(answers)
         asked = {"factors": self.factors, "target": "target", "target_kind": kind, **self._space()}
-        own = {"loss": "squared" if kind == "number" else "margin", "truth": read(answers, **asked)}
+        fit = FitSettings("squared" if kind == "number" else "margin")
+        own: dict[str, Any] = {"fit": fit, "truth": read(answers, **asked)}
         return predict(read(taught, **asked), **(own | settings))
 
     def evaluate(self, **settings: Any) -> "Evaluation":

@@ -7,15 +7,19 @@ The guesses that a prediction must beat: always the same answer, one factor alon
 best additive rule. A learner that is additive itself can only be as good as the last: to be level with it is no defeat.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from recombine.base.checks import check_number, check_whole
 from recombine.base.errors import TableError
+from recombine.base.progress import Progress
+from recombine.data.read import support_of
 from recombine.data.support import Support
+from recombine.data.table_query import TableOptions, reading_of
 from recombine.numerics.distributions import normal_quantile
 from recombine.numerics.groups import Ints, Numbers
 from recombine.numerics.intervals import Interval, difference_interval, interval
@@ -27,7 +31,7 @@ from recombine.verbs.predict.ensemble_members import whom_to_ask
 from recombine.verbs.predict.holdout_record import KERNEL, HeldOutAnswers, fold, joined, one_at_a_time
 from recombine.verbs.predict.kernel.salience import Salience
 from recombine.verbs.predict.kernel.salience_fit import resolve
-from recombine.verbs.predict.learner import FittedLearner, Loss, learn, trained
+from recombine.verbs.predict.learner import FitSettings, FittedLearner, learn, trained
 
 SHARE = 0.2
 """Of the combinations, held out at a time where it is done in folds."""
@@ -40,6 +44,7 @@ _EACH = 25
 _DRAWS = 1_000
 _LEVELS = (0.5, 0.8, 0.9, 0.95)
 _POINTS = 500
+_FIT = FitSettings()
 
 
 @dataclass(frozen=True)
@@ -141,29 +146,40 @@ class Backtest:
 
 
 def backtest(
-    support: Support,
+    source: Any,
     *,
+    factors: Sequence[str] | None = None,
+    target: str | None = None,
     salience: Salience | str | None = None,
-    loss: Loss | None = None,
-    ridge: float = 0.0,
+    fit: FitSettings = _FIT,
     share: float | None = None,
     folds: int | None = None,
     seed: int = 0,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[TableOptions],
 ) -> Backtest:
     """Hold out seen combinations and predict them from the others.
+
+    `source` is anything that `recombine.read` takes, with `factors`, `target` and the other settings of `read` beside
+    it; or a `Support`, which was read already.
 
     Without a salience, by the learner that explains a prediction: relu:2, with the margin loss for labels. One at a
     time where that has a closed form (weights that are not fitted, up to 3,000 combinations, 1,500 by the margin).
     Otherwise, or if `share` or `folds` is given, a share at a time: a fifth, until every combination was held out once;
     of more than 3,000 combinations one such fold.
     """
+    support = support_of(source, "backtest", **reading_of(factors, target, options))
     own = answers(support)
-    _refuse_too_few(len(own))
+    if len(own) < FEWEST:
+        raise TableError(
+            f"a back-test with {len(own)} combinations",
+            why="too few to hold some out and learn from the rest",
+            instead="back-test a table with at least 5 seen combinations",
+        )
     seen = trained(support, own)
-    asked = whom_to_ask(seen, own, salience=salience, loss=loss)
+    asked = whom_to_ask(seen, own, salience=salience, loss=fit.loss)
     weights = resolve(asked.explains, seen, seed=seed)
-    learner = learn(support, own, weights, loss=asked.loss, ridge=ridge, seed=seed)
+    learner = learn(support, own, weights, loss=asked.loss, ridge=fit.ridge, seed=seed)
     tested = held_out(support, learner, asked.explains, share=share, folds=folds, progress=progress)
     return summary(own, tested, seed=seed)
 
@@ -184,7 +200,7 @@ def held_out(
     *,
     share: float | None = None,
     folds: int | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
 ) -> HoldoutScheme:
     """The learner tried on combinations of its own table; `salience` is as it was asked for, to be fitted anew."""
     own = answers(support)
@@ -196,18 +212,9 @@ def held_out(
     found = []
     for done, (train, test) in enumerate(_splits(len(own), part, rounds, learner.seed)):
         if progress:
-            progress(done / rounds)
+            progress("back-testing", done / rounds)
         found.append(fold(support, own, train, test, salience, learner.loss, learner.ridge, learner.seed))
     return HoldoutScheme(joined(found), part, rounds)
-
-
-def _refuse_too_few(combinations: int) -> None:
-    if combinations < FEWEST:
-        raise TableError(
-            f"a back-test with {combinations} combinations",
-            why="too few to hold some out and learn from the rest",
-            instead="back-test a table with at least 5 seen combinations",
-        )
 
 
 def _rounds(combinations: int, share: float | None, folds: int | None) -> tuple[float, int]:

@@ -148,15 +148,13 @@ class Rehearsed:
     leads: bool
 
 
-def check_rehearsal(given: Any, support: Support) -> None:
+def _check_rehearsal(given: Any, support: Support) -> None:
     """Refuse what is no rehearsal, or one of another question."""
-    if given is None:
-        return
     if getattr(given, "kind", None) != "rehearsal":
         raise SettingError(
-            f"rehearsal={type(given).__name__}",
+            f"a rehearsal that is a {type(given).__name__}",
             why="it is not what recombine.rehearse gives back",
-            instead="write rehearsal=recombine.rehearse(table, learner, factors=…, target=…)",
+            instead="write with_rehearsal(recombine.rehearse(table, learner, factors=…, target=…))",
         )
     target = None if support.target is None else support.target.name
     own = {"factors": support.space.names, "target": target, "rows": support.rows}
@@ -171,8 +169,7 @@ def check_rehearsal(given: Any, support: Support) -> None:
 
 def with_rehearsal(found: _Prediction, rehearsal: Any) -> _Prediction:
     """The same prediction with a rehearsal: the one that leads gives the verdict, the grade and the score."""
-    if rehearsal is None:
-        return found
+    _check_rehearsal(rehearsal, found.support)
     leads = _leads(found, rehearsal)
     kept = Rehearsed(rehearsal.learner, rehearsal.verdict, rehearsal.grade, rehearsal.expected, leads)
     if not leads:

@@ -57,6 +57,18 @@ _MOST_DRAWS = 64
 _LINKED_BY_ONE = 30  # beyond this many sets only those are linked that differ by one factor, as in `design`
 
 
+@dataclass(frozen=True)
+class FitSettings:
+    """By which loss a learner learns, and how much noise it allows for in each example (`ridge`).
+
+    "margin" is what cross-entropy tends to, "squared" what regression minimises. Without a loss: margin for labels and
+    squared for numbers, and squared where a `salience` is given.
+    """
+
+    loss: Loss | None = None
+    ridge: float = 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class FittedLearner:
     """A fitted learner, and what it would answer if nothing could be memorised in the full combination."""

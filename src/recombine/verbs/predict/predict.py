@@ -1,5 +1,6 @@
 """The verb behind `recombine.predict`: ask the learners, test them on what was seen, and put it into words."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
@@ -12,7 +13,7 @@ from recombine.base.grades import FEWEST_TESTED, Expected
 from recombine.base.progress import Progress, silent
 from recombine.data.read import support_of
 from recombine.data.support import Support
-from recombine.data.table_query import ReadOptions
+from recombine.data.table_query import TableOptions, reading_of
 from recombine.numerics.groups import Codes, Ints
 from recombine.verbs.audit.unseen_combinations import draw_unseen
 from recombine.verbs.predict import effect_transfer as slopes
@@ -31,21 +32,19 @@ from recombine.verbs.predict.diagnosis import (
 )
 from recombine.verbs.predict.effect_transfer import Slope
 from recombine.verbs.predict.ensemble_members import ChosenLearners, Panel, seat, whom_to_ask
-from recombine.verbs.predict.examples.input_features import check_told
-from recombine.verbs.predict.examples.joined_forecast import options_of, with_examples
+from recombine.verbs.predict.examples.joined_forecast import with_examples
+from recombine.verbs.predict.examples.table_forecast import Examples
 from recombine.verbs.predict.expected_score import (
     TruthForecast,
-    check_rehearsal,
     expected_from,
     forecast_of,
     like_tested,
     refuted,
     score_of,
-    with_rehearsal,
 )
 from recombine.verbs.predict.kernel.salience import Salience
 from recombine.verbs.predict.kernel.salience_fit import resolve
-from recombine.verbs.predict.learner import FittedLearner, Loss, refuse_too_large, trained
+from recombine.verbs.predict.learner import FitSettings, FittedLearner, refuse_too_large, trained
 from recombine.verbs.predict.listing import lines, read_combinations
 from recombine.verbs.predict.prediction import DRAWN, Combinations, Prediction, compared, diagnosed
 from recombine.verbs.predict.prediction_record import FailingCombination, NamedError, TruthScore
@@ -56,32 +55,25 @@ _MOST_WORK = 5 * 10**11
 _WORST = 200
 _POINTS = 1_000
 _ENOUGH_KNOWN = 5  # true answers for a line through them, unless there are no more
+_FIT, _EXAMPLES = FitSettings(), Examples()
 _WORST_FIRST = (CANNOT, SHORTCUT, LEAK, NOT_DETERMINED, UNSURE)
 
 
 def predict(  # noqa: PLR0913 - each is one plain question, and all but one have an answer already
     source: Any,
     *,
+    factors: Sequence[str] | None = None,
+    target: str | None = None,
     salience: Salience | str | None = None,
-    loss: Loss | None = None,
     model: Any = None,
-    ridge: float = 0.0,
+    fit: FitSettings = _FIT,
     truth: Any = None,
-    symbols: bool = False,
+    examples: Examples = _EXAMPLES,
     combinations: Combinations | pa.Table | None = None,
     backtest: bool = True,
-    inputs: Any = None,
-    unlabelled: Any = None,
-    kernel: Any = None,
-    seen_score: float | None = None,
-    rows: int | None = None,
-    rows_per_combination: int | None = None,
-    device: str | None = None,
-    time_limit: float | None = None,
-    rehearsal: Any = None,
     seed: int = 0,
     progress: Progress | None = None,
-    **reading: Unpack[ReadOptions],
+    **options: Unpack[TableOptions],
 ) -> Prediction:
     """Say what a learner that weighs conjunctions of factors would answer on every combination, and why.
 
@@ -92,58 +84,40 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
     likely as the others: the forecast is their mean, the middle one explains, and an answer on which they differ is
     *unsure*. `model` says what will be trained: a model of `recombine_lab`, a torch module, or its kind and depth
     ("relu:1"). `salience` says instead how much each set of factors counts: a network and its depth ("relu:3"), weights
-    by order ("order:0,0.3,0.4"), "fit" (estimated from the data), or a `Salience`. `loss` is "margin", to which
-    cross-entropy tends, or "squared"; if it is left out, margin for labels and squared for numbers, and squared where a
-    `salience` is given.
+    by order ("order:0,0.3,0.4"), "fit" (estimated from the data), or a `Salience`. `fit` says by which loss it learns.
 
     `truth` is another table with the true answers, read with the same settings, or its `Support`: then `expected` is
     the score on the unseen combinations that it holds. What a model makes of examples that are hard to read is not in
-    that forecast, and its interval says so; `symbols=True` says that all examples of a combination look the same.
-    A row is given for every combination of the space up to a million, else for `combinations`.
+    that forecast, and its interval says so. A row is given for every combination of the space up to a million, else
+    for `combinations`.
 
-    `inputs` are what a model looks at: columns of numbers or lists, images, or an array in step with the rows. Then the
-    forecast is of rows, made by kernel machines on the inputs themselves (`examples`), and says what it costs that some
-    rows are hard to read. Rows of unseen combinations are those whose target is missing, or those of `unlabelled`;
-    without any they are put together from seen ones. At most `rows` are looked at, or `rows_per_combination` of each.
-    Where solving takes longer than `time_limit` (seconds; default: 3600), the examples forecast nothing, and the
-    reasons say how far it came.
-
-    `rehearsal` is what `recombine.rehearse` found on the same table: it stands beside the forecast, and leads where it
-    is better founded (`verbs.predict.expected_score` says where that is).
+    `examples` say what a model looks at, and the forecast is then made from that: `Examples("vector")`. Or they say
+    that there is nothing to look at but the factors' values: `Examples(symbols=True)`. What `recombine.rehearse` found
+    on the same table stands beside the forecast with `with_rehearsal` of what is returned.
 
     >>> import recombine
     >>> rows = [(a, b, a + b) for a in range(-4, 5) for b in range(-4, 5)]
     >>> every = {name: [row[k] for row in rows] for k, name in enumerate("aby")}
     >>> seen = {name: [row[k] for row in rows if 0 in row[:2]] for k, name in enumerate("aby")}
-    >>> how = dict(factors=["a", "b"], target="y", target_kind="number", truth=every, symbols=True)
+    >>> how = dict(factors=["a", "b"], target="y", target_kind="number", truth=every)
+    >>> how["examples"] = recombine.Examples(symbols=True)
     >>> [round(recombine.predict(seen, **how, model=model).expected.value, 2) for model in ("relu:1", "relu:3", None)]
     [0.93, 0.76, 0.84]
     """
     tell: Progress = progress or silent
-    examples = options_of(
-        inputs,
-        unlabelled=unlabelled,
-        kernel=kernel,
-        seen_score=seen_score,
-        rows=rows,
-        rows_per_combination=rows_per_combination,
-        device=device,
-        time_limit=time_limit,
-        seed=seed,
-    )
+    reading = reading_of(factors, target, options)
     support = support_of(source, "predict", progress=lambda share: tell("counting combinations", share), **reading)
-    check_rehearsal(rehearsal, support)
     own = answers(support)
-    check_told(inputs, own, symbols=symbols, seen_score=seen_score, truth=truth is not None)
+    examples.check_seen_score(own, truth=truth is not None)
     if reading and not isinstance(truth, Support | None):
         truth = read_truth(truth, support, **reading)
     known = None if truth is None else truth_of(truth, support, own)
     tell("weighing conjunctions", None)
     asked = whom_to_ask(
-        trained(support, own), own, salience=salience, loss=loss, model=model, with_truth=known is not None
+        trained(support, own), own, salience=salience, loss=fit.loss, model=model, with_truth=known is not None
     )
     weights = resolve(asked.explains, trained(support, own), seed=seed)
-    panel = seat(asked, support, own, weights, ridge=ridge, seed=seed)
+    panel = seat(asked, support, own, weights, ridge=fit.ridge, seed=seed)
     codes, sampled = _listed(panel.learner, combinations, known, seed)
     refuse_too_large(panel.learner.support, weights.weights, questions=own.questions, rows=len(codes))
     tell("predicting", None)
@@ -152,10 +126,10 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
     tested = _tested(support, diagnosis, asked, unseen, wanted=backtest, tell=tell)
     diagnosis = diagnosis.judged(refuted=refuted(tested.expected, tested.record))
     found = _PredictionParts(
-        panel, asked, diagnosis, tested, forecast_of(panel, diagnosis, unseen=unseen, symbols=symbols)
+        panel, asked, diagnosis, tested, forecast_of(panel, diagnosis, unseen=unseen, symbols=examples.symbols)
     )
-    made = _assemble(support, found, known, sampled=sampled, symbols=symbols)
-    return with_rehearsal(with_examples(made, source, examples, reading, tell=tell), rehearsal)
+    made = _assemble(support, found, known, sampled=sampled, symbols=examples.symbols)
+    return with_examples(made, source, examples, reading, tell=tell)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +149,7 @@ def _tested(
     if why_not:
         return _BacktestOutcome(None, Expected(score_of(own), reason=why_not), nothing)
     try:
-        found = held_out(support, diagnosis.learner, asked.explains, progress=lambda share: tell("back-testing", share))
+        found = held_out(support, diagnosis.learner, asked.explains, progress=tell)
     except RecombineError as error:  # what is left after holding some out may be too little for this learner
         return _BacktestOutcome(None, Expected(score_of(own), reason=f"the back-test failed: {error.what}"), nothing)
     like = like_tested(found.tried, diagnosis)

@@ -24,7 +24,7 @@ from recombine.verbs.predict.effect_transfer import Slope
 from recombine.verbs.predict.ensemble_members import Panel
 from recombine.verbs.predict.examples import example_forecast as examples_stored
 from recombine.verbs.predict.examples.example_forecast import ExampleForecast
-from recombine.verbs.predict.expected_score import Rehearsed, refuted
+from recombine.verbs.predict.expected_score import Rehearsed, refuted, with_rehearsal
 from recombine.verbs.predict.kernel.salience import Salience
 from recombine.verbs.predict.learner import FittedLearner, learn
 from recombine.verbs.predict.listing import CombinationGrid, lines, read_combinations
@@ -92,6 +92,14 @@ class Prediction(Result):
     def provenance(self) -> Provenance:
         """Where it came from."""
         return self.support.source
+
+    def with_rehearsal(self, rehearsal: Any) -> "Prediction":
+        """The same beside what `recombine.rehearse` found on the same table; the one that is better founded leads.
+
+        A rehearsal leads where nothing else is forecast, where its learner is no network, and where it was shown rows
+        while no rows of unseen combinations are there to be asked about.
+        """
+        return with_rehearsal(self, rehearsal)
 
     @property
     def by_combination(self) -> pa.Table | None:

@@ -20,7 +20,7 @@ from recombine.base.words import free_name, plain_setting
 from recombine.data.locations import names_a_table
 from recombine.data.read import read, support_of
 from recombine.data.support import Support
-from recombine.data.table_query import ReadOptions, TableOptions, TargetKind
+from recombine.data.table_query import ReadOptions, TableOptions, TargetKind, reading_of
 from recombine.numerics.groups import Codes, Numbers
 from recombine.numerics.predictive_intervals import Score
 from recombine.numerics.resampling import IntervalSettings
@@ -184,8 +184,7 @@ def rehearse(  # noqa: PLR0913 - each is one plain question, and all but two hav
         check_number("time_limit", time_limit, above=0)
     taught = learner_of(learner, inputs=inputs, time_limit=time_limit)
     tell = progress or silent
-    named = {name: value for name, value in (("factors", factors), ("target", target)) if value is not None}
-    reading = cast("ReadOptions", {**named, **options})
+    reading = reading_of(factors, target, options)
     support = support_of(source, "rehearse", progress=lambda share: tell("counting combinations", share), **reading)
     examples = examples_of(support, source, reading, rows=taught.level == "rows", inputs=inputs)
     known = _truth(truth, source, support, examples, reading)

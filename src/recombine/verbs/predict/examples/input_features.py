@@ -21,7 +21,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recombine.base.checks import check_number
 from recombine.base.errors import ColumnError, SettingError, SourceError, TableError, nearest
 from recombine.base.plugins import needed
 from recombine.base.words import listing, percent
@@ -338,31 +337,6 @@ def _opened(one: Any, name: str) -> Any:
     if isinstance(content, Path):
         name = f"'{content}'"
     return read_picture(content, name=name) if isinstance(content, Path | bytes) else content
-
-
-def check_told(inputs: Any, answers: Answers, *, symbols: bool, seen_score: float | None, truth: bool) -> None:
-    """Refuse what would be ignored beside inputs, and scores that nobody can have."""
-    if inputs is not None and symbols:
-        raise SettingError(
-            "symbols=True beside inputs",
-            why="the one says that all examples of a combination look the same, the other what each looks like",
-            instead="leave one of them out (--symbols or --inputs)",
-        )
-    if seen_score is None:
-        return
-    if answers.kind == "label":
-        said = "an accuracy lies between 0 and 1"
-        check_number("seen_score", seen_score, least=0.0, most=1.0, why=said, instead="write seen_score=0.95")
-    else:
-        said = "no R² is above 1"
-        check_number("seen_score", seen_score, most=1.0, why=said, instead="write seen_score=0.9")
-    if not truth:
-        raise SettingError(
-            f"seen_score={seen_score} without a truth",
-            why="machines that are stopped at that score are asked about unseen combinations, and held against their "
-            "true answers",
-            instead="give truth= (--truth), or leave seen_score out",
-        )
 
 
 def below_one_answer(seen_score: float | None, answers: Answers) -> list[str]:

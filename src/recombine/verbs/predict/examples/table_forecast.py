@@ -1,12 +1,12 @@
 """A forecast from the rows of a table: which of them are fetched, which are asked about, and what they look like."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from recombine.base.checks import check_whole
+from recombine.base.checks import check_number, check_whole
 from recombine.base.errors import SettingError, TableError
 from recombine.base.grades import Expected
 from recombine.base.progress import Progress, silent
@@ -32,11 +32,26 @@ _WITHIN = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExampleOptions:
-    """What a forecast from examples may be told."""
+@dataclass(frozen=True)
+class Examples:
+    """What a model looks at, for `recombine.predict`, and how a forecast from it is made.
 
-    inputs: Any
+    `inputs` are columns of numbers or lists, images, or an array in step with the rows. Then the forecast is of rows,
+    made by kernel machines on the inputs themselves, and says what it costs that some rows are hard to read. Rows of
+    unseen combinations are those whose target is missing, or those of `unlabelled`; without any they are put together
+    from seen ones. `kernel` names the machines ("relu", "relu:2", "ntk", "linear"); `seen_score` stops them at a score
+    on new rows of seen combinations. At most `rows` are looked at, or `rows_per_combination` of each. Where solving
+    takes longer than `time_limit` (in seconds), the examples forecast nothing, and the reasons say how far it came.
+
+    `symbols=True` instead of inputs: all examples of a combination look the same, so none is hard to read.
+
+    >>> Examples("vector", rows=500).rows, Examples(symbols=True).inputs
+    (500, None)
+    """
+
+    inputs: Any = None
+    _: KW_ONLY
+    symbols: bool = False
     unlabelled: Any = None
     kernel: str | Kernel | Sequence[Kernel] | None = None
     seen_score: float | None = None
@@ -44,7 +59,40 @@ class ExampleOptions:
     rows_per_combination: int | None = None
     device: str | None = None
     time_limit: float = TIME_LIMIT
-    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.inputs is not None and self.symbols:
+            raise SettingError(
+                "symbols=True beside inputs",
+                why="the one says that all examples of a combination look the same, the other what each looks like",
+                instead="leave one of them out (--symbols or --inputs)",
+            )
+        others = [one for one in fields(self) if one.name not in ("inputs", "symbols")]
+        idle = next((one.name for one in others if getattr(self, one.name) is not one.default), None)
+        if self.inputs is None and idle is not None:
+            raise SettingError(
+                f"{idle}=… without inputs",
+                why="it speaks of a forecast from examples, which looks at their inputs",
+                instead=f"name them: inputs='COLUMN' (--inputs), or leave {idle} out",
+            )
+
+    def check_seen_score(self, answers: Answers, *, truth: bool) -> None:
+        """Refuse a score that nobody can have, or that nothing could be held against."""
+        if self.seen_score is None:
+            return
+        if answers.kind == "label":
+            said = "an accuracy lies between 0 and 1"
+            check_number("seen_score", self.seen_score, least=0.0, most=1.0, why=said, instead="write seen_score=0.95")
+        else:
+            said = "no R² is above 1"
+            check_number("seen_score", self.seen_score, most=1.0, why=said, instead="write seen_score=0.9")
+        if not truth:
+            raise SettingError(
+                f"seen_score={self.seen_score} without a truth",
+                why="machines that are stopped at that score are asked about unseen combinations, and held against "
+                "their true answers",
+                instead="give truth= (--truth), or leave seen_score out",
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +104,11 @@ class Known:
     truth: Truth | None
     unseen: int  # how many combinations are unseen
     unlike: str | None = None  # why no seen combination that could be held out stands for them, if none does
+    seed: int = 0
 
 
 def forecast_from(
-    source: Any, known: Known, options: ExampleOptions, reading: ReadOptions, *, tell: Progress = silent
+    source: Any, known: Known, options: Examples, reading: ReadOptions, *, tell: Progress = silent
 ) -> ExampleForecast:
     """The forecast of the score on a table's unseen combinations, from its own rows."""
     _check(source, options)
@@ -70,7 +119,7 @@ def forecast_from(
     own = _rows(source, known, options, question, plan)
     reading_inputs.check_length(plan, _all_rows(source, plan, own, question))
     labelled = np.flatnonzero((own.codes >= 0).all(axis=1) & np.isfinite(own.targets))
-    train = own.subset(_drawn(own.codes[labelled], labelled, options))
+    train = own.subset(_drawn(own.codes[labelled], labelled, options, known.seed))
     asked, asked_plan = _asked(known, options, question, plan, own, notes)
     if known.truth is not None and known.answers.unsettled > _UNSETTLED:
         notes.append(_WITHIN)
@@ -90,12 +139,12 @@ def forecast_from(
     )
 
 
-def _check(source: Any, options: ExampleOptions) -> None:
+def _check(source: Any, options: Examples) -> None:
     if isinstance(source, Support):
         raise SettingError(
             "a Support and inputs",
             why="a Support holds counts of combinations, and inputs belong to rows",
-            instead="give the table itself: recombine.predict(table, factors=[…], target='…', inputs=…)",
+            instead="give the table itself: recombine.predict(table, factors=[…], target='…', examples=Examples(…))",
         )
     check_whole("rows", options.rows, least=10, instead=f"write rows={MOST_ROWS} (--rows {MOST_ROWS})")
     if options.rows_per_combination is not None:
@@ -116,14 +165,12 @@ def _question(reading: ReadOptions) -> TableQuery:
     )
 
 
-def _rows(
-    source: Any, known: Known, options: ExampleOptions, question: TableQuery, plan: reading_inputs.Inputs
-) -> Fetched:
+def _rows(source: Any, known: Known, options: Examples, question: TableQuery, plan: reading_inputs.Inputs) -> Fetched:
     each = None if plan.ordered else _each(known.support.counts, options)
-    return fetch(source, known.support, question, inputs=plan.names, each=each, ordered=plan.ordered, seed=options.seed)
+    return fetch(source, known.support, question, inputs=plan.names, each=each, ordered=plan.ordered, seed=known.seed)
 
 
-def _each(counts: Numbers, options: ExampleOptions) -> int:
+def _each(counts: Numbers, options: Examples) -> int:
     """Rows of each combination: as asked, or the fewest with which there are rows enough in all."""
     if options.rows_per_combination is not None:
         return options.rows_per_combination
@@ -142,7 +189,7 @@ def _all_rows(source: Any, plan: reading_inputs.Inputs, own: Fetched, question: 
         return int(open_table.backend.to_pyarrow(open_table.table.count()).as_py())
 
 
-def _drawn(codes: Codes, rows: Ints, options: ExampleOptions) -> Ints:
+def _drawn(codes: Codes, rows: Ints, options: Examples, seed: int) -> Ints:
     """Of the rows with a target, as many of each combination as are wanted."""
     if not len(rows):
         raise TableError(
@@ -152,13 +199,13 @@ def _drawn(codes: Codes, rows: Ints, options: ExampleOptions) -> Ints:
         )
     combination, _ = example_rows.numbered(codes)
     if options.rows_per_combination is not None:
-        return rows[example_rows.first_of_each(combination, options.rows_per_combination, seed=options.seed)]
-    return rows[example_rows.drawn(combination, options.rows, seed=options.seed)]
+        return rows[example_rows.first_of_each(combination, options.rows_per_combination, seed=seed)]
+    return rows[example_rows.drawn(combination, options.rows, seed=seed)]
 
 
 def _asked(
     known: Known,
-    options: ExampleOptions,
+    options: Examples,
     question: TableQuery,
     plan: reading_inputs.Inputs,
     own: Fetched,
@@ -191,7 +238,7 @@ def _asked(
 
 
 def _of_another_table(
-    known: Known, options: ExampleOptions, question: TableQuery, plan: reading_inputs.Inputs
+    known: Known, options: Examples, question: TableQuery, plan: reading_inputs.Inputs
 ) -> tuple[Fetched, reading_inputs.Inputs]:
     given = options.unlabelled
     source, inputs = given if isinstance(given, tuple) and len(given) == 2 else (given, options.inputs)
@@ -204,7 +251,7 @@ def _of_another_table(
     alike = replace(question, where=None, table=None)
     used = reading_inputs.inputs_of(inputs, glance(source, None))
     each = None if used.ordered else max(_FEWEST_EACH, options.rows // max(known.unseen, 1) + 1)
-    rows = fetch(source, known.support, alike, inputs=used.names, each=each, ordered=used.ordered, seed=options.seed)
+    rows = fetch(source, known.support, alike, inputs=used.names, each=each, ordered=used.ordered, seed=known.seed)
     reading_inputs.check_length(used, len(rows))
     return rows, used
 
@@ -219,7 +266,7 @@ def _unseen(known: Known, codes: Codes) -> Any:
 
 def _forecast(
     known: Known,
-    options: ExampleOptions,
+    options: Examples,
     train: Fetched,
     given: Numbers,
     asked: Fetched | None,
@@ -242,7 +289,7 @@ def _forecast(
         seen_score=options.seen_score,
         rows=options.rows if options.rows_per_combination is None else max(len(train), 10),
         of=known.unseen or None,
-        seed=options.seed,
+        seed=known.seed,
         device=options.device,
         time_limit=options.time_limit,
         progress=lambda share: tell("solving on examples", share),
