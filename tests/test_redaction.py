@@ -362,7 +362,7 @@ def test_a_run_store_says_no_key(monkeypatch, capsys) -> None:
     files = ObjectStorage.at(place, {"config_kwargs": {"retries": {"max_attempts": 0}, "connect_timeout": 1}})
     assert SECRET not in f"{files!r} {files.title}"
     assert files.address == place
-    for call in (lambda: files.read("store.json"), lambda: files.write("store.json", b""), files.top):
+    for call in (lambda: files.read("store.json"), lambda: files.write("store.json", b""), files.root_names):
         with pytest.raises(OSError) as caught:  # noqa: PT011 - its words are looked at
             call()
         assert SECRET not in str(caught.value)
@@ -384,7 +384,7 @@ def test_a_store_that_fsspec_does_not_know_says_no_key() -> None:
 def test_a_workers_words_about_its_store_say_no_key() -> None:
     worker = pytest.importorskip("recombine_lab.sweeps.worker")
     with guarded(f"s3://key:{SECRET}@bucket/runs"):
-        assert worker._words(ValueError(f"bad key {SECRET}")).startswith("ValueError: bad key …")
+        assert worker._describe(ValueError(f"bad key {SECRET}")).startswith("ValueError: bad key …")
 
 
 def test_a_tracker_that_fails_is_told_of_without_its_password(monkeypatch) -> None:

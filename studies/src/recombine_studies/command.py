@@ -16,7 +16,7 @@ from recombine.base.words import amount, json_text, span
 from recombine.cli import options, table_options
 from recombine.cli.help import EXAMPLES, Command, CommandGroup
 from recombine.cli.terminal import Watch, console_for, lead, next_commands, page_written, say, warnings_as_notes
-from recombine_lab.commands.sweep import interrupted
+from recombine_lab.commands.sweep import print_interruption
 
 EXAMPLES |= {
     "study": (
@@ -202,7 +202,7 @@ def _stoppable() -> Iterator[None]:
     try:
         yield
     except InterruptedSweep as stopped:
-        interrupted(stopped.result)
+        print_interruption(stopped.result)
         raise typer.Exit(_INTERRUPTED) from stopped
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from recombine.base.records import Provenance
-from recombine_lab.runs.listing import lines
 from recombine_lab.runs.run import Configuration
+from recombine_lab.runs.run_list import list_runs
 from recombine_lab.runs.store import Store
 from recombine_lab.sweeps.grid import SweepPlan, read_plan
 from recombine_lab.sweeps.ray_pool import processors
@@ -100,7 +100,7 @@ def _runs(plans: Mapping[str, SweepPlan], place: str) -> Rows:
     """A row for each finished run of each grid: its settings, its seed, how it ended, its scores."""
     store = Store.open(place)
     wanted = {run.key for plan in plans.values() for run in plan.runs}
-    there = {line.key: line for line in lines(store, only=wanted)} if wanted else {}
+    there = {line.key: line for line in list_runs(store, only=wanted)} if wanted else {}
     rows: list[dict[str, Any]] = []
     for name, plan in plans.items():
         for run in plan.runs:

@@ -20,7 +20,7 @@ from recombine.base.errors import SettingError
 from recombine_lab import Recipe, Store, fit, models, sweep, tasks
 from recombine_lab.base.source_versions import _distributions, place_of, source_version
 from recombine_lab.models.catalogue import MODELS
-from recombine_lab.runs.listing import lines
+from recombine_lab.runs.run_list import list_runs
 from recombine_lab.sweeps.sweep import dry_run
 from recombine_lab.tasks.catalogue import TASKS
 from tests.lab.own.things import Difference, EveryNth, Named, NamedNet, Net, make_net
@@ -351,6 +351,6 @@ def test_a_sweeps_file_names_things_of_ones_own(tmp_path):
     file.write_text(yaml.safe_dump({"store": str(tmp_path / "runs"), **grid, "recipes": RECIPE, "seeds": 2}))
     result = sweep(file, workers=0, progress=None)
     assert result.finished == 4
-    names = {line.settings["model"] for line in lines(Store.open(tmp_path / "runs"))}
+    names = {line.settings["model"] for line in list_runs(Store.open(tmp_path / "runs"))}
     assert names == {f"{THINGS}:Net", f"{THINGS}:make_net"}
     assert TASKS.build(f"{THINGS}:Difference") == Difference()

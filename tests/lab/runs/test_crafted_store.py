@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 from recombine.base.errors import OutputError, RecordError
 from recombine.cli.app import app
-from recombine_lab.runs.listing import lines
 from recombine_lab.runs.pruning import removable
 from recombine_lab.runs.run import Run
 from recombine_lab.runs.run_files import folder_of
+from recombine_lab.runs.run_list import list_runs
 from recombine_lab.runs.store import Store
 from tests import mutations
 from tests.lab.runs.samples import run
@@ -170,7 +170,7 @@ def test_a_tampered_mark_ends_in_words_or_in_another_run(tmp_path_factory, where
     places = list(mutations.places(before))
     content = mutations.changed(before, places[where % len(places)], how)
     mutations.write(mark, mutations.sealed(content) if fresh else content)
-    lines(store, check=True)
+    list_runs(store, check=True)
     try:
         found = store.get(made.key)
     except RecordError:

@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from recombine.cli.app import app
-from recombine_lab.runs.listing import lines
 from recombine_lab.runs.run_files import FORMAT, EarlierStoreWarning
+from recombine_lab.runs.run_list import list_runs
 from recombine_lab.runs.store import Store
 
 STORES = Path(__file__).parent / "stores"
@@ -48,7 +48,7 @@ def test_it_opens_with_a_word_that_says_what_to_do(earlier):
 def test_its_runs_are_read_whole(earlier):
     place, key = earlier
     store = Store.open(place)
-    (line,) = lines(store, check=True)
+    (line,) = list_runs(store, check=True)
     assert (line.status, line.settings["split.share"], line.seed) == ("finished", 0.3, 0)
     run = store.get(key)
     assert run.key == key

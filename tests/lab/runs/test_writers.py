@@ -14,10 +14,10 @@ import pytest
 
 from recombine.base import records
 from recombine.base.errors import RecordError
-from recombine_lab.runs.listing import lines
 from recombine_lab.runs.pruning import removable, remove
 from recombine_lab.runs.run import Run
 from recombine_lab.runs.run_files import folder_of
+from recombine_lab.runs.run_list import list_runs
 from recombine_lab.runs.storage import FolderStorage, ObjectStorage
 from recombine_lab.runs.store import Store
 from tests.lab.runs.samples import run
@@ -53,10 +53,10 @@ def test_everything_a_store_does(place):
     store.drop_state("pack 1/2")
     assert store.load_state("pack 1/2") is None
     store.put_failure(run(1).configuration, "no luck", attempt=1)
-    assert [line.status for line in lines(opened(place, create=False))] == ["finished", "failed"]
+    assert [line.status for line in list_runs(opened(place, create=False))] == ["finished", "failed"]
     store.remove(made.key)
     store.drop_failures(run(1).key)
-    assert lines(store) == []
+    assert list_runs(store) == []
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_a_writer_that_is_killed_before_the_mark(place):
     opened(place)
     assert subprocess.run(command, cwd=ROOT, check=False).returncode == -signal.SIGKILL
     store = opened(place)
-    assert (store.keys(), store.has(run(0).key), lines(store)) == (set(), False, [])
+    assert (store.keys(), store.has(run(0).key), list_runs(store)) == (set(), False, [])
     assert removable(store) == ()  # it may be at work still
     found = removable(store, older=-10)
     assert sum(one.size for one in found) > 1000
@@ -120,9 +120,9 @@ def test_a_table_that_was_tampered_with(place):
     store.files.write(f"{folder_of(run(0).key)}/{part.at}", b"x" * (part.size - 1))
     with pytest.raises(RecordError, match="is damaged"):
         store.get(run(0).key)
-    assert {line.seed: line.status for line in lines(store)} == {0: "damaged", 1: "finished"}
+    assert {line.seed: line.status for line in list_runs(store)} == {0: "damaged", 1: "finished"}
     store.files.write(f"{folder_of(run(0).key)}/{part.at}", b"x" * part.size)
-    assert {line.seed: line.status for line in lines(store, check=True)} == {0: "damaged", 1: "finished"}
+    assert {line.seed: line.status for line in list_runs(store, check=True)} == {0: "damaged", 1: "finished"}
 
 
 @pytest.mark.canary

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 from rich.padding import Padding
-from rich.table import Table
 
 import recombine_lab
 from recombine.base.words import measure
@@ -14,6 +13,7 @@ from recombine.cli import options, outputs, table_options
 from recombine.cli.help import EXAMPLES, Command, CommandGroup
 from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, console_for, lead, next_commands, short
+from recombine_lab.commands.run_tables import pairs_table
 
 EXAMPLES |= {
     "probe": (
@@ -90,18 +90,17 @@ def _run(name: str, spec: str, run: str | None, *, seed: int, output: outputs.Ou
     output.check("probe", inputs=[spec])
     ask = getattr(recombine_lab.probes, name)
     with Watch("reading what is asked") as watch:
-        given = _settings(spec, run, ask)
-        found = ask(**given, seed=seed, progress=watch.step, command=options.command_line())
-        output.write(found, watch)
-    output.tell(content=lambda: found.record().to_json(), show=lambda: summary(found))
+        result = ask(**_settings(spec, run, ask), seed=seed, progress=watch.step, command=options.command_line())
+        output.write(result, watch)
+    output.tell(content=lambda: result.record().to_json(), show=lambda: print_probe(result))
 
 
 def _settings(spec: str, run: str | None, ask: Any) -> dict[str, Any]:
     if run is not None:
-        from recombine_lab.runs.listing import find  # noqa: PLC0415 - a probe told by a file needs no store
+        from recombine_lab.runs.run_list import find_key  # noqa: PLC0415 - a probe told by a file needs no store
 
         store = recombine_lab.Store.open(spec, create=False)
-        return {"model": store.get(find(store, run))}
+        return {"model": store.get(find_key(store, run))}
     if spec.endswith(".parquet"):
         return {"model": spec}
     from recombine_lab.probes.probe_file import settings_of  # noqa: PLC0415 - a command that names no probe needs none
@@ -109,23 +108,20 @@ def _settings(spec: str, run: str | None, ask: Any) -> dict[str, Any]:
     return settings_of(spec, ask)
 
 
-def summary(found: Any) -> None:
+def print_probe(result: Any) -> None:
     """The probe on one screen."""
     console = console_for()
     width = min(console.width, 100)
     from recombine_lab.probes.probe_page import MEANING  # noqa: PLC0415 - a template engine
 
-    lead(console, found, why=MEANING[found.grade])
-    table = Table(box=None, show_header=False, padding=(0, 2), pad_edge=True)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    table.add_row("outcome", escape(found.outcome))
-    for name, number in list(found.numbers.items())[:_SHOWN]:
-        table.add_row(escape(short(name)), "not known" if number is None else measure(number))
-    console.print(table, width=width)
+    lead(console, result, why=MEANING[result.grade])
+    rows = {"outcome": result.outcome}
+    for name, number in list(result.numbers.items())[:_SHOWN]:
+        rows[short(name)] = "not known" if number is None else measure(number)
+    console.print(pairs_table(rows), width=width)
     console.print()
-    for reason in found.reasons:
+    for reason in result.reasons:
         console.print(Padding(escape(reason), (0, 2)), width=width)
-    command = found.provenance.command or "recombine probe …"
+    command = result.provenance.command or "recombine probe …"
     if "--report" not in command:
         next_commands(console, [(f"{command} --report probe.html", "see every measure beside its controls")])

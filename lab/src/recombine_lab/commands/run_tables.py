@@ -28,26 +28,32 @@ _Section = tuple[str, list[list[str]], list[str]]
 _NOTHING = "those without such a setting"
 
 
-def listed(place: str, found: Sequence[Any], metrics: Sequence[str], *, everything: bool, filtered: bool) -> None:
+def print_runs(place: str, lines: Sequence[Any], metrics: Sequence[str], *, everything: bool, filtered: bool) -> None:
     """The runs of a store, a line each; what is the same for all of them is said once."""
-    from recombine_lab.runs.listing import common, differing  # noqa: PLC0415 - it brings Arrow
+    from recombine_lab.runs.run_list import varying_settings  # noqa: PLC0415 - it brings Arrow
 
     console = console_for()
     console.print()
-    console.print(Padding(f"[bold]{escape(_tally(found, filtered=filtered))}[/]", (0, 2)))
-    if not found:
+    if not lines:
+        verdict = "No run fulfils the conditions." if filtered else "The store holds no runs yet."
+    else:
+        counts = Counter(line.status for line in lines)
+        ends = [f"{counts[status]:,} {status}" for status in _SIGN if counts[status]]
+        verdict = f"{amount(len(lines), 'run')}: {listing(ends)}."
+    console.print(Padding(f"[bold]{verdict}[/]", (0, 2)))
+    if not lines:
         console.print()
         return
-    _said_once(console, common(found), {line.code for line in found if line.code})
+    _print_common(console, lines)
     console.print()
-    _lines(console, found if everything else found[:_MOST], metrics)
-    if not everything and len(found) > _MOST:
-        console.print(f"  … {len(found) - _MOST:,} more: --all shows every line, --where fewer")
-    _reasons(console, [line for line in found if line.status != "finished" and line.reason])
-    next_commands(console, _after_list(place, found, differing(found)))
+    _print_lines(console, lines if everything else lines[:_MOST], metrics)
+    if not everything and len(lines) > _MOST:
+        console.print(f"  … {len(lines) - _MOST:,} more: --all shows every line, --where fewer")
+    _print_reasons(console, [line for line in lines if line.status != "finished" and line.reason])
+    next_commands(console, _after_list(place, lines, list(varying_settings(lines))))
 
 
-def one(run: Any, files: Sequence[str], *, place: str, folder: Path | None) -> None:
+def print_run(run: Any, files: Sequence[str], *, place: str, folder: Path | None) -> None:
     """One run with its settings, its scores and its files."""
     console = console_for()
     console.print()
@@ -55,101 +61,96 @@ def one(run: Any, files: Sequence[str], *, place: str, folder: Path | None) -> N
     why = f": {run.reason}" if run.reason else ""
     console.print(Padding(f"[bold]Run {run.key} {run.status} {steps}{escape(why)}.[/]", (0, 2)))
     console.print()
-    console.print(_asked(run.configuration))
+    console.print(_configured(run.configuration))
     console.print()
-    console.print(_pairs({name: _number(value) for name, value in run.metrics.items()}))
+    console.print(pairs_table({name: _number(value) for name, value in run.metrics.items()}))
     console.print()
-    console.print(_pairs({"files": ", ".join(files), "made": run.provenance.created}))
+    console.print(pairs_table({"files": ", ".join(files), "made": run.provenance.created}))
     next_commands(console, _after_show(run, place=place, folder=folder))
 
 
-def failed(found: Sequence[Any]) -> None:
+def print_failures(failures: Sequence[Any]) -> None:
     """A run that has only failed so far: each attempt and its reason."""
     console = console_for()
-    first = found[0]
+    first = failures[0]
     console.print()
-    console.print(Padding(f"[bold]Run {first.key} failed in {amount(len(found), 'attempt')}.[/]", (0, 2)))
+    console.print(Padding(f"[bold]Run {first.key} failed in {amount(len(failures), 'attempt')}.[/]", (0, 2)))
     console.print()
-    console.print(_asked(first.configuration))
+    console.print(_configured(first.configuration))
     console.print()
-    console.print(_pairs({f"attempt {one.attempt}": f"{one.created}  {one.reason}" for one in found}))
+    console.print(pairs_table({f"attempt {one.attempt}": f"{one.created}  {one.reason}" for one in failures}))
     console.print()
 
 
-def compared(made: Any, found: Sequence[Any]) -> None:
+def print_comparison(made: Any, lines: Sequence[Any]) -> None:
     """Groups of runs, every seed shown."""
-    from recombine_lab.runs.listing import common  # noqa: PLC0415 - it brings Arrow
-
     console = console_for()
     width = min(console.width, 100)
     console.print()
     console.print(Padding(f"[bold]{escape(_answer(made))}[/]", (0, 2)), width=width)
-    _said_once(console, common(found), {line.code for line in found if line.code})
+    _print_common(console, lines)
     console.print()
-    _groups(console, made)
+    _print_groups(console, made)
     if made.mixed:
-        told = listing([f"{name} ({', '.join(map(_written, values))})" for name, values in made.mixed.items()])
-        warning = f"Within a group not only the seed differs: {told}. Add it to --by, or choose with --where."
+        mixed = listing([f"{name} ({', '.join(map(_written, values))})" for name, values in made.mixed.items()])
+        warning = f"Within a group not only the seed differs: {mixed}. Add it to --by, or choose with --where."
         console.print()
         console.print(Padding(f"[yellow]{escape(warning)}[/]", (0, 2)), width=width)
     console.print()
 
 
-def for_machines(made: Any) -> dict[str, Any]:
+def comparison_json(made: Any) -> dict[str, Any]:
     """A comparison as plain data."""
-    groups = [
-        {
-            "settings": dict(group.settings),
-            "runs": [{"key": line.key, "seed": line.seed, "status": line.status} for line in group.lines],
-            "metrics": {name: _spread(group.spread(name)) for name in made.metrics},
+    groups = []
+    for group in made.groups:
+        spreads = {name: group.spread(name) for name in made.metrics}
+        metrics = {
+            name: {"values": [*one.values], "median": one.median, "least": one.low, "most": one.high}
+            | {"missing": one.missing}
+            for name, one in spreads.items()
         }
-        for group in made.groups
-    ]
+        runs = [{"key": line.key, "seed": line.seed, "status": line.status} for line in group.lines]
+        groups.append({"settings": dict(group.settings), "runs": runs, "metrics": metrics})
     return {"groups": groups, "mixed": {name: list(values) for name, values in made.mixed.items()}}
 
 
-def pruned(found: Sequence[Any], *, done: bool) -> None:
+def print_removals(things: Sequence[Any], *, done: bool) -> None:
     """What was removed, or what could be."""
     console = console_for()
     console.print()
-    size = _bytes(sum(one.size for one in found))
-    if not found:
+    size = _bytes(sum(one.size for one in things))
+    if not things:
         sentence = "There is nothing to remove."
     elif done:
-        sentence = f"Removed {amount(len(found), 'thing')}, {size}."
+        sentence = f"Removed {amount(len(things), 'thing')}, {size}."
     else:
-        sentence = f"{amount(len(found), 'thing')} could be removed, {size}. Nothing was removed yet."
+        sentence = f"{amount(len(things), 'thing')} could be removed, {size}. Nothing was removed yet."
     console.print(Padding(f"[bold]{sentence}[/]", (0, 2)))
     console.print()
     table = _table("", "", "", "")
     table.show_header = False
-    for one in found[:_MOST]:
+    for one in things[:_MOST]:
         table.add_row(one.kind, escape(one.name), _bytes(one.size), escape(short(one.why)))
-    if found:
+    if things:
         console.print(table)
-    if len(found) > _MOST:
-        console.print(f"  … {len(found) - _MOST:,} more: --json names all")
-    next_commands(console, [] if done or not found else [(f"{options.command_line()} --yes", "remove them")])
+    if len(things) > _MOST:
+        console.print(f"  … {len(things) - _MOST:,} more: --json names all")
+    next_commands(console, [] if done or not things else [(f"{options.command_line()} --yes", "remove them")])
 
 
-def _tally(found: Sequence[Any], *, filtered: bool) -> str:
-    if not found:
-        return "No run fulfils the conditions." if filtered else "The store holds no runs yet."
-    counts = Counter(line.status for line in found)
-    ends = [f"{counts[status]:,} {status}" for status in _SIGN if counts[status]]
-    return f"{amount(len(found), 'run')}: {listing(ends)}."
-
-
-def _said_once(console: Any, settings: Mapping[str, Any], codes: set[str]) -> None:
+def _print_common(console: Any, lines: Sequence[Any]) -> None:
     """What is the same for all runs."""
-    told = dict(settings) | ({"code": next(iter(codes))} if len(codes) == 1 else {})
-    if told:
+    from recombine_lab.runs.run_list import common_settings  # noqa: PLC0415 - it brings Arrow
+
+    codes = {line.code for line in lines if line.code}
+    settings = common_settings(lines) | ({"code": codes.pop()} if len(codes) == 1 else {})
+    if settings:
         console.print()
         console.print(Padding("[dim]The same for all:[/]", (0, 2)))
-        console.print(_by_part(told))
+        console.print(_by_part(settings))
 
 
-def _asked(configuration: Any) -> Table:
+def _configured(configuration: Any) -> Table:
     return _by_part(configuration.flat() | {"seed": configuration.seed, "code": configuration.code})
 
 
@@ -159,16 +160,16 @@ def _by_part(settings: Mapping[str, Any]) -> Table:
     for name, value in settings.items():
         part, _, setting = name.partition(".")
         parts.setdefault(part, []).append(f"{setting}={_written(value)}" if setting else _written(value))
-    return _pairs({part: "  ".join(told) for part, told in parts.items()})
+    return pairs_table({part: "  ".join(written) for part, written in parts.items()})
 
 
-def _lines(console: Any, found: Sequence[Any], metrics: Sequence[str]) -> None:
+def _print_lines(console: Any, lines: Sequence[Any], metrics: Sequence[str]) -> None:
     """A line for each run; where that is too wide, what sets runs apart stands above them instead of beside."""
-    from recombine_lab.runs.run_comparison import apart  # noqa: PLC0415 - it brings Arrow
+    from recombine_lab.runs.run_comparison import what_differs  # noqa: PLC0415 - it brings Arrow
 
-    told = apart(found)
-    rows = [_row(line, metrics) for line in found]
-    names, titles = _titles(told)
+    differing = what_differs(lines)
+    rows = [_row(line, metrics) for line in lines]
+    names, titles = _titles(differing)
     ends = ("seed", "status", *metrics, "when")
     table = _table("key", *names)
     for name in ends:
@@ -178,42 +179,43 @@ def _lines(console: Any, found: Sequence[Any], metrics: Sequence[str]) -> None:
     if _fits(console, table):
         console.print(table)
         return
-    together = groupby(zip(told, rows, strict=True), key=lambda pair: pair[0])
+    together = groupby(zip(differing, rows, strict=True), key=lambda pair: pair[0])
     sections: list[_Section] = [(_title(settings), [row for _, row in pairs], []) for settings, pairs in together]
     _stacked(console, ["key", *ends], sections, right=set(metrics))
 
 
 def _row(line: Any, metrics: Sequence[str]) -> list[str]:
     """A run's key, its seed, how it ended, its scores, when; a score that it was never to have is left open."""
-    given = [line.status != "damaged" and (name in line.metrics or not line.metrics) for name in metrics]
+    known = [name for name in metrics if line.status != "damaged" and (name in line.metrics or not line.metrics)]
     return [
         line.key[:_SHORT],
         "" if line.seed is None else str(line.seed),
         f"[{_SIGN[line.status]}]{line.status}[/]",
-        *(_number(line.metrics.get(name)) if known else "" for name, known in zip(metrics, given, strict=True)),
+        *(_number(line.metrics.get(name)) if name in known else "" for name in metrics),
         (line.created or "")[:16].replace("T", " "),
     ]
 
 
-def _titles(told: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+def _titles(differing: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """What sets runs apart as columns: one for each name, and one for all settings."""
-    names = [name for name in _NAMES if any(name in settings for settings in told)]
-    others = any(set(settings) - set(names) for settings in told)
+    names = [name for name in _NAMES if any(name in settings for settings in differing)]
+    others = any(set(settings) - set(names) for settings in differing)
     cells = [
         [escape(_written(settings[name])) if name in settings else "" for name in names]
         + ([escape(_settings(settings))] if others else [])
-        for settings in told
+        for settings in differing
     ]
     return [*names, *(["settings"] if others else [])], cells
 
 
-def _settings(told: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={_written(value)}" for name, value in told.items() if name not in _NAMES)
+def _settings(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={_written(value)}" for name, value in settings.items() if name not in _NAMES)
 
 
-def _title(told: Mapping[str, Any]) -> str:
+def _title(settings: Mapping[str, Any]) -> str:
     """What sets runs apart, in one line: `addition · mlp · model.hidden=[8]`."""
-    return " · ".join(filter(None, [*(_written(told[name]) for name in _NAMES if name in told), _settings(told)]))
+    names = [_written(settings[name]) for name in _NAMES if name in settings]
+    return " · ".join(filter(None, [*names, _settings(settings)]))
 
 
 def _fits(console: Any, table: Table) -> bool:
@@ -247,16 +249,16 @@ def _stacked(console: Any, names: Sequence[str], sections: Sequence[_Section], *
             console.print(escape(wrapped.replace(_TIED, " ")), soft_wrap=True)
 
 
-def _reasons(console: Any, found: Sequence[Any]) -> None:
-    if found:
+def _print_reasons(console: Any, lines: Sequence[Any]) -> None:
+    if lines:
         console.print()
-    for line in found[:_REASONS]:
+    for line in lines[:_REASONS]:
         console.print(f"  {line.key[:_SHORT]}  {line.status}: {escape(str(line.reason))}", soft_wrap=True)
-    if len(found) > _REASONS:
-        console.print(f"  … {len(found) - _REASONS:,} more with a reason: --json names all")
+    if len(lines) > _REASONS:
+        console.print(f"  … {len(lines) - _REASONS:,} more with a reason: --json names all")
 
 
-def _groups(console: Any, made: Any) -> None:
+def _print_groups(console: Any, made: Any) -> None:
     """A line for each measurement of each group; where that is too wide, groups and seeds have lines of their own."""
     names, titles = _titles([group.settings for group in made.groups])
     middle = ("measured", "runs", "median", "least", "most")
@@ -268,7 +270,8 @@ def _groups(console: Any, made: Any) -> None:
     for group, title in zip(made.groups, titles, strict=True):
         rows: list[list[str]] = []
         notes: list[str] = []
-        for name in _measured(group, made.metrics):
+        known = {name for line in group.lines for name in line.metrics}  # a task may have no unseen part
+        for name in [name for name in made.metrics if name in known] or made.metrics:
             row, seeds = _spread_row(group, name)
             table.add_row(
                 *((title or ["all"]) if not rows else [""] * max(1, len(title))), *row, escape("  ".join(seeds))
@@ -280,12 +283,6 @@ def _groups(console: Any, made: Any) -> None:
         console.print(table)
     else:
         _stacked(console, middle, sections, right=set(middle[1:]))
-
-
-def _measured(group: Any, metrics: Sequence[str]) -> list[str]:
-    """What was asked of a group's runs: a task may have no unseen part."""
-    known = {name for line in group.lines for name in line.metrics}
-    return [name for name in metrics if name in known] or list(metrics)
 
 
 def _spread_row(group: Any, name: str) -> tuple[list[str], list[str]]:
@@ -330,26 +327,16 @@ def _titled(group: Any) -> str:
     return ", ".join(f"{name}={_written(value)}" for name, value in group.settings.items()) or _NOTHING
 
 
-def _spread(spread: Any) -> dict[str, Any]:
-    return {
-        "values": list(spread.values),
-        "median": spread.median,
-        "least": spread.low,
-        "most": spread.high,
-        "missing": spread.missing,
-    }
-
-
-def _after_list(place: str, found: Sequence[Any], apart: Sequence[str]) -> list[tuple[str, str]]:
-    sound = [line for line in found if line.status not in ("damaged", "other version")]
-    names = [name for name in (*_NAMES, *apart) if name in apart] or ["model"]
+def _after_list(place: str, runs: Sequence[Any], differing: Sequence[str]) -> list[tuple[str, str]]:
+    sound = [line for line in runs if line.status not in ("damaged", "other version")]
+    names = [name for name in (*_NAMES, *differing) if name in differing] or ["model"]
     by = ",".join(dict.fromkeys(names[:2]))
     lines = [
         (options.pasted(["recombine", "runs", "show", place, line.key[:_SHORT]]), "one of them") for line in sound[:1]
     ]
     if len(sound) > 1:
         lines.append((options.pasted(["recombine", "runs", "compare", place, "--by", by]), "every seed side by side"))
-    if any(line.status == "damaged" for line in found):
+    if any(line.status == "damaged" for line in runs):
         prune = options.pasted(["recombine", "runs", "prune", place, "--status", "damaged"])
         lines.append((prune, "what would be removed, so that it can be trained again"))
     return lines
@@ -380,7 +367,8 @@ def _after_show(run: Any, *, place: str, folder: Path | None) -> list[tuple[str,
     return lines
 
 
-def _pairs(pairs: Mapping[str, str]) -> Table:
+def pairs_table(pairs: Mapping[str, str]) -> Table:
+    """Names in bold, and beside each its value."""
     table = Table(box=None, show_header=False, padding=(0, 2), pad_edge=True)
     table.add_column(style="bold", no_wrap=True)
     table.add_column()

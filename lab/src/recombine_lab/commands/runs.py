@@ -3,7 +3,7 @@
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +16,7 @@ from recombine.cli.terminal import Watch, page_written, say, warnings_as_notes
 from recombine_lab.commands import run_tables
 
 if TYPE_CHECKING:
-    from recombine_lab.runs.listing import RunLine
+    from recombine_lab.runs.run_list import RunLine
     from recombine_lab.runs.store import Store
 
 EXAMPLES |= {
@@ -72,13 +72,15 @@ def list_runs(
 ) -> None:
     """Which runs are there, and how did they end?"""
     with Watch("reading the store"):
-        found = _lines(_open(place), where, check=check)
+        lines = _lines(_open(place), where, check=check)
     if as_json:
-        content = {"store": redacted(place), "runs": [_plain(line) for line in found]}
-        say(json_text(content))
-    else:
-        shown = _metrics(found, metric)
-        run_tables.listed(redacted(place), found, shown, everything=everything, filtered=bool(where))
+        runs = [{**vars(line), "settings": dict(line.settings), "metrics": dict(line.metrics)} for line in lines]
+        say(json_text({"store": redacted(place), "runs": runs}))
+        return
+    from recombine_lab.runs.run_comparison import compare as compare_runs  # noqa: PLC0415 - it brings Arrow
+
+    shown = compare_runs(lines, by=[], metrics=options.names(metric) or None).metrics
+    run_tables.print_runs(redacted(place), lines, shown, everything=everything, filtered=bool(where))
 
 
 @runs.command(cls=Command)
@@ -92,13 +94,20 @@ def show(
     as_json: table_options.AsJson = False,
 ) -> None:
     """One run: its settings, its scores, and how to go on with its files."""
-    from recombine_lab.runs.listing import find  # noqa: PLC0415 - it brings Arrow
+    from recombine_lab.runs.run_files import folder_of  # noqa: PLC0415 - it brings Arrow
+    from recombine_lab.runs.run_list import find_key  # noqa: PLC0415
 
     outputs.Outputs(out=out, force=force).check("run", inputs=[])
     store = _open(place)
-    full = find(store, key)
+    full = find_key(store, key)
     if not store.has(full):
-        _show_failures(store, full, as_json=as_json)
+        failures = [failure for failure in store.failures() if failure.key == full]
+        if not failures:
+            raise RecordError(f"no run {full!r}", why="it was removed just now", instead="list the store again")
+        if as_json:
+            say(json_text([json.loads(failure.to_json()) for failure in failures]))
+        else:
+            run_tables.print_failures(failures)
         return
     run, stored = store.get(full), store.summary(full)
     if out is not None:
@@ -106,7 +115,9 @@ def show(
     if as_json:
         say(json_text(run.record().to_json()))
     else:
-        run_tables.one(run, sorted(stored.parts), place=redacted(place), folder=out or _folder(store, full))
+        # Other commands can read its files where they lie, unless that is behind a URL.
+        lies = Path(store.place) / folder_of(full) if store.files.moves_folders else None
+        run_tables.print_run(run, sorted(stored.parts), place=redacted(place), folder=out or lies)
         page_written(None, out)
 
 
@@ -124,23 +135,23 @@ def compare(
     as_json: table_options.AsJson = False,
 ) -> None:
     """How do runs compare? Every seed is shown, with the median and the range."""
-    from recombine_lab.runs.listing import find  # noqa: PLC0415
-    from recombine_lab.runs.run_comparison import compare as compared  # noqa: PLC0415 - it brings Arrow
+    from recombine_lab.runs.run_comparison import compare as compare_runs  # noqa: PLC0415 - it brings Arrow
+    from recombine_lab.runs.run_list import find_key  # noqa: PLC0415
 
     with Watch("reading the store"):
         store = _open(place)
-        found = _lines(store, where, only={find(store, key) for key in keys} if keys else None)
-    if not found:
+        lines = _lines(store, where, only={find_key(store, key) for key in keys} if keys else None)
+    if not lines:
         raise SettingError(
             f"nothing to compare in '{redacted(place)}'",
             why="no run fulfils the conditions" if where else "the store holds no runs",
             instead=f"`recombine runs list {redacted(place)}` shows what is there",
         )
-    made = compared(found, by=options.names(by) or None, metrics=options.names(metric) or None)
+    made = compare_runs(lines, by=options.names(by) or None, metrics=options.names(metric) or None)
     if as_json:
-        say(json_text(run_tables.for_machines(made)))
+        say(json_text(run_tables.comparison_json(made)))
     else:
-        run_tables.compared(made, found)
+        run_tables.print_comparison(made, lines)
 
 
 @runs.command(cls=Command)
@@ -159,17 +170,28 @@ def prune(
     """Remove what interrupted writers left behind, forgotten unfinished work, and runs that you name."""
     from recombine_lab.runs.pruning import removable, remove  # noqa: PLC0415 - it brings Arrow
 
+    statuses = options.names(status)
+    for one in statuses:
+        if one not in _REMOVABLE:
+            raise SettingError(
+                f"--status {one}",
+                why="only runs that did not end well are removed by their status",
+                instead=f"write one of {', '.join(_REMOVABLE)}",
+            )
+    if keep_code not in (None, "latest"):
+        raise SettingError(
+            f"--keep-code {keep_code}", why="only 'latest' can be kept", instead="write --keep-code latest"
+        )
     with Watch("reading the store") as watch:
         store = _open(place)
-        found = removable(store, older=_age(older), status=_statuses(status), superseded=_superseded(keep_code))
+        things = removable(store, older=_age(older), status=statuses, superseded=keep_code is not None)
         if yes:
             watch.now("removing")
-            remove(store, found)
+            remove(store, things)
     if as_json:
-        content = {"store": redacted(place), "removed": yes, "found": [vars(one) for one in found]}
-        say(json_text(content))
+        say(json_text({"store": redacted(place), "removed": yes, "found": [vars(one) for one in things]}))
     else:
-        run_tables.pruned(found, done=yes)
+        run_tables.print_removals(things, done=yes)
 
 
 def _open(place: str) -> "Store":
@@ -180,64 +202,17 @@ def _open(place: str) -> "Store":
 
 
 def _lines(store: "Store", where: list[str], *, only: set[str] | None = None, check: bool = False) -> "list[RunLine]":
-    from recombine_lab.runs import listing  # noqa: PLC0415 - it brings Arrow
+    from recombine_lab.runs import run_list  # noqa: PLC0415 - it brings Arrow
 
     conditions = options.assignments("--where", where)
-    found = listing.lines(store, only=only, check=check)
-    return listing.where(found, conditions) if conditions else found
-
-
-def _metrics(found: "list[RunLine]", asked: list[str]) -> list[str]:
-    from recombine_lab.runs.run_comparison import compare as compared  # noqa: PLC0415 - it brings Arrow
-
-    return list(compared(found, by=[], metrics=options.names(asked) or None).metrics)
-
-
-def _plain(line: "RunLine") -> dict[str, Any]:
-    return {**vars(line), "settings": dict(line.settings), "metrics": dict(line.metrics)}
-
-
-def _folder(store: "Store", key: str) -> Path | None:
-    """Where a run's files lie, if other commands can read them there."""
-    from recombine_lab.runs.run_files import folder_of  # noqa: PLC0415 - it brings Arrow
-
-    return Path(store.place) / folder_of(key) if store.files.moves_folders else None
-
-
-def _show_failures(store: "Store", key: str, *, as_json: bool) -> None:
-    found = [failure for failure in store.failures() if failure.key == key]
-    if not found:
-        raise RecordError(f"no run {key!r}", why="it was removed just now", instead="list the store again")
-    if as_json:
-        say(json_text([json.loads(failure.to_json()) for failure in found]))
-    else:
-        run_tables.failed(found)
+    lines = run_list.list_runs(store, only=only, check=check)
+    return run_list.filter_runs(lines, conditions) if conditions else lines
 
 
 def _age(written: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", written)
-    if found is None:
+    age = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", written)
+    if age is None:
         raise SettingError(
             f"--older {written}", why="it is not a number with s, m, h or d", instead="write for example --older 12h"
         )
-    return float(found[1]) * _SECONDS[found[2]]
-
-
-def _statuses(given: list[str]) -> list[str]:
-    asked = options.names(given)
-    for status in asked:
-        if status not in _REMOVABLE:
-            raise SettingError(
-                f"--status {status}",
-                why="only runs that did not end well are removed by their status",
-                instead=f"write one of {', '.join(_REMOVABLE)}",
-            )
-    return asked
-
-
-def _superseded(keep_code: str | None) -> bool:
-    if keep_code not in (None, "latest"):
-        raise SettingError(
-            f"--keep-code {keep_code}", why="only 'latest' can be kept", instead="write --keep-code latest"
-        )
-    return keep_code is not None
+    return float(age[1]) * _SECONDS[age[2]]

@@ -5,7 +5,7 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +16,6 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
-from rich.table import Table
 
 import recombine_lab
 from recombine.base.errors import SettingError
@@ -24,6 +23,7 @@ from recombine.base.words import amount, count, json_text, span
 from recombine.cli import options, table_options
 from recombine.cli.help import EXAMPLES
 from recombine.cli.terminal import console_for, next_commands, say, warnings_as_notes
+from recombine_lab.commands.run_tables import pairs_table
 
 EXAMPLES |= {
     "sweep": (
@@ -73,8 +73,8 @@ def sweep(
     recombine_lab.trust(*trust or ())
     if dry_run:
         with warnings_as_notes():
-            found = room.dry_run(file, store=store, workers=workers, pack=pack)
-        say(json_text(asdict(found))) if as_json else say_dry_run(found)
+            size = room.dry_run(file, store=store, workers=workers, pack=pack)
+        say(json_text(asdict(size))) if as_json else print_dry_run(size)
         return
     try:
         with _second_interrupt_ends(), warnings_as_notes():
@@ -89,12 +89,12 @@ def sweep(
                 progress=None if as_json else room.progress_bar,
             )
     except room.InterruptedSweep as stopped:
-        interrupted(stopped.result)
+        print_interruption(stopped.result)
         raise typer.Exit(_INTERRUPTED) from stopped
     except room.StoppedSweepError as stopped:
-        so_far(stopped.result)
+        print_kept(stopped.result)
         raise
-    say(json_text(asdict(result))) if as_json else summary(result)
+    say(json_text(asdict(result))) if as_json else print_summary(result)
     if result.failed:
         raise typer.Exit(_SOME_FAILED)
 
@@ -144,7 +144,7 @@ def _loaded() -> Any:
 _SHOWN_FAILURES = 5
 
 
-def summary(result: Any) -> None:
+def print_summary(result: Any) -> None:
     """The whole sweep on one screen."""
     console = console_for()
     console.print()
@@ -179,29 +179,18 @@ def _are(number: int) -> str:
 
 
 def _counts(console: Console, result: Any) -> None:
-    table = Table(box=None, show_header=False, padding=(0, 2), pad_edge=True)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
     trained = result.finished + result.diverged
     each = f", {result.seconds / trained:.3g} s for each" if trained else ""
-    table.add_row("trained", f"{count(trained)} in {span(result.seconds)}{each}" if trained else "0")
-    table.add_row("there before", count(result.skipped))
+    rows = {"trained": f"{count(trained)} in {span(result.seconds)}{each}" if trained else "0"}
+    rows["there before"] = count(result.skipped)
     if result.damaged:
-        table.add_row("damaged", f"{count(len(result.damaged))} of the store's, {_example(result.damaged)}")
+        key, wrong = next(iter(result.damaged.items()))
+        example = f"{'for example ' if len(result.damaged) > 1 else ''}{key[:8]}: {wrong}"
+        rows["damaged"] = f"{count(len(result.damaged))} of the store's, {example}"
     if result.diverged:
-        table.add_row("diverged", f"{count(result.diverged)}; they are kept, with the step at which it happened")
-    if result.failed:
-        table.add_row("failed", count(result.failed))
-    if result.left:
-        table.add_row("left", count(result.left))
-    table.add_row("store", escape(result.store))
-    console.print(table)
-
-
-def _example(damaged: Mapping[str, str]) -> str:
-    """The first of them, and what is wrong with it."""
-    key, wrong = next(iter(damaged.items()))
-    return escape(f"{'for example ' if len(damaged) > 1 else ''}{key[:8]}: {wrong}")
+        rows["diverged"] = f"{count(result.diverged)}; they are kept, with the step at which it happened"
+    rows |= {name: count(number) for name in ("failed", "left") if (number := getattr(result, name))}
+    console.print(pairs_table(rows | {"store": result.store}))
 
 
 def _failures(console: Console, result: Any) -> None:
@@ -222,7 +211,7 @@ def _next(result: Any) -> list[tuple[str, str]]:
     return lines
 
 
-def so_far(result: Any) -> None:
+def print_kept(result: Any) -> None:
     """What is safe, of a sweep that could not go on."""
     console = console_for(stderr=True)
     kept = result.finished + result.diverged + result.skipped
@@ -230,42 +219,32 @@ def so_far(result: Any) -> None:
     console.print(f"  {kept:,} of {runs} {_are(kept)} finished and kept in {escape(result.store)}.")
 
 
-def interrupted(result: Any) -> None:
+def print_interruption(result: Any) -> None:
     """After Ctrl-C: what is safe, and how to go on."""
-    so_far(result)
+    print_kept(result)
     console_for(stderr=True).print(f"  Resume with  {escape(options.command_line())}", soft_wrap=True)
 
 
-def say_dry_run(found: Any) -> None:
+def print_dry_run(size: Any) -> None:
     """What a sweep would do."""
     console = console_for()
     console.print()
-    left = found.runs - found.finished
-    verdict = (
-        f"{amount(found.runs, 'run')}; {count(found.finished)} of them {_are(found.finished)} finished, "
-        f"{count(left)} would be trained."
-        if found.finished
-        else f"{amount(found.runs, 'run')} would be trained."
-    )
+    verdict = f"{amount(size.runs, 'run')} would be trained."
+    if size.finished:
+        finished = f"{count(size.finished)} of them {_are(size.finished)} finished"
+        verdict = f"{amount(size.runs, 'run')}; {finished}, {count(size.runs - size.finished)} would be trained."
     console.print(Padding(f"[bold]{verdict}[/]", (0, 2)))
     console.print()
-    table = Table(box=None, show_header=False, padding=(0, 2), pad_edge=True)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    if found.damaged:
-        table.add_row("damaged", f"{count(found.damaged)} in the store, which would be trained again")
-    table.add_row("groups", f"{count(found.groups)}, which differ in more than the seed")
-    table.add_row("packs", f"{count(found.packs)} for {amount(found.workers, 'worker')}")
-    table.add_row("time", escape(_time(found)))
-    table.add_row("store", escape(found.store))
-    console.print(table)
+    rows = {"damaged": f"{count(size.damaged)} in the store, which would be trained again"} if size.damaged else {}
+    rows["groups"] = f"{count(size.groups)}, which differ in more than the seed"
+    rows["packs"] = f"{count(size.packs)} for {amount(size.workers, 'worker')}"
+    if size.packs == 0:
+        rows["time"] = "none"
+    elif size.seconds is None:
+        rows["time"] = "not known: no run like these is finished in the store yet"
+    else:
+        took = f"as long as {amount(size.measured, 'finished run')} like these took"
+        rows["time"] = f"about {span(size.seconds)}, {took}"
+    console.print(pairs_table(rows | {"store": size.store}))
     words = [word for word in shlex.split(options.command_line()) if word != "--dry-run"]
     next_commands(console, [(options.pasted(words), "start it; Ctrl-C stops it, and the same command goes on")])
-
-
-def _time(found: Any) -> str:
-    if found.packs == 0:
-        return "none"
-    if found.seconds is None:
-        return "not known: no run like these is finished in the store yet"
-    return f"about {span(found.seconds)}, as long as {amount(found.measured, 'finished run')} like these took"

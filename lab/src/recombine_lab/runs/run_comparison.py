@@ -14,9 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from recombine.base.errors import SettingError, nearest
-from recombine_lab.runs import listing
-from recombine_lab.runs.listing import RunLine
 from recombine_lab.runs.run import Run
+from recombine_lab.runs.run_list import RunLine, check_names, distinguishing_settings, line_of, list_runs, metric_names
 from recombine_lab.runs.store import Store
 
 _SCORE = ".score"
@@ -123,44 +122,45 @@ def compare(
     >>> compare(runs).table["runs"].to_pylist()
     [2, 2, 2, 2]
     """
-    found, metrics = _by_measure(_lines(runs), metrics)
-    listing.check_names(found, by or ())
-    told = [line.chosen(by) for line in found] if by is not None else apart(found)
-    groups: dict[str, tuple[dict[str, Any], list[RunLine]]] = {}
-    for line, settings in zip(found, told, strict=True):
-        groups.setdefault(repr(settings), (settings, []))[1].append(line)
-    made = tuple(_group(settings, lines) for settings, lines in groups.values())
-    return RunComparison(made, _measured(found, metrics), _mixed(made, by) if by is not None else {})
-
-
-def _lines(runs: Any) -> list[RunLine]:
     if isinstance(runs, str | Path):
         runs = Store.open(runs, create=False)
     if isinstance(runs, Store):
-        return listing.lines(runs)
-    return [run if isinstance(run, RunLine) else listing.line_of(run) for run in runs]
+        lines = list_runs(runs)
+    else:
+        lines = [run if isinstance(run, RunLine) else line_of(run) for run in runs]
+    lines, metrics = _name_scores(lines, metrics)
+    check_names(lines, by or ())
+    settings = [line.select(by) for line in lines] if by is not None else what_differs(lines)
+    members: dict[str, tuple[dict[str, Any], list[RunLine]]] = {}
+    for line, own in zip(lines, settings, strict=True):
+        members.setdefault(repr(own), (own, []))[1].append(line)
+    groups = tuple(
+        RunGroup(own, tuple(sorted(those, key=lambda line: (-1 if line.seed is None else line.seed, line.key))))
+        for own, those in members.values()
+    )
+    return RunComparison(groups, _check_metrics(lines, metrics), _mixed(groups, by) if by is not None else {})
 
 
-def _by_measure(found: list[RunLine], asked: Sequence[str] | None) -> tuple[list[RunLine], Sequence[str] | None]:
+def _name_scores(lines: list[RunLine], metrics: Sequence[str] | None) -> tuple[list[RunLine], Sequence[str] | None]:
     """Scores under the name of what they are, where they are not all of one kind."""
-    kinds = {line.scored for line in found if any(name.endswith(_SCORE) for name in line.metrics)}
+    kinds = {line.scored for line in lines if any(name.endswith(_SCORE) for name in line.metrics)}
     if len(kinds) < 2:
-        return found, asked
+        return lines, metrics
     named = [
-        replace(line, metrics={_measured_as(name, line.scored): value for name, value in line.metrics.items()})
-        for line in found
+        replace(line, metrics={_score_name(name, line.scored): value for name, value in line.metrics.items()})
+        for line in lines
     ]
-    known = listing.metrics(named)
+    known = metric_names(named)
     wanted = [
         one
-        for name in asked or ()
-        for one in [_measured_as(name, kind) for kind in sorted(kinds, key=str)]
+        for name in metrics or ()
+        for one in [_score_name(name, kind) for kind in sorted(kinds, key=str)]
         if one in known or not name.endswith(_SCORE)
     ]
-    return named, list(dict.fromkeys(wanted)) or asked
+    return named, list(dict.fromkeys(wanted)) or metrics
 
 
-def _measured_as(name: str, kind: str | None) -> str:
+def _score_name(name: str, kind: str | None) -> str:
     """`unseen.score` as `unseen.r2.score`."""
     return f"{name.removesuffix(_SCORE)}.{kind}{_SCORE}" if name.endswith(_SCORE) and kind else name
 
@@ -169,37 +169,34 @@ def _shown(value: Any) -> str:
     return "–" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def apart(found: Sequence[RunLine]) -> list[dict[str, Any]]:
+def what_differs(lines: Sequence[RunLine]) -> list[dict[str, Any]]:
     """For each line what sets it apart but the seed: settings, and the code where there are several versions of it."""
-    codes = len({line.code for line in found if line.code is not None}) > 1
-    return [
-        told | ({"code": line.code} if codes else {}) for line, told in zip(found, listing.apart(found), strict=True)
-    ]
+    settings = distinguishing_settings(lines)
+    if len({line.code for line in lines if line.code is not None}) < 2:
+        return settings
+    return [own | {"code": line.code} for line, own in zip(lines, settings, strict=True)]
 
 
-def _group(settings: Mapping[str, Any], lines: Sequence[RunLine]) -> RunGroup:
-    ordered = sorted(lines, key=lambda line: (line.seed if line.seed is not None else -1, line.key))
-    return RunGroup(settings, tuple(ordered))
-
-
-def _measured(found: Sequence[RunLine], asked: Sequence[str] | None) -> tuple[str, ...]:
-    known = listing.metrics(found)
-    for name in asked or ():
+def _check_metrics(lines: Sequence[RunLine], metrics: Sequence[str] | None) -> tuple[str, ...]:
+    """The measurements asked for, each known; without any the scores of all parts, else all that there are."""
+    known = metric_names(lines)
+    for name in metrics or ():
         if name not in known:
             raise SettingError(
                 f"no measurement {name!r}",
                 why="none of these runs has one of that name",
                 instead=nearest(name, known) if known else "none of them has any: they failed or are damaged",
             )
-    return tuple(asked or listing.scores(found) or known)
+    scores = [name for name in known if name.endswith(_SCORE) and not name.startswith("train.")]
+    return tuple(metrics or scores or known)
 
 
 def _mixed(groups: Sequence[RunGroup], names: Sequence[str]) -> dict[str, tuple[Any, ...]]:
     """What differs between runs of one group, though a group should differ in its seeds alone."""
-    found: dict[str, dict[str, Any]] = {}
+    mixed: dict[str, dict[str, Any]] = {}
     for group in groups:
-        for told in apart(group.lines):
-            for name, value in told.items():
+        for settings in what_differs(group.lines):
+            for name, value in settings.items():
                 if name not in names:
-                    found.setdefault(name, {})[repr(value)] = value
-    return {name: tuple(values.values()) for name, values in found.items()}
+                    mixed.setdefault(name, {})[repr(value)] = value
+    return {name: tuple(values.values()) for name, values in mixed.items()}

@@ -14,14 +14,13 @@ import errno
 import os
 import shutil
 import uuid
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, TypeVar, final
+from typing import Any, ClassVar, TypeVar, final
 
 from recombine.base.errors import SettingError, nearest
 from recombine.base.redaction import guarded, redacted, redacted_words
@@ -44,101 +43,45 @@ class FileInfo:
     changed: float
 
 
-class Storage(ABC):
-    """Files by name, each written whole or not at all."""
-
-    @property
-    @abstractmethod
-    def title(self) -> str:
-        """What a person calls it, without a password."""
-
-    @property
-    @abstractmethod
-    def address(self) -> str:
-        """By which another process opens it; never to be shown."""
-
-    @property
-    @abstractmethod
-    def moves_folders(self) -> bool:
-        """Whether a folder full of files can appear in one step."""
-
-    @abstractmethod
-    def exists(self, name: str) -> bool:
-        """Whether there is such a file: one question to the disk or the server."""
-
-    @abstractmethod
-    def read(self, name: str) -> bytes:
-        """A file's bytes; `FileNotFoundError` where there is none."""
-
-    @abstractmethod
-    def read_all(self, names: Iterable[str]) -> dict[str, bytes | OSError]:
-        """Many files at once; what cannot be read comes back as its error."""
-
-    @abstractmethod
-    def write(self, name: str, content: bytes) -> None:
-        """Write a file or replace it, in one step for everybody who reads it."""
-
-    @abstractmethod
-    def publish(self, folder: str, files: Mapping[str, bytes], mark: str) -> bool:
-        """Write a folder's files, the one named `mark` last. False where another writer's mark was there first."""
-
-    @abstractmethod
-    def listing(self, folder: str) -> dict[str, FileInfo]:
-        """Every file below a folder, by its name from the root of the storage."""
-
-    @abstractmethod
-    def marked(self, folder: str, mark: str) -> set[str]:
-        """The folders two levels below a folder that hold a file named `mark`."""
-
-    @abstractmethod
-    def top(self) -> set[str]:
-        """The names of what lies at the root."""
-
-    @abstractmethod
-    def remove(self, name: str) -> None:
-        """Remove a file; no matter if it is gone."""
-
-    @abstractmethod
-    def remove_folder(self, folder: str, mark: str) -> None:
-        """Remove a folder so that, wherever it is cut off, its mark is gone before anything else."""
-
-
 @final
 @dataclass(frozen=True)
-class FolderStorage(Storage):
+class FolderStorage:
     """A folder of a file system."""
 
     root: Path
+    moves_folders: ClassVar[bool] = True
+    """Whether a folder full of files can appear in one step."""
 
     @property
     def title(self) -> str:
-        """Its path, as it was given."""
+        """What a person calls it, without a password."""
         return str(self.root)
 
     @property
     def address(self) -> str:
-        """The same path."""
+        """By which another process opens it; never to be shown."""
         return str(self.root)
 
-    @property
-    def moves_folders(self) -> bool:
-        """File systems do."""
-        return True
-
     def exists(self, name: str) -> bool:
-        """One stat."""
+        """Whether there is such a file: one stat."""
         return self._path(name).is_file()
 
     def read(self, name: str) -> bytes:
-        """The file's bytes."""
+        """A file's bytes; `FileNotFoundError` where there is none."""
         return self._path(name).read_bytes()
 
     def read_all(self, names: Iterable[str]) -> dict[str, bytes | OSError]:
-        """One after another: the disk's cache is faster than threads."""
-        return {name: self._attempt(name) for name in names}
+        """Many files, one after another: the disk's cache is faster than threads. What cannot be read is its error."""
+        contents: dict[str, bytes | OSError] = {}
+        for name in names:
+            try:
+                contents[name] = self.read(name)
+            except OSError as error:
+                contents[name] = error
+        return contents
 
     def write(self, name: str, content: bytes) -> None:
-        """Beside its place, then moved there."""
+        """Write a file or replace it, in one step for everybody who reads it: beside its place, then moved there."""
         target = self._path(name)
         with self._staged() as staged:
             staged.write_bytes(content)
@@ -147,42 +90,51 @@ class FolderStorage(Storage):
             staged.replace(target)
 
     def publish(self, folder: str, files: Mapping[str, bytes], mark: str) -> bool:
-        """All files in a folder of their own, on the disk for certain, then moved in one step."""
+        """All files in a folder of their own, on the disk for certain, then moved in one step.
+
+        False where another writer's `mark` was there first.
+        """
         target = self._path(folder)
         with self._staged() as staged:
             staged.mkdir()
             for name, content in files.items():
                 (staged / name).write_bytes(content)
-            _sync_all([*(staged / name for name in files), staged])
+            with ThreadPoolExecutor(len(files) + 1) as threads:  # at once: the disk then does the work of one for all
+                list(threads.map(_sync, [*(staged / name for name in files), staged]))
             target.parent.mkdir(parents=True, exist_ok=True)
             if not self._move(staged, target, mark):
                 return False
         _sync(target.parent)
         return True
 
-    def listing(self, folder: str) -> dict[str, FileInfo]:
-        """Every file below it."""
-        return dict(_files(self.root / folder, folder))
+    def list_files(self, folder: str) -> dict[str, FileInfo]:
+        """Every file below a folder, by its name from the root of the storage."""
+        files: dict[str, FileInfo] = {}
+        for entry in _entries(self.root / folder):
+            if entry.is_dir(follow_symlinks=False):
+                files |= self.list_files(f"{folder}/{entry.name}")
+                continue
+            with suppress(FileNotFoundError):  # removed by another process just now
+                state = entry.stat()
+                files[f"{folder}/{entry.name}"] = FileInfo(state.st_size, state.st_mtime)
+        return files
 
-    def marked(self, folder: str, mark: str) -> set[str]:
-        """A listing of each folder, and a stat for each of theirs."""
-        shards = _folders(self.root / folder)
-        found = (f"{folder}/{shard}/{name}" for shard in shards for name in _folders(self.root / folder / shard))
-        return {name for name in found if self.exists(f"{name}/{mark}")}
+    def marked_folders(self, folder: str, mark: str) -> set[str]:
+        """The folders two levels below a folder that hold a file named `mark`."""
+        shards = [entry for entry in _entries(self.root / folder) if entry.is_dir()]
+        names = (f"{folder}/{shard.name}/{entry.name}" for shard in shards for entry in _entries(Path(shard.path)))
+        return {name for name in names if self.exists(f"{name}/{mark}")}
 
-    def top(self) -> set[str]:
-        """The names at the root."""
-        try:
-            return set(os.listdir(self.root))  # noqa: PTH208 - names alone
-        except FileNotFoundError:
-            return set()
+    def root_names(self) -> set[str]:
+        """The names of what lies at the root."""
+        return {entry.name for entry in _entries(self.root)}
 
     def remove(self, name: str) -> None:
-        """Unlink it."""
+        """Remove a file; no matter if it is gone."""
         self._path(name).unlink(missing_ok=True)
 
     def remove_folder(self, folder: str, mark: str) -> None:  # noqa: ARG002 - all of it goes at once
-        """Moved out of sight first, in one step."""
+        """Remove a folder so that, wherever it is cut off, no mark is left: it is moved out of sight in one step."""
         with self._staged() as staged:
             try:
                 self._path(folder).rename(staged)
@@ -200,12 +152,6 @@ class FolderStorage(Storage):
         if linked and not path.resolve().is_relative_to(self.root.resolve()):
             raise OSError(errno.ELOOP, f"{name} is a link that leads out of the store")
         return path
-
-    def _attempt(self, name: str) -> bytes | OSError:
-        try:
-            return self.read(name)
-        except OSError as error:
-            return error
 
     @contextmanager
     def _staged(self) -> Iterator[Path]:
@@ -242,12 +188,6 @@ class FolderStorage(Storage):
                 aside.rename(target)
 
 
-def _sync_all(paths: list[Path]) -> None:
-    """At once: a file system then does the work of one for all of them."""
-    with ThreadPoolExecutor(len(paths)) as threads:
-        list(threads.map(_sync, paths))
-
-
 def _sync(path: Path) -> None:
     """A file, or a folder's list of names, is on the disk for certain when this returns."""
     if os.name != "posix" and path.is_dir():  # where folders cannot be opened, their names are there already
@@ -259,40 +199,23 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _folders(folder: Path) -> list[str]:
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            return [entry.name for entry in entries if entry.is_dir()]
+            return list(entries)
     except FileNotFoundError:
         return []
 
 
-def _files(folder: Path, name: str) -> Iterator[tuple[str, FileInfo]]:
-    try:
-        with os.scandir(folder) as entries:
-            found = list(entries)
-    except FileNotFoundError:
-        return
-    for entry in found:
-        below = f"{name}/{entry.name}"
-        if entry.is_dir(follow_symlinks=False):
-            yield from _files(Path(entry.path), below)
-            continue
-        try:
-            state = entry.stat()
-        except FileNotFoundError:  # removed by another process just now
-            continue
-        yield below, FileInfo(state.st_size, state.st_mtime)
-
-
 @final
 @dataclass(frozen=True, repr=False)
-class ObjectStorage(Storage):
-    """Objects below a prefix."""
+class ObjectStorage:
+    """Objects below a prefix; what each method promises stands at `FolderStorage`."""
 
     url: str
     files: Any
     root: str
+    moves_folders: ClassVar[bool] = False
 
     def __repr__(self) -> str:
         return f"ObjectStorage({self.title!r})"
@@ -300,25 +223,27 @@ class ObjectStorage(Storage):
     @classmethod
     def at(cls, url: str, options: Mapping[str, Any]) -> "ObjectStorage":
         """The objects below a URL; the package that reaches them must be installed."""
+        package = "fsspec"
         with guarded(url):
-            return cls._reached(url, options)
+            try:
+                import fsspec  # noqa: PLC0415 - needed for URLs only
 
-    @classmethod
-    def _reached(cls, url: str, options: Mapping[str, Any]) -> "ObjectStorage":
-        try:
-            import fsspec  # noqa: PLC0415 - needed for URLs only
-        except ImportError as error:
-            raise _needs(url, "fsspec", error) from error
-        try:
-            files, root = fsspec.core.url_to_fs(url, **(_ALWAYS | dict(options)))
-        except ImportError as error:
-            raise _needs(url, "recombine-lab[s3]" if url.startswith("s3") else "", error) from error
-        except (ValueError, TypeError) as error:
-            raise SettingError(
-                f"'{redacted(url)}' is no place for runs",
-                why=str(error),
-                instead=f"give a folder, or a URL such as s3://bucket/runs; {_protocols(url, fsspec)}",
-            ) from error
+                package = "recombine-lab[s3]" if url.startswith("s3") else ""
+                files, root = fsspec.core.url_to_fs(url, **(_ALWAYS | dict(options)))
+            except ImportError as error:
+                install = f"pip install '{package}'" if package else "install the package that fsspec names"
+                raise SettingError(
+                    f"'{redacted(url)}' cannot be reached",
+                    why=f"a package is missing: {error}",
+                    instead=f"{install}, or give a folder of this machine",
+                ) from error
+            except (ValueError, TypeError) as error:
+                known = nearest(url.partition("://")[0], fsspec.available_protocols())
+                raise SettingError(
+                    f"'{redacted(url)}' is no place for runs",
+                    why=str(error),
+                    instead=f"give a folder, or a URL such as s3://bucket/runs; {known}",
+                ) from error
         return cls(url.rstrip("/"), files, root.rstrip("/"))
 
     @property
@@ -331,19 +256,12 @@ class ObjectStorage(Storage):
         """Its URL, password and all."""
         return self.url
 
-    @property
-    def moves_folders(self) -> bool:
-        """Object stores do not."""
-        return False
-
     def exists(self, name: str) -> bool:
         """One question to the server."""
         try:
-            self.files.info(self._path(name))
+            self._translated(lambda: self.files.info(self._path(name)))
         except FileNotFoundError:
             return False
-        except Exception as error:
-            raise self._os_error(error) from error
         return True
 
     def read(self, name: str) -> bytes:
@@ -355,9 +273,13 @@ class ObjectStorage(Storage):
         paths = {self._path(name): name for name in names}
         if not paths:
             return {}
-        found = self._translated(lambda: self.files.cat(list(paths), on_error="return"))
-        found = found if isinstance(found, dict) else {next(iter(paths)): found}
-        return {name: self._read(found.get(path)) for path, name in paths.items()}
+        answer = self._translated(lambda: self.files.cat(list(paths), on_error="return"))
+        by_path = answer if isinstance(answer, dict) else {next(iter(paths)): answer}
+        contents: dict[str, bytes | OSError] = {}
+        for path, name in paths.items():
+            content = by_path.get(path, FileNotFoundError("it is gone"))
+            contents[name] = self._os_error(content) if isinstance(content, Exception) else bytes(content)
+        return contents
 
     def write(self, name: str, content: bytes) -> None:
         """One upload."""
@@ -373,40 +295,36 @@ class ObjectStorage(Storage):
         self.write(f"{folder}/{mark}", files[mark])
         return True
 
-    def listing(self, folder: str) -> dict[str, FileInfo]:
+    def list_files(self, folder: str) -> dict[str, FileInfo]:
         """One listing of a prefix."""
         try:
-            found = self._translated(lambda: self.files.find(self._path(folder), detail=True))
+            objects = self._translated(lambda: self.files.find(self._path(folder), detail=True))
         except FileNotFoundError:
             return {}
-        return {
-            self._name(path): FileInfo(int(about.get("size") or 0), _changed(about)) for path, about in found.items()
-        }
+        return {self._name(path): FileInfo(int(one.get("size") or 0), _changed(one)) for path, one in objects.items()}
 
-    def marked(self, folder: str, mark: str) -> set[str]:
+    def marked_folders(self, folder: str, mark: str) -> set[str]:
         """One listing, of which the marks are kept."""
-        names = (name.rpartition("/") for name in self.listing(folder))
+        names = (name.rpartition("/") for name in self.list_files(folder))
         return {head for head, _, name in names if name == mark and head.count("/") == folder.count("/") + 2}
 
-    def top(self) -> set[str]:
+    def root_names(self) -> set[str]:
         """The first part of every name."""
         try:
-            found = self._translated(lambda: self.files.ls(self.root, detail=False))
+            paths = self._translated(lambda: self.files.ls(self.root, detail=False))
         except FileNotFoundError:
             return set()
-        return {str(path).rstrip("/").rpartition("/")[2] for path in found} - {self.root.rpartition("/")[2]}
+        return {str(path).rstrip("/").rpartition("/")[2] for path in paths} - {self.root.rpartition("/")[2]}
 
     def remove(self, name: str) -> None:
         """Delete the object."""
-        try:
+        with suppress(FileNotFoundError):
             self._translated(lambda: self.files.rm_file(self._path(name)))
-        except FileNotFoundError:
-            return
 
     def remove_folder(self, folder: str, mark: str) -> None:
         """The mark first, so that nobody believes a run that is being removed."""
         self.remove(f"{folder}/{mark}")
-        for name in self.listing(folder):
+        for name in self.list_files(folder):
             self.remove(name)
 
     def _translated(self, call: Callable[[], _T]) -> _T:
@@ -416,11 +334,6 @@ class ObjectStorage(Storage):
             raise
         except Exception as error:
             raise self._os_error(error) from error
-
-    def _read(self, found: Any) -> bytes | OSError:
-        if isinstance(found, Exception):
-            return self._os_error(found)
-        return FileNotFoundError("it is gone") if found is None else bytes(found)
 
     def _os_error(self, error: Exception) -> OSError:
         """Whatever the package raised, as an `OSError` that does not say what is secret in the URL."""
@@ -451,14 +364,5 @@ def _changed(about: Mapping[str, Any]) -> float:
     return float(when.timestamp() if hasattr(when, "timestamp") else when)
 
 
-def _needs(url: str, package: str, error: ImportError) -> SettingError:
-    instead = f"pip install '{package}'" if package else "install the package that fsspec names"
-    return SettingError(
-        f"'{redacted(url)}' cannot be reached",
-        why=f"a package is missing: {error}",
-        instead=f"{instead}, or give a folder of this machine",
-    )
-
-
-def _protocols(url: str, fsspec: Any) -> str:
-    return nearest(url.partition("://")[0], fsspec.available_protocols())
+Storage = FolderStorage | ObjectStorage
+"""Files by name, each written whole or not at all."""

@@ -32,7 +32,6 @@ from recombine.base.decoding import MalformedError, decoding, parsed, sealed, un
 from recombine.base.errors import OutputError, RecordError, SettingError
 from recombine.base.records import FILE, written_whole
 from recombine.base.redaction import guarded
-from recombine_lab.runs.listing import lines, table
 from recombine_lab.runs.run import MODEL_FILE, Configuration, Failure, Run
 from recombine_lab.runs.run_files import (
     FAILURES,
@@ -52,6 +51,7 @@ from recombine_lab.runs.run_files import (
     now,
     state_file,
 )
+from recombine_lab.runs.run_list import list_runs, runs_table
 from recombine_lab.runs.storage import FileInfo, FolderStorage, ObjectStorage, Storage
 from recombine_lab.runs.tracking import URI as TRACKING_URI
 from recombine_lab.runs.tracking import track
@@ -110,8 +110,8 @@ class Store:
 
     def keys(self) -> set[str]:
         """The keys of all finished runs: one listing."""
-        found = self._reading(lambda: self.files.marked(RUNS, FILE))
-        names = (name.rpartition("/")[2] for name in found)
+        folders = self._reading(lambda: self.files.marked_folders(RUNS, FILE))
+        names = (name.rpartition("/")[2] for name in folders)
         return {name for name in names if KEY.fullmatch(name)}
 
     def summary(self, key: str) -> StoredRun:
@@ -185,9 +185,9 @@ class Store:
                 found.append(f"{part.at}: {error.why}")
         return found
 
-    def listing(self, folder: str) -> dict[str, FileInfo]:
+    def list_files(self, folder: str) -> dict[str, FileInfo]:
         """Every file below one of the store's folders, with size and time."""
-        return self._reading(lambda: self.files.listing(folder))
+        return self._reading(lambda: self.files.list_files(folder))
 
     def contents(self, names: Iterable[str]) -> dict[str, bytes | OSError]:
         """Many files at once, nothing checked."""
@@ -233,18 +233,18 @@ class Store:
 
     def failures(self) -> tuple[Failure, ...]:
         """Every failed attempt that was noted, by key and attempt; also of runs that succeeded later."""
-        found = self.contents(sorted(self.listing(FAILURES)))
+        found = self.contents(sorted(self.list_files(FAILURES)))
         read = (Failure.from_json(content) for content in found.values() if isinstance(content, bytes))
         return tuple(sorted(filter(None, read), key=lambda failure: (failure.configuration.key, failure.attempt)))
 
     def drop_failures(self, key: str) -> None:
         """Forget the failed attempts at a run."""
-        for name in self.listing(f"{FAILURES}/{key}"):
+        for name in self.list_files(f"{FAILURES}/{key}"):
             self._writing(lambda name=name: self.files.remove(name))  # type: ignore[misc]
 
     def table(self) -> pa.Table:
         """A line for each run: key, status, the settings that differ, seed, scores, when."""
-        return table(lines(self))
+        return runs_table(list_runs(self))
 
     def _content(self, key: str, part: RunFile) -> bytes:
         name = f"{folder_of(key)}/{part.at}"
@@ -256,7 +256,7 @@ class Store:
         return content
 
     def _begin(self, *, create: bool) -> None:
-        foreign = sorted(self._reading(self.files.top) - OURS)
+        foreign = sorted(self._reading(self.files.root_names) - OURS)
         if foreign:
             raise RecordError(
                 f"'{self.place}' is not a run store",

@@ -19,8 +19,8 @@ from recombine.base.progress import Progress
 from recombine.base.redaction import redacted
 from recombine.base.words import amount
 from recombine_lab.base.source_versions import MAIN
-from recombine_lab.runs.listing import damaged
 from recombine_lab.runs.run import Configuration
+from recombine_lab.runs.run_list import damaged_runs
 from recombine_lab.runs.store import Store
 from recombine_lab.sweeps.grid import SweepPlan, read_plan, store_place
 from recombine_lab.sweeps.progress import Board, groups
@@ -154,7 +154,7 @@ class _Driver:
         self._ended: dict[str, Outcome] = {}
         self._hosts: set[str] = set()
         present = store.keys() & {run.key for run in plan.runs}
-        self._damaged = damaged(store, present)
+        self._damaged = damaged_runs(store, present)
         self._in_the_way = set(self._damaged)
         whole = present - self._in_the_way
         self._skipped = [run.key for run in plan.runs if run.key in whole]
@@ -197,7 +197,7 @@ class _Driver:
     def _make_way(self, keys: Iterable[str]) -> None:
         """Remove damaged runs at the last moment, and only if no other sweep has put them there again meanwhile."""
         chosen = self._in_the_way.intersection(keys)
-        for key in damaged(self._store, chosen) if chosen else ():
+        for key in damaged_runs(self._store, chosen) if chosen else ():
             self._store.remove(key)
         self._in_the_way -= chosen
 
@@ -305,7 +305,7 @@ def dry_run(
     place = store_place(read, store)
     there = _existing(place)
     present = there.keys() & {run.key for run in read.runs} if there is not None else set()
-    broken = damaged(there, present) if there is not None else {}
+    broken = damaged_runs(there, present) if there is not None else {}
     present -= set(broken)
     todo = [run for run in read.runs if run.key not in present]
     processes = max(1, processors() if workers is None else workers)

@@ -9,32 +9,23 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from recombine.base.errors import RecordError, SettingError, nearest
 from recombine.base.records import FILE
-from recombine_lab.runs.run import PARTS, Failure, RunSummary, Status
+from recombine_lab.runs.run import PARTS, Configuration, Failure, RunSummary, Status
 from recombine_lab.runs.run_files import KEY, RUNS, StoredRun, decoded, folder_of
 from recombine_lab.runs.storage import FileInfo
+
+if TYPE_CHECKING:
+    from recombine_lab.runs.store import Store
 
 Shown = Status | Literal["damaged", "other version"]
 _NUMBER = re.compile(r"([0-9]+)")
 _FEW = 16
 """Up to so many runs are listed one by one, which is quicker than to list a whole store."""
-
-
-class Readable(Protocol):
-    """What a listing asks of a store, which stands above it."""
-
-    def keys(self) -> set[str]: ...  # noqa: D102
-    def summary(self, key: str) -> StoredRun: ...  # noqa: D102
-    def faults(self, key: str) -> list[str]: ...  # noqa: D102
-    def failures(self) -> tuple[Failure, ...]: ...  # noqa: D102
-    def listing(self, folder: str) -> dict[str, FileInfo]: ...  # noqa: D102
-    def contents(self, names: Iterable[str]) -> dict[str, bytes | OSError]: ...  # noqa: D102
-    def unreadable(self, error: OSError) -> RecordError: ...  # noqa: D102
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,73 +44,77 @@ class RunLine:
     created: str | None = None
     scored: str | None = None
 
-    def asked(self, name: str) -> Any:
-        """What a filter or a group means by a name: a setting, the seed, the code's version or the status."""
-        return self.chosen([name]).get(name)
-
-    def chosen(self, names: Iterable[str]) -> dict[str, Any]:
-        """Those of the names that it has, with their values."""
+    def select(self, names: Iterable[str]) -> dict[str, Any]:
+        """Those of the names that it has, with their values: a setting, the seed, the code's version or the status."""
         known = {**self.settings, "seed": self.seed, "code": self.code, "status": self.status}
         return {name: known[name] for name in names if name in known}
 
 
-def lines(store: Readable, *, only: Collection[str] | None = None, check: bool = False) -> list[RunLine]:
+def list_runs(store: "Store", *, only: Collection[str] | None = None, check: bool = False) -> list[RunLine]:
     """Every finished run, and every one whose attempts have all failed so far; or `only` those of some keys."""
-    listed = _listed(store, only)
-    marks = _marks(listed)
+    files = _files(store, only)
+    marks = _marks(files)
     contents = store.contents(marks.values())
-    found = [_line(store, key, contents[name], listed, check=check) for key, name in marks.items()]
+    lines = [_line(store, key, contents[name], files, check=check) for key, name in marks.items()]
     last = {failure.key: failure for failure in store.failures()}  # in order of attempts: the last one stays
     wanted = (set(last) if only is None else set(only)) - set(marks)
-    found += [_failed(last[key]) for key in wanted if key in last]
-    names = differing(found)
-    return sorted(found, key=lambda line: _order(line, names))
+    lines += [_failed_line(last[key]) for key in wanted if key in last]
+    names = list(varying_settings(lines))
+    return sorted(lines, key=lambda line: _order(line, names))
 
 
-def damaged(store: Readable, keys: Collection[str]) -> dict[str, str]:
-    """Those of some finished runs that are damaged, and in what way; looked at as `lines` does, from the outside.
+def damaged_runs(store: "Store", keys: Collection[str]) -> dict[str, str]:
+    """Those of some finished runs that are damaged, and in what way; looked at from the outside, as `list_runs` does.
 
     A store that cannot be read, or a run of another version, is a `RecordError`: neither is a damaged run.
     """
-    listed = _listed(store, keys)
-    marks = _marks(listed)
-    contents = store.contents(marks.values())
-    for content in contents.values():
+    files = _files(store, keys)
+    damaged = {}
+    for key, content in zip(marks := _marks(files), store.contents(marks.values()).values(), strict=True):
         if isinstance(content, OSError):
             raise store.unreadable(content)
-    found = [_line(store, key, contents[name], listed, check=False) for key, name in marks.items()]
-    for line in found:
+        line = _line(store, key, content, files, check=False)
         if line.status == "other version":
-            store.summary(line.key)  # which says so
-    return {line.key: line.reason or "" for line in found if line.status == "damaged"}
+            store.summary(key)  # which says so
+        if line.status == "damaged":
+            damaged[key] = line.reason or ""
+    return damaged
 
 
-def differing(found: Sequence[RunLine]) -> list[str]:
+def varying_settings(lines: Sequence[RunLine]) -> dict[str, set[tuple[str, ...]]]:
     """The names that are not the same for all lines, and the settings that are not among things of the same name.
 
-    What an `mlp` and a `cnn` do not have in common is said by their names.
+    What an `mlp` and a `cnn` do not have in common is said by their names. With each name go the things among which it
+    varies: it has several values there, or is missing now and then.
     """
-    sound = [line.settings for line in found if line.settings]
-    return [name for name in _named(sound) if _varying(name, sound)]
+    sound = [line.settings for line in lines if line.settings]
+    varying = {}
+    for name in _setting_names(lines):
+        values: dict[tuple[str, ...], set[str | None]] = {}
+        for settings in sound:
+            values.setdefault(_alike(name, settings), set()).add(_text(settings[name]) if name in settings else None)
+        owners = {alike for alike, several in values.items() if len(several) > 1}
+        if owners:
+            varying[name] = owners
+    return varying
 
 
-def apart(found: Sequence[RunLine]) -> list[dict[str, Any]]:
+def distinguishing_settings(lines: Sequence[RunLine]) -> list[dict[str, Any]]:
     """For each line what sets it apart: names that differ, and settings that differ among things of its own names."""
-    sound = [line.settings for line in found if line.settings]
-    varying = {name: owners for name in _named(sound) if (owners := _varying(name, sound))}
+    varying = varying_settings(lines)
     return [
         {
             name: line.settings[name]
             for name, owners in varying.items()
             if name in line.settings and _alike(name, line.settings) in owners
         }
-        for line in found
+        for line in lines
     ]
 
 
-def common(found: Sequence[RunLine]) -> dict[str, Any]:
+def common_settings(lines: Sequence[RunLine]) -> dict[str, Any]:
     """The settings that are the same for all lines."""
-    sound = [line.settings for line in found if line.settings]
+    sound = [line.settings for line in lines if line.settings]
     first = sound[0] if sound else {}
     return {
         name: value
@@ -128,58 +123,50 @@ def common(found: Sequence[RunLine]) -> dict[str, Any]:
     }
 
 
-def metrics(found: Iterable[RunLine]) -> list[str]:
+def metric_names(lines: Iterable[RunLine]) -> list[str]:
     """Every measurement that some run has."""
-    return list(dict.fromkeys(name for line in found for name in line.metrics))
+    return list(dict.fromkeys(name for line in lines for name in line.metrics))
 
 
-def scores(found: Iterable[RunLine]) -> list[str]:
-    """The main ones: the score of each part that was asked about."""
-    return [name for name in metrics(found) if name.endswith(".score") and not name.startswith("train.")]
-
-
-def where(found: Sequence[RunLine], conditions: Mapping[str, str]) -> list[RunLine]:
+def filter_runs(lines: Sequence[RunLine], conditions: Mapping[str, str]) -> list[RunLine]:
     """The lines that fulfil all conditions, such as `{"task": "sprites", "model.width": "64"}`."""
-    known = check_names(found, conditions)
-    if not known:
-        return []
-    return [line for line in found if all(_equal(line.asked(name), value) for name, value in conditions.items())]
+    check_names(lines, conditions)
+    return [
+        line
+        for line in lines
+        if all(_equal(line.select([name]).get(name), value) for name, value in conditions.items())
+    ]
 
 
-def check_names(found: Sequence[RunLine], asked: Iterable[str]) -> list[str]:
-    """The names that can be asked for, where those that are asked for are among them."""
-    known = list(dict.fromkeys([name for line in found for name in line.settings] + ["seed", "code", "status"]))
-    for name in asked if found else ():
+def check_names(lines: Sequence[RunLine], names: Iterable[str]) -> None:
+    """Refuse a name that no line has: of a setting, or `seed`, `code` and `status`."""
+    known = [*_setting_names(lines), "seed", "code", "status"]
+    for name in names if lines else ():
         if name not in known:
             raise SettingError(
                 f"no setting {name!r}", why="no run of this store has one of that name", instead=nearest(name, known)
             )
-    return known if found else []
 
 
-def table(found: Sequence[RunLine]) -> pa.Table:
+def runs_table(lines: Sequence[RunLine]) -> pa.Table:
     """Lines as a table: key, status, names, the settings that differ, seed, code, scores, and how long it took."""
-    named = [part for part in PARTS if any(part in line.settings for line in found)]
-    same = common(found)
-    varied = [name for name in _named([line.settings for line in found]) if name not in same]
-    settings = named + [name for name in varied if name not in named]
-    measured = metrics(found)
-    columns = {
-        "key": pa.array([line.key for line in found], pa.string()),
-        "status": pa.array([line.status for line in found], pa.string()),
-        **{name: _column([line.settings.get(name) for line in found]) for name in settings},
-        "seed": pa.array([line.seed for line in found], pa.int64()),
-        "code": pa.array([line.code for line in found], pa.string()),
-        **{name: pa.array([line.metrics.get(name) for line in found], pa.float64()) for name in measured},
-        "steps": pa.array([line.steps for line in found], pa.int64()),
-        "seconds": pa.array([line.seconds for line in found], pa.float64()),
-        "created": pa.array([line.created for line in found], pa.string()),
-        "reason": pa.array([line.reason for line in found], pa.string()),
-    }
-    return pa.table(columns)
+    names, same = _setting_names(lines), common_settings(lines)
+    parts = [part for part in PARTS if part in names]
+    settings = parts + [name for name in names if name not in same and name not in parts]
+
+    def column(name: str, kind: pa.DataType) -> pa.Array:
+        return pa.array([getattr(line, name) for line in lines], kind)
+
+    columns = {name: column(name, pa.string()) for name in ("key", "status")}
+    columns |= {name: _column([line.settings.get(name) for line in lines]) for name in settings}
+    columns |= {"seed": column("seed", pa.int64()), "code": column("code", pa.string())}
+    for name in metric_names(lines):
+        columns[name] = pa.array([line.metrics.get(name) for line in lines], pa.float64())
+    columns |= {"steps": column("steps", pa.int64()), "seconds": column("seconds", pa.float64())}
+    return pa.table(columns | {name: column(name, pa.string()) for name in ("created", "reason")})
 
 
-def find(store: Readable, beginning: str) -> str:
+def find_key(store: "Store", beginning: str) -> str:
     """The key that begins so, of a finished or a failed run; it must be the only one."""
     known = sorted(store.keys() | {failure.key for failure in store.failures()})
     matching = [key for key in known if key.startswith(beginning.lower())] if beginning else []
@@ -199,24 +186,17 @@ def find(store: Readable, beginning: str) -> str:
     )
 
 
-def _listed(store: Readable, only: Collection[str] | None) -> dict[str, FileInfo]:
-    if only is None or len(only) > _FEW:
-        everything = store.listing(RUNS)
-        wanted = None if only is None else {folder_of(key) for key in only}
-        return {n: seen for n, seen in everything.items() if wanted is None or n.rpartition("/")[0] in wanted}
-    return {name: seen for key in only for name, seen in store.listing(folder_of(key)).items()}
+def _files(store: "Store", only: Collection[str] | None) -> dict[str, FileInfo]:
+    if only is None:
+        return store.list_files(RUNS)
+    wanted = {folder_of(key) for key in only}
+    if len(wanted) > _FEW:
+        return {name: info for name, info in store.list_files(RUNS).items() if name.rpartition("/")[0] in wanted}
+    return {name: info for folder in wanted for name, info in store.list_files(folder).items()}
 
 
-def _named(settings: Iterable[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(name for one in settings for name in one))
-
-
-def _varying(name: str, sound: Iterable[Mapping[str, Any]]) -> set[tuple[str, ...]]:
-    """The names of those things among which a setting has several values, or is missing now and then."""
-    values: dict[tuple[str, ...], set[str | None]] = {}
-    for settings in sound:
-        values.setdefault(_alike(name, settings), set()).add(_text(settings[name]) if name in settings else None)
-    return {alike for alike, several in values.items() if len(several) > 1}
+def _setting_names(lines: Iterable[RunLine]) -> list[str]:
+    return list(dict.fromkeys(name for line in lines for name in line.settings))
 
 
 def _alike(name: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -235,19 +215,17 @@ def _owners(name: str) -> list[str]:
     return [*owners, "task"] if parts[0] == "split" and parts[-1] == "factors" else owners
 
 
-def _marks(listed: Iterable[str]) -> dict[str, str]:
+def _marks(files: Iterable[str]) -> dict[str, str]:
     """The marks among a store's files, by the key of their run."""
-    return {name.split("/")[-2]: name for name in listed if name.endswith(f"/{FILE}") and _is_run(name)}
+    marks = {}
+    for name in files:
+        _, *folders, file = name.split("/")
+        if file == FILE and len(folders) == 2 and KEY.fullmatch(folders[1]) and folders[1].startswith(folders[0]):
+            marks[folders[1]] = name
+    return marks
 
 
-def _is_run(name: str) -> bool:
-    parts = name.split("/")
-    return len(parts) == 4 and KEY.fullmatch(parts[2]) is not None and parts[2].startswith(parts[1])
-
-
-def _line(
-    store: Readable, key: str, content: bytes | OSError, listed: Mapping[str, FileInfo], *, check: bool
-) -> RunLine:
+def _line(store: "Store", key: str, content: bytes | OSError, files: Mapping[str, FileInfo], *, check: bool) -> RunLine:
     if isinstance(content, OSError):
         return RunLine(key=key, status="damaged", reason=content.strerror or str(content))
     try:
@@ -256,9 +234,9 @@ def _line(
         return RunLine(key=key, status="damaged", reason=f"{FILE}: {error}")
     except RecordError as error:
         return RunLine(key=key, status="other version", reason=error.why)
-    wrong = _fault(store, key, mark, listed, check=check)
-    found = line_of(mark)
-    return found if wrong is None else replace(found, status="damaged", reason=wrong)
+    wrong = _fault(store, key, mark, files, check=check)
+    line = line_of(mark)
+    return line if wrong is None else replace(line, status="damaged", reason=wrong)
 
 
 def line_of(run: RunSummary) -> RunLine:
@@ -267,9 +245,7 @@ def line_of(run: RunSummary) -> RunLine:
         key=run.key,
         status=run.status,
         reason=run.reason,
-        settings=run.configuration.flat(),
-        seed=run.configuration.seed,
-        code=run.configuration.code,
+        **_configured(run.configuration),
         metrics=run.metrics,
         steps=run.steps,
         seconds=run.seconds,
@@ -278,31 +254,28 @@ def line_of(run: RunSummary) -> RunLine:
     )
 
 
-def _fault(store: Readable, key: str, mark: StoredRun, listed: Mapping[str, FileInfo], *, check: bool) -> str | None:
+def _fault(store: "Store", key: str, mark: StoredRun, files: Mapping[str, FileInfo], *, check: bool) -> str | None:
     folder = folder_of(key)
-    written = listed[f"{folder}/{FILE}"].changed
+    written = files[f"{folder}/{FILE}"].changed
     doubtful = check
     for part in mark.parts.values():
-        seen = listed.get(f"{folder}/{part.at}")
-        if seen is None:
+        info = files.get(f"{folder}/{part.at}")
+        if info is None:
             return f"{part.at} is gone"
-        if seen.size != part.size:
-            return f"{part.at} has {seen.size:,} bytes instead of {part.size:,}"
-        doubtful = doubtful or seen.changed > written
+        if info.size != part.size:
+            return f"{part.at} has {info.size:,} bytes instead of {part.size:,}"
+        doubtful = doubtful or info.changed > written
     return next(iter(store.faults(key)), None) if doubtful else None
 
 
-def _failed(failure: Failure) -> RunLine:
+def _failed_line(failure: Failure) -> RunLine:
     tries = f" (attempt {failure.attempt})" if failure.attempt > 1 else ""
-    return RunLine(
-        key=failure.key,
-        status="failed",
-        reason=failure.reason + tries,
-        settings=failure.configuration.flat(),
-        seed=failure.configuration.seed,
-        code=failure.configuration.code,
-        created=failure.created,
-    )
+    settings = _configured(failure.configuration)
+    return RunLine(key=failure.key, status="failed", reason=failure.reason + tries, **settings, created=failure.created)
+
+
+def _configured(configuration: Configuration) -> dict[str, Any]:
+    return {"settings": configuration.flat(), "seed": configuration.seed, "code": configuration.code}
 
 
 def _order(line: RunLine, names: Sequence[str]) -> tuple[Any, ...]:
