@@ -255,6 +255,35 @@ def welch_interval(one: Sequence[float], other: Sequence[float], *, confidence: 
     return apart - reach, apart + reach
 
 
+def jackknife_interval(
+    value: float, without: Sequence[Numbers], *, least: float = -math.inf, most: float = math.inf
+) -> Interval | None:
+    """The 95 % interval of any estimate, from what it is `without` each of some blocks; None where there are none.
+
+    Several lists are of several things that were drawn, each with blocks of its own: their variances add up, and the
+    shortest list has the degrees of freedom.
+
+    >>> numbers = np.arange(9.0)
+    >>> [round(end, 2) for end in jackknife_interval(4.0, [(36 - numbers) / 8])]  # as Student's of the nine numbers
+    [1.89, 6.11]
+    """
+    if not without:
+        return None
+    variance = sum((len(part) - 1) * float(np.var(part)) for part in without)
+    reach = float(student_quantile(0.975, min(map(len, without)) - 1)) * math.sqrt(variance)
+    return max(value - reach, least), min(value + reach, most)
+
+
+def wilson_interval(share: float, trials: float, *, freedom: float = math.inf) -> Interval:
+    """Wilson's 95 % interval for one share of independent trials; with `freedom` by Student's quantile for few.
+
+    >>> [round(end, 3) for end in wilson_interval(0.0, 200)]
+    [0.0, 0.019]
+    """
+    low, high = wilson(np.array(share), np.array(float(trials)), np.array(freedom), IntervalSettings())
+    return float(low), float(high)
+
+
 def exact_share_interval(hits: int, trials: int, *, confidence: float = 0.95) -> Interval:
     """Clopper and Pearson's interval for a share of independent trials: it never covers less than it promises.
 

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recombine.numerics.intervals import wilson_interval
 from recombine_lab.probes.subnetwork_probe.accuracy_summary import (
     OUTCOMES,
     MaskEstimate,
@@ -16,7 +17,6 @@ from recombine_lab.probes.subnetwork_probe.accuracy_summary import (
     pairwise_overlap,
     selectivity,
     share_estimate,
-    wilson,
 )
 from recombine_lab.probes.subnetwork_probe.masked_network import ParameterLayout
 
@@ -93,8 +93,8 @@ def test_groups_count_with_their_weights():
 
 
 def test_wilson_on_known_numbers():
-    assert wilson(0.0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
-    assert wilson(0.5, 100) == pytest.approx((0.4038, 0.5962), abs=1e-4)
+    assert wilson_interval(0.0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
+    assert wilson_interval(0.5, 100) == pytest.approx((0.4038, 0.5962), abs=1e-4)
 
 
 def test_the_share_of_one_mask_has_wilsons_interval():

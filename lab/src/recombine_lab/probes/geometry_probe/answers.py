@@ -201,10 +201,10 @@ def answer_measures(
     found = question.superposition_of(answers)
     errors, trivial = errors_by_cell(answers, question.truth), question.trivial
     return {
-        SUPERPOSITION: _estimated(lambda rows: _mean(found[rows]), blocks, len(found)),
-        EXCESS: _estimated(lambda rows: _mean((found - own_truth)[rows]), blocks, len(found)),
-        GAP: _estimated(lambda rows: _ratio(errors, trivial, rows & ~seen), blocks, len(found), least=0),
-        SEEN_ERROR: _estimated(lambda rows: _ratio(errors, trivial, rows & seen), of_seen, len(found), least=0),
+        SUPERPOSITION: _estimated(lambda rows: _mean(found[rows]), blocks, len(found), 0, 1),
+        EXCESS: _estimated(lambda rows: _mean((found - own_truth)[rows]), blocks, len(found), -1, 1),
+        GAP: _estimated(lambda rows: _ratio(errors, trivial, rows & ~seen), blocks, len(found)),
+        SEEN_ERROR: _estimated(lambda rows: _ratio(errors, trivial, rows & seen), of_seen, len(found)),
     }
 
 
@@ -217,12 +217,14 @@ def coverage_measures(question: AnswerTargets) -> dict[str, MeasuredInterval]:
 
 
 def _estimated(
-    estimate: Callable[[Flags], float | None], blocks: list[list[Flags]], count: int, *, least: float = -np.inf
+    estimate: Callable[[Flags], float | None],
+    blocks: list[list[Flags]],
+    count: int,
+    least: float = 0.0,
+    most: float = np.inf,
 ) -> MeasuredInterval:
     value = estimate(np.ones(count, dtype=bool))
-    return (
-        MeasuredInterval(value, *jackknife(estimate, value, blocks, least=least)) if blocks else MeasuredInterval(value)
-    )
+    return MeasuredInterval(value, *jackknife(estimate, value, blocks, least=least, most=most), least, most)
 
 
 def _mean(values: Numbers) -> float | None:

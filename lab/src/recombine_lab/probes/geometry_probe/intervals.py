@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from recombine.numerics.distributions import student_quantile
+from recombine.numerics.intervals import jackknife_interval, prediction_interval
+from recombine.numerics.resampling import IntervalSettings
 from recombine_lab.probes.geometry_probe.design import Flags, Ints
 
 BLOCKS = range(10, 4, -1)
 """How many blocks of neighbouring values are left out of each factor, one at a time: what gives the most even ones."""
-_TAIL = 0.025
 
 Ends = tuple[float | None, float | None]
 
@@ -55,27 +55,23 @@ def jackknife(
     >>> round(low, 2), round(high, 2)  # as Student's interval of the nine numbers
     (1.89, 6.11)
     """
-    variance, fewest = 0.0, math.inf
+    without = []
     for masks in kept:
-        found = [estimate(mask) for mask in masks]
-        without = np.array([one for one in found if one is not None and math.isfinite(one)])
-        if not found or len(without) < len(found):
-            continue
-        count = len(without)
-        variance += (count - 1) / count * float(np.square(without - without.mean()).sum())
-        fewest = min(fewest, count - 1)
-    if value is None or not math.isfinite(fewest):
-        return None, None
-    reach = float(student_quantile(1 - _TAIL, fewest)) * math.sqrt(variance)
-    return max(value - reach, least), min(value + reach, most)
+        found = np.array([math.nan if one is None else one for one in map(estimate, masks)])
+        if len(found) and np.isfinite(found).all():
+            without.append(found)
+    ends = None if value is None else jackknife_interval(value, without, least=least, most=most)
+    return ends or (None, None)
 
 
-def predicted(draws: Sequence[float | None]) -> tuple[float | None, Ends]:
+def predicted(
+    draws: Sequence[float | None], *, least: float = -math.inf, most: float = math.inf
+) -> tuple[float | None, Ends]:
     """The mean of a control over seeds, and where one more seed would fall (95 %); no ends with fewer than three.
 
-    >>> mean, (low, high) = predicted([0.5, 0.6, 0.7])
+    >>> mean, (low, high) = predicted([0.5, 0.6, 0.7], least=0, most=1)
     >>> round(mean, 2), round(low, 2), round(high, 2)
-    (0.6, 0.1, 1.1)
+    (0.6, 0.1, 1.0)
     """
     known = np.array([one for one in draws if one is not None and math.isfinite(one)])
     if not len(known):
@@ -83,7 +79,5 @@ def predicted(draws: Sequence[float | None]) -> tuple[float | None, Ends]:
     mean = float(known.mean())
     if len(known) < 3:
         return mean, (None, None)
-    reach = (
-        float(student_quantile(1 - _TAIL, len(known) - 1)) * float(known.std(ddof=1)) * math.sqrt(1 + 1 / len(known))
-    )
-    return mean, (mean - reach, mean + reach)
+    low, high = prediction_interval(known, IntervalSettings(), least=least, most=most)
+    return mean, (float(low), float(high))

@@ -265,11 +265,13 @@ Estimate = Callable[[Flags], float | None]
 
 @dataclass(frozen=True)
 class MeasuredInterval:
-    """A measure and its interval."""
+    """A measure, its interval, and what it can be at all: of a share neither end is below 0 or above 1."""
 
     value: float | None
     low: float | None = None
     high: float | None = None
+    least: float = -np.inf
+    most: float = np.inf
 
 
 def interaction(order: int) -> str:
@@ -372,4 +374,4 @@ def _sure(
     most: float = np.inf,
 ) -> MeasuredInterval:
     ends: Ends = jackknife(without, value, blocks, least=least, most=most) if blocks else (None, None)
-    return MeasuredInterval(value, *ends)
+    return MeasuredInterval(value, *ends, least, most)

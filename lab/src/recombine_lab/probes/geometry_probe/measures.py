@@ -1,7 +1,7 @@
 """All measures of all layers, and of every control beside them."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -38,7 +38,7 @@ from recombine_lab.probes.geometry_probe.controls import (
 )
 from recombine_lab.probes.geometry_probe.design import Flags
 from recombine_lab.probes.geometry_probe.inputs import GeometryInputs
-from recombine_lab.probes.geometry_probe.intervals import jackknife, left_out, predicted
+from recombine_lab.probes.geometry_probe.intervals import Ends, jackknife, left_out, predicted
 from recombine_lab.probes.geometry_probe.kernel_measures import (
     RANK,
     RANK_99,
@@ -65,7 +65,7 @@ class Measured:
     """
 
     own: dict[Key, dict[str, MeasuredInterval]] = field(default_factory=dict)
-    draws: dict[Key, dict[str, list[float | None]]] = field(default_factory=lambda: defaultdict(dict))
+    draws: dict[Key, dict[str, list[MeasuredInterval]]] = field(default_factory=lambda: defaultdict(dict))
     salience: dict[str, Salience] = field(default_factory=dict)
     layers: list[str] = field(default_factory=list)
     answer: str | None = None
@@ -77,14 +77,13 @@ class Measured:
     def add(self, where: str, who: str, found: Mapping[str, MeasuredInterval]) -> None:
         """One more draw of a control."""
         for name, one in found.items():
-            self.draws[where, who].setdefault(name, []).append(one.value)
+            self.draws[where, who].setdefault(name, []).append(one)
 
     def get(self, where: str, name: str, who: str = MEASURED) -> MeasuredInterval:
         """A measure with its interval; of a control with few draws or none that differ, its range is one number."""
         if (where, who) in self.own:
             return self.own[where, who].get(name, MeasuredInterval(None))
-        draws = self.draws.get((where, who), {}).get(name, [])
-        mean, (low, high) = predicted(draws)
+        mean, (low, high) = _predicted(self.draws.get((where, who), {}).get(name, []))
         return MeasuredInterval(mean, mean if low is None else low, mean if high is None else high)
 
     def measures(self, cells: int) -> list[Measure]:
@@ -96,10 +95,16 @@ class Measured:
         ]
         for (where, who), named in self.draws.items():
             for name, draws in named.items():
-                mean, (low, high) = predicted(draws)
+                mean, (low, high) = _predicted(draws)
                 found.append(Measure(where, name, mean, who, low, high, len(draws)))
         order = {where: place for place, where in enumerate([TARGETS, *self.layers])}
         return sorted(found, key=lambda one: (order[one.where], one.name, one.who != MEASURED))
+
+
+def _predicted(draws: Sequence[MeasuredInterval]) -> tuple[float | None, Ends]:
+    """Where one more draw of a control would fall, within what the measure can be."""
+    least, most = (draws[0].least, draws[0].most) if draws else (-np.inf, np.inf)
+    return predicted([one.value for one in draws], least=least, most=most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +257,7 @@ def _stripes(call: Call, layer: LayerOutput, *, sure: bool) -> dict[str, Measure
         return share
 
     return {
-        name: MeasuredInterval(value, *jackknife(other(place), value, blocks, least=0, most=1))
+        name: MeasuredInterval(value, *jackknife(other(place), value, blocks, least=0, most=1), 0, 1)
         for place, (name, value) in enumerate(zip(STRIPES, shares, strict=True))
     }
 
@@ -266,7 +271,7 @@ def _partial(call: Call, layer: LayerOutput, *, sure: bool) -> dict[str, Measure
     value = products.correlation(unseen)
     blocks = left_out(design.cells, unseen) if sure else []
     ends = jackknife(lambda mask: products.correlation(mask & unseen), value, blocks, least=-1, most=1)
-    return {PARTIAL: MeasuredInterval(value, *ends)}
+    return {PARTIAL: MeasuredInterval(value, *ends, -1, 1)}
 
 
 def _alone_sum(call: Call, layer: LayerOutput) -> npt.NDArray[np.float32] | None:

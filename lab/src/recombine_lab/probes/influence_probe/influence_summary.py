@@ -11,8 +11,7 @@ from torch import nn
 from recombine.base.progress import Progress
 from recombine.base.seeds import derived
 from recombine.base.words import named
-from recombine.numerics.distributions import student_quantile
-from recombine.numerics.intervals import interval
+from recombine.numerics.intervals import interval, jackknife_interval
 from recombine.numerics.rank_correlation import Rank, spearman
 from recombine.numerics.resampling import FEWEST, IntervalSettings, mean
 from recombine_lab.models.layers import Forward
@@ -75,9 +74,8 @@ def _rank(influence: Floats, actual: Floats, done: Flags) -> Rank:
         some = done.copy()
         some[:, column] = False
         left.append(spearman(influence[some], actual[some]).value or 0.0)
-    error = float(np.sqrt((len(left) - 1) * np.var(left)))  # the jackknife
-    reach = float(student_quantile(0.975, len(left) - 1)) * error
-    return Rank(value, max(value - reach, -1.0), min(value + reach, 1.0), len(columns))
+    low, high = jackknife_interval(value, [np.array(left)], least=-1.0, most=1.0) or (None, None)
+    return Rank(value, low, high, len(columns))
 
 
 def neighbours(found: InfluenceMatrix) -> Flags:

@@ -12,6 +12,7 @@ another row, each input from a row of its own, so that nothing is left but its s
 `seen` is asked like the training examples in B. In B the combinations asked about have been seen: it cannot be helped.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args, get_type_hints
@@ -30,9 +31,8 @@ from recombine.base.records import Provenance
 from recombine.base.seeds import derived
 from recombine.base.words import amount, measure, percent
 from recombine.data.space import Space
-from recombine.numerics.distributions import student_quantile
-from recombine.numerics.intervals import wilson
-from recombine.numerics.resampling import FEWEST, IntervalSettings
+from recombine.numerics.intervals import student_mean_interval, wilson_interval
+from recombine.numerics.resampling import FEWEST
 from recombine.output.figures import Curve, Curves
 from recombine_lab.base.catalogue import Spec
 from recombine_lab.models.model import Model
@@ -241,6 +241,7 @@ OUTCOMES = {
     "unclear": "not enough seed pairs to tell",
 }
 LEAST = 0.05
+Bounds = tuple[float, float]
 EARLY = 32
 """Training speed is compared at the evaluation nearest to this part of the steps: fixed beforehand, not chosen."""
 
@@ -252,10 +253,21 @@ class _ConditionCurves:
     steps: tuple[int, ...]
     seen: Floats
     asked: Floats
+    share: bool
+    """Whether scores are shares of right answers; of numbers they are R², which has no least value."""
 
     @property
     def gap(self) -> Floats:
         return np.asarray(self.seen - self.asked)
+
+    @property
+    def score_bounds(self) -> Bounds:
+        return (0.0 if self.share else -math.inf), 1.0
+
+    def difference_bounds(self, times: int = 1) -> Bounds:
+        """Of a difference of two scores; `times` 2 of two such differences."""
+        most = float(times) if self.share else math.inf
+        return -most, most
 
 
 def paired(  # noqa: PLR0913 - each is one plain question
@@ -291,7 +303,7 @@ def paired(  # noqa: PLR0913 - each is one plain question
         tell(f"training in setting {name}", k / len(chosen))
         asked, shown = in_setting(built, split, redundant, name)
         runs = fit(asked, shown, model, recipe, seeds=numbers, progress=None)
-        found[name] = _curves(runs, name)
+        found[name] = _curves(runs, name, share=built.shapes.kind != "values")
     return _probe(found, numbers, least, str(type(built).__name__), command)
 
 
@@ -309,7 +321,7 @@ def _chosen(task: Task, redundant: str | None, settings: Sequence[SettingName] |
     return given
 
 
-def _curves(runs: Sequence[Run], name: str) -> _ConditionCurves:
+def _curves(runs: Sequence[Run], name: str, *, share: bool) -> _ConditionCurves:
     lost = [run for run in runs if run.status != "finished"]
     if lost:
         raise SettingError(
@@ -326,7 +338,7 @@ def _curves(runs: Sequence[Run], name: str) -> _ConditionCurves:
             instead="give a split that holds combinations out",
         )
     steps, seen = _scores(runs, "seen")
-    return _ConditionCurves(steps, seen, _scores(runs, asked)[1])
+    return _ConditionCurves(steps, seen, _scores(runs, asked)[1], share)
 
 
 def _scores(runs: Sequence[Run], part: str) -> tuple[tuple[int, ...], Floats]:
@@ -344,17 +356,17 @@ def _probe(
     measures, pairs = [], {}
     for name, one in found.items():
         measures += [
-            _mean(name, f"seen at step {one.steps[early]}", one.seen[:, early]),
-            _mean(name, "seen at the end", one.seen[:, -1]),
-            _mean(name, "unseen at the end", one.asked[:, -1]),
-            _mean(name, "gap", one.gap[:, -1]),
+            _mean(name, f"seen at step {one.steps[early]}", one.seen[:, early], one.score_bounds),
+            _mean(name, "seen at the end", one.seen[:, -1], one.score_bounds),
+            _mean(name, "unseen at the end", one.asked[:, -1], one.score_bounds),
+            _mean(name, "gap", one.gap[:, -1], one.difference_bounds()),
         ]
         if name != "A":
             pairs[name] = (first.seen[:, early] - one.seen[:, early], first.gap[:, -1] - one.gap[:, -1])
     for name, both in pairs.items():
-        for word, values in zip(("speed", "gap"), both, strict=True):
+        for times, (word, values) in enumerate(zip(("speed", "gap"), both, strict=True), start=1):
             measures += [
-                _mean(f"A less {name}", word, values),
+                _mean(f"A less {name}", word, values, first.difference_bounds(times)),
                 _agree(f"A less {name}", f"{word}: pairs that agree", values),
             ]
     outcome, grade, verdict, reasons = _said(found, pairs, early, least)
@@ -373,33 +385,31 @@ def _probe(
     )
 
 
-def student(values: Floats) -> tuple[float | None, float | None]:
-    """Student's 95 % interval for the mean over seeds; none of fewer than five."""
+def _over_seeds(values: Floats, bounds: Bounds) -> tuple[float | None, float | None]:
+    """Student's interval for the mean over seeds, within what it can be; none of fewer than five."""
     if len(values) < FEWEST or not np.isfinite(values).all():
         return None, None
-    reach = float(student_quantile(0.975, len(values) - 1)) * float(values.std(ddof=1)) / len(values) ** 0.5
-    return float(values.mean()) - reach, float(values.mean()) + reach
+    return student_mean_interval(values, least=bounds[0], most=bounds[1]) or (None, None)
 
 
-def _mean(where: str, name: str, values: Floats) -> Measure:
-    low, high = student(values)
+def _mean(where: str, name: str, values: Floats, bounds: Bounds) -> Measure:
+    low, high = _over_seeds(values, bounds)
     return Measure(where, name, float(values.mean()), low=low, high=high, n=len(values))
 
 
 def _agree(where: str, name: str, values: Floats) -> Measure:
     """The share of seed pairs in which A is ahead; Wilson's interval."""
     share, count = float((values > 0).mean()), len(values)
-    low, high = wilson(
-        np.array([share]), np.array([float(count)]), np.array([max(count - 1.0, 1.0)]), IntervalSettings()
-    )
-    return Measure(where, name, share, low=float(low[0]), high=float(high[0]), n=count)
+    low, high = wilson_interval(share, count, freedom=max(count - 1.0, 1.0))
+    return Measure(where, name, share, low=low, high=high, n=count)
 
 
 def _said(
     found: Mapping[str, _ConditionCurves], pairs: Mapping[str, tuple[Floats, Floats]], early: int, least: float
 ) -> tuple[str, Grade, str, tuple[str, ...]]:
     name, (speed, gap) = next(iter(pairs.items()))
-    low, high = student(gap)
+    speed_bounds, gap_bounds = (found["A"].difference_bounds(times) for times in (1, 2))
+    low, high = _over_seeds(gap, gap_bounds)
     outcome, grade = "unclear", "untested"
     if low is not None and high is not None:
         outcome = "shortcut" if low > 0 else "no shortcut" if high < least else "unclear"
@@ -408,19 +418,19 @@ def _said(
     verdict = (
         f"The gap between seen and unseen combinations is {measure(float(first.gap[:, -1].mean()))} with the redundant"
         f" factor at hand (A) and {measure(float(other.gap[:, -1].mean()))} without ({name}) after"
-        f" {first.steps[-1]:,} steps: {_difference(gap)}; at step {first.steps[early]:,} A is ahead in training by"
-        f" {_difference(speed)}."
+        f" {first.steps[-1]:,} steps: {_difference(gap, gap_bounds)}; at step {first.steps[early]:,} A is ahead in"
+        f" training by {_difference(speed, speed_bounds)}."
     )
     reasons = []
     if "B" in pairs:
         reasons.append("In B the combinations asked about have been seen: its smaller gap has two causes at once.")
     for more, (_, apart) in list(pairs.items())[1:]:
-        reasons.append(f"Against {more} the gap differs by {_difference(apart)}.")
+        reasons.append(f"Against {more} the gap differs by {_difference(apart, gap_bounds)}.")
     return outcome, grade, verdict, tuple(reasons)  # type: ignore[return-value]
 
 
-def _difference(values: Floats) -> str:
-    low, high = student(values)
+def _difference(values: Floats, bounds: Bounds) -> str:
+    low, high = _over_seeds(values, bounds)
     ends = "" if low is None or high is None else f" ({measure(low)} to {measure(high)})"
     above = percent(float((values > 0).mean()))
     return f"{measure(float(values.mean()))}{ends} over {amount(len(values), 'seed pair')}, {above} of them above 0"
@@ -446,7 +456,7 @@ def _figure(found: Mapping[str, _ConditionCurves], what: str) -> Curves:
     curves = []
     for name, one in found.items():
         values: Floats = getattr(one, what)
-        ends = [student(values[:, k]) for k in range(values.shape[1])]
+        ends = [_over_seeds(values[:, k], one.score_bounds) for k in range(values.shape[1])]
         known = ends[0][0] is not None
         low, high = (tuple(end[k] for end in ends) if known else () for k in (0, 1))
         curves.append(Curve(name, tuple(values.mean(axis=0).tolist()), low, high, control=name != "A"))

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from recombine.numerics.distributions import normal_quantile, student_quantile
 from recombine.numerics.groups import Numbers
+from recombine.numerics.intervals import student_mean_interval, wilson_interval
 from recombine_lab.probes.probe import MEASURED
 from recombine_lab.probes.subnetwork_probe.ablation import MaskJudgement
 from recombine_lab.probes.subnetwork_probe.mask_learning import Mask
@@ -29,7 +29,6 @@ SUFFICIENT = 0.9
 _CHANCE = 0.25
 _LOST, _INTACT, _FINE, _GAP = 0.35, 0.9, 0.8, 0.2
 """At a chance of .25: both below, both above, the better one above, and how far the two are apart."""
-_TAIL = 0.975
 
 
 @dataclass(frozen=True)
@@ -96,22 +95,10 @@ def pairwise_overlap(masks: Sequence[Mask], layouts: Sequence[ParameterLayout]) 
     return float(np.mean(found)) if found else float("nan")
 
 
-def wilson(share: float, rows: int) -> tuple[float, float]:
-    """Wilson's interval of a share of some examples, 95 %.
-
-    >>> [round(end, 3) for end in wilson(0.0, 200)]
-    [0.0, 0.019]
-    """
-    z = normal_quantile(_TAIL)
-    middle = (share + z**2 / (2 * rows)) / (1 + z**2 / rows)
-    half = z / (1 + z**2 / rows) * math.sqrt(share * (1 - share) / rows + z**2 / (4 * rows**2))
-    return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))
-
-
 def share_estimate(right: Numbers) -> MaskEstimate:
     """(masks, rows) -> the share that is right, with what both other masks and other examples would change."""
     value = float(right.mean())
-    low, high = wilson(value, right.shape[1])
+    low, high = wilson_interval(value, right.shape[1])
     half = _half(right.mean(axis=1))
     return MaskEstimate(
         value,
@@ -157,9 +144,8 @@ def mean_estimate(several: Sequence[MaskEstimate]) -> MaskEstimate:
 
 def _half(each: Numbers) -> float:
     """Half of Student's interval of a mean over masks; 0 for one mask, of which nothing can be said."""
-    if len(each) < 2:
-        return 0.0
-    return float(student_quantile(_TAIL, len(each) - 1)) * float(each.std(ddof=1)) / math.sqrt(len(each))
+    low, high = student_mean_interval(each) or (0.0, 0.0)
+    return (high - low) / 2
 
 
 MUST_BEAT = ("re-initialised", "random")
