@@ -76,7 +76,7 @@ def row_codes(
     place = answer["row"].to_numpy()
     codes = np.full((len(arrow), len(keys)), -1, dtype=np.int32)
     for k, (key, factor) in enumerate(zip(keys, support.space.factors, strict=True)):
-        codes[place, k] = _codes(answer[f"f{k}"], key, factor)
+        codes[place, k] = value_codes(answer[f"f{k}"], factor, key)
     combination = support.groups(range(len(keys))).lookup(codes)
     return RowCodes(combination, None if target is None else _answers(answer["target"], target, place, len(arrow)))
 
@@ -86,13 +86,13 @@ def _answers(column: pa.ChunkedArray, target: LabelTarget | NumberTarget, place:
     if isinstance(target, NumberTarget):
         found[place] = column.cast(pa.float64(), safe=False).to_numpy()
         return found
-    labels = _codes(column, None, Factor(target.name, target.classes)).astype(np.float64)
+    labels = value_codes(column, Factor(target.name, target.classes)).astype(np.float64)
     found[place] = np.where(labels < 0, np.nan, labels)
     return found
 
 
-def _codes(column: pa.ChunkedArray, key: FactorKey | None, factor: Factor) -> Ints:
-    """Where each row's value stands among the factor's values; -1 where it is missing and is no value."""
+def value_codes(column: pa.ChunkedArray, factor: Factor, key: FactorKey | None = None) -> Ints:
+    """Where each row's value stands among the factor's values; -1 where it is none of them."""
     dictionary = pc.dictionary_encode(column, null_encoding="encode").combine_chunks()
     raw = dictionary.dictionary.to_pylist()
     values = raw if key is None else key.values(raw)

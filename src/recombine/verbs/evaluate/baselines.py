@@ -148,26 +148,22 @@ def simple_rules(outcomes: Outcomes) -> Rules:
     if names:
         does = "tells" if len(names) == 1 else "tell"
         reasons.append(f"{listing(names)} {does} {target.name} in every row: the simple rules do not look there.")
-    return Rules(
-        own.score,
-        own,
-        {rule: gained for rule, gained in told.items() if gained is not None},
-        _commonest(target),
-        " ".join(reasons) or None,
-        names,
-    )
+    often = None
+    if isinstance(target, LabelTarget):
+        often = text(target.classes[int(np.argmax(totals(target.label, target.count, len(target.classes))))])
+    computed = {rule: gained for rule, gained in told.items() if gained is not None}
+    return Rules(own.score, own, computed, often, " ".join(reasons) or None, names)
 
 
 def _telling(outcomes: Outcomes, training: Support) -> list[int]:
     """The factors whose value alone tells the class of every row, trained on or tested."""
-    both = [part.target for part in (training, outcomes.tested)]
     found = []
     for k, size in enumerate(training.space.sizes):
         met = np.zeros((size, len(outcomes.classes)), dtype=bool)
-        for part, target in zip((training, outcomes.tested), both, strict=True):
-            if not isinstance(target, LabelTarget):
+        for part in (training, outcomes.tested):
+            if not isinstance(part.target, LabelTarget):
                 return []
-            met[part.codes[target.combination, k], target.label] = True
+            met[part.codes[part.target.combination, k], part.target.label] = True
         repeated = np.bincount(training.codes[:, k], minlength=size).max() > 1
         if repeated and met.any(axis=0).sum() > 1 and (met.sum(axis=1) <= 1).all():
             found.append(k)
@@ -195,12 +191,6 @@ def _tally(outcomes: Outcomes, target: Target | None) -> RuleTally | None:
         nothing = _squared_error(outcomes, np.full(len(outcomes), _mean_of(target)))
         return RuleTally("R²", nothing - outcomes.total, nothing)
     return None
-
-
-def _commonest(target: Target) -> str | None:
-    if not isinstance(target, LabelTarget):
-        return None
-    return text(target.classes[int(np.argmax(totals(target.label, target.count, len(target.classes))))])
 
 
 def baselines(rules: Rules, sides: dict[str, Mask], settings: IntervalSettings) -> Baselines:
@@ -247,6 +237,7 @@ def expected(
     same = own.score == outcomes.score.name
     low, high = measured if same else own.around(chosen, settings) or (None, None)
     best = found.best("unseen")
+    constant = next((one for one in found.found if one.side == "unseen" and one.rule in CONSTANTS), None)
     return Expected(
         own.score,
         own.statistic(chosen).of_all,
@@ -255,18 +246,12 @@ def expected(
         baseline=None if best is None else best.score,
         baseline_name=None if best is None else best.rule,
         lift=None if best is None else best.lift,
-        over_constant=_over_constant(found, best),
+        over_constant=None if constant is None or constant is best else constant.lift,
         tested=tested,
         of=tested,
         basis="answers",
         reason=rules.missing if best is None else None,
     )
-
-
-def _over_constant(found: Baselines, best: Baseline | None) -> tuple[float, float, float] | None:
-    """The lift over one answer for all, where that is not the best rule itself."""
-    constant = next((one for one in found.found if one.side == "unseen" and one.rule in CONSTANTS), None)
-    return None if constant is None or constant is best else constant.lift
 
 
 def unmeasured(outcomes: Outcomes, own: RuleTally | None) -> str | None:
@@ -283,16 +268,11 @@ def unmeasured(outcomes: Outcomes, own: RuleTally | None) -> str | None:
 def _why_none(outcomes: Outcomes) -> str:
     if outcomes.kind == "score":
         return "The table holds scores and no answers, so no simple rule can be scored beside them."
-    if outcomes.training is None:
-        return (
-            "No simple rule can be set beside this (majority, nearest seen, one factor alone, additive): "
-            "it was not told what the model was trained on."
-        )
-    if outcomes.training.target is None:
-        return (
-            "No simple rule can be set beside this (majority, nearest seen, one factor alone, additive): "
-            "the training rows do not hold the target."
-        )
+    if outcomes.training is None or outcomes.training.target is None:
+        why = "the training rows do not hold the target"
+        if outcomes.training is None:
+            why = "it was not told what the model was trained on"
+        return f"No simple rule can be set beside this (majority, nearest seen, one factor alone, additive): {why}."
     return f"The rows are scored by {outcomes.score.name!r}, in which no simple rule can be scored."
 
 

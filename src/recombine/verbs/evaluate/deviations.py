@@ -25,7 +25,7 @@ from recombine.verbs.evaluate.outcomes import Mask, Outcomes
 
 RATE = 0.05
 _MOST_TRIALS = 400  # beyond so many rows the normal is as good as the beta-binomial
-_ROUNDS = 12
+_ROUNDS = 12  # of taking out and testing again: it settles in two or three, unless two alarms take turns
 _USUAL_ROWS = 10  # what the usual noise counts for beside a combination's own
 
 
@@ -72,18 +72,18 @@ def deviations(outcomes: Outcomes) -> Deviations:
             "and difference look alike.",
             rank=fit.rank,
         )
-    return _searched(outcomes, fit, noise)
+    return _search(outcomes, fit, noise)
 
 
-def _searched(outcomes: Outcomes, fit: AdditiveFit, noise: "_Noise") -> Deviations:
+def _search(outcomes: Outcomes, fit: AdditiveFit, noise: "_Noise") -> Deviations:
     """Test, take what deviates out of the fit, and test again: one that deviates must not make its neighbours do so."""
     outside = np.zeros(len(outcomes), dtype=bool)
-    found = _tested(outcomes, _balanced(outcomes, fit, noise, outside), noise)
+    found = _test_all(outcomes, _reweigh(outcomes, fit, noise, outside), noise)
     for _ in range(_ROUNDS):
         worst = _strongest(outcomes, found, outside)
         if np.array_equal(worst, outside):
             break
-        again = _tested(outcomes, _balanced(outcomes, _fit(outcomes, outcomes.rows * ~worst), noise, worst), noise)
+        again = _test_all(outcomes, _reweigh(outcomes, _fit(outcomes, outcomes.rows * ~worst), noise, worst), noise)
         if (worst & ~np.isfinite(again.p)).any():  # nothing else would tell these: they stay in the fit
             break
         found, outside = again, worst
@@ -94,7 +94,7 @@ def _fit(outcomes: Outcomes, weights: Numbers) -> AdditiveFit:
     return AdditiveFit.of(outcomes.tested.codes, outcomes.tested.space.sizes, weights=weights)
 
 
-def _balanced(outcomes: Outcomes, fit: AdditiveFit, noise: "_Noise", outside: Mask) -> AdditiveFit:
+def _reweigh(outcomes: Outcomes, fit: AdditiveFit, noise: "_Noise", outside: Mask) -> AdditiveFit:
     """The same fit with weights that allow for combinations being apart: many rows of one do not outvote the others.
 
     Where they are no further apart than their rows' luck, weights are the rows.
@@ -125,7 +125,7 @@ def _strongest(outcomes: Outcomes, found: Deviations, outside: Mask) -> Mask:
     return np.asarray(chosen)
 
 
-def _tested(outcomes: Outcomes, fit: AdditiveFit, noise: "_Noise") -> Deviations:
+def _test_all(outcomes: Outcomes, fit: AdditiveFit, noise: "_Noise") -> Deviations:
     left = fit.left_out(outcomes.mean, noise.at(fit.fitted(outcomes.mean)) / outcomes.rows)
     p = _p_values(outcomes, left, noise)
     q = false_discovery(p)
@@ -166,12 +166,12 @@ class _Noise:
         free = outcomes.rows - 1
         own = np.nan_to_num(outcomes.spread)
         if not (outcomes.score.never_negative or outcomes.score.name == "r2"):
-            return cls("other", 0.0, _mixed(own, float((own * free).sum() / free.sum()), free))
+            return cls("other", 0.0, _pool(own, float((own * free).sum() / free.sum()), free))
         level = np.maximum(outcomes.mean**2 - own / outcomes.rows, 1e-300)  # the square of a mean is too large
         usual = float((own * free).sum() / (level * free).sum())
         with np.errstate(over="ignore"):  # a level of next to nothing: the ratio is cut right away
             ratio = np.minimum(own / level, 100 * usual)
-        ratio = _mixed(ratio, usual, free)
+        ratio = _pool(ratio, usual, free)
         return cls("loss", 0.05 * float(outcomes.total.sum() / outcomes.rows.sum()), np.maximum(ratio, usual))
 
     def at(self, mean: Numbers) -> Numbers:
@@ -184,8 +184,8 @@ class _Noise:
         return np.asarray(inside * (1 - inside))
 
 
-def _mixed(own: Numbers, usual: float, free: Numbers) -> Numbers:
-    return np.asarray((own * free + usual * _USUAL_ROWS) / (free + _USUAL_ROWS))
+def _pool(spread: Numbers, usual: float, free: Numbers) -> Numbers:
+    return np.asarray((spread * free + usual * _USUAL_ROWS) / (free + _USUAL_ROWS))
 
 
 def _p_values(outcomes: Outcomes, left: LeaveOneOutFit, noise: _Noise) -> Numbers:

@@ -18,14 +18,13 @@ import numpy as np
 from recombine.base.words import count, listing, percent
 from recombine.data.space import text
 from recombine.data.support import LabelTarget
-from recombine.numerics.groups import Ints, Numbers
+from recombine.numerics.groups import Ints
 from recombine.numerics.intervals import reflected_interval
 from recombine.numerics.resampling import IntervalSettings
 from recombine.verbs.evaluate.error_explanations import (
     DRAWS,
     ConfusionLines,
     Explanation,
-    Flags,
     Mixture,
     explanations,
     mixture_of,
@@ -40,6 +39,8 @@ _EXAMPLES = 3  # of each explanation
 _SETTINGS = IntervalSettings(draws=DRAWS)
 _MOST = 0.5  # of the errors, for which two explanations together must surely account
 _FIRMER = 0.2  # how much more than either alone
+_MATTERS = 0.1  # of the errors: a smaller share is not worth a word
+_ALIKE = 0.05  # probabilities closer than this, or fewer of the errors, do not tell two explanations apart
 
 
 @dataclass(frozen=True)
@@ -136,8 +137,8 @@ def anatomy(outcomes: Outcomes, *, seed: int = 0) -> Anatomy | None:
     lines = unseen_lines(outcomes)
     if not lines.errors or not training.target.count.sum() > 0:
         return _nothing(lines)
-    found = together(explanations(training, lines), lines)
-    return _assembled(outcomes, lines, found, mixture_of(lines, found, seed=seed))
+    habits = together(explanations(training, lines), lines)
+    return _assemble(outcomes, lines, habits, mixture_of(lines, habits, seed=seed))
 
 
 def _nothing(lines: ConfusionLines) -> Anatomy:
@@ -152,25 +153,33 @@ def _nothing(lines: ConfusionLines) -> Anatomy:
     return Anatomy(verdict, lines.errors, right, tested, (), None, None, 0.0, 0.0, (), None, (), 0)
 
 
-def _assembled(outcomes: Outcomes, lines: ConfusionLines, found: tuple[Explanation, ...], mixture: Mixture) -> Anatomy:
-    wrong, errors = lines.wrong, lines.errors
-    fits = np.stack([one.probability > 0 for one in found], axis=1)
+def _assemble(outcomes: Outcomes, lines: ConfusionLines, habits: tuple[Explanation, ...], mixture: Mixture) -> Anatomy:
+    wrong, errors, rows = lines.wrong, lines.errors, float(lines.count.sum())
+    fits = np.stack([one.probability > 0 for one in habits], axis=1)
     fitting = fits.sum(axis=1)
     firm = len(np.unique(lines.combination[wrong])) >= _FEWEST
-    shares = [_share(lines, one, fits[:, e], fitting, mixture, e, firm) for e, one in enumerate(found)]
     none = float(lines.count[wrong & (fitting == 0)].sum())
-    low, high = _interval(mixture, len(found), firm)
-    own = float(mixture.shares[-1])
-    shares.append(Share("neither", "neither", (), own, low, high, none, none, none / errors, None, None))
+    shares = []
+    for e, one in enumerate(habits):
+        fitted = float(lines.count[wrong & fits[:, e]].sum())
+        by_right = float(lines.count[~wrong & fits[:, e]].sum()) / (rows - errors) if rows > errors else None
+        by_chance = float(lines.count @ one.allowed) / max(lines.classes - 1, 1) / rows
+        only = float(lines.count[wrong & fits[:, e] & (fitting == 1)].sum())
+        part = _estimate(mixture, e, firm=firm)
+        shares.append(
+            Share(one.name, one.habit, one.factors, *part, fitted, only, fitted / errors, by_right, by_chance)
+        )
+    part = _estimate(mixture, len(habits), firm=firm)
+    shares.append(Share("neither", "neither", (), *part, none, none, none / errors, None, None))
     shares.sort(key=lambda one: -one.share)
     sure = _agreement(mixture) if firm else None
     leading = shares[0] if sure is not None and sure >= _SURE else None
-    unclear = _cannot_tell(lines, found, mixture)
-    pair = _together(found, mixture) if firm and leading is None else None
+    unclear = _cannot_tell(lines, habits, mixture)
+    pair = _together(habits, mixture) if firm and leading is None else None
     return Anatomy(
         verdict=_verdict(lines, shares, leading, firm, unclear, pair),
         errors=errors,
-        right=float(lines.count.sum()) - errors,
+        right=rows - errors,
         combinations=len(lines.codes),
         shares=tuple(shares),
         leading=leading.name if leading else None,
@@ -179,50 +188,27 @@ def _assembled(outcomes: Outcomes, lines: ConfusionLines, found: tuple[Explanati
         none=none,
         cannot_tell=unclear,
         together=pair,
-        examples=_examples(outcomes, lines, found, mixture, fitting),
+        examples=_examples(outcomes, lines, habits, mixture, fitting),
         draws=DRAWS if firm else 0,
     )
 
 
-def _share(
-    lines: ConfusionLines, one: Explanation, fits: Flags, fitting: Ints, mixture: Mixture, place: int, firm: bool
-) -> Share:
-    wrong, errors = lines.wrong, lines.errors
-    rows = float(lines.count.sum())
-    fitted = float(lines.count[wrong & fits].sum())
-    low, high = _interval(mixture, place, firm)
-    return Share(
-        name=one.name,
-        habit=one.habit,
-        factors=one.factors,
-        share=float(mixture.shares[place]),
-        low=low,
-        high=high,
-        fits=fitted,
-        only=float(lines.count[wrong & fits & (fitting == 1)].sum()),
-        among_errors=fitted / errors,
-        among_right=float(lines.count[~wrong & fits].sum()) / (rows - errors) if rows > errors else None,
-        by_chance=float(lines.count @ one.allowed) / max(lines.classes - 1, 1) / rows,
-    )
+def _estimate(mixture: Mixture, place: int, *, firm: bool) -> tuple[float, float | None, float | None]:
+    """One explanation's share with its interval, where there are errors enough for one."""
+    share = float(mixture.shares[place])
+    low, high = reflected_interval(share, mixture.draws[place], _SETTINGS) if firm else (None, None)
+    return share, low, high
 
 
-def _interval(mixture: Mixture, place: int, firm: bool) -> tuple[float | None, float | None]:
-    return _around(float(mixture.shares[place]), mixture.draws[place]) if firm else (None, None)
-
-
-def _around(found: float, draws: Numbers) -> tuple[float, float]:
-    return reflected_interval(found, draws, _SETTINGS)
-
-
-def _together(found: tuple[Explanation, ...], mixture: Mixture) -> Together | None:
+def _together(habits: tuple[Explanation, ...], mixture: Mixture) -> Together | None:
     """The two explanations that surely account for most errors between them, where neither does by itself."""
+    alone = [_estimate(mixture, e, firm=True)[1] or 0.0 for e in range(len(habits))]
     pairs = []
-    for p, q in combinations(range(len(found)), 2):
+    for p, q in combinations(range(len(habits)), 2):
         share = float(mixture.shares[p] + mixture.shares[q])
-        low, high = _around(share, mixture.draws[p] + mixture.draws[q])
-        alone = max(_around(float(mixture.shares[e]), mixture.draws[e])[0] for e in (p, q))
-        if low >= _MOST and low - alone >= _FIRMER:
-            pairs.append(Together((found[p].name, found[q].name), share, low, high))
+        low, high = reflected_interval(share, mixture.draws[p] + mixture.draws[q], _SETTINGS)
+        if low >= _MOST and low - max(alone[p], alone[q]) >= _FIRMER:
+            pairs.append(Together((habits[p].name, habits[q].name), share, low, high))
     return max(pairs, key=lambda pair: pair.low, default=None)
 
 
@@ -232,50 +218,45 @@ def _agreement(mixture: Mixture) -> float:
     return float((usable.argmax(axis=0) == int(mixture.shares.argmax())).mean())
 
 
-def _cannot_tell(lines: ConfusionLines, found: tuple[Explanation, ...], mixture: Mixture) -> tuple[str, ...]:
+def _cannot_tell(lines: ConfusionLines, habits: tuple[Explanation, ...], mixture: Mixture) -> tuple[str, ...]:
     """Explanations that are one, or nearly: they differ on few of the errors that either fits."""
-    wrong = lines.wrong
+    wrong, shares = lines.wrong, mixture.shares
     anything = wrong / max(lines.classes - 1, 1)
     said = [
         f"{one.name} or neither: it gives every wrong answer that can be given to the tested unseen combinations; "
         "some on which it is right would tell"
-        for e, one in enumerate(found)
-        if np.allclose(one.probability, anything) and max(mixture.shares[e], mixture.shares[-1]) >= 0.1
+        for e, one in enumerate(habits)
+        if np.allclose(one.probability, anything) and max(shares[e], shares[-1]) >= _MATTERS
     ]
     said += [
         f"{one.name}: they give the same answers on every tested unseen combination"
-        for e, one in enumerate(found)
-        if one.habit == "unclear" and mixture.shares[e] >= 0.1
+        for e, one in enumerate(habits)
+        if one.habit == "unclear" and shares[e] >= _MATTERS
     ]
-    for p, one in enumerate(found):
-        for q in range(p + 1, len(found)):
-            either = wrong & ((one.probability > 0) | (found[q].probability > 0))
-            apart = either & (np.abs(one.probability - found[q].probability) > 0.05)
-            matters = max(mixture.shares[p], mixture.shares[q]) >= 0.1
-            few, many = float(lines.count[apart].sum()), float(lines.count[either].sum())
-            if matters and few < 0.05 * many:
-                said.append(f"{one.name} or {found[q].name}: {count(few)} of {count(many)} errors tell them apart")
+    for (p, one), (q, other) in combinations(enumerate(habits), 2):
+        either = wrong & ((one.probability > 0) | (other.probability > 0))
+        apart = either & (np.abs(one.probability - other.probability) > _ALIKE)
+        few, many = float(lines.count[apart].sum()), float(lines.count[either].sum())
+        if max(shares[p], shares[q]) >= _MATTERS and few < _ALIKE * many:
+            said.append(f"{one.name} or {other.name}: {count(few)} of {count(many)} errors tell them apart")
     return tuple(said)
 
 
 def _examples(
-    outcomes: Outcomes, lines: ConfusionLines, found: tuple[Explanation, ...], mixture: Mixture, fitting: Ints
+    outcomes: Outcomes, lines: ConfusionLines, habits: tuple[Explanation, ...], mixture: Mixture, fitting: Ints
 ) -> tuple[Example, ...]:
     """For each explanation the largest errors that it alone fits, or else that are put down to it most."""
-    names = [*(one.name for one in found), "neither"]
+    names = [*(one.name for one in habits), "neither"]
     best = mixture.split.argmax(axis=1)
     telling: list[Example] = []
     for e in np.argsort(-mixture.shares, kind="stable").tolist():
-        own = np.flatnonzero(lines.wrong & (best == e))
-        order = np.lexsort((-lines.count[own], -mixture.split[own, e], fitting[own] > 1))
-        telling += [_example(outcomes, lines, int(line), names[e]) for line in own[order[:_EXAMPLES]]]
+        mine = np.flatnonzero(lines.wrong & (best == e))
+        order = np.lexsort((-lines.count[mine], -mixture.split[mine, e], fitting[mine] > 1))
+        for line in mine[order[:_EXAMPLES]]:
+            combination = outcomes.labels(int(lines.places[lines.combination[line]]))
+            truth, said = (text(outcomes.classes[int(place[line])]) for place in (lines.truth, lines.said))
+            telling.append(Example(combination, truth, said, float(lines.count[line]), names[e]))
     return tuple(telling)
-
-
-def _example(outcomes: Outcomes, lines: ConfusionLines, line: int, name: str) -> Example:
-    combination = outcomes.labels(int(lines.places[lines.combination[line]]))
-    truth, said = (text(outcomes.classes[int(place[line])]) for place in (lines.truth, lines.said))
-    return Example(combination, truth, said, float(lines.count[line]), name)
 
 
 def _verdict(
@@ -297,22 +278,18 @@ def _verdict(
             "together; how much to each cannot be told."
         )
     if leading is None:
-        rivals = [f"{one.name} {percent(one.share)} ({_reach(one)})" for one in shares[:3] if one.share >= 0.1]
+        rivals = [f"{one.name} {percent(one.share)} ({_reach(one)})" for one in shares[:3] if one.share >= _MATTERS]
         why = f" Not to be told apart: {unclear[0]}." if unclear else ""
         return f"No single cause of the {head} stands out: {listing(rivals)}.{why}"
-    return f"Of {head}, {percent(leading.share)} (95 % interval {_reach(leading)}) {_cause(leading)}"
-
-
-def _reach(one: Share | Together) -> str:
-    return f"{100 * (one.low or 0.0):.0f} to {100 * (one.high or 0.0):.0f} %"
-
-
-def _cause(leading: Share) -> str:
-    factor = listing(leading.factors)
-    return {
+    cause = {
         "memory": "are put down to memory: the answer of the nearest seen combination.",
-        "shortcut": f"are put down to a shortcut: the answer that {factor} alone predicts.",
+        "shortcut": f"are put down to a shortcut: the answer that {listing(leading.factors)} alone predicts.",
         "commonest": "are put down to the commonest class in training, whatever the combination.",
         "unclear": f"are put down to {leading.name}, which give the same answers here.",
         "neither": "have no simple cause: neither the nearest seen combination nor one factor alone gives them.",
     }[leading.habit]
+    return f"Of {head}, {percent(leading.share)} (95 % interval {_reach(leading)}) {cause}"
+
+
+def _reach(one: Share | Together) -> str:
+    return f"{100 * (one.low or 0.0):.0f} to {100 * (one.high or 0.0):.0f} %"

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from recombine.data.support import LabelTarget, Support
 from recombine.numerics.groups import Codes, Ints, Numbers, commonest, number, totals
+from recombine.numerics.resampling import times_drawn
 from recombine.numerics.simple_rules import SimpleRules, filled
 from recombine.verbs.evaluate.outcomes import Outcomes
 
@@ -27,8 +28,8 @@ Flags = npt.NDArray[np.bool_]
 Answering = Callable[[Codes], Numbers]
 """From combinations to the probability of each class: (combinations, classes)."""
 
-DRAWS = 300
-_CELLS = 1 << 22
+DRAWS = 300  # resamples: the ends of a 95 % interval rest on seven or eight of them, which a share needs no finer
+_CELLS = 1 << 22  # probabilities that are held at a time: 32 MB
 _MOST_PATTERNS = 4_000  # beyond this, probabilities are rounded to three digits before they are compared
 
 
@@ -94,22 +95,22 @@ def explanations(training: Support, lines: ConfusionLines) -> tuple[Explanation,
     speakers: list[tuple[Habit, tuple[str, ...], Answering]] = [
         ("memory", (), seen.nearest),
         *(("shortcut", (name,), partial(seen.factor_alone, k)) for k, name in enumerate(names)),
-        ("commonest", (), partial(_same, commonest(overall[None])[0])),
+        ("commonest", (), lambda codes: np.tile(commonest(overall[None])[0], (len(codes), 1))),
     ]
-    return tuple(_explained(habit, factors, answering, lines) for habit, factors, answering in speakers)
+    return tuple(_explain(habit, factors, answering, lines) for habit, factors, answering in speakers)
 
 
-def _explained(habit: Habit, factors: tuple[str, ...], answering: Answering, lines: ConfusionLines) -> Explanation:
+def _explain(habit: Habit, factors: tuple[str, ...], answering: Answering, lines: ConfusionLines) -> Explanation:
     """What a habit gives for each line."""
     probability, allowed = np.zeros(len(lines.said)), np.zeros(len(lines.said))
     order = np.argsort(lines.combination, kind="stable")
     for part in chunks(len(lines.codes), lines.classes):
         first, last = np.searchsorted(lines.combination[order], [part.start, part.stop])
-        here = order[first:last]
+        chosen = order[first:last]
         table = answering(lines.codes[part])
-        row = lines.combination[here] - part.start
-        probability[here] = table[row, lines.said[here]]
-        allowed[here] = (table > 0).sum(axis=1)[row] - (table[row, lines.truth[here]] > 0)
+        row = lines.combination[chosen] - part.start
+        probability[chosen] = table[row, lines.said[chosen]]
+        allowed[chosen] = (table > 0).sum(axis=1)[row] - (table[row, lines.truth[chosen]] > 0)
     return Explanation(habit, f"{habit}: {factors[0]}" if factors else habit, factors, probability, allowed)
 
 
@@ -161,14 +162,10 @@ class SeenClasses:
         return commonest(filled(self.shares.factor_alone(factor, codes), 0.0 if otherwise is None else otherwise))
 
 
-def _same(share: Numbers, codes: Codes) -> Numbers:
-    return np.tile(share, (len(codes), 1))
-
-
-def together(found: Sequence[Explanation], lines: ConfusionLines) -> tuple[Explanation, ...]:
+def together(habits: Sequence[Explanation], lines: ConfusionLines) -> tuple[Explanation, ...]:
     """Explanations that give every answer the same probability become one: no answer can tell them apart."""
     kept: list[Explanation] = []
-    for one in found:
+    for one in habits:
         fits = bool(one.probability[lines.wrong].any())
         twin = next(
             (p for p, k in enumerate(kept) if fits and np.allclose(k.probability, one.probability, atol=1e-9)), None
@@ -191,17 +188,21 @@ class Mixture:
     split: Numbers  # (lines, e): the probability of each explanation, were the line an error of it
 
 
-def mixture_of(lines: ConfusionLines, found: Sequence[Explanation], *, seed: int) -> Mixture:
+def mixture_of(lines: ConfusionLines, habits: Sequence[Explanation], *, seed: int) -> Mixture:
     """Columns: knowing, the explanations, neither."""
     wrong = lines.wrong
-    columns = [(~wrong).astype(float), *(one.probability for one in found), wrong / max(lines.classes - 1, 1)]
+    columns = [(~wrong).astype(float), *(one.probability for one in habits), wrong / max(lines.classes - 1, 1)]
     table = np.stack(columns, axis=1)
     patterns, ids = _patterns(table, wrong)
     weights = totals(ids, lines.count, len(patterns))[:, None]
     error = patterns[:, 0] == 0
+    # all the answers are fitted closely; of a resample only what its interval shows, which is far coarser
     rho = _likeliest(patterns, weights, np.full((table.shape[1], 1), 1 / table.shape[1]), steps=5_000, close=1e-8)
     rng = np.random.default_rng([seed, 1])
-    drawn = _resampled(lines, ids, len(patterns), rng)
+    drawn = np.empty((len(patterns), DRAWS))  # the count of each pattern when combinations are drawn anew
+    for place in range(DRAWS):
+        times = times_drawn(rng, 1, len(lines.codes))[0]
+        drawn[:, place] = totals(ids, times[lines.combination] * lines.count, len(patterns))
     starts = rng.dirichlet(np.ones(table.shape[1]), size=DRAWS).T
     resampled = _likeliest(patterns, drawn, starts, steps=1_000, close=1e-5)
     split = table[:, 1:] * rho[1:, 0]
@@ -227,16 +228,6 @@ def _patterns(table: Numbers, wrong: Flags) -> tuple[Numbers, Ints]:
     first = np.zeros(size, dtype=np.int64)
     first[exact] = np.arange(len(exact))
     return table[first], exact
-
-
-def _resampled(lines: ConfusionLines, ids: Ints, patterns: int, rng: np.random.Generator) -> Numbers:
-    """The count of each pattern when combinations are drawn anew: (patterns, resamples)."""
-    size = len(lines.codes)
-    drawn = np.empty((patterns, DRAWS))
-    for place in range(DRAWS):
-        times = np.bincount(rng.integers(0, size, size), minlength=size)
-        drawn[:, place] = totals(ids, times[lines.combination] * lines.count, patterns)
-    return drawn
 
 
 def _likeliest(patterns: Numbers, weights: Numbers, start: Numbers, *, steps: int, close: float) -> Numbers:

@@ -7,6 +7,7 @@ another type.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,13 @@ from recombine.base.errors import ColumnError, TableError
 from recombine.base.records import Provenance
 from recombine.base.words import count as counted
 from recombine.base.words import listing
-from recombine.data.counting import Centres, out_of_range
+from recombine.data.counting import out_of_range
 from recombine.data.space import Space, Value, text
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
-from recombine.data.support_assembly import encoded, refuse_no_rows, without_missing
+from recombine.data.support_assembly import encoded, floats, refuse_no_rows, without_missing
 from recombine.numerics.groups import Codes, Groups, Ints, Numbers, group, number, totals
 from recombine.verbs.evaluate import scoring as states
-from recombine.verbs.evaluate.outcomes import Mask, Outcomes
+from recombine.verbs.evaluate.outcomes import Kind, Mask, Outcomes
 from recombine.verbs.evaluate.prediction_query import TAUGHT, GatheredLines
 from recombine.verbs.evaluate.scoring import PredictionQuestion, Scoring
 
@@ -60,16 +61,21 @@ def matched(labels: Sequence[pa.ChunkedArray], names: Sequence[str]) -> MatchedC
     whole = any(isinstance(value, int) and not isinstance(value, bool) for values in several for value in values)
     kept: dict[str, Any] = {}
     for name, values in zip(names, several, strict=True):
-        _check_few(name, len(values))
+        if len(values) > _MOST_CLASSES:
+            raise ColumnError(
+                f"{name!r} has {len(values):,} different labels",
+                why=f"that is an identifier or a number rather than a label; at most {_MOST_CLASSES:,} are compared",
+                instead="choose another column, or say target_kind='number' (--target-kind number) if it is one",
+            )
         for value in values:
             kept.setdefault(written(value, whole=whole), value)
     keys = sorted(kept, key=lambda key: (str(type(kept[key])), kept[key]))
     place = {key: position for position, key in enumerate(keys)}
-    places = tuple(
-        _places(column, [place[written(value, whole=whole)] for value in values])
-        for column, values in zip(encoded, several, strict=True)
-    )
-    return MatchedClasses(tuple(kept[key] for key in keys), places)
+    places = []
+    for column, values in zip(encoded, several, strict=True):
+        recode = np.array([*(place[written(value, whole=whole)] for value in values), MISSING], dtype=np.int64)
+        places.append(recode[pc.fill_null(column.indices, len(values)).to_numpy(zero_copy_only=False)])
+    return MatchedClasses(tuple(kept[key] for key in keys), tuple(places))
 
 
 def written(value: Any, *, whole: bool = False) -> str:
@@ -81,20 +87,6 @@ def written(value: Any, *, whole: bool = False) -> str:
     if isinstance(value, bool) and whole:
         return str(int(value))
     return text(int(value)) if isinstance(value, float) and value.is_integer() else text(value)
-
-
-def _places(column: Any, places: list[int]) -> Ints:
-    recode = np.array([*places, MISSING], dtype=np.int64)
-    return np.asarray(recode[pc.fill_null(column.indices, len(places)).to_numpy(zero_copy_only=False)])
-
-
-def _check_few(name: str, found: int) -> None:
-    if found > _MOST_CLASSES:
-        raise ColumnError(
-            f"{name!r} has {found:,} different labels",
-            why=f"that is an identifier or a number rather than a label; at most {_MOST_CLASSES:,} are compared",
-            instead="choose another column, or say target_kind='number' (--target-kind number) if it is one",
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,77 +102,90 @@ def outcomes_of(gathered: GatheredLines, asked: PredictionQuestion, source: Prov
     """Gather the lines by combination."""
     lines = gathered.lines
     side = lines["side"].to_numpy()
-    rows = _floats(lines["rows"])
+    rows = floats(lines["rows"])
     refuse_no_rows(rows.astype(np.int64), gathered.source, asked.question)
     _check_answers(lines, side == "test", rows, asked)
     whole, left_out = _whole(lines, gathered, asked, side, rows)
-    space, codes = encoded(lines.filter(pa.array(whole)), gathered.keys, asked.question)
-    kept = _EngineLines(lines.filter(pa.array(whole)), codes, space, side[whole], rows[whole], gathered.scoring, asked)
-    _refuse_lost_training(side, kept.side, gathered.source)
+    table = lines.filter(pa.array(whole))
+    space, codes = encoded(table, gathered.keys, asked.question)
+    kept = _EngineLines(table, codes, space, side[whole], rows[whole], gathered.scoring, asked)
+    about = gathered.trained_about
+    centres = {"target": about.get(TAUGHT, about.get("target", 0.0))}
+    trained = kept.where(kept.side == "train", scoring=replace(kept.scoring, centres=centres))
     tested = kept.where((kept.side == "test") & (kept.state == states.SCORED))
+    if (side == "train").any() and not len(trained.codes):  # else all would look as if nothing was known of training
+        raise TableError(
+            f"no training row of '{gathered.source}' holds a whole combination",
+            why="each of them misses a factor, so that nothing can be told seen or unseen",
+            instead="repair these rows, or treat missing as a value: missing='value' (--missing value)",
+        )
     if not len(tested.codes):
+        reasons = [f"{reason} in {rows_lost:,} rows" for reason, rows_lost in left_out.items()]
         raise TableError(
             f"no row of '{gathered.source}' can be scored",
-            why=_why_none(left_out),
+            why="; ".join(reasons) or "there are no rows on the test side",
             instead="check the names of the columns, and on which side the rows stand",
         )
     outcomes = Outcomes(
         tested=tested.support(source),
-        training=_training(kept, source, gathered.trained_about),
+        training=trained.support(source) if len(trained.codes) else None,
         kind=gathered.scoring.kind,
         classes=kept.matched.classes,
         **tested.answers(),
         score=gathered.scoring.score,
         left_out=left_out,
     )
-    return OutcomeReading(
-        outcomes, tested.paired() if asked.other is not None else None, _notes(kept, tested, gathered, asked)
-    )
+    paired = tested.paired() if asked.other is not None else None
+    return OutcomeReading(outcomes, paired, _notes(trained, tested, gathered, asked))
 
 
+@dataclass(frozen=True, eq=False)
 class _EngineLines:
     """Some of the engine's lines, with their combinations and classes in numbers."""
 
-    def __init__(
-        self,
-        table: pa.Table,
-        codes: Codes,
-        space: Space,
-        side: Any,
-        rows: Numbers,
-        scoring: Scoring,
-        asked: PredictionQuestion,
-        classes: MatchedClasses | None = None,
-    ) -> None:
-        self.table, self.codes, self.space, self.side, self.rows = table, codes, space, side, rows
-        self.scoring, self.kind, self.asked = scoring, scoring.kind, asked
-        state = table["state"].to_numpy() if "state" in table.column_names else np.zeros(len(table))
-        self.state = np.nan_to_num(state.astype(np.float64)).astype(np.int64)
-        self.matched = classes if classes is not None else self._matched()
-        self._groups: Groups | None = None
-
-    def where(self, mask: Mask) -> "_EngineLines":
-        """Some of these lines."""
-        chosen = np.flatnonzero(mask)
-        classes = MatchedClasses(self.matched.classes, tuple(places[chosen] for places in self.matched.places))
-        table, codes = self.table.filter(pa.array(mask)), np.asfortranarray(self.codes[chosen])
-        return _EngineLines(
-            table, codes, self.space, self.side[chosen], self.rows[chosen], self.scoring, self.asked, classes
-        )
+    table: pa.Table
+    codes: Codes
+    space: Space
+    side: Any
+    rows: Numbers
+    scoring: Scoring
+    asked: PredictionQuestion
 
     @property
+    def kind(self) -> Kind:
+        """What the answers are."""
+        return self.scoring.kind
+
+    @cached_property
+    def state(self) -> Ints:
+        """Whether each line was scored, or why not."""
+        return _states(self.table)
+
+    def where(self, mask: Mask, **changes: Any) -> "_EngineLines":
+        """Some of these lines, in which the classes keep their numbers."""
+        chosen = np.flatnonzero(mask)
+        found = replace(
+            self,
+            table=self.table.filter(pa.array(mask)),
+            codes=np.asfortranarray(self.codes[chosen]),
+            side=self.side[chosen],
+            rows=self.rows[chosen],
+            **changes,
+        )
+        places = tuple(places[chosen] for places in self.matched.places)
+        found.__dict__["matched"] = MatchedClasses(self.matched.classes, places)  # where cached_property keeps it
+        return found
+
+    @cached_property
     def groups(self) -> Groups:
         """The combinations of these lines, each once, in the order of the values."""
-        if self._groups is None:
-            everything = tuple(range(self.codes.shape[1]))
-            self._groups = group(self.codes, sizes=self.space.sizes, factors=everything)
-        return self._groups
+        return group(self.codes, sizes=self.space.sizes, factors=tuple(range(self.codes.shape[1])))
 
     def column(self, name: str) -> Numbers:
         """A column of sums, 0 where a table was not asked."""
         if name not in self.table.column_names:
             return np.zeros(len(self.table))
-        return np.nan_to_num(_floats(self.table[name]), nan=0.0, posinf=np.inf, neginf=-np.inf)
+        return np.nan_to_num(floats(self.table[name]), nan=0.0, posinf=np.inf, neginf=-np.inf)
 
     def support(self, source: Provenance) -> Support:
         """The combinations of these lines."""
@@ -234,7 +239,9 @@ class _EngineLines:
             groups.total(both), groups.total(both * (truth == said)), groups.total(both * (truth == other))
         )
 
-    def _matched(self) -> MatchedClasses:
+    @cached_property
+    def matched(self) -> MatchedClasses:
+        """The classes of truth and answers, numbered alike."""
         if self.kind != "label" or "truth" not in self.table.column_names:
             return MatchedClasses((), ())
         names = [name for name in ("truth", "said", "other") if name in self.table.column_names]
@@ -279,12 +286,6 @@ class _EngineLines:
         return keys, found[::-1], totals(ids, self.rows, len(keys))
 
 
-def _training(kept: _EngineLines, source: Provenance, about: Centres) -> Support | None:
-    trained = kept.where(kept.side == "train")
-    trained.scoring = replace(kept.scoring, centres={"target": about.get(TAUGHT, about.get("target", 0.0))})
-    return trained.support(source) if len(trained.codes) else None
-
-
 def _whole(
     lines: pa.Table, gathered: GatheredLines, asked: PredictionQuestion, side: Any, rows: Numbers
 ) -> tuple[Mask, dict[str, int]]:
@@ -295,7 +296,7 @@ def _whole(
         for place in range(len(gathered.keys)):
             whole &= lines[f"f{place}"].is_valid().to_numpy()
     test = side == "test"
-    state = np.nan_to_num(lines["state"].to_numpy().astype(np.float64))
+    state = _states(lines)
     reasons = {
         "a factor is missing": test & ~whole,
         "the true answer is missing": test & whole & (state == states.NO_TRUTH),
@@ -305,22 +306,6 @@ def _whole(
     }
     left_out = {reason: int(rows[mask].sum()) for reason, mask in reasons.items()}
     return whole, {reason: found for reason, found in left_out.items() if found}
-
-
-def _refuse_lost_training(side: Any, kept: Any, source: str) -> None:
-    """Training rows of which none can be used would make everything look as if nothing was known of training."""
-    if (side == "train").any() and not (kept == "train").any():
-        raise TableError(
-            f"no training row of '{source}' holds a whole combination",
-            why="each of them misses a factor, so that nothing can be told seen or unseen",
-            instead="repair these rows, or treat missing as a value: missing='value' (--missing value)",
-        )
-
-
-def _why_none(left_out: Mapping[str, int]) -> str:
-    if not left_out:
-        return "there are no rows on the test side"
-    return "; ".join(f"{reason} in {found:,} rows" for reason, found in left_out.items())
 
 
 _FAULTS = {
@@ -333,7 +318,7 @@ _FAULTS = {
 
 def _check_answers(lines: pa.Table, test: Mask, rows: Numbers, asked: PredictionQuestion) -> None:
     """Answers that are wrong in themselves are not left out: the table is not what it was said to be."""
-    state = np.nan_to_num(lines["state"].to_numpy().astype(np.float64)).astype(np.int64)
+    state = _states(lines)
     for fault, (what, why) in _FAULTS.items():
         found = int(rows[test & (state == fault)].sum())
         if found:
@@ -350,9 +335,9 @@ def _check_answers(lines: pa.Table, test: Mask, rows: Numbers, asked: Prediction
             why="no probability was given for that class",
             instead=f"name its column too: --prediction {text(first)}=COLUMN,…",
         )
-    if "other_bad" in lines.column_names and _floats(lines["other_bad"]).any():
+    if "other_bad" in lines.column_names and floats(lines["other_bad"]).any():
         raise ColumnError(
-            f"the other prediction is infinite or no probability in {int(_floats(lines['other_bad']).sum()):,} rows",
+            f"the other prediction is infinite or no probability in {int(floats(lines['other_bad']).sum()):,} rows",
             why="it cannot be scored",
             instead="repair the column, or leave such rows out with `where`",
         )
@@ -380,10 +365,14 @@ def _check_range(count: Numbers, total: Numbers, squares: Numbers, subject: str)
 
 
 def _notes(
-    kept: _EngineLines, tested: _EngineLines, gathered: GatheredLines, asked: PredictionQuestion
+    trained: _EngineLines, tested: _EngineLines, gathered: GatheredLines, asked: PredictionQuestion
 ) -> tuple[str, ...]:
     """What must be told about the rows and the classes."""
-    found = [_partner_note(gathered, role) for role in gathered.counted]
+    found = [
+        f"{rows - matched_rows:,} of {rows:,} rows of the {role} table have an id that the data do not have."
+        for role, (rows, matched_rows) in gathered.counted.items()
+        if rows != matched_rows
+    ]
     if gathered.scoring.guessed:
         found.append(
             f"{asked.target!r} holds few whole numbers and {asked.prediction!r} fractions: they are compared as "
@@ -391,23 +380,13 @@ def _notes(
         )
     if gathered.scoring.positive is not None:
         found.append(f"{asked.prediction!r} is taken as the probability of {gathered.scoring.positive!r}.")
-    if kept.kind == "label":
-        found += _class_notes(kept, tested, asked)
-    return tuple(note for note in found if note)
+    return tuple(found + _class_notes(trained, tested, asked) if tested.kind == "label" else found)
 
 
-def _partner_note(gathered: GatheredLines, role: str) -> str:
-    rows, matched_rows = gathered.counted[role]
-    if rows == matched_rows:
-        return ""
-    return f"{rows - matched_rows:,} of {rows:,} rows of the {role} table have an id that the data do not have."
-
-
-def _class_notes(kept: _EngineLines, tested: _EngineLines, asked: PredictionQuestion) -> list[str]:
-    classes = kept.matched.classes
+def _class_notes(trained: _EngineLines, tested: _EngineLines, asked: PredictionQuestion) -> list[str]:
+    classes = tested.matched.classes
     truth, said = (set(np.unique(places).tolist()) - {MISSING} for places in tested.matched.places[:2])
-    trained = kept.where(kept.side == "train").matched.places
-    taught = set(np.unique(trained[0]).tolist()) - {MISSING} if trained and len(trained[0]) else set()
+    taught = set(np.unique(trained.matched.places[0]).tolist()) - {MISSING}
     if not said & (truth | taught):
         raise ColumnError(
             f"no label of {asked.prediction!r} is a class of {asked.target!r}: "
@@ -415,15 +394,14 @@ def _class_notes(kept: _EngineLines, tested: _EngineLines, asked: PredictionQues
             why="not one answer could be right",
             instead="write both the same way, or name the column with the model's own answer",
         )
-    notes = []
-    never = sorted(truth - taught) if taught else []
-    if never:
-        rows = float(tested.rows[np.isin(tested.matched.places[0], never)].sum())
-        notes.append(
-            f"{_named(classes, set(never))} never occurs as {asked.target} in training: "
-            f"its {counted(rows)} tested rows cannot have been learnt."
-        )
-    return notes
+    never = truth - taught if taught else set()
+    if not never:
+        return []
+    rows = float(tested.rows[np.isin(tested.matched.places[0], sorted(never))].sum())
+    return [
+        f"{_named(classes, never)} never occurs as {asked.target} in training: "
+        f"its {counted(rows)} tested rows cannot have been learnt."
+    ]
 
 
 def _named(classes: tuple[Value, ...], places: set[int], most: int = 5) -> str:
@@ -431,5 +409,8 @@ def _named(classes: tuple[Value, ...], places: set[int], most: int = 5) -> str:
     return listing(shown) if len(shown) <= most else f"{', '.join(shown[:most])} … ({len(shown):,} in all)"
 
 
-def _floats(column: pa.ChunkedArray) -> Numbers:
-    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+def _states(lines: pa.Table) -> Ints:
+    """Of each line whether it was scored, or why not; lines of a training table say nothing of it."""
+    if "state" not in lines.column_names:
+        return np.zeros(len(lines), dtype=np.int64)
+    return np.asarray(np.nan_to_num(lines["state"].to_numpy().astype(np.float64)), dtype=np.int64)

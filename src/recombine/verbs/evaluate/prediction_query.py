@@ -205,8 +205,7 @@ def _duplicated(name: str, twice: int, such: str = "") -> ColumnError:
 
 def _partners(found: EngineCounts, beside: tuple[JoinedTable, ...]) -> dict[str, tuple[int, int]]:
     counted = {}
-    for one in beside:
-        role = _role(one)
+    for role, one in _roles(beside).items():
         matched = int(pc.sum(found.lines[f"{role}_here"]).as_py() or 0)
         if not matched:
             raise TableError(
@@ -230,7 +229,7 @@ def _ask(
     by: dict[str, Any] = {} if side is None else {"side": side}
     by["state"] = test.ifelse(own.state, SCORED)
     ok = test & (own.state == SCORED)
-    sums: dict[str, Any] = {f"{_role(one)}_here": table[f"recombine_{_role(one)}_here_0"].count() for one in beside}
+    sums: dict[str, Any] = {f"{role}_here": table[_name(f"{role}_here", 0)].count() for role in _roles(beside)}
     centres = {**_pilots(table, asked, scoring, backend, ok, test, own), **centres}
     if own.score is not None:
         apart = own.score - centres["score"]
@@ -262,8 +261,9 @@ def _pilots(
     return pilots(table, wanted, backend)
 
 
-def _role(one: JoinedTable) -> str:
-    return "prediction" if one.id == _name("prediction_id", 0) else "other"
+def _roles(beside: tuple[JoinedTable, ...]) -> dict[str, JoinedTable]:
+    """The tables that are joined, by what they hold: this model's predictions, or the other's."""
+    return {"prediction" if one.id == _name("prediction_id", 0) else "other": one for one in beside}
 
 
 def _number_sums(
@@ -333,10 +333,8 @@ def _ask_for_test(split: str, free: list[str]) -> str:
     if not free:
         return "give a split that has rows on another side than training"
     value = likeliest(free, ["test", "hold", "held", "eval"], alone=True)
-    if value is None:
-        return f"say which of them it is: split=SplitColumn({split!r}, test=['VALUE']) (--test-side VALUE)"
-    written = f"split=SplitColumn({split!r}, test=[{value!r}])"
-    return f"say which value it is: {written} (--test-side {shlex.quote(value)})"
+    which, value = ("which value", value) if value is not None else ("which of them", "VALUE")
+    return f"say {which} it is: split=SplitColumn({split!r}, test=[{value!r}]) (--test-side {shlex.quote(value)})"
 
 
 def _trained(

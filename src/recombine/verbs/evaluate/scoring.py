@@ -6,6 +6,8 @@ and counted; answers that are wrong in themselves (infinite, no probabilities) s
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from typing import Any, Literal
 
 import ibis
@@ -16,7 +18,7 @@ from recombine.base.errors import ColumnError, SettingError, nearest
 from recombine.data import columns
 from recombine.data.counting import Centres, difference
 from recombine.data.read import target_kind
-from recombine.data.space import Value, text
+from recombine.data.space import text
 from recombine.data.split_sides import SplitColumn
 from recombine.data.table_query import TableQuery
 from recombine.verbs.evaluate.outcomes import Kind, Score
@@ -187,7 +189,10 @@ def scored(
     else:
         truth, said = (clean(table[name], backend) for name in (asked.target, answers))
         found = RowScore(ibis.cases((truth.isnull(), NO_TRUTH), (said.isnull(), NO_ANSWER), else_=SCORED), said)
-    return found if asked.own_score is None else _with_column(table, asked, backend, found)
+    if asked.own_score is None:
+        return found
+    own = _by_column(table, asked, backend)  # labels or numbers, scored by a column of the user's own
+    return RowScore(ibis.cases((found.state != SCORED, found.state), else_=own.state), found.said, own.score)
 
 
 def clean(column: Any, backend: Any) -> Any:
@@ -209,23 +214,19 @@ def infinite(column: Any, backend: Any) -> Any:
 
 def _require(table: Any, asked: PredictionQuestion) -> None:
     for role, names in (
-        ("the target", [asked.target]),
-        ("the prediction", _listed(asked.prediction)),
-        ("the other prediction", _listed(asked.other)),
-        ("the id", [asked.id]),
-        ("the split", [None if asked.split is None else asked.split.name]),
+        ("the target", answer_columns(asked.target)),
+        ("the prediction", answer_columns(asked.prediction)),
+        ("the other prediction", answer_columns(asked.other)),
+        ("the id", answer_columns(asked.id)),
+        ("the split", [] if asked.split is None else [asked.split.name]),
     ):
-        columns.require(table, [name for name in names if name is not None], role=role)
+        columns.require(table, names, role=role)
     if asked.own_score is not None and asked.own_score not in table.columns:
         raise ColumnError(
             f"no score {asked.own_score!r}",
             why="it is neither a score that is known nor a column of the table",
             instead=nearest(asked.own_score, [*SCORES, *table.columns], most=12),
         )
-
-
-def _listed(given: Columns | None) -> list[str | None]:
-    return list(given.values()) if isinstance(given, Mapping) else [given]
 
 
 def _score(asked: PredictionQuestion, kind: Kind) -> Score:
@@ -254,13 +255,10 @@ def _numeric(column: Any) -> bool:
 
 
 def _check_answer_type(table: Any, asked: PredictionQuestion, kind: Kind) -> None:
-    for name in _listed(asked.prediction) + _listed(asked.other):
-        if name is None:
-            continue
+    for name in answer_columns(asked.prediction) + answer_columns(asked.other):
         column, truth = table[name].type(), table[asked.target].type()
-        if kind == "number" and not column.is_numeric():
-            raise _other_kind(f"the prediction {name!r} holds {column}, the target {asked.target!r} {truth}")
-        if kind == "label" and column.is_floating() and not truth.is_numeric():
+        fraction_for_a_name = kind == "label" and column.is_floating() and not truth.is_numeric()
+        if fraction_for_a_name or (kind == "number" and not column.is_numeric()):
             raise _other_kind(f"the prediction {name!r} holds {column}, the target {asked.target!r} {truth}")
 
 
@@ -298,13 +296,6 @@ def _by_column(table: Any, asked: PredictionQuestion, backend: Any) -> RowScore:
     return RowScore(state, score=row)
 
 
-def _with_column(table: Any, asked: PredictionQuestion, backend: Any, found: RowScore) -> RowScore:
-    """Labels or numbers, scored by a column of the user's own."""
-    own = _by_column(table, asked, backend)
-    state = ibis.cases((found.state != SCORED, found.state), else_=own.state)
-    return RowScore(state, found.said, own.score)
-
-
 def _by_error(table: Any, asked: PredictionQuestion, backend: Any, name: str) -> RowScore:
     truth, said = number(table, str(asked.target), backend), number(table, name, backend)
     state = ibis.cases(
@@ -325,9 +316,7 @@ def _by_probability(
     shares = _shares(table, scoring, backend, answers)
     truth = clean(table[asked.target], backend).cast("string")
     total = sum(shares[1:], shares[0])
-    outside = (shares[0] < 0) | (shares[0] > 1)
-    for share in shares[1:]:
-        outside = outside | (share < 0) | (share > 1)
+    outside = reduce(or_, [(share < 0) | (share > 1) for share in shares])
     true_share = ibis.cases(*[(truth == name, share) for name, share in zip(scoring.classes, shares, strict=True)])
     state = ibis.cases(
         (truth.isnull(), NO_TRUTH),
@@ -339,7 +328,7 @@ def _by_probability(
     )
     most = ibis.greatest(*shares)
     said = ibis.cases(*[(share == most, place) for place, share in enumerate(shares)])
-    score = None if scoring.score.name == "accuracy" else -_cut(true_share).log()
+    score = None if scoring.score.name == "accuracy" else -ibis.least(ibis.greatest(true_share, _SMALLEST), 1.0).log()
     return RowScore(state, said, score)
 
 
@@ -350,16 +339,14 @@ def _shares(table: Any, scoring: Scoring, backend: Any, answers: Columns | None)
     return [1 - share, share] if scoring.positive == scoring.classes[1] else [share, 1 - share]
 
 
-def _cut(share: Any) -> Any:
-    return ibis.least(ibis.greatest(share, _SMALLEST), 1.0)
-
-
 def _two_classes(table: Any, asked: PredictionQuestion, backend: Any) -> tuple[str, str]:
     """The classes of a two-class target, the one that a single column is the probability of last."""
     column = clean(table[asked.target], backend)
     found = backend.to_pyarrow(table.select(target=column).filter(column.notnull()).distinct().limit(3))
     values = columns.ordered(set(found["target"].to_pylist()))
-    known = _completed(values)
+    known = values
+    if len(values) == 1 and isinstance(values[0], int) and values[0] in (0, 1):
+        known = [False, True] if isinstance(values[0], bool) else [0, 1]  # one class is enough to know both
     if len(known) != 2:
         listed = ", ".join(repr(text(value)) for value in values)
         raise ColumnError(
@@ -368,12 +355,3 @@ def _two_classes(table: Any, asked: PredictionQuestion, backend: Any) -> tuple[s
             instead="name a column for each class: {'cat': 'p_cat', 'dog': 'p_dog'} (--prediction cat=p_cat,dog=p_dog)",
         )
     return text(known[0]), text(known[1])
-
-
-def _completed(values: list[Value]) -> list[Value]:
-    """Of a target that is true or false, or 0 or 1, one class is enough to know both."""
-    if len(values) != 1:
-        return values
-    if isinstance(values[0], bool):
-        return [False, True]
-    return [0, 1] if values[0] in (0, 1) and isinstance(values[0], int) else values

@@ -16,6 +16,7 @@ values, into the table.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -30,9 +31,9 @@ Flags = npt.NDArray[np.bool_]
 Moved = tuple[float, Numbers]
 """A number, and its derivative by how often each combination counts."""
 
-_DRAWS = 400
-_FEWEST_DRAWS, _MOST_WORK = 100, 2 * 10**7
-_NOTHING = 1e-9
+_DRAWS = 400  # studentised draws need fewer than the quantiles of plain ones
+_FEWEST_DRAWS, _MOST_WORK = 100, 2 * 10**7  # lines times draws: beyond, draws are fewer, and never fewer than 100
+_NOTHING = 1e-9  # of a pair: what the squares' rounding leaves where there is none
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def swap_test(outcomes: Outcomes, *, draws: int = _DRAWS, seed: int = 0) -> Swap
         resampled[draw] = [one.rates(times) for one in swaps]
     settings = IntervalSettings(draws=draws)
     names = outcomes.tested.space.names
-    found = tuple(_told(name, swaps[k], resampled[:, k], settings) for k, name in enumerate(names))
+    found = tuple(_describe(name, swaps[k], resampled[:, k], settings) for k, name in enumerate(names))
     return SwapTest(_verdict(found), found, draws)
 
 
@@ -232,7 +233,7 @@ def _ratio(part: Moved, whole: Moved) -> Moved:
     return value, (part[1] - value * whole[1]) / whole[0]
 
 
-def _told(name: str, swap: _Swap, resampled: Numbers, settings: IntervalSettings) -> FactorSwap:
+def _describe(name: str, swap: _Swap, resampled: Numbers, settings: IntervalSettings) -> FactorSwap:
     once = np.ones(len(swap.ids))
     estimates = [
         Resampled(value, error, swap.paired, resampled[:, 0, k], resampled[:, 1, k])
@@ -258,16 +259,12 @@ def _told(name: str, swap: _Swap, resampled: Numbers, settings: IntervalSettings
 def _rate(drawn: Resampled, settings: IntervalSettings, *, difference: bool) -> Rate:
     if not np.isfinite(drawn.value):
         return Rate(None, None, None)
-    found = None
+    exact, ends = replace(drawn, value=_exact(drawn.value)), None
     if np.isfinite(drawn.values).mean() >= 0.5:  # else most draws hold no such pair, and the rest are a choice of draws
-        exact = replace(drawn, value=_exact(drawn.value))
-        found = (
-            resampled_difference_interval(exact, settings)
-            if difference
-            else resampled_interval(exact, settings, share=True)
-        )
-    low, high = (None, None) if found is None else (_exact(found[0]), _exact(found[1]))
-    return Rate(_exact(drawn.value), low, high)
+        around = resampled_difference_interval if difference else partial(resampled_interval, share=True)
+        ends = around(exact, settings)
+    low, high = (None, None) if ends is None else map(_exact, ends)
+    return Rate(exact.value, low, high)
 
 
 def _exact(share: float) -> float:
@@ -291,21 +288,18 @@ def _verdict(found: tuple[FactorSwap, ...]) -> str:
     if not tested:
         return "No two tested combinations differ in one factor alone and share the truth: nothing can be swapped."
     measured = [one for one in tested if one.excess.share is not None]
-    if not measured:
-        most = max(tested, key=lambda one: one.changed.share or 0.0)
-        return (
-            f"Swapping {most.factor} changes {percent(most.changed.share or 0.0)} of the answers where it should not; "
-            "in no such pair do both combinations have two rows of that truth, so how much is chance cannot be told."
-        )
     sure = [one for one in measured if one.excess.low is not None]
     if not sure:
-        most = max(measured, key=lambda one: one.excess.share or 0.0)
-        return (
-            f"Swapping {most.factor} changes {percent(most.changed.share or 0.0)} of the answers where it should not, "
-            f"against {percent(most.within or 0.0)} between two rows of one combination; too few combinations can be "
-            "swapped for an interval, so how much is chance cannot be told."
+        most = max(measured or tested, key=lambda one: (one.excess if measured else one.changed).share or 0.0)
+        changes = (
+            f"Swapping {most.factor} changes {percent(most.changed.share or 0.0)} of the answers where it should not"
         )
-    relied = [one for one in measured if one.excess.low is not None and one.excess.low > _NOTHING]
+        why = "in no such pair do both combinations have two rows of that truth, so how much is chance cannot be told"
+        if measured:
+            changes += f", against {percent(most.within or 0.0)} between two rows of one combination"
+            why = "too few combinations can be swapped for an interval, so how much is chance cannot be told"
+        return f"{changes}; {why}."
+    relied = [one for one in sure if (one.excess.low or 0.0) > _NOTHING]
     if not relied:
         names = listing([one.factor for one in sure])
         return f"Swapping {names} where it does not matter changes the answers no more than chance does."

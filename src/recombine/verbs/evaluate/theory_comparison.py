@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from recombine.base.errors import SettingError
 from recombine.base.grades import Expected
 from recombine.base.words import count, free_name, measure, percent
+from recombine.data.row_codes import value_codes
 from recombine.data.space import Space, text
 from recombine.data.support import LabelTarget, NumberTarget
 from recombine.numerics.groups import Codes, Ints, Numbers, group, totals
@@ -176,7 +177,7 @@ class _Joined:
 
 def _joined(outcomes: Outcomes, prediction: Prediction) -> _Joined:
     table, space = prediction.table, outcomes.tested.space
-    codes = _encoded(table, space)
+    codes = _encode(table, space)
     whole = np.flatnonzero((codes >= 0).all(axis=1))
     place = np.full(len(outcomes), -1, dtype=np.int64)
     if len(whole):
@@ -192,14 +193,10 @@ def _joined(outcomes: Outcomes, prediction: Prediction) -> _Joined:
     return _Joined(tested, row, verdicts == VERDICTS.index("seen"), verdicts, answers)
 
 
-def _encoded(table: pa.Table, space: Space) -> Codes:
+def _encode(table: pa.Table, space: Space) -> Codes:
     """The factor columns of a table as positions of this space's values, -1 where it has no such value."""
-    codes = np.empty((table.num_rows, len(space.factors)), dtype=np.int32, order="F")
-    for k, factor in enumerate(space.factors):
-        column = pc.dictionary_encode(table[factor.name], null_encoding="encode").combine_chunks()
-        places = np.array([factor.code(value) for value in column.dictionary.to_pylist()], dtype=np.int32)
-        codes[:, k] = places[column.indices.to_numpy()] if len(places) else -1
-    return codes
+    columns = [value_codes(table[factor.name], factor) for factor in space.factors]
+    return np.asfortranarray(np.stack(columns, axis=1), dtype=np.int32)
 
 
 def _expected(outcomes: Outcomes, prediction: Prediction, joined: _Joined) -> tuple[str, float, Numbers] | None:
@@ -221,7 +218,7 @@ def _margins(outcomes: Outcomes, prediction: Prediction, joined: _Joined, truth:
     places = {text(value): place for place, value in enumerate(own.classes)}
     theirs = np.array([places.get(text(value), -1) for value in outcomes.classes], dtype=np.int64)
     true = np.where(truth >= 0, theirs[truth], -1)
-    scores = prediction.learner.fitted.scores(_encoded(prediction.table.take(joined.row), prediction.support.space))
+    scores = prediction.learner.fitted.scores(_encode(prediction.table.take(joined.row), prediction.support.space))
     if own.questions == 1:
         return np.where(true >= 0, np.where(true == 1, scores[:, 0], -scores[:, 0]), np.nan)
     lines = np.arange(len(true))
@@ -233,12 +230,12 @@ def _margins(outcomes: Outcomes, prediction: Prediction, joined: _Joined, truth:
 def _commonest_truth(outcomes: Outcomes) -> Ints | None:
     """The commonest true class of each tested combination, -1 where it has none."""
     target = outcomes.tested.target
+    lines = (outcomes.combination, outcomes.truth, outcomes.count)
     if isinstance(target, LabelTarget):
-        table = _by_class(outcomes, target.combination, target.label, target.count)
-    elif len(outcomes.count):
-        table = _by_class(outcomes, outcomes.combination, outcomes.truth, outcomes.count)
-    else:
+        lines = (target.combination, target.label, target.count)
+    elif not len(outcomes.count):
         return None
+    table = _by_class(outcomes, *lines)
     return np.where(table.sum(axis=1) > 0, table.argmax(axis=1), -1)
 
 

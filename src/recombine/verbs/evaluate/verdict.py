@@ -10,7 +10,7 @@ import numpy as np
 
 from recombine.base import words
 from recombine.base.grades import Grade, earned
-from recombine.base.words import count, interval_words, measure, named, percent, percent_range
+from recombine.base.words import amount, count, interval_words, measure, named, percent, percent_range
 from recombine.data.space import text
 from recombine.numerics.resampling import FEWEST
 from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, MEAN, NEAREST, rule_name
@@ -31,13 +31,14 @@ def verdict(found: "Evaluation") -> str:
         return _of_groups(found, found.group)
     seen, unseen = found.side("seen"), found.side("unseen")
     if found.outcomes.training is None:
+        tested = found.side("all")
         return (
-            f"On {_combinations(found.side('all'), 'tested')} {_is(found, found.side('all'))}. It was not told what "
-            "the model was trained on, so nothing can be said about seen and unseen ones."
+            f"On {amount(tested.combinations, 'tested combination')} {_is(found, tested)}. It was not told what the "
+            "model was trained on, so nothing can be said about seen and unseen ones."
         )
     if not unseen.combinations:
         return _without_unseen(found)
-    first = f"On {_combinations(unseen, 'unseen')} {_unseen(found)}{_rule(found)}."
+    first = f"On {amount(unseen.combinations, 'unseen combination')} {_unseen(found)}{_rule(found)}."
     if not seen.combinations:
         return f"{first} No combination that was seen in training was tested, so there is nothing to compare it with."
     return f"{first} {_gap(found)}"
@@ -70,9 +71,9 @@ def _unseen(found: "Evaluation") -> str:
     if told.value is None or side.score is None:
         return _is(found, side)
     share = told.score == "accuracy"
-    around = interval_words(told.value, told.low, told.high, share=share)
-    said = f"it gets {percent(told.value)} right" if share else f"its R² is {measure(told.value)}"
-    said += around.removeprefix(percent(told.value) if share else measure(told.value))
+    value = percent(told.value) if share else measure(told.value)
+    around = interval_words(told.value, told.low, told.high, share=share).removeprefix(value)
+    said = f"it gets {value} right{around}" if share else f"its R² is {value}{around}"
     if found.score.is_share or found.score.name == "r2":
         return said
     return f"{said}, its {score_name(found.score)} is {measure(side.score)}"
@@ -87,23 +88,22 @@ def _rule(found: "Evaluation") -> str:
     gets = f"gets {percent(told.baseline)}" if share else f"reaches {measure(told.baseline)}"
     said = f"; {rule_words(told.baseline_name, found.baselines.commonest)} {gets}"
     if told.lift is None:
-        return f"{said} ({_combinations(found.side('unseen'), 'unseen')} are too few to tell them apart)"
+        return (
+            f"{said} ({amount(found.side('unseen').combinations, 'unseen combination')} are too few to tell them apart)"
+        )
     low, value, high = told.lift
-    apart = words.points(abs(value)) if share else measure(abs(value))
-    ends = words.points_range(low, high) if share else f"{measure(low)} to {measure(high)}"
     if low > 0:
-        return f"{said}, {apart} less ({ends})"
+        return f"{said}, {_points(share, value)} less ({_range(share, low, high)})"
     if high < 0:
-        turned = words.points_range(-high, -low) if share else f"{measure(-high)} to {measure(-low)}"
-        return f"{said}, {apart} more ({turned})"
+        return f"{said}, {_points(share, value)} more ({_range(share, -high, -low)})"
     beyond = " by more than chance explains" if value > 0 else ""
-    return f"{said}, which it does not beat{beyond}" + (f" ({ends})" if low < high else "")
+    return f"{said}, which it does not beat{beyond}" + (f" ({_range(share, low, high)})" if low < high else "")
 
 
 def _of_groups(found: "Evaluation", group: WorstGroup) -> str:
     """The worst group, the true class being part of each."""
     others = [name for name in found.outcomes.tested.space.names if name != group.label]
-    what = f"{words.amount(group.groups, 'group')} of {group.label}, the true label, and {words.listing(others)}"
+    what = f"{amount(group.groups, 'group')} of {group.label}, the true label, and {words.listing(others)}"
     thin = _thin(group)
     if group.combination is None or group.score is None:
         return f"None of {what} has enough tested rows: nothing is known of the worst.{thin}"
@@ -113,7 +113,7 @@ def _of_groups(found: "Evaluation", group: WorstGroup) -> str:
         rule = f" {does[0].upper()}{does[1:]} gets {percent(group.baseline)} right in its own worst group."
     return (
         f"Of {what}, the worst is {named(group.combination)}: "
-        f"it gets {percent(group.score)} right{_around(group.low, group.high)} of {words.amount(group.rows, 'row')}; "
+        f"it gets {percent(group.score)} right{_around(group.low, group.high)} of {amount(group.rows, 'row')}; "
         f"of all rows {percent(found.side('all').score or 0.0)}.{rule}{thin}"
     )
 
@@ -127,9 +127,9 @@ def _thin(group: WorstGroup) -> str:
     if group.thin:
         first = f", such as {named(group.thin[0])}" if len(group.thin) > 1 else f": {named(group.thin[0])}"
         have = "has" if len(group.thin) == 1 else "have"
-        said.append(f"{words.amount(len(group.thin), 'group')} {have} fewer than 10 tested rows{first}")
+        said.append(f"{amount(len(group.thin), 'group')} {have} fewer than 10 tested rows{first}")
     if group.missing:
-        said.append(f"{words.amount(group.missing, 'more group')} {'has' if group.missing == 1 else 'have'} none")
+        said.append(f"{amount(group.missing, 'more group')} {'has' if group.missing == 1 else 'have'} none")
     return f" {'; '.join(said)}: these are untested, and may be worse." if said else ""
 
 
@@ -168,21 +168,18 @@ def score_name(score: Score) -> str:
     return _NAMES.get(score.name, score.name)
 
 
-def points(score: Score, number: float) -> str:
-    """A difference of scores.
+def _points(share: bool, number: float) -> str:
+    """The size of a difference of scores."""
+    return words.points(abs(number)) if share else measure(abs(number))
 
-    >>> points(Score("accuracy", "higher"), 0.358), points(Score("mse", "lower"), 0.25)
-    ('36 points', '0.25')
-    """
+
+def _signed(score: Score, number: float) -> str:
+    """A gap, below nothing where unseen combinations fare better."""
     return words.points(number) if score.is_share else measure(number)
 
 
-def _range(score: Score, low: float, high: float) -> str:
-    return words.points_range(low, high) if score.is_share else f"{measure(low)} to {measure(high)}"
-
-
-def _combinations(side: SideScore, word: str) -> str:
-    return f"{count(side.combinations)} {word} combination{'' if side.combinations == 1 else 's'}"
+def _range(share: bool, low: float, high: float) -> str:
+    return words.points_range(low, high) if share else f"{measure(low)} to {measure(high)}"
 
 
 def _the(side: SideScore) -> str:
@@ -193,8 +190,7 @@ def _is(found: "Evaluation", side: SideScore) -> str:
     """The predicate of a sentence about a side."""
     if side.score is None:
         return f"its {score_name(found.score)} cannot be computed"
-    share = found.score.is_share
-    if share:
+    if found.score.is_share:
         return f"it gets {percent(side.score)} right{_around(side.low, side.high)}"
     return f"its {score_name(found.score)} is {interval_words(side.score, side.low, side.high, share=False)}"
 
@@ -207,7 +203,7 @@ def _gap(found: "Evaluation") -> str:
     if like is None or like.value is None:
         return f"{_fare(found, gap.value, gap.low, gap.high, 'the seen ones')}, which are not matched."
     if not like.speaks_for_most:
-        found_for = f"{count(like.combinations)} of {_combinations(found.side('unseen'), 'unseen')}"
+        found_for = f"{count(like.combinations)} of {amount(found.side('unseen').combinations, 'unseen combination')}"
         rows = f"{percent(like.matched)} of their rows"
         fare = _fare(found, gap.value, gap.low, gap.high, "the seen ones")
         return f"{fare}; a match among these was found for {found_for} ({rows})."
@@ -222,9 +218,11 @@ def _fare(found: "Evaluation", value: float, low: float | None, high: float | No
         return f"They fare like {whom}"
     if low is None or high is None:
         told = "without an interval, so it cannot be told from chance"
-        return f"They fare {points(found.score, abs(value))} {worse} than {whom}, {told}"
+        return f"They fare {_points(found.score.is_share, value)} {worse} than {whom}, {told}"
     ends = (low, high) if value >= 0 else (-high, -low)
-    told = f"They fare {points(found.score, abs(value))} {worse} than {whom} ({_range(found.score, *ends)})"
+    told = (
+        f"They fare {_points(found.score.is_share, value)} {worse} than {whom} ({_range(found.score.is_share, *ends)})"
+    )
     return told if low > 0 or high < 0 else f"{told}, no more than chance explains"
 
 
@@ -232,8 +230,8 @@ def _without_unseen(found: "Evaluation") -> str:
     seen, novel = found.side("seen"), found.side("novel")
     if novel.combinations and not seen.combinations:
         return (
-            f"All {_combinations(novel, 'tested')} hold a value that was never in training: {_is(found, novel)}. That "
-            "says nothing about new combinations of known values."
+            f"All {amount(novel.combinations, 'tested combination')} hold a value that was never in training: "
+            f"{_is(found, novel)}. That says nothing about new combinations of known values."
         )
     also = f", or hold a value that was never there ({count(novel.combinations)})" if novel.combinations else ""
     return (
@@ -243,23 +241,20 @@ def _without_unseen(found: "Evaluation") -> str:
 
 
 def _gap_reasons(found: "Evaluation") -> list[str]:
-    gap, like = found.gap, found.matched
+    """The gap as it is, and what it comes to where like is compared with like."""
+    gap, like, seen = found.gap, found.matched, found.side("seen")
     if gap is None:
         return []
-    return [_raw_gap(found, gap, like), "" if like is None else _matching(found, gap, like)]
-
-
-def _raw_gap(found: "Evaluation", gap: ScoreGap, like: MatchedGap | None) -> str:
-    seen, unseen = found.side("seen"), found.side("unseen")
     if gap.low is None or gap.high is None:
-        why = _without_interval(min(seen.combinations, unseen.combinations))
-        around = f", without an interval: {why}"
+        around = (
+            f", without an interval: {_without_interval(min(seen.combinations, found.side('unseen').combinations))}"
+        )
     else:
-        around = f" ({_range(found.score, gap.low, gap.high)})"
+        around = f" ({_range(found.score.is_share, gap.low, gap.high)})"
     plain = "raw gap" if like is not None and like.value is not None else "gap"
-    return (
-        f"On {_the(seen)} seen in training {_is(found, seen)}: a {plain} of {points(found.score, gap.value)}{around}."
-    )
+    told = f"a {plain} of {_signed(found.score, gap.value)}{around}"
+    raw = f"On {_the(seen)} seen in training {_is(found, seen)}: {told}."
+    return [raw] if like is None else [raw, _matching(found, gap, like)]
 
 
 def _matching(found: "Evaluation", gap: ScoreGap, like: MatchedGap) -> str:
@@ -268,11 +263,11 @@ def _matching(found: "Evaluation", gap: ScoreGap, like: MatchedGap) -> str:
         return f"{(like.reason or '')[:1].upper()}{(like.reason or '')[1:]}."
     apart = gap.value - like.value
     kept = "" if like.matched == 1.0 else f" ({percent(like.matched)} of the unseen rows could be)"
-    said = f"Matched on {like.on}{kept}, the gap is {points(found.score, like.value)}"
+    said = f"Matched on {like.on}{kept}, the gap is {_signed(found.score, like.value)}"
     if abs(apart) <= _ALIKE * max(abs(gap.value), abs(like.value)):
         return f"{said}."
     larger = "larger" if apart > 0 else "smaller"
-    return f"{said}; the raw one is {points(found.score, abs(apart))} {larger}{_why_apart(found, like, apart)}."
+    return f"{said}; the raw one is {_points(found.score.is_share, apart)} {larger}{_why_apart(found, like, apart)}."
 
 
 def _why_apart(found: "Evaluation", like: MatchedGap, apart: float) -> str:
@@ -293,7 +288,7 @@ def _why_apart(found: "Evaluation", like: MatchedGap, apart: float) -> str:
 
 def _without_interval(few: int) -> str:
     if few < FEWEST:
-        return f"{count(few)} combination{'' if few == 1 else 's'} on one side {'is' if few == 1 else 'are'} too few"
+        return f"{amount(few, 'combination')} on one side {'is' if few == 1 else 'are'} too few"
     return (
         f"with {count(few)} combinations on one side, their scores differ not at all, or so much that it would rule "
         "nothing out"
@@ -308,7 +303,7 @@ def _side_reasons(found: "Evaluation") -> list[str]:
     ):
         side = found.side(name)
         if side.combinations:
-            said.append(f"{_combinations(side, 'tested')} {what}: on them {_is(found, side)}.")
+            said.append(f"{amount(side.combinations, 'tested combination')} {what}: on them {_is(found, side)}.")
     unseen = found.side("unseen")
     if unseen.combinations and unseen.note:
         said.append(unseen.note)

@@ -85,12 +85,12 @@ def forecast(
     held, goal = trial.difficulty.scaled, asked.scaled
     weights = weights_of(held, goal)
     apart = gaps(held, weights, goal)
-    merged = _merged(trial, weights)
+    merged = _merge_rounds(trial, weights)
     raw = merged.expected(score, unseen, settings)
-    naive = _merged(trial, np.full(len(weights), 1 / len(weights))).expected(score, unseen, settings)
+    naive = _merge_rounds(trial, np.full(len(weights), 1 / len(weights))).expected(score, unseen, settings)
     near = overlap(held, goal)
     moved, widened = _regression(trial, weights, apart, score)
-    expected = _told(raw, moved, math.hypot(widened, _disagreement(trial, weights, score), miss), settings)
+    expected = _extrapolate(raw, moved, math.hypot(widened, _disagreement(trial, weights, score), miss), settings)
     if spread is not None and score == "R²":
         expected = _of_spread(expected, merged.usual / spread)
     why = _unlike(merged, raw, near, widened)
@@ -154,7 +154,7 @@ class _CombinationScores:
         )
 
 
-def _merged(trial: Trial, weights: Numbers) -> _CombinationScores:
+def _merge_rounds(trial: Trial, weights: Numbers) -> _CombinationScores:
     """Of each combination the weighted mean over its rounds. Combinations that count for nothing are left out."""
     _, first, place = np.unique(trial.places, return_index=True, return_inverse=True)
     total = np.bincount(place, weights).astype(np.float64)
@@ -210,26 +210,17 @@ def ridge(points: Numbers, values: Numbers, weights: Numbers) -> tuple[Numbers, 
     return spread @ (count * (around * share[:, None]).T @ moved / noise), spread
 
 
-def _told(raw: Expected, moved: float, widened: float, settings: IntervalSettings) -> Expected:
+def _extrapolate(raw: Expected, moved: float, widened: float, settings: IntervalSettings) -> Expected:
     """The score moved, and its interval moved and widened; the lift over simple rules alike."""
     if raw.abstains or raw.value is None or raw.low is None or raw.high is None:
         return raw
     reach = float(normal_quantile(1 - settings.tail)) * widened
     least = 0.0 if raw.score == "accuracy" else -math.inf
     low, value, high = wider((raw.low, raw.value, raw.high), reach, moved=moved, least=least, most=1.0)
-    lift, over = (None if one is None else wider(one, reach, moved=moved, most=1.0) for one in _lifts(raw))
-    return replace(
-        raw,
-        value=value,
-        low=low,
-        high=high,
-        lift=lift,
-        over_constant=over,
+    lift, over = (
+        None if one is None else wider(one, reach, moved=moved, most=1.0) for one in (raw.lift, raw.over_constant)
     )
-
-
-def _lifts(raw: Expected) -> tuple[tuple[float, float, float] | None, tuple[float, float, float] | None]:
-    return raw.lift, raw.over_constant
+    return replace(raw, value=value, low=low, high=high, lift=lift, over_constant=over)
 
 
 def _of_spread(expected: Expected, times: float) -> Expected:
@@ -237,7 +228,10 @@ def _of_spread(expected: Expected, times: float) -> Expected:
     if expected.abstains or expected.value is None or expected.low is None or expected.high is None:
         return expected
     value, low, high = (1 - (1 - one) * times for one in (expected.value, expected.low, expected.high))
-    lift, over = (None if one is None else (one[0] * times, one[1] * times, one[2] * times) for one in _lifts(expected))
+    lift, over = (
+        None if one is None else (one[0] * times, one[1] * times, one[2] * times)
+        for one in (expected.lift, expected.over_constant)
+    )
     base = None if expected.baseline is None else 1 - (1 - expected.baseline) * times
     return replace(expected, value=value, low=low, high=high, lift=lift, over_constant=over, baseline=base)
 

@@ -96,22 +96,15 @@ def choose_rounds(
     for number in range(rounds):
         tell(number / rounds)
         rng = np.random.default_rng(derived(seed, "round", number))
-        best = _best(_candidates(seen, unseen, goal, asked.names, rng), found, goal, rounds)
+        best, least = None, np.inf
+        for one in _candidates(seen, unseen, goal, asked.names, rng):
+            together = np.concatenate([other.difficulty.scaled for other in [*found, one]])
+            cost = _WORTH * distance(together, goal) + _DEVIATION / np.sqrt(rounds * len(one.held))
+            if cost < least:
+                best, least = one, cost
         if best is not None:
             found.append(best)
     return tuple(found)
-
-
-def _best(
-    candidates: Iterator[HoldoutRound], before: list[HoldoutRound], goal: Numbers, rounds: int
-) -> HoldoutRound | None:
-    best, least = None, np.inf
-    for one in candidates:
-        together = np.concatenate([other.difficulty.scaled for other in [*before, one]])
-        cost = _WORTH * distance(together, goal) + _DEVIATION / np.sqrt(rounds * len(one.held))
-        if cost < least:
-            best, least = one, cost
-    return best
 
 
 def _candidates(

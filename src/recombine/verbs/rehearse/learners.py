@@ -98,7 +98,9 @@ class CommandLearner:
             return _read(files["out"], target, test.classes, len(test.rows.table), self.line)
 
     def _run(self, places: dict[str, str]) -> None:
-        words = [_filled(word, places) for word in shlex.split(self.line)]
+        words = shlex.split(self.line)
+        for name, path in places.items():
+            words = [word.replace(f"{{{name}}}", path) for word in words]
         limit = self.time_limit or TIME_LIMIT
         try:
             running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # noqa: S603
@@ -121,17 +123,12 @@ class CommandLearner:
             _stop(running)
             raise
         if running.returncode:
+            lines = [line.strip() for line in said.splitlines() if line.strip()]
             raise SourceError(
                 f"the command {self.line!r} failed with exit code {running.returncode}",
-                why=_last_words(said),
+                why=lines[-1][-_SAID:] if lines else "it said nothing on standard error",
                 instead="run it by hand on a table split in two, and mend it",
             )
-
-
-def _filled(word: str, places: dict[str, str]) -> str:
-    for name, path in places.items():
-        word = word.replace(f"{{{name}}}", path)
-    return word
 
 
 def _stop(running: "subprocess.Popen[str]") -> None:
@@ -144,19 +141,13 @@ def _stop(running: "subprocess.Popen[str]") -> None:
         running.communicate()
 
 
-def _last_words(said: str | None) -> str:
-    lines = [line.strip() for line in (said or "").splitlines() if line.strip()]
-    return lines[-1][-_SAID:] if lines else "it said nothing on standard error"
-
-
 def _write(table: pa.Table, path: Path) -> None:
     """Columns that a CSV file cannot hold are left out: lists, structs, bytes."""
-    flat = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
-    plain = table.select(flat)
-    for place, field in enumerate(plain.schema):
-        if pa.types.is_dictionary(field.type):
-            plain = plain.set_column(place, field.name, plain[field.name].cast(field.type.value_type))
-    pc.write_csv(plain, path)
+    flat = {field.name: table[field.name] for field in table.schema if not pa.types.is_nested(field.type)}
+    for name, column in flat.items():
+        if pa.types.is_dictionary(column.type):
+            flat[name] = column.cast(column.type.value_type)
+    pc.write_csv(pa.table(flat), path)
 
 
 def _read(path: Path, target: str, classes: tuple[Any, ...] | None, rows: int, line: str) -> Numbers:
@@ -184,9 +175,22 @@ def _read(path: Path, target: str, classes: tuple[Any, ...] | None, rows: int, l
     return _answers(table[column].to_pylist(), target, classes, line)
 
 
-def _places(said: list[Any], known: Factor, line: str) -> Numbers:
-    """Places of classes. Python writes True where the table says true, so booleans are told by their letters alone."""
-    if all(isinstance(one, bool) for one in known.values):
+def _answers(said: list[Any], target: str, classes: tuple[Any, ...] | None, line: str) -> Numbers:
+    """Places of classes, or numbers."""
+    if classes is None:
+        try:
+            found = np.array(said, dtype=np.float64)
+        except (TypeError, ValueError):
+            found = np.full(1, np.nan)
+        if not np.isfinite(found).all():
+            raise TableError(
+                f"the command {line!r} wrote answers that are not numbers",
+                why=f"{target!r} is a number",
+                instead="write a finite number on every line, or say target_kind='label'",
+            )
+        return found
+    known = Factor(target, classes)
+    if all(isinstance(one, bool) for one in classes):  # Python writes True where the table says true
         said = [str(one).lower() for one in said]
     places = np.array([known.code(one) for one in said], dtype=np.float64)
     if (places < 0).any():
@@ -197,23 +201,6 @@ def _places(said: list[Any], known: Factor, line: str) -> Numbers:
             instead="write them as they stand in {train}; pandas turns '01' into 1 unless it is told dtype=str",
         )
     return places
-
-
-def _answers(said: list[Any], target: str, classes: tuple[Any, ...] | None, line: str) -> Numbers:
-    """Places of classes, or numbers."""
-    if classes is not None:
-        return _places(said, Factor(target, classes), line)
-    try:
-        found = np.array(said, dtype=np.float64)
-    except (TypeError, ValueError):
-        found = np.full(1, np.nan)
-    if not np.isfinite(found).all():
-        raise TableError(
-            f"the command {line!r} wrote answers that are not numbers",
-            why=f"{target!r} is a number",
-            instead="write a finite number on every line, or say target_kind='label'",
-        )
-    return found
 
 
 Level = Literal["combinations", "rows"]
@@ -253,26 +240,26 @@ class AllAtOnce(Protocol):
         """What `answer` gives in each round."""
 
 
-def learner_of(given: Any, *, inputs: Any = None, time_limit: float | None = None) -> Learner:
+def learner_of(learner: Any, *, inputs: Any = None, time_limit: float | None = None) -> Learner:
     """What was given as a learner, as one; refused in words if it is none."""
-    if isinstance(given, type):
+    if isinstance(learner, type):
         raise SettingError(
-            f"the class {given.__name__} as a learner",
+            f"the class {learner.__name__} as a learner",
             why="a class has no settings yet, so there is nothing to teach",
-            instead=f"make one: {given.__name__}()",
+            instead=f"make one: {learner.__name__}()",
         )
-    if isinstance(given, Learner):
-        return given
-    if isinstance(given, str):
-        return _by_name(given, inputs=inputs, time_limit=time_limit)
-    if not callable(getattr(given, "fit", None)) or not callable(getattr(given, "predict", None)):
-        lacking = "fit" if not callable(getattr(given, "fit", None)) else "predict"
+    if isinstance(learner, Learner):
+        return learner
+    if isinstance(learner, str):
+        return _by_name(learner, inputs=inputs, time_limit=time_limit)
+    lacking = [name for name in ("fit", "predict") if not callable(getattr(learner, name, None))]
+    if lacking:
         raise SettingError(
-            f"a learner of type {type(given).__name__}",
-            why=f"it has no {lacking}(…), so it can't be taught and asked anew",
+            f"a learner of type {type(learner).__name__}",
+            why=f"it has no {lacking[0]}(…), so it can't be taught and asked anew",
             instead="give a name such as 'relu:2', an estimator with fit(X, y) and predict(X), or a command",
         )
-    return Estimator(given)
+    return Estimator(learner)
 
 
 def _by_name(name: str, *, inputs: Any, time_limit: float | None) -> Learner:

@@ -1,13 +1,13 @@
 """Hold out seen combinations as the unseen ones are, teach a learner without them, score it; then say what follows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 import pyarrow as pa
 
+from recombine.base import records
 from recombine.base.checks import check_number, check_seed, check_whole
 from recombine.base.decoding import revive_all
 from recombine.base.errors import SettingError
@@ -19,6 +19,7 @@ from recombine.base.seeds import derived
 from recombine.base.words import free_name, plain_setting
 from recombine.data.locations import names_a_table
 from recombine.data.read import read, support_of
+from recombine.data.space import Space
 from recombine.data.support import Support
 from recombine.data.table_query import ReadOptions, TableOptions, TargetKind, reading_of
 from recombine.numerics.groups import Codes, Numbers
@@ -112,12 +113,7 @@ class Rehearsal(Result):
 
     def record(self) -> Record:
         """The rehearsal as plain data, which can be saved, drawn and loaded."""
-        data = {name: getattr(self, name) for name in _PLAIN}
-        for name in ("expected", "naive"):
-            data[name] = None if data[name] is None else asdict(data[name])
-        for name in ("rounds", "gaps"):
-            data[name] = [asdict(one) for one in data[name]]
-        data |= {"reasons": list(self.reasons), "factors": list(self.factors), "simple": dict(self.simple)}
+        data = {name: records.plain(getattr(self, name)) for name in _PLAIN}
         return Record("rehearsal", data, {"trials": self.table}, self.provenance)
 
     @classmethod
@@ -126,30 +122,7 @@ class Rehearsal(Result):
         return cls(**revive_all(cls, _PLAIN, record.data), table=record.tables["trials"], provenance=record.provenance)
 
 
-_PLAIN = (
-    "verdict",
-    "grade",
-    "reasons",
-    "expected",
-    "naive",
-    "learner",
-    "level",
-    "stands_for_a_network",
-    "target",
-    "score",
-    "rounds",
-    "gaps",
-    "overlap",
-    "effective",
-    "moved",
-    "widened",
-    "simple",
-    "combinations",
-    "unseen",
-    "sampled",
-    "rows",
-    "factors",
-)
+_PLAIN = tuple(field.name for field in fields(Rehearsal) if field.name not in ("table", "provenance"))
 
 
 def rehearse(  # noqa: PLR0913 - each is one plain question, and all but two have an answer already
@@ -187,24 +160,50 @@ def rehearse(  # noqa: PLR0913 - each is one plain question, and all but two hav
     reading = reading_of(factors, target, options)
     support = support_of(source, "rehearse", progress=lambda share: tell("counting combinations", share), **reading)
     examples = examples_of(support, source, reading, rows=taught.level == "rows", inputs=inputs)
-    known = _truth(truth, source, support, examples, reading)
-    unseen = _UnseenTargets.of(examples, known, seed)
-    stage = _Stage(examples, unseen, taught, rounds, seed, tell)
-    return _told(stage, support)
+    unseen = _UnseenTargets.of(examples, _read_truth(truth, source, support, examples, reading), seed)
+    settings = plain_setting({"learner": taught.name, "rounds": rounds, "seed": seed})
+    untried = Rehearsal(
+        verdict="",  # the sentences are made from the numbers, below
+        grade="untested",
+        reasons=(),
+        expected=Expected(examples.score, basis="rehearsal", reason=_why_impossible(examples.support, unseen)),
+        naive=None,
+        learner=taught.name,
+        level=taught.level,
+        stands_for_a_network=bool(getattr(taught, "stands_for_a_network", False)),
+        target=examples.own.name,
+        score=examples.score,
+        rounds=(),
+        gaps=(),
+        overlap=None,
+        effective=None,
+        moved=None,
+        widened=None,
+        simple={},
+        combinations=len(examples.support),
+        unseen=len(unseen.codes),
+        sampled=unseen.sampled,
+        rows=support.rows,
+        factors=support.space.names,
+        table=pa.table(support.space.columns(unseen.codes[:0]) | {"round": pa.array([], pa.int64())}),
+        provenance=replace(support.source, settings={**support.source.settings, **settings}),
+    )
+    found = untried if untried.expected.reason else _try(untried, taught, examples, unseen, rounds, seed, tell)
+    return replace(found, verdict=wording.verdict(found), grade=earned(found.expected), reasons=wording.reasons(found))
 
 
-def _truth(
-    given: Any, source: Any, support: Support, examples: RehearsalExamples, reading: ReadOptions
+def _read_truth(
+    truth: Any, source: Any, support: Support, examples: RehearsalExamples, reading: ReadOptions
 ) -> Truth | None:
     """Right answers of unseen combinations: from another table, or from a column of this one."""
-    if given is None:
+    if truth is None:
         return None
-    if isinstance(given, str) and not names_a_table(given) and not isinstance(source, Support):
+    if isinstance(truth, str) and not names_a_table(truth) and not isinstance(source, Support):
         kind: TargetKind = "number" if examples.classes is None else "label"
-        given = read(source, **cast("ReadOptions", {**reading, "target": given, "target_kind": kind}))
-    elif reading and not isinstance(given, Support):
-        given = read_truth(given, support, **reading)
-    return truth_of(given, examples.support, examples.own)
+        truth = read(source, **cast("ReadOptions", {**reading, "target": truth, "target_kind": kind}))
+    elif reading and not isinstance(truth, Support):
+        truth = read_truth(truth, support, **reading)
+    return truth_of(truth, examples.support, examples.own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,238 +238,155 @@ def _some(codes: Codes, seed: int) -> Codes:
     return np.asfortranarray(codes[np.sort(chosen)])
 
 
-@dataclass(frozen=True, eq=False)
-class _Stage:
-    """All that a rehearsal needs, and what comes of it."""
+def _why_impossible(support: Support, unseen: _UnseenTargets) -> str | None:
+    """Why nothing can be rehearsed, if that is known before anything is held out."""
+    if support.target is not None and not support.target.varies:
+        return "the target never varies"
+    if not len(unseen.codes):
+        return "every combination was seen"
+    if len(support) < FEWEST_TESTED:
+        return f"only {len(support)} combinations have an answer; to hold some out takes {FEWEST_TESTED}"
+    return None
 
-    examples: RehearsalExamples
-    unseen: _UnseenTargets
-    learner: Learner
-    rounds: int
-    seed: int
-    tell: Progress
 
-    @cached_property
-    def own(self) -> Answers:
-        return self.examples.own
-
-    @property
-    def score(self) -> Score:
-        return "R²" if self.own.kind == "number" else "accuracy"
-
-    @cached_property
-    def asked(self) -> Difficulty:
-        """How hard the unseen combinations are."""
-        return difficulty(self.examples.support, self.own, self.unseen.codes, self.unseen.truth)
-
-    @cached_property
-    def chosen(self) -> tuple[HoldoutRound, ...]:
-        """What is held out."""
-        seen = Seen(self.examples.support, self.own, self.unseen.truth is not None)
-        return choose_rounds(
-            seen,
-            self.unseen.codes,
-            self.asked,
-            rounds=self.rounds,
-            seed=self.seed,
-            tell=lambda share: self.tell("choosing what to hold out", share),
+def _try(
+    untried: Rehearsal,
+    learner: Learner,
+    examples: RehearsalExamples,
+    unseen: _UnseenTargets,
+    rounds: int,
+    seed: int,
+    tell: Progress,
+) -> Rehearsal:
+    """Hold out, teach and ask in every round, and say what follows for the unseen combinations."""
+    own, support = examples.own, examples.support
+    asked = difficulty(support, own, unseen.codes, unseen.truth)
+    chosen = choose_rounds(
+        Seen(support, own, unseen.truth is not None),
+        unseen.codes,
+        asked,
+        rounds=rounds,
+        seed=seed,
+        tell=lambda share: tell("choosing what to hold out", share),
+    )
+    spared = len(np.unique(np.concatenate([one.held for one in chosen]))) if chosen else 0
+    if spared < FEWEST_TESTED:
+        few = "none" if not spared else f"only {spared}"
+        reason = (
+            f"{few} of the {len(support):,} seen combinations can be spared, since most are the only one with one "
+            "of their values"
         )
-
-    @cached_property
-    def impossible(self) -> str | None:
-        """Why nothing can be rehearsed, if nothing can."""
-        support = self.examples.support
-        if support.target is not None and not support.target.varies:
-            return "the target never varies"
-        if not len(self.unseen.codes):
-            return "every combination was seen"
-        if len(support) < FEWEST_TESTED:
-            return f"only {len(support)} combinations have an answer; to hold some out takes {FEWEST_TESTED}"
-        spared = len(np.unique(np.concatenate([one.held for one in self.chosen]))) if self.chosen else 0
-        if spared < FEWEST_TESTED:
-            few = "none" if not spared else f"only {spared}"
-            return (
-                f"{few} of the {len(support):,} seen combinations can be spared, since most are the only one with one "
-                "of their values"
-            )
-        return None
-
-    @cached_property
-    def trial(self) -> Trial:
-        """The learner and the simple rules on everything that is held out."""
-        found = [self._marked(part, said) for part, said in zip(self._parts, self._answers, strict=True)]
-        held = np.concatenate([one.held for one in self.chosen])
-        return Trial(
-            places=held,
-            round=np.repeat(np.arange(len(self.chosen)), [len(one.held) for one in self.chosen]),
-            own=np.concatenate([own.mean(axis=0) for own, _ in found]),
-            members=np.concatenate([own for own, _ in found], axis=1),
-            simple={name: np.concatenate([simple[name] for _, simple in found]) for name in found[0][1]},
-            difficulty=Difficulty.stacked([one.difficulty for one in self.chosen]),
-            codes=self.examples.support.codes[held],
-        )
-
-    @cached_property
-    def _parts(self) -> list[Part]:
-        """What is taught and asked in each round."""
-        return [
-            (self.examples.part(one.kept), self.examples.part(one.held), derived(self.seed, "learner", number))
-            for number, one in enumerate(self.chosen)
-        ]
-
-    @cached_property
-    def _answers(self) -> list[Numbers]:
-        """What the learner answers in each round: one after another, unless it knows how to do them all at once."""
-        step = f"rehearsing {self.learner.name}"
-        if isinstance(self.learner, AllAtOnce):
-            self.tell(step, None)
-            return self.learner.answer_all(self._parts)
-        found = []
-        for number, (train, test, seed) in enumerate(self._parts):
-            self.tell(step, number / len(self._parts))
-            found.append(self.learner.answer(train, test, seed=seed))
-        return found
-
-    def _marked(self, part: Part, said: Numbers) -> tuple[Numbers, dict[str, Numbers]]:
-        train, test, _ = part
-        good = test.by_row if self.learner.level == "rows" else test.by_combination
-        own = np.array([good(answers) for answers in np.atleast_2d(said)])
-        return own, self._simple(train, test)
-
-    def _simple(self, train: RehearsalExamples, test: RehearsalExamples) -> dict[str, Numbers]:
-        """The constant answer of all seen combinations first, then rules that look at what is left.
-
-        Who is shown inputs is not told the factors, so rules that know them are no measure.
-        """
-        known, codes = train.own, np.asfortranarray(test.support.codes)
-        said = {simple_rules.constant_name(self.own): simple_rules.mean_answer(self.own, codes)}
-        if self.examples.rows is None or self.examples.rows.inputs is None:
-            said |= {
-                ADDITIVE: simple_rules.additive_rule(train.support, known, codes),
-                NEAREST: simple_rules.nearest_seen(train.support, known, codes),
-            }
-        return {name: test.by_combination(decided(known, scores)) for name, scores in said.items()}
-
-    @property
-    def spread(self) -> float | None:
-        """The mean squared error of the constant answer on the unseen combinations, where their truth is known."""
-        if self.unseen.truth is None or self.own.kind != "number":
-            return None
-        known = self.unseen.truth[np.isfinite(self.unseen.truth)]
-        found = (
-            float(np.square(known - self.own.values.mean()).mean() + (self.own.within or 0.0)) if len(known) else 0.0
-        )
-        return found or None
-
-    @cached_property
-    def forecast(self) -> RehearsalForecast:
-        """What follows for the unseen combinations."""
-        trial, asked = self.trial, self.asked
-        settings = IntervalSettings(seed=self.seed)
-        return forecast(
-            trial,
-            asked,
-            score=self.score,
-            unseen=len(self.unseen.codes),
-            spread=self.spread,
-            miss=self.miss,
-            settings=settings,
-        )
-
-    @property
-    def miss(self) -> float:
-        """How far forecasts of learners that stand for a network were from trained ones; 0 where one is itself."""
-        return track_record.miss("rehearsal", self.score) if self.stands_for_a_network else 0.0
-
-    @property
-    def stands_for_a_network(self) -> bool:
-        """Whether the learner is asked in place of a network that was not trained."""
-        return bool(getattr(self.learner, "stands_for_a_network", False))
-
-
-def _told(stage: _Stage, support: Support) -> Rehearsal:
-    """The result in words and numbers."""
-    found = None if stage.impossible else stage.forecast
-    expected = Expected(stage.score, basis="rehearsal", reason=stage.impossible) if found is None else found.expected
-    if found is not None and expected.abstains and (expected.reason or "").startswith("held_out"):
+        return replace(untried, expected=replace(untried.expected, reason=reason))
+    trial = _trial(learner, examples, chosen, seed, tell)
+    found = forecast(
+        trial,
+        asked,
+        score=examples.score,
+        unseen=len(unseen.codes),
+        spread=_spread(own, unseen.truth),
+        miss=track_record.miss("rehearsal", examples.score) if untried.stands_for_a_network else 0.0,
+        settings=IntervalSettings(seed=seed),
+    )
+    expected = found.expected
+    if expected.abstains and (expected.reason or "").startswith("held_out"):
         expected = replace(expected, reason=wording.unlike(found.gaps, found.overlap))
-    held_out = 0 if found is None else len(np.unique(stage.trial.places))
-    told = wording.RehearsalFindings(
-        learner=stage.learner.name,
-        target=stage.own.name,
+    held, goal = found.weights @ trial.difficulty.values, asked.values.mean(axis=0)
+    return replace(
+        untried,
         expected=expected,
-        naive=None if found is None else found.naive,
-        gaps={} if found is None else found.gaps,
-        overlap=0.0 if found is None else found.overlap,
-        rounds=0 if found is None else len(stage.chosen),
-        held_out=held_out,
-        seen=len(stage.examples.support),
-        unseen=len(stage.unseen.codes),
-        with_truth=stage.unseen.truth is not None,
-        sampled=stage.unseen.sampled,
-        simple={} if found is None else found.simple,
-        miss=stage.miss,
-    )
-    settings = {"learner": stage.learner.name, "rounds": stage.rounds, "seed": stage.seed}
-    made = support.source
-    return Rehearsal(
-        verdict=wording.verdict(told),
-        grade=earned(expected),
-        reasons=wording.reasons(told),
-        expected=expected,
-        naive=told.naive,
-        learner=told.learner,
-        level=stage.learner.level,
-        stands_for_a_network=stage.stands_for_a_network,
-        target=told.target,
-        score=stage.score,
-        rounds=() if found is None else _rounds(stage),
-        gaps=() if found is None else _gaps(stage, found),
-        overlap=None if found is None else found.overlap,
-        effective=None if found is None else found.effective,
-        moved=None if found is None else found.moved,
-        widened=None if found is None else found.widened,
-        simple=told.simple,
-        combinations=told.seen,
-        unseen=told.unseen,
-        sampled=told.sampled,
-        rows=support.rows,
-        factors=support.space.names,
-        table=_table(stage, found),
-        provenance=replace(made, settings={**made.settings, **plain_setting(settings)}),
+        naive=found.naive,
+        rounds=_score_rounds(trial, chosen, examples.score),
+        gaps=tuple(
+            DifficultyGap(name, float(held[place]), float(goal[place]), found.gaps[name])
+            for place, name in enumerate(asked.names)
+        ),
+        overlap=found.overlap,
+        effective=found.effective,
+        moved=found.moved,
+        widened=found.widened,
+        simple=found.simple,
+        table=_table(trial, found, support.space, examples.score),
     )
 
 
-def _rounds(stage: _Stage) -> tuple[Held, ...]:
-    trial = stage.trial
+def _trial(
+    learner: Learner, examples: RehearsalExamples, chosen: tuple[HoldoutRound, ...], seed: int, tell: Progress
+) -> Trial:
+    """The learner and the simple rules on everything that is held out."""
+    parts = [
+        (examples.part(one.kept), examples.part(one.held), derived(seed, "learner", number))
+        for number, one in enumerate(chosen)
+    ]
+    answers = _answers(learner, parts, tell)
+    scores, simple = [], []
+    for (train, test, _), said in zip(parts, answers, strict=True):
+        good = test.by_row if learner.level == "rows" else test.by_combination
+        scores.append(np.array([good(answered) for answered in np.atleast_2d(said)]))
+        simple.append(_simple_rules(examples, train, test))
+    held = np.concatenate([one.held for one in chosen])
+    return Trial(
+        places=held,
+        round=np.repeat(np.arange(len(chosen)), [len(one.held) for one in chosen]),
+        own=np.concatenate([score.mean(axis=0) for score in scores]),
+        members=np.concatenate(scores, axis=1),
+        simple={name: np.concatenate([one[name] for one in simple]) for name in simple[0]},
+        difficulty=Difficulty.stacked([one.difficulty for one in chosen]),
+        codes=examples.support.codes[held],
+    )
+
+
+def _answers(learner: Learner, parts: list[Part], tell: Progress) -> list[Numbers]:
+    """What the learner answers in each round: one after another, unless it knows how to do them all at once."""
+    step = f"rehearsing {learner.name}"
+    if isinstance(learner, AllAtOnce):
+        tell(step, None)
+        return learner.answer_all(parts)
+    found = []
+    for number, (train, test, seed) in enumerate(parts):
+        tell(step, number / len(parts))
+        found.append(learner.answer(train, test, seed=seed))
+    return found
+
+
+def _simple_rules(examples: RehearsalExamples, train: RehearsalExamples, test: RehearsalExamples) -> dict[str, Numbers]:
+    """The constant answer of all seen combinations first, then rules that look at what is left.
+
+    Who is shown inputs is not told the factors, so rules that know them are no measure.
+    """
+    known, codes = train.own, np.asfortranarray(test.support.codes)
+    said = {simple_rules.constant_name(examples.own): simple_rules.mean_answer(examples.own, codes)}
+    if examples.rows is None or examples.rows.inputs is None:
+        said |= {
+            ADDITIVE: simple_rules.additive_rule(train.support, known, codes),
+            NEAREST: simple_rules.nearest_seen(train.support, known, codes),
+        }
+    return {name: test.by_combination(decided(known, scores)) for name, scores in said.items()}
+
+
+def _spread(own: Answers, truth: Numbers | None) -> float | None:
+    """The mean squared error of the constant answer on the unseen combinations, where their truth is known."""
+    known = np.zeros(0) if truth is None else truth[np.isfinite(truth)]
+    if own.kind != "number" or not len(known):
+        return None
+    return float(np.square(known - own.values.mean()).mean() + (own.within or 0.0)) or None
+
+
+def _score_rounds(trial: Trial, chosen: tuple[HoldoutRound, ...], score: Score) -> tuple[Held, ...]:
     usual = next(iter(trial.simple.values()))
     found = []
-    for number, one in enumerate(stage.chosen):
+    for number, one in enumerate(chosen):
         mine = trial.round == number
-        own, base = float(trial.own[mine].mean()), float(usual[mine].mean())
-        score = own if stage.score == "accuracy" else 1 - own / base if base > 0 else None
-        found.append(Held(one.way, len(one.held), score))
+        value, base = float(trial.own[mine].mean()), float(usual[mine].mean())
+        found.append(
+            Held(one.way, len(one.held), value if score == "accuracy" else 1 - value / base if base > 0 else None)
+        )
     return tuple(found)
 
 
-def _gaps(stage: _Stage, found: RehearsalForecast) -> tuple[DifficultyGap, ...]:
-    held = found.weights @ stage.trial.difficulty.values
-    asked = stage.asked.values.mean(axis=0)
-    return tuple(
-        DifficultyGap(name, float(held[place]), float(asked[place]), found.gaps[name])
-        for place, name in enumerate(stage.asked.names)
-    )
-
-
-def _table(stage: _Stage, found: RehearsalForecast | None) -> pa.Table:
+def _table(trial: Trial, found: RehearsalForecast, space: Space, score: Score) -> pa.Table:
     """A row for each trial: the combination, the round, how the learner did, how much it counts, how hard it was."""
-    space = stage.examples.support.space
-    if found is None:
-        nothing = np.zeros((0, len(space.factors)), dtype=np.int32)
-        return pa.table(space.columns(nothing) | {"round": pa.array([], pa.int64())})
-    trial = stage.trial
-    measure = "right" if stage.score == "accuracy" else "squared_error"
-    own = {"round": trial.round, measure: trial.own, "weight": found.weights * len(found.weights)}
-    own |= {name: trial.difficulty.column(name) for name in trial.difficulty.names}
+    measure = "right" if score == "accuracy" else "squared_error"
+    columns = {"round": trial.round, measure: trial.own, "weight": found.weights * len(found.weights)}
+    columns |= {name: trial.difficulty.column(name) for name in trial.difficulty.names}
     factors = space.columns(trial.codes)
-    return pa.table(factors | {free_name(name, factors): column for name, column in own.items()})
+    return pa.table(factors | {free_name(name, factors): column for name, column in columns.items()})

@@ -20,6 +20,7 @@ from recombine.data.sources import opened
 from recombine.data.support import LabelTarget, NumberTarget, Support
 from recombine.data.table_query import ReadOptions
 from recombine.numerics.groups import Ints, Numbers
+from recombine.numerics.predictive_intervals import Score
 from recombine.verbs.predict.answers import Answers, answers
 from recombine.verbs.predict.examples.example_rows import Fetched, glance, refuse_unordered
 from recombine.verbs.predict.examples.forecast_state import checked_inputs, refuse_constant
@@ -56,6 +57,11 @@ class RehearsalExamples:
     def own(self) -> Answers:
         """The answer of each combination."""
         return answers(self.support, one_class=True)
+
+    @property
+    def score(self) -> Score:
+        """What answers are scored by."""
+        return "R²" if self.own.kind == "number" else "accuracy"
 
     @property
     def classes(self) -> tuple[Any, ...] | None:
@@ -132,18 +138,15 @@ def _refuse_what_has_no_rows(source: Any, reading: ReadOptions) -> None:
 def _all_rows(source: Any, name: str | None) -> pa.Table:
     """All rows of a table in their order, if it has one and they fit."""
     if not isinstance(source, str | Path) and not type(source).__module__.startswith("ibis."):
-        return _few_enough(as_arrow(source), "the table")
+        given = as_arrow(source)
+        _refuse_many(len(given), "the table")
+        return given
     with opened(source, table=name, sniff_all=True) as found:
         if found.backend.name == "duckdb":
             found.backend.con.execute("SET preserve_insertion_order = true")
         rows = int(found.backend.to_pyarrow(found.table.count()).as_py())
         _refuse_many(rows, found.name)
         table: pa.Table = found.backend.to_pyarrow(found.table)
-    return table
-
-
-def _few_enough(table: pa.Table, name: str) -> pa.Table:
-    _refuse_many(len(table), name)
     return table
 
 

@@ -1,14 +1,18 @@
 """What a rehearsal says in words: what was tested, how alike it is to what is unseen, and what cannot be known."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from recombine.base.grades import Expected
 from recombine.base.words import amount, listing, percent, percent_range, points
 from recombine.numerics.simple_rules import CONSTANTS
+from recombine.verbs.predict import track_record
 from recombine.verbs.rehearse import difficulty
 from recombine.verbs.rehearse.kernel_learner import EXAMPLES
+
+if TYPE_CHECKING:
+    from recombine.verbs.rehearse.rehearsal import Rehearsal
 
 _ALIKE = 0.5
 """A gap, in units, that is not worth a word."""
@@ -37,26 +41,6 @@ _LOWER: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True)
-class RehearsalFindings:
-    """All that the words are made from."""
-
-    learner: str
-    target: str
-    expected: Expected
-    naive: Expected | None
-    gaps: Mapping[str, float]
-    overlap: float
-    rounds: int
-    held_out: int
-    seen: int
-    unseen: int
-    with_truth: bool
-    sampled: bool
-    simple: Mapping[str, float]
-    miss: float = 0.0  # how far learners that stand for a network were off
-
-
 def gap_words(gaps: Mapping[str, float], *, least: float = _ALIKE) -> list[str]:
     """The largest gaps in words, the largest first.
 
@@ -74,13 +58,32 @@ def unlike(gaps: Mapping[str, float], overlap: float) -> str:
     return f"held-out and unseen combinations are not alike: {listing(said)}{near}"
 
 
-def verdict(told: RehearsalFindings) -> str:
+def verdict(found: "Rehearsal") -> str:
     """The answer in a sentence that a person would say."""
-    if not told.unseen:
+    if not found.unseen:
         return "Every combination was seen, so there is nothing to rehearse for."
-    if told.expected.abstains:
-        return f"No score is forecast: {told.expected.reason}. {_naive(told)}".strip()
-    return f"{_score(told)} {_speaks_of(told)}"
+    if not found.expected.abstains:
+        held, rounds = amount(_held_out(found), "held-out one"), amount(len(found.rounds), "round")
+        unseen = amount(found.unseen, "unseen combination")
+        return f"{_score(found)} That speaks of {unseen}, from {held} in {rounds}."
+    said = f"No score is forecast: {found.expected.reason}."
+    if found.naive is None or found.naive.value is None:
+        return said
+    held = amount(_held_out(found), "held-out combination")
+    return f"{said} The {held} themselves came to {_written(found.naive)}, which promises nothing here."
+
+
+def _written(score: Expected) -> str:
+    return percent(score.value or 0.0) if score.score == "accuracy" else f"R² {score.value:.2f}"
+
+
+def _units(found: "Rehearsal") -> Mapping[str, float]:
+    return {gap.name: gap.units for gap in found.gaps}
+
+
+def _held_out(found: "Rehearsal") -> int:
+    """How many combinations were held out, each counted once however often it was."""
+    return len(found.table.group_by(list(found.factors)).aggregate([]))
 
 
 def called(learner: str) -> str:
@@ -92,10 +95,10 @@ def called(learner: str) -> str:
     return "a kernel machine on the inputs" if learner == EXAMPLES else learner
 
 
-def _score(told: RehearsalFindings) -> str:
-    expected = told.expected
+def _score(found: "Rehearsal") -> str:
+    expected = found.expected
     value, low, high = (number or 0.0 for number in (expected.value, expected.low, expected.high))
-    beside, who = _beside(expected), called(told.learner)
+    beside, who = _beside(expected), called(found.learner)
     if expected.score == "accuracy":
         return (
             f"Trained anew without them, {who} gets {percent(value)} of held-out combinations like the unseen "
@@ -106,14 +109,11 @@ def _score(told: RehearsalFindings) -> str:
             f"Trained anew without them, {who} answers held-out combinations like the unseen ones no better "
             f"than always answering the mean (R² {value:.2f}, {low:.2f} to {high:.2f})."
         )
+    ends = f"below 0 to {percent(high)}" if low < 0 else percent_range(low, high)
     return (
         f"Trained anew without them, {who} explains {percent(value)} of what held-out combinations like the "
-        f"unseen ones differ by ({_range(low, high)}); {beside}."
+        f"unseen ones differ by ({ends}); {beside}."
     )
-
-
-def _range(low: float, high: float) -> str:
-    return f"below 0 to {percent(high)}" if low < 0 else percent_range(low, high)
 
 
 def _beside(expected: Expected) -> str:
@@ -125,75 +125,37 @@ def _beside(expected: Expected) -> str:
     return f"{expected.baseline_name} alone is better: {said}"
 
 
-def _speaks_of(told: RehearsalFindings) -> str:
-    return (
-        f"That speaks of {amount(told.unseen, 'unseen combination')}, from {amount(told.held_out, 'held-out one')} in "
-        f"{amount(told.rounds, 'round')}."
-    )
-
-
-def _naive(told: RehearsalFindings) -> str:
-    naive = told.naive
-    if naive is None or naive.value is None:
-        return ""
-    said = percent(naive.value) if naive.score == "accuracy" else f"R² {naive.value:.2f}"
-    return (
-        f"The {amount(told.held_out, 'held-out combination')} themselves came to {said}, which promises nothing here."
-    )
-
-
-def reasons(told: RehearsalFindings) -> tuple[str, ...]:
+def reasons(found: "Rehearsal") -> tuple[str, ...]:
     """How well the unseen ones could be matched, what else was tried, and what is not known."""
-    said = (_alike(told), _plainly(told), _simple(told), _stand_in(told), _without_truth(told), _drawn(told))
-    return tuple(filter(None, said))
+    said = [] if found.naive is None else list(_of_trials(found, found.naive))
+    if found.sampled:
+        said.append(f"{amount(found.unseen, 'unseen combination')} were drawn at random to stand for all.")
+    return tuple(said)
 
 
-def _alike(told: RehearsalFindings) -> str | None:
-    if told.naive is None or not told.gaps:
-        return None
-    found = gap_words(told.gaps)
-    near = f"{percent(told.overlap)} of the unseen combinations have a held-out one like them"
-    return f"{near}; but {listing(found)}." if found else f"{near}, and on average both are equally hard."
-
-
-def _plainly(told: RehearsalFindings) -> str | None:
-    naive = told.naive
-    if naive is None or naive.value is None or told.expected.abstains:
-        return None
-    said = percent(naive.value) if naive.score == "accuracy" else f"R² {naive.value:.2f}"
-    return f"The unweighted score of the held-out combinations is {said}."
-
-
-def _simple(told: RehearsalFindings) -> str | None:
-    rules = {name: score for name, score in told.simple.items() if name not in CONSTANTS and math.isfinite(score)}
-    if not rules or told.naive is None:
-        return None
-    accuracy = told.expected.score == "accuracy"
-    said = [f"{name} {percent(score) if accuracy else f'{score:.2f}'}" for name, score in rules.items()]
-    return f"Simple rules on the same combinations: {', '.join(said)}{'' if accuracy else ' (R²)'}."
-
-
-def _stand_in(told: RehearsalFindings) -> str | None:
-    if not told.miss or told.expected.abstains:
-        return None
-    who = called(told.learner).replace("a kernel", "A kernel")
-    off = points(told.miss) if told.expected.score == "accuracy" else f"{told.miss:.2f}"
-    return (
-        f"{who} stands for a network; such forecasts were off by {off} from trained ones (one standard deviation), "
-        "which the interval holds."
-    )
-
-
-def _without_truth(told: RehearsalFindings) -> str | None:
-    if told.with_truth or told.naive is None:
-        return None
-    return (
-        "The right answers of the unseen combinations were not given, so whether single values suggest them was not "
-        "compared (truth=…, --truth)."
-    )
-
-
-def _drawn(told: RehearsalFindings) -> str | None:
-    return (
-        f"{amount(told.unseen, 'unseen combination')} were drawn at random to stand for all." if told.sampled else None
-    )
+def _of_trials(found: "Rehearsal", naive: Expected) -> Iterator[str]:
+    accuracy, forecast = found.score == "accuracy", not found.expected.abstains
+    gaps = gap_words(_units(found))
+    near = f"{percent(found.overlap or 0.0)} of the unseen combinations have a held-out one like them"
+    yield f"{near}; but {listing(gaps)}." if gaps else f"{near}, and on average both are equally hard."
+    if naive.value is not None and forecast:
+        yield f"The unweighted score of the held-out combinations is {_written(naive)}."
+    rules = [
+        f"{name} {percent(score) if accuracy else f'{score:.2f}'}"
+        for name, score in found.simple.items()
+        if name not in CONSTANTS and score is not None and math.isfinite(score)
+    ]
+    if rules:
+        yield f"Simple rules on the same combinations: {', '.join(rules)}{'' if accuracy else ' (R²)'}."
+    if found.stands_for_a_network and forecast:
+        miss = track_record.miss("rehearsal", found.score)
+        who = called(found.learner).replace("a kernel", "A kernel")
+        yield (
+            f"{who} stands for a network; such forecasts were off by {points(miss) if accuracy else f'{miss:.2f}'} "
+            "from trained ones (one standard deviation), which the interval holds."
+        )
+    if difficulty.BEST not in _units(found):
+        yield (
+            "The right answers of the unseen combinations were not given, so whether single values suggest them was "
+            "not compared (truth=…, --truth)."
+        )

@@ -145,10 +145,10 @@ class Scoreboard:
         JAX, TensorFlow, a frame or a list. Without an id column, ids are places in the table, from 0. A trainer that
         has the true answers at hand gives them as `truth`, so that rows in another order than the table's are noticed.
         """
-        said = self._understood(predictions)
-        places = self._next(len(said)) if ids is None else self._found(ids, len(said))
+        said = self._numbers_of(predictions)
+        places = self._next_places(len(said)) if ids is None else self._places_of(ids, len(said))
         if truth is not None:
-            self._refuse_other_rows(places, self._understood(truth))
+            self._refuse_other_rows(places, self._numbers_of(truth))
         self._said[places], self._answered[places] = said, True
         self._taken += len(places)
         self._metrics = None
@@ -210,35 +210,26 @@ class Scoreboard:
     @property
     def history(self) -> pa.Table:
         """A row for each time that scores were computed: when, step, epoch, and every score."""
-        names = list(self._history[0]) if self._history else ["step", "epoch"]
-        kinds = {"step": pa.int64()}
         columns = {"computed": pa.array(range(1, len(self._history) + 1), pa.int64())}
-        for name in names:
-            given = [line[name] for line in self._history]
-            columns[name] = pa.array(given, kinds.get(name, pa.float64()))
+        for name in self._history[0] if self._history else ("step", "epoch"):
+            kind = pa.int64() if name == "step" else pa.float64()
+            columns[name] = pa.array([line[name] for line in self._history], kind)
         return pa.table(columns)
 
     def answers(self) -> pa.Table:
         """The rows in their order with the last answers, in the column `prediction`."""
         self._refuse_missing()
-        said = pa.array(self._said) if self._classes is None else self._named(self._classes)
+        said = pa.array(self._said)
+        if self._classes is not None:
+            said = pa.array(self._classes.names, pa.string()).take(said.cast(pa.int64()))
         return self._rows.table.append_column(answer_column(self._rows.table), said)
 
     def evaluation(self, **settings: Any) -> Evaluation:
         """The whole evaluation of the last answers; `settings` are those of `recombine.evaluate`."""
         question, train, score = self._asked
-        asked: dict[str, Any] = {
-            "factors": question.factors,
-            "target": question.target,
-            "prediction": answer_column(self._rows.table),
-            "train": train,
-            "score": score,
-            "target_kind": self._rows.perfect.kind,
-            "bins": question.bins,
-            "domain": question.domain or None,
-            "impossible": question.impossible,
-            "missing": question.missing,
-        }
+        asked = {name: getattr(question, name) for name in ("factors", "target", "bins", "impossible", "missing")}
+        asked |= {"domain": question.domain or None, "target_kind": self._rows.perfect.kind}
+        asked |= {"prediction": answer_column(self._rows.table), "train": train, "score": score}
         return evaluate(self.answers(), **(asked | settings))
 
     def page(self, path: str | Path, *, force: bool = False) -> Path:
@@ -259,8 +250,8 @@ class Scoreboard:
         names = None if self._classes is None else tuple(self._classes.names)
         return LastAnswers(self._yardstick, self._said, names, tuple(self._history))
 
-    def _understood(self, given: Any) -> Numbers:
-        return as_numbers(given) if self._classes is None else self._classes.places(given).astype(np.float64)
+    def _numbers_of(self, answers: Any) -> Numbers:
+        return as_numbers(answers) if self._classes is None else self._classes.places(answers).astype(np.float64)
 
     def _refuse_other_rows(self, places: Ints, truth: Numbers) -> None:
         own = self._rows.truth[places]
@@ -275,9 +266,6 @@ class Scoreboard:
                 "length), or give ids; check that classes=[…] is in the order of the model's outputs",
             )
 
-    def _named(self, classes: Classes) -> pa.Array:
-        return pa.array(classes.names, pa.string()).take(pa.array(self._said.astype(np.int64)))
-
     def _refuse_missing(self) -> None:
         if self.missing:
             raise TableError(
@@ -286,59 +274,59 @@ class Scoreboard:
                 instead="update the scoreboard with the answers to every row, or give it the table of those rows alone",
             )
 
-    def _next(self, given: int) -> Ints:
+    def _next_places(self, answers: int) -> Ints:
         self._one_way(by_id=False)
         first = self._taken
-        if first + given > len(self):
+        if first + answers > len(self):
             raise ColumnError(
-                f"{count(given)} more answers after {count(first)}",
+                f"{count(answers)} more answers after {count(first)}",
                 why=f"the table has {count(len(self))} rows",
                 instead="call reset() before each epoch, and give each row's answer once (a last batch that is padded "
                 "repeats some)",
             )
-        return np.arange(first, first + given)
+        return np.arange(first, first + answers)
 
-    def _found(self, ids: Any, given: int) -> Ints:
+    def _places_of(self, ids: Any, answers: int) -> Ints:
         self._one_way(by_id=True)
         asked = as_array(ids)
-        if asked.shape != (given,):
+        if asked.shape != (answers,):
             raise ColumnError(
-                f"{count(given)} answers and ids of shape {asked.shape}",
+                f"{count(answers)} answers and ids of shape {asked.shape}",
                 why="each answer has one id",
                 instead="give as many ids as answers",
             )
-        places = self._places(asked)
-        again = self._answered[places] | np.asarray(_repeated(places))
+        places = self._look_up(asked)
+        again = np.ones(len(places), dtype=bool)
+        again[np.unique(places, return_index=True)[1]] = False  # of some that are alike the first is no repetition
+        again |= self._answered[places]
         if again.any():
             raise ColumnError(
                 f"the id {asked[again][0]!s} was answered before",
-                why=f"{count(int(again.sum()))} of these {count(given)} rows have an answer already",
+                why=f"{count(int(again.sum()))} of these {count(answers)} rows have an answer already",
                 instead="call reset() before each epoch, and give each row's answer once",
             )
         return places
 
-    def _places(self, asked: npt.NDArray[Any]) -> Ints:
-        known = self._rows.ids
-        if known is None:
-            places = np.where((asked >= 0) & (asked < len(self)), asked, -1) if asked.dtype.kind in "iu" else -1
-            places = np.broadcast_to(np.asarray(places, dtype=np.int64), asked.shape)
+    def _look_up(self, wanted: npt.NDArray[Any]) -> Ints:
+        """The rows with these ids, or at these places where there is no id column."""
+        known = pa.array(range(len(self))) if self._rows.ids is None else self._rows.ids
+        if self._rows.ids is None and wanted.dtype.kind not in "iu":
+            places = np.full(len(wanted), -1)
         else:
-            ids, wanted = known, pa.array(asked)
-            if ids.type != wanted.type:
-                both = pa.types.is_integer(ids.type) and pa.types.is_integer(wanted.type)
+            ids = pa.array(wanted)
+            if known.type != ids.type:
+                both = pa.types.is_integer(known.type) and pa.types.is_integer(ids.type)
                 kind = pa.int64() if both else pa.string()
-                ids, wanted = ids.cast(kind), wanted.cast(kind)
-            places = pc.fill_null(pc.index_in(wanted, value_set=ids), -1).to_numpy().astype(np.int64)
+                known, ids = known.cast(kind), ids.cast(kind)
+            places = pc.fill_null(pc.index_in(ids, value_set=known), -1).to_numpy().astype(np.int64)
         if (places < 0).any():
-            strange = asked[places < 0]
-            raise ColumnError(
-                f"no row has the id {strange[0]!s}"
-                + (f", and {count(len(strange) - 1)} more" if len(strange) > 1 else ""),
-                why="ids are places in the table, from 0, where no id column was named"
-                if known is None
-                else "it is not in the id column of the evaluated table",
-                instead="name the column that holds them: id='…'" if known is None else "write ids as that column does",
-            )
+            strange = wanted[places < 0]
+            more = f", and {count(len(strange) - 1)} more" if len(strange) > 1 else ""
+            why, instead = "it is not in the id column of the evaluated table", "write ids as that column does"
+            if self._rows.ids is None:
+                why = "ids are places in the table, from 0, where no id column was named"
+                instead = "name the column that holds them: id='…'"
+            raise ColumnError(f"no row has the id {strange[0]!s}{more}", why=why, instead=instead)
         return places
 
     def _one_way(self, *, by_id: bool) -> None:
@@ -349,11 +337,3 @@ class Scoreboard:
                 instead="give ids with every update, or with none",
             )
         self._by_id = by_id
-
-
-def _repeated(places: Ints) -> npt.NDArray[np.bool_]:
-    """Which of some places stood earlier among them."""
-    _, first = np.unique(places, return_index=True)
-    found = np.ones(len(places), dtype=bool)
-    found[first] = False
-    return found

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from recombine.base.errors import ColumnError, SettingError
 from recombine.base.records import Provenance
-from recombine.base.words import listing
+from recombine.base.words import free_name, listing
 from recombine.data import columns
 from recombine.data.engine import explained, sniffing_again
 from recombine.data.row_codes import has_order, row_codes
@@ -78,8 +78,18 @@ def eval_rows(source: Any, question: TableQuery, *, train: Any, score: str | Non
     rows, name = _in_order(source, question, names)
     if id is not None:
         check_ids(rows[id], id, "evaluated")
-    _refuse_infinite(rows[target], target)
-    perfect = _perfect(rows, replace(question, where=None, table=None), train, score, name)
+    infinite = int(pc.sum(pc.is_inf(rows[target])).as_py() or 0) if pa.types.is_floating(rows[target].type) else 0
+    if infinite:
+        raise ColumnError(
+            f"the target {target!r} is infinite in {infinite:,} rows",
+            why="every answer would be infinitely wrong",
+            instead="repair the column, or leave such rows out with `where`",
+        )
+    read = replace(question, where=None, table=None)  # which the rows have behind them
+    answers = answer_column(rows)
+    asked = PredictionQuestion(question=read, prediction=answers, score=score)
+    gathered = gather(rows.append_column(answers, rows[target]), asked, train=train)
+    perfect = outcomes_of(gathered, asked, Provenance(source=name, settings=read.settings())).outcomes
     found = row_codes(rows, perfect.tested, bins=question.bins, domain=question.domain)
     assert found.answers is not None  # noqa: S101 - a table without any truth was refused
     scored = (found.combination >= 0) & np.isfinite(found.answers)
@@ -111,30 +121,9 @@ def _in_order(source: Any, question: TableQuery, names: Sequence[str]) -> tuple[
     return sniffing_again(ask)
 
 
-def _refuse_infinite(truth: pa.ChunkedArray, name: str) -> None:
-    found = int(pc.sum(pc.is_inf(truth)).as_py() or 0) if pa.types.is_floating(truth.type) else 0
-    if found:
-        raise ColumnError(
-            f"the target {name!r} is infinite in {found:,} rows",
-            why="every answer would be infinitely wrong",
-            instead="repair the column, or leave such rows out with `where`",
-        )
-
-
-def _perfect(rows: pa.Table, question: TableQuery, train: Any, score: str | None, name: str) -> Outcomes:
-    answers = answer_column(rows)
-    asked = PredictionQuestion(question=question, prediction=answers, score=score)
-    right = rows.append_column(answers, rows[question.target])
-    gathered = gather(right, asked, train=train)
-    return outcomes_of(gathered, asked, Provenance(source=name, settings=question.settings())).outcomes
-
-
 def answer_column(rows: pa.Table) -> str:
     """A name for the column of answers that no other column has."""
-    name = "prediction"
-    while name in rows.column_names:
-        name += "_"
-    return name
+    return free_name("prediction", rows.column_names)
 
 
 _SIDES = ("seen", "unseen", "novel")
@@ -184,13 +173,19 @@ class Yardstick:
         row_score = self._row_scores(said[self.scored])
         now = self._rescored(row_score)
         found: dict[str, float] = {}
-        for name in _scores_told(now.score):
+        for name in ("accuracy",) if now.score.is_share else ("mse", "r2"):
             one = replace_score(now, name)
             found |= {_key(side, name): _finite(score_of(one, mask).of_all) for side, mask in self.sides.items()}
-        found["gap"] = self._gap(found, now.score)
-        found["matched_gap"] = self._matched_gap(row_score, now)
-        found["matched_share"] = math.nan if self.way is None else self.way.share
-        found[f"worst_group_{now.score.name}"] = _worst(now)
+        apart = found[_key("seen", now.score.name)] - found[_key("unseen", now.score.name)]
+        found["gap"] = apart if now.score.better == "higher" else -apart
+        found["matched_gap"] = found["matched_share"] = math.nan
+        if self.way is not None:
+            rows = self.way.cells.rows
+            found["matched_gap"] = self.way.gap(now, totals(self.cell, row_score, len(rows)) / rows)
+            found["matched_share"] = self.way.share
+        place = worst_place(now)
+        worst = math.nan if place is None else float(now.mean[place])
+        found[f"worst_group_{now.score.name}"] = worst if holds_class(now) else worst_shrunk(now)
         return found | self.constant | {"lift": self._lift(now), "left_out": float(self.left_out)}
 
     def reasons(self, found: Mapping[str, float]) -> dict[str, str]:
@@ -230,8 +225,8 @@ class Yardstick:
 
     def errors(self, said: Numbers) -> Numbers:
         """Of each row that is scored its squared error, or 1 for a wrong answer."""
-        found = self._row_scores(said[self.scored])
-        return 1 - found if self.perfect.score.is_share else found
+        row_scores = self._row_scores(said[self.scored])
+        return 1 - row_scores if self.perfect.score.is_share else row_scores
 
     def _row_scores(self, said: Numbers) -> Numbers:
         if self.perfect.score.is_share:
@@ -247,16 +242,6 @@ class Yardstick:
         return self.perfect.rescored(
             total, totals(self.combination, np.square(row_score - shift), len(self.perfect)), shift
         )
-
-    def _gap(self, found: dict[str, float], score: Score) -> float:
-        apart = found[_key("seen", score.name)] - found[_key("unseen", score.name)]
-        return apart if score.better == "higher" else -apart
-
-    def _matched_gap(self, row_score: Numbers, now: Outcomes) -> float:
-        if self.way is None:
-            return math.nan
-        rows = self.way.cells.rows
-        return self.way.gap(now, totals(self.cell, row_score, len(rows)) / rows)
 
     def _lift(self, now: Outcomes) -> float:
         """What is gained over the best simple rule on unseen combinations, in the unit of the rules."""
@@ -292,33 +277,19 @@ def _cells(way: Matching | None, perfect: Outcomes, combination: Ints, truth: Nu
 
 
 def _rule_scores(perfect: Outcomes, rules: Rules, best: str | None) -> dict[str, float]:
-    """What simple rules get on the unseen combinations, in the score's own unit."""
+    """What simple rules get on the unseen combinations, in the score's own unit; NaN for one that there is not."""
     constant = next((rule for rule in CONSTANTS if rule in rules.gained), None)
-    named = {
-        constant or MAJORITY: constant,
-        ADDITIVE: None if rules.telling else rule_name(ADDITIVE, "rows"),
-        "best_rule": best,
-    }
-    return {_key(f"unseen_{name}", perfect.score.name): _rule(perfect, rules, rule) for name, rule in named.items()}
-
-
-def _rule(perfect: Outcomes, rules: Rules, rule: str | None) -> float:
-    if rule is None or rule not in rules.gained or rules.own is None:
-        return math.nan
-    gained = rules.gained[rule]
-    total = gained if rules.own.is_share else rules.own.of - gained  # right answers, or squared errors
-    return _finite(score_of(perfect.rescored(total, total), perfect.unseen).of_all)
-
-
-def _worst(now: Outcomes) -> float:
-    if not holds_class(now):
-        return worst_shrunk(now)
-    place = worst_place(now)
-    return math.nan if place is None else float(now.mean[place])
-
-
-def _scores_told(score: Score) -> tuple[str, ...]:
-    return ("accuracy",) if score.is_share else ("mse", "r2")
+    additive = None if rules.telling else rule_name(ADDITIVE, "rows")
+    named = {constant or MAJORITY: constant, ADDITIVE: additive, "best_rule": best}
+    found = {}
+    for name, rule in named.items():
+        key = _key(f"unseen_{name}", perfect.score.name)
+        found[key] = math.nan
+        if rule is not None and rule in rules.gained and rules.own is not None:
+            gained = rules.gained[rule]
+            total = gained if rules.own.is_share else rules.own.of - gained  # right answers, or squared errors
+            found[key] = _finite(score_of(perfect.rescored(total, total), perfect.unseen).of_all)
+    return found
 
 
 def replace_score(outcomes: Outcomes, name: str) -> Outcomes:
@@ -331,4 +302,5 @@ def _key(side: str, score: str) -> str:
 
 
 def _finite(number: float) -> float:
+    """A number, or NaN where it is infinite: a score that has no value is not known."""
     return number if math.isfinite(number) else math.nan
