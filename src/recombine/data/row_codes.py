@@ -4,7 +4,7 @@ A support is counted; a learner, a splitter or an array that lies beside the tab
 asked of the same engine with the same expressions as the support was, so that a bin is the same bin in both.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,10 @@ from recombine.data.columns import Bins, FactorKey
 from recombine.data.counting import factor_keys
 from recombine.data.locations import is_database
 from recombine.data.sources import opened
-from recombine.data.space import Factor
+from recombine.data.space import Factor, Space
 from recombine.data.support import LabelTarget, NumberTarget, Support
 from recombine.data.table_query import TableQuery, Where, filtered
-from recombine.numerics.groups import Ints, Numbers
+from recombine.numerics.groups import Codes, Ints, Numbers
 
 _ROW = "recombine_row"
 
@@ -75,27 +75,40 @@ def row_codes(
         answer = source.backend.to_pyarrow(table.select(table[_ROW].name("row"), **asked))
     place = answer["row"].to_numpy()
     codes = np.full((len(arrow), len(keys)), -1, dtype=np.int32)
-    for k, (key, factor) in enumerate(zip(keys, support.space.factors, strict=True)):
-        codes[place, k] = value_codes(answer[f"f{k}"], factor, key)
+    codes[place] = factor_codes(answer, support.space, keys)
     combination = support.groups(range(len(keys))).lookup(codes)
-    return RowCodes(combination, None if target is None else _answers(answer["target"], target, place, len(arrow)))
+    if target is None:
+        return RowCodes(combination, None)
+    answers = np.full(len(arrow), np.nan)
+    answers[place] = answer_codes(answer["target"], target)
+    return RowCodes(combination, answers)
 
 
-def _answers(column: pa.ChunkedArray, target: LabelTarget | NumberTarget, place: Ints, rows: int) -> Numbers:
-    found = np.full(rows, np.nan)
-    if isinstance(target, NumberTarget):
-        found[place] = column.cast(pa.float64(), safe=False).to_numpy()
-        return found
-    labels = value_codes(column, Factor(target.name, target.classes)).astype(np.float64)
-    found[place] = np.where(labels < 0, np.nan, labels)
-    return found
+def factor_codes(rows: pa.Table, space: Space, keys: Sequence[FactorKey]) -> Codes:
+    """(n, k) Where the values of each row, in the columns f0, f1 … that an engine answered with, stand in a space."""
+    codes = np.empty((len(rows), len(keys)), dtype=np.int32)
+    for k, (key, factor) in enumerate(zip(keys, space.factors, strict=True)):
+        codes[:, k] = value_codes(rows[f"f{k}"], factor, key)
+    return codes
+
+
+def answer_codes(column: pa.ChunkedArray, target: LabelTarget | NumberTarget | None) -> Numbers:
+    """(n,) The number, or the place of the class among the target's; NaN where it is missing."""
+    if not isinstance(target, LabelTarget):
+        return np.asarray(pc.fill_null(column.cast(pa.float64(), safe=False), float("nan")).to_numpy())
+    labels = value_codes(column, Factor(target.name, target.classes))
+    return np.where(labels < 0, np.nan, labels.astype(np.float64))
 
 
 def value_codes(column: pa.ChunkedArray, factor: Factor, key: FactorKey | None = None) -> Ints:
-    """Where each row's value stands among the factor's values; -1 where it is none of them."""
+    """(n,) Where each row's value stands among the factor's values; -1 where it is missing, or is none of them.
+
+    >>> value_codes(pa.chunked_array([["b", None, "c"]]), Factor("letter", ("a", "b"))).tolist()
+    [1, -1, -1]
+    """
+    # a value is looked up once, however many rows hold it
     dictionary = pc.dictionary_encode(column, null_encoding="encode").combine_chunks()
     raw = dictionary.dictionary.to_pylist()
     values = raw if key is None else key.values(raw)
-    found = np.array([factor.code(value) for value in values], dtype=np.int64)
-    codes: Ints = found[dictionary.indices.to_numpy()]
-    return codes
+    places = np.array([factor.code(value) for value in values], dtype=np.int64)
+    return np.asarray(places[dictionary.indices.to_numpy()])

@@ -29,8 +29,8 @@ from pyarrow import parquet
 from recombine.base.errors import ColumnError, RecombineError, SourceError, TableError
 from recombine.data.columns import require
 from recombine.data.read import read
+from recombine.data.row_codes import value_codes
 from recombine.data.sources import opened
-from recombine.data.space import Factor
 from recombine.data.support import Support
 from recombine_lab.tasks.task import Codes, Part
 
@@ -53,7 +53,7 @@ class TableRows:
         for name in factors:
             require_no_missing(table, name)
         support = read(table.select(list(factors)), factors=factors)
-        codes = [_codes(table[factor.name], factor) for factor in support.space.factors]
+        codes = [value_codes(table[factor.name], factor) for factor in support.space.factors]
         combination = support.groups(range(len(factors))).lookup(np.stack(codes, axis=1).astype(np.int32))
         return cls(support, combination)
 
@@ -162,13 +162,6 @@ def require_no_missing(table: pa.Table, name: str) -> None:
 @dataclass(frozen=True)
 class _Named:
     columns: list[str]
-
-
-def _codes(column: pa.ChunkedArray, factor: Factor) -> npt.NDArray[Any]:
-    """Where each row's value stands among the factor's values."""
-    encoded = pc.dictionary_encode(column).combine_chunks()
-    found = np.array([factor.code(value) for value in encoded.dictionary.to_pylist()], dtype=np.int64)
-    return np.asarray(found[encoded.indices.to_numpy()])
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,9 +32,8 @@ from recombine.data import columns
 from recombine.data.columns import FactorKey
 from recombine.data.counting import factor_keys
 from recombine.data.engine import OpenTable, explained, sniffing_again
-from recombine.data.row_codes import has_order
+from recombine.data.row_codes import answer_codes, factor_codes, has_order
 from recombine.data.sources import opened
-from recombine.data.space import Factor
 from recombine.data.support import LabelTarget, Support
 from recombine.data.table_query import TableQuery, filtered
 from recombine.numerics.groups import Codes, Ints, Numbers, group
@@ -159,38 +158,14 @@ def _first_of_each(table: Any, factors: int, each: int, seed: int) -> Any:
 
 
 def _fetched(rows: pa.Table, keys: Sequence[FactorKey], support: Support, inputs: Sequence[str]) -> Fetched:
-    order = _order(rows)
-    rows = rows.take(order) if order is not None else rows
-    codes = np.empty((len(rows), len(keys)), dtype=np.int32)
-    for k, (key, factor) in enumerate(zip(keys, support.space.factors, strict=True)):
-        codes[:, k] = _codes(rows[f"f{k}"], key, factor)
+    place = None
+    if _ROW in rows.column_names:  # by the table's own order, where it has one; an engine may send rows in any
+        rows = rows.take(pc.sort_indices(rows[_ROW]))
+        place = rows[_ROW].to_numpy()
+    known = _TARGET in rows.column_names
+    targets = answer_codes(rows[_TARGET], support.target) if known else np.full(len(rows), np.nan)
     further = pa.table({name: rows[f"x{place}"] for place, name in enumerate(inputs)})
-    place = rows[_ROW].to_numpy() if _ROW in rows.column_names else None
-    return Fetched(codes, _targets(rows, support), place, further)
-
-
-def _order(rows: pa.Table) -> Any:
-    """By the table's own order, where it has one; an engine may send rows in any."""
-    return pc.sort_indices(rows[_ROW]) if _ROW in rows.column_names else None
-
-
-def _targets(rows: pa.Table, support: Support) -> Numbers:
-    if _TARGET not in rows.column_names:
-        return np.full(len(rows), np.nan)
-    target = support.target
-    if isinstance(target, LabelTarget):
-        found = _codes(rows[_TARGET], None, Factor(target.name, target.classes)).astype(np.float64)
-        return np.where(found < 0, np.nan, found)
-    return np.asarray(pc.fill_null(rows[_TARGET], float("nan")).to_numpy(), dtype=np.float64)
-
-
-def _codes(column: pa.ChunkedArray, key: FactorKey | None, factor: Factor) -> Ints:
-    """Where each row's value stands among the factor's values; -1 where it is missing, or not among them."""
-    encoded = pc.dictionary_encode(column, null_encoding="encode").combine_chunks()
-    raw = encoded.dictionary.to_pylist()
-    values = raw if key is None else key.values(raw)
-    found = np.array([factor.code(value) for value in values], dtype=np.int64)
-    return np.asarray(found[encoded.indices.to_numpy()])
+    return Fetched(factor_codes(rows, support.space, keys), targets, place, further)
 
 
 HELD_OUT = 0.2
