@@ -5,8 +5,8 @@ Letters: n examples, K slots, C channels of a component, O channels of the whole
 Slot 0 stands in front. Functions of two images are folded from the back: the last two slots first, then the next one
 in front of them. Nothing is written in place, so that each can be differentiated and mapped by `torch.func`.
 
-Each comes with its Jacobian with respect to one slot's image. No pixel depends on another one, so the Jacobian is a
-small block (O, C) for each pixel, which is what the rank of a support is judged by.
+No pixel depends on another one. So the Jacobian with respect to one slot's image is a small block (O, C) for each
+pixel, which is what the rank of a support is judged by, and as many derivatives as the whole has channels give it.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ _RGBA = 4
 
 @dataclass(frozen=True)
 class Composition:
-    """A composition function, (n, K, C, H, W) -> (n, O, H, W), and its blocks for one slot, (n, H, W, O, C).
+    """A composition function, (n, K, C, H, W) -> (n, O, H, W).
 
     `channels` is the number that each component must have, where it is not free. `weights` is a short cut for
     components that are each one colour within a mask: from the masks (n, K, H, W) and the sums of the colours' channels
@@ -33,7 +33,6 @@ class Composition:
     """
 
     compose: Callable[[Tensor], Tensor]
-    jacobian: Callable[[Tensor, int], Tensor]
     channels: int | None = None
     weights: Callable[[Tensor, Tensor], Tensor] | None = None
 
@@ -58,7 +57,13 @@ def jacobian(name: str, components: Tensor, slot: int) -> Tensor:
     last = components.shape[1] - 1
     why = f"the components have {last + 1} slots"
     check_whole("slot", slot, least=0, most=last, why=why, instead=f"give one from 0, in front, to {last}")
-    return found.jacobian(components, slot)
+    with torch.enable_grad():
+        front = components[:, slot].detach().requires_grad_()
+        whole = found.compose(torch.cat([components[:, :slot], front[:, None], components[:, slot + 1 :]], dim=1))
+    # One channel of the whole asked in every pixel at once: what it hangs on there is a row of that pixel's block.
+    asked = torch.eye(whole.shape[1], dtype=front.dtype, device=front.device)[:, :, None, None]
+    rows = [torch.autograd.grad(whole, front, one.expand_as(whole), retain_graph=True)[0] for one in asked]
+    return torch.stack(rows, dim=-1).movedim(1, -1)
 
 
 def composition(name: str) -> Composition:
@@ -99,30 +104,6 @@ def _checked(name: str, components: Tensor) -> Composition:
 # -- the functions ---------------------------------------------------------------------------------------------------
 
 
-def _add(components: Tensor) -> Tensor:
-    return components.sum(1)
-
-
-def _product(components: Tensor) -> Tensor:
-    return reduce(torch.mul, components.unbind(1))
-
-
-def _concatenation(components: Tensor) -> Tensor:
-    return components.flatten(1, 2)
-
-
-def _soft_occlusion(components: Tensor) -> Tensor:
-    return _behind(components, 0, _soft_over)
-
-
-def _hard_occlusion(components: Tensor) -> Tensor:
-    return _behind(components, 0, _hard_over)
-
-
-def _alpha(components: Tensor) -> Tensor:
-    return _alpha_behind(components, 0)
-
-
 def _soft_over(front: Tensor, back: Tensor) -> Tensor:
     """front σ(s) + back σ(-s), with s the sum of front's channels; written as a step from back towards front."""
     return torch.lerp(back, front, torch.sigmoid(front.sum(1, keepdim=True)))
@@ -132,29 +113,25 @@ def _hard_over(front: Tensor, back: Tensor) -> Tensor:
     return torch.where(front.sum(1, keepdim=True) > COVERED, front, back)
 
 
-def _behind(components: Tensor, first: int, over: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """The slots from `first` on, folded from the back."""
-    whole, *in_front = reversed(components[:, first:].unbind(1))
-    return reduce(lambda back, front: over(front, back), in_front, whole)
+def _folded(over: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """A function of two images as one of all slots, folded from the back."""
+
+    def compose(components: Tensor) -> Tensor:
+        whole, *in_front = reversed(components.unbind(1))
+        return reduce(lambda back, front: over(front, back), in_front, whole)
+
+    return compose
 
 
-def _alpha_behind(components: Tensor, first: int) -> Tensor:
-    """The slots from `first` on over opaque black."""
-    black = torch.zeros_like(components[:, 0, :3])
-    for component in reversed(components[:, first:].unbind(1)):
-        black = torch.lerp(black, component[:, :3], _opacity(component))
-    return black
-
-
-def _opacity(component: Tensor) -> Tensor:
-    return component[:, 3:].clamp(0.0, 1.0)
+def _alpha(components: Tensor) -> Tensor:
+    """All slots over opaque black."""
+    whole = torch.zeros_like(components[:, 0, :3])
+    for component in reversed(components.unbind(1)):
+        whole = torch.lerp(whole, component[:, :3], component[:, 3:].clamp(0.0, 1.0))
+    return whole
 
 
 # -- their short cuts for components of one colour -------------------------------------------------------------------
-
-
-def _add_weights(masks: Tensor, sums: Tensor) -> Tensor:  # noqa: ARG001 - the same for every colour
-    return masks
 
 
 def _soft_occlusion_weights(masks: Tensor, sums: Tensor) -> Tensor:
@@ -164,10 +141,6 @@ def _soft_occlusion_weights(masks: Tensor, sums: Tensor) -> Tensor:
 def _hard_occlusion_weights(masks: Tensor, sums: Tensor) -> Tensor:
     # 1 where it covers and 0 elsewhere; a comparison that becomes a number is three times slower.
     return _let_through(masks, torch.sign(masks[:, :-1] * sums[:, :-1] - COVERED).clamp(min=0))
-
-
-def _alpha_weights(masks: Tensor, sums: Tensor) -> Tensor:  # noqa: ARG001 - the same for every colour
-    return _let_through(torch.ones_like(masks), masks)
 
 
 def _let_through(masks: Tensor, gates: Tensor) -> Tensor:
@@ -180,66 +153,12 @@ def _let_through(masks: Tensor, gates: Tensor) -> Tensor:
     return torch.stack([mask * weight for mask, weight in zip(masks.unbind(1), weights, strict=True)], dim=1)
 
 
-# -- their Jacobians -------------------------------------------------------------------------------------------------
-
-
-def _scaled_identity(weights: Tensor) -> Tensor:
-    """Weights of each pixel and channel (n, C, H, W) as diagonal blocks (n, H, W, C, C)."""
-    return torch.diag_embed(weights.movedim(1, -1))
-
-
-def _add_jacobian(components: Tensor, slot: int) -> Tensor:
-    return _scaled_identity(torch.ones_like(components[:, slot]))
-
-
-def _product_jacobian(components: Tensor, slot: int) -> Tensor:
-    others = [component for k, component in enumerate(components.unbind(1)) if k != slot]
-    return _scaled_identity(reduce(torch.mul, others, torch.ones_like(components[:, slot])))
-
-
-def _concatenation_jacobian(components: Tensor, slot: int) -> Tensor:
-    blocks = [torch.ones_like(component) * (k == slot) for k, component in enumerate(components.unbind(1))]
-    return torch.cat([_scaled_identity(block) for block in blocks], dim=-2)
-
-
-def _soft_occlusion_jacobian(components: Tensor, slot: int) -> Tensor:
-    """Let through by the slots in front; then g I + g (1 - g) (a - b) 1ᵀ, or I for the last, which has no gate."""
-    gates = torch.sigmoid(components.sum(2, keepdim=True))
-    through = reduce(torch.mul, (1 - gates[:, :slot]).unbind(1), torch.ones_like(gates[:, 0]))
-    front = components[:, slot]
-    if slot == components.shape[1] - 1:
-        return _scaled_identity(through * torch.ones_like(front))
-    gate = gates[:, slot]
-    pull = through * gate * (1 - gate) * (front - _behind(components, slot + 1, _soft_over))
-    own = _scaled_identity(through * gate * torch.ones_like(front))
-    return own + pull.movedim(1, -1)[..., None] * torch.ones_like(own)
-
-
-def _hard_occlusion_jacobian(components: Tensor, slot: int) -> Tensor:
-    covered = (components.sum(2, keepdim=True) > COVERED).to(components.dtype)
-    last = slot == components.shape[1] - 1
-    own = torch.ones_like(covered[:, slot]) if last else covered[:, slot]
-    visible = reduce(torch.mul, (1 - covered[:, :slot]).unbind(1), own)
-    return _scaled_identity(visible * torch.ones_like(components[:, slot]))
-
-
-def _alpha_jacobian(components: Tensor, slot: int) -> Tensor:
-    """Let through by the slots in front; then [alpha I, a - b], with b all that lies behind, already composed."""
-    clear = [1 - _opacity(component) for component in components[:, :slot].unbind(1)]
-    front = components[:, slot]
-    through = reduce(torch.mul, clear, torch.ones_like(front[:, :1]))
-    colour = _scaled_identity(through * _opacity(front) * torch.ones_like(front[:, :3]))
-    free = ((front[:, 3:] >= 0) & (front[:, 3:] <= 1)).to(front.dtype)  # a clamped alpha no longer moves anything
-    opacity = through * free * (front[:, :3] - _alpha_behind(components, slot + 1))
-    return torch.cat([colour, opacity.movedim(1, -1)[..., None]], dim=-1)
-
-
 COMPOSITIONS = {
-    "add": Composition(_add, _add_jacobian, weights=_add_weights),
-    "alpha": Composition(_alpha, _alpha_jacobian, channels=_RGBA, weights=_alpha_weights),
-    "concatenation": Composition(_concatenation, _concatenation_jacobian),
-    "hard_occlusion": Composition(_hard_occlusion, _hard_occlusion_jacobian, weights=_hard_occlusion_weights),
-    "product": Composition(_product, _product_jacobian),
-    "soft_occlusion": Composition(_soft_occlusion, _soft_occlusion_jacobian, weights=_soft_occlusion_weights),
+    "add": Composition(lambda components: components.sum(1), weights=lambda masks, _: masks),
+    "alpha": Composition(_alpha, _RGBA, weights=lambda masks, _: _let_through(torch.ones_like(masks), masks)),
+    "concatenation": Composition(lambda components: components.flatten(1, 2)),
+    "hard_occlusion": Composition(_folded(_hard_over), weights=_hard_occlusion_weights),
+    "product": Composition(lambda components: reduce(torch.mul, components.unbind(1))),
+    "soft_occlusion": Composition(_folded(_soft_over), weights=_soft_occlusion_weights),
 }
 """Every composition function by its name; what is new is added here."""

@@ -85,10 +85,7 @@ class ConjunctionTask(DiscreteTask):
     def shapes(self) -> Shapes:
         """A vector or a picture, and one number or two classes."""
         sizes = self.space.sizes
-        if self.code == "images":
-            inputs: tuple[int, ...] = self._pictures.shape(len(sizes))
-        else:
-            inputs = (sum(sizes),)
+        inputs = self._pictures.shape(len(sizes)) if self.code == "images" else (sum(sizes),)
         equal = self.code == "images" or len(set(sizes)) == 1
         outputs = (1,) if self.form == "values" else (2,)
         return Shapes(inputs=inputs, outputs=outputs, kind=self.form, slots=len(sizes) if equal else 1)
@@ -123,22 +120,12 @@ class ConjunctionTask(DiscreteTask):
         """What the paper shows, and the rest of the space as `unseen`."""
         codes = self.every()
         shown = self.is_shown(codes)
-        tests = {
-            "seen": FiniteSource(torch.from_numpy(codes[shown])),
-            "unseen": FiniteSource(torch.from_numpy(codes[~shown])),
-        }
-        return Parts(tests["seen"], tests)
+        seen, unseen = (FiniteSource(torch.from_numpy(codes[side])) for side in (shown, ~shown))
+        return Parts(seen, {"seen": seen, "unseen": unseen})
 
     @property
     def _pictures(self) -> Pictures:
-        return Pictures(
-            images=self.images,
-            layout="channels",
-            distance=self.distance,
-            canvas=self.canvas,
-            per_class=self.per_class,
-            augment=self.augment,
-        )
+        return Pictures.of(self, layout="channels")
 
 
 @dataclass(frozen=True, kw_only=True)

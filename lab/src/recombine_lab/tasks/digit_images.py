@@ -11,7 +11,7 @@ apart.
 Letters: n examples, K items, C channels, H x W pixels of one image.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from typing import Any, Literal
 
@@ -125,6 +125,11 @@ class Pictures:
         at_least("distance", self.distance, 0)
         if self.per_class is not None:
             at_least("per_class", self.per_class, 1)
+
+    @classmethod
+    def of(cls, task: object, **fixed: Any) -> "Pictures":
+        """Those of a task that has settings of the same names, but for what is fixed."""
+        return cls(**{one.name: getattr(task, one.name) for one in fields(cls) if one.name not in fixed}, **fixed)
 
     def shape(self, items: int) -> tuple[int, int, int]:
         """(channels, height, width) of a picture of so many items."""
@@ -306,14 +311,7 @@ class DigitPairs(DiscreteTask):
 
     @property
     def _pictures(self) -> Pictures:
-        return Pictures(
-            images=self.images,
-            layout=self.layout,
-            distance=self.distance,
-            canvas=self.canvas,
-            per_class=self.per_class,
-            augment=self.augment,
-        )
+        return Pictures.of(self)
 
     @cached_property
     def _values(self) -> npt.NDArray[np.int64]:

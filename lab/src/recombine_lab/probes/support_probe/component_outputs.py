@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from recombine.base.errors import SettingError
 from recombine_lab.models.layers import evaluating
 from recombine_lab.probes.support_probe.points import SupportPoints
-from recombine_lab.tasks.compositions import composition
+from recombine_lab.tasks.compositions import composition, jacobian
 from recombine_lab.tasks.sprites import Sprites
 
 Numbers = npt.NDArray[np.float64]
@@ -184,7 +184,7 @@ class Composed:
         if self.name is None:
             return _written_out(self.compose, outputs, slot)[:, None]
         pictures = self.at_sites(outputs)[..., None]
-        return composition(self.name).jacobian(pictures, slot).flatten(1, 2)
+        return jacobian(self.name, pictures, slot).flatten(1, 2)
 
     def at_sites(self, outputs: Tensor) -> Tensor:
         """(n, K, C, P) Outputs at the sites that are looked at; a function of one's own has one site."""
