@@ -224,6 +224,16 @@ def test_impossible_and_domain_from_the_command_line(folder) -> None:
     assert (counts["space"], counts["impossible"], counts["novel"]) == (15, 1, 4)
 
 
+def test_how_known_answers_compare_is_on_the_screen(folder) -> None:
+    every = [
+        f"{a},{b},{'warm' if a == 'wool' else 'light'}" for a in ("wool", "silk") for b in ("coat", "hat", "scarf")
+    ]
+    (folder / "truth.csv").write_text("\n".join(["material,garment,label", *every, ""]))
+    done = run(folder, "predict", *ASK[1:], "--target", "label", "--truth", "truth.csv")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^  accuracy +\d\S* +on 1 known", done.stdout, re.MULTILINE)
+
+
 def test_a_value_with_markup_is_shown_as_it_is(tmp_path) -> None:
     (tmp_path / "products.csv").write_text(TEN_LINES.replace("linen", "[red]<b>linen</b>"))
     done = run(tmp_path, *ASK, "--report", "page.html")

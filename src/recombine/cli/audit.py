@@ -1,17 +1,21 @@
 """`recombine audit`: a table in, a verdict on its combinations out."""
 
+import shlex
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 import recombine
 from recombine.base.files import place_of, write_text
 from recombine.base.grades import earned
 from recombine.base.overwrite_checks import check_page
+from recombine.base.words import count, measure, percent, target_words
 from recombine.cli import ci_summary, gates, options, outputs, proposal, table_options
 from recombine.cli.table_options import takes_groups
-from recombine.cli.terminal import Watch, following, note, summary
+from recombine.cli.terminal import Watch, extend_command, fact_table, named_shortly, note, short, show_result
 
 
 @takes_groups(first=("factors", "target", "report", "out", "fail_under"), own="Audit")
@@ -63,7 +67,149 @@ def audit(
     raise typer.Exit(gates.exit_code(checked))
 
 
-def _on_paper(found: Any, name: str) -> bool:
+def _on_paper(found: "recombine.Audit", name: str) -> bool:
     """Whether a share of what would follow rests on a rule that was not tested enough, or not borne out."""
     refuted = earned(found.expected) in ("weak", "failing") and found.grade in ("weak", "failing")
     return name == "determined" and (found.grade == "untested" or refuted)
+
+
+_SHOWN_FACTORS = 8
+_READING = (
+    "--factors",
+    "-f",
+    "--where",
+    "-w",
+    "--bins",
+    "--domain",
+    "--impossible",
+    "--weight",
+    "--missing",
+    "--table",
+)
+_TARGET = ("--target", "-t", "--target-kind")
+_UNKNOWN_TO_SPLIT = ("--domain", "--impossible", "--weight")
+_FLAGS = ("--json", "--force", "--")
+
+
+def summary(audit: "recombine.Audit", checked: gates.Gates) -> None:
+    """The audit on one screen."""
+    facts = [*_factors(audit), *_tests(audit), *_structure(audit)]
+    show_result(audit, [fact_table(facts)], gates=checked, following=following(audit))
+
+
+def _factors(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
+    """The target, and how many values of each factor were seen."""
+    target = audit.support.target
+    if target is not None:
+        said, _, hint = target_words(short(target.name), getattr(target, "classes", None)).partition("; ")
+        yield "target", escape(said), escape(hint)
+    for factor in audit.factors[:_SHOWN_FACTORS]:
+        seen = "all seen" if factor.seen == factor.values else f"{factor.seen:,} seen"
+        rarest = f"never   {short(factor.never_seen[0])}" if factor.never_seen else ""
+        if not rarest:
+            rarest = f"rarest  {short(factor.rarest[0].value)}  {count(factor.rarest[0].count)}"
+        yield escape(short(factor.name)), f"{factor.values:,} values, {seen}", escape(rarest)
+    if len(audit.factors) > _SHOWN_FACTORS:
+        yield "…", f"{len(audit.factors) - _SHOWN_FACTORS} more factors", ""
+
+
+def _tests(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
+    """What was tested, and how firmly the seen combinations hold the others."""
+    test = audit.additive
+    if test is not None and test.tested:
+        best = max((one for one in test.rules[1:] if one.name.endswith(" alone")), key=lambda one: one.score)
+        others = [one for one in test.rules[1:] if not one.name.endswith(" alone")]
+        said = ", ".join(f"{short(one.name)} {percent(max(one.score, 0.0))}" for one in (best, *others))
+        lost = f", {test.untestable:,} cannot be held out" if test.untestable else ""
+        yield "tested", f"{test.tested:,} seen combinations, each held out once{lost}", escape(said)
+    islands = "one island" if audit.island_count == 1 else f"{audit.island_count:,} islands"
+    yield "pairs", f"{percent(audit.share('pairs'))} seen", islands
+    if audit.thin:
+        first = audit.thin[0]
+        rows = f"{count(first.count)} rows, {count(round(first.expected))} if the factors were independent"
+        yield "thin", f"{audit.counts.thin:,} of {audit.counts.seen:,} seen combinations", rows
+    measured = audit.leverage
+    lost = f"not known for {measured.unknown:,}" if measured is not None and measured.unknown else ""
+    if measured is not None and measured.median is not None and measured.worst is not None:
+        scope = f" of {measured.known:,} drawn" if measured.sampled else ""
+        middle = f"median {measure(measured.median)}{scope}" + (f", {lost}" if lost else "")
+        worst = f"worst {measure(measured.worst)}  ({named_shortly(measured.weakest[0].combination)})"
+        yield "leverage", middle, escape(worst)
+    elif lost:
+        yield "leverage", lost, ""
+
+
+def _structure(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
+    """What the factors tell of each other and of the target, and the rows that do not count."""
+    strongest = audit.dependence[0]
+    if strongest.cramers_v is not None:
+        both = " and ".join(map(short, strongest.factors))
+        yield "factors", f"Cramér's V {strongest.cramers_v:.2f}", escape(f"highest, {both}")
+    found = audit.redundancy
+    best = None if found is None else found.shortcut
+    if found is not None and not found.parts:
+        yield escape(short(found.target)), "nothing to tell", escape(found.nothing or "")
+    elif found is not None and best is not None:
+        label = found.kind == "label"
+        told = f"alone gets {percent(best.score_left_out)} of the rows right" if label else ""
+        told = told or f"alone explains {percent(best.score_left_out)} of the rows"
+        guess = f"guessing gets {percent(found.baseline)}" if label else ""
+        yield escape(short(found.target)), escape(f"{short(best.factors[0])} {told}"), guess
+    rows = audit.support.left_out.get("(any)", 0)
+    if rows:
+        yield "left out", f"{rows:,} of {audit.support.rows:,} rows", "they miss a factor"
+    if audit.support.weightless:
+        yield "weight 0", escape(audit.support.weightless), ""
+
+
+def following(audit: "recombine.Audit") -> list[tuple[str, str]]:
+    """What to do after an audit, as commands that can be pasted, each with its reason."""
+    command = audit.provenance.command or "recombine audit …"
+    words = shlex.split(command)
+    pairs = "pairs that never meet, to be read over for --impossible"
+    zeros = None if audit.zeros is None else ("--impossible-out", "--impossible-out impossible.csv", pairs)
+    lines = [*extend_command(audit, "audit", zeros), *_predictions(audit, words), *_plans(audit, words)]
+    lines += extend_command(audit, "audit", ("--report -r", "--report audit.html", "see the map"))
+    if audit.counts.seen > audit.rank:  # otherwise every seen combination is needed, and a split would be refused
+        split = _asked_of("split", words, but=_UNKNOWN_TO_SPLIT)
+        # a column name of its own: many tables have a `split` already
+        lines.append(
+            (f"{split} --column held_out --out held_out.parquet", "hold out whole combinations for an honest test")
+        )
+    gate = ("--fail-under", "--fail-under determined=0.95", "use as a CI gate")
+    return [*lines, *extend_command(audit, "audit", gate)]
+
+
+def _predictions(audit: "recombine.Audit", words: list[str]) -> list[tuple[str, str]]:
+    """What a learner would answer, where there is something to learn and something unseen."""
+    target = audit.support.target
+    if target is None or not target.varies or audit.counts.seen == audit.counts.space:
+        return []
+    return [
+        (
+            _asked_of("predict", words, also=_TARGET),
+            "what a learner would answer for the unseen ones, and how far to trust it",
+        )
+    ]
+
+
+def _plans(audit: "recombine.Audit", words: list[str]) -> list[tuple[str, str]]:
+    """What to collect, where something is undetermined or weak."""
+    plan = _asked_of("plan", words)
+    if audit.counts.undetermined or audit.counts.novel:
+        return [(plan, "what to collect, so that all of them can be worked out")]
+    if audit.leverage is not None and audit.leverage.weak:
+        return [(f"{plan} --goal leverage --budget 10", "what to collect, so that the weak ones become firmer")]
+    return []
+
+
+def _asked_of(verb: str, words: list[str], *, but: Collection[str] = (), also: Collection[str] = ()) -> str:
+    """The same table asked of another verb: what says how to read it is kept, what an audit does with it is not."""
+    kept, rest = [], iter(words[2:])
+    for word in rest:
+        name = word.partition("=")[0] if word.startswith("--") else word[:2]
+        option = word.startswith("-")
+        value = [next(rest, "")] if option and word == name and name not in _FLAGS else []
+        if not option or (name in {*_READING, *also} - {*but}):
+            kept += [word, *value]
+    return options.pasted(["recombine", verb, *kept])

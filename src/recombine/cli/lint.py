@@ -1,13 +1,12 @@
 """`recombine lint`: a split that somebody already has, held to its claim."""
 
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Annotated, Any
 
 import typer
+from rich.constrain import Constrain
 from rich.markup import escape
-from rich.table import Table
 
 import recombine
 from recombine.base.errors import RecombineError, SettingError
@@ -16,7 +15,7 @@ from recombine.base.redaction import redacted
 from recombine.cli import ci_summary, options, output_formats, outputs, proposal, table_options
 from recombine.cli.options import pasted
 from recombine.cli.table_options import takes_groups
-from recombine.cli.terminal import Watch, console_for, lead, next_commands
+from recombine.cli.terminal import Watch, console_for, extend_command, fact_table, show_result
 
 
 @takes_groups(
@@ -178,39 +177,34 @@ _SIGN = {
 }
 
 
-def summary(lint: Any, *, again: list[str] | None) -> None:
+_SHORTER = {"not enough evidence": "thin"}
+
+
+def summary(lint: "recombine.Lint", *, again: list[str] | None) -> None:
     """The lint on one screen; checks that were not asked for are left to --json and --out.
 
     `again` are the words by which another command reads the table, None where the split lies in several.
     """
-    console = console_for()
-    width = min(console.width, 100)
-    lead(console, lint)
-    console.print(_checks(lint), width=max(width, 60))
-    next_commands(console, _next(lint, again))
+    checks = [
+        (one.name, f"[{_SIGN[one.verdict]}]{_SHORTER.get(one.verdict, one.verdict)}[/]", escape(one.sentence))
+        for one in lint.checks
+        if one.verdict != "not asked"
+    ]
+    table = fact_table(checks)
+    if checks:
+        table.columns[1].no_wrap = True
+    show_result(lint, [Constrain(table, max(60, min(console_for().width, 100)))], following=_next(lint, again))
 
 
-def _checks(lint: Any) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2), pad_edge=True)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for check in lint.checks:
-        if check.verdict != "not asked":
-            word = check.verdict if check.verdict != "not enough evidence" else "thin"
-            table.add_row(check.name, f"[{_SIGN[check.verdict]}]{word}[/]", escape(check.sentence))
-    return table
-
-
-def _next(lint: Any, again: list[str] | None) -> list[tuple[str, str]]:
-    command = lint.provenance.command or "recombine lint …"
-    words = set(shlex.split(command))
-    lines = []
+def _next(lint: "recombine.Lint", again: list[str] | None) -> list[tuple[str, str]]:
     culprits = any(check.table is not None for check in lint.checks)
-    if culprits and not {"--out", "-o"} & words:
-        lines.append((f"{command} --out lint", "save the manifest and all culprits"))
-    if lint.expect == "combinations" and not {"--expect", "-e"} & words and lint["combinations"].verdict == "fail":
-        lines.append((f"{command} --expect rows", "if it was never meant to hold out combinations"))
+    claimed = lint.expect == "combinations" and lint["combinations"].verdict == "fail"
+    lines = extend_command(
+        lint,
+        "lint",
+        ("--out -o", "--out lint", "save the manifest and all culprits") if culprits else None,
+        ("--expect -e", "--expect rows", "if it was never meant to hold out combinations") if claimed else None,
+    )
     if lint.grade == "failing" and again is not None:
         column = next(name for name in ("held", "held2") if name != lint.provenance.settings["split"])
         anew = ["recombine", "split", *again, "--factors", options.listed(lint.factors), "--column", column]

@@ -1,20 +1,19 @@
 """`recombine plan`: which combinations to collect next, in which order, and what each of them buys."""
 
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.padding import Padding
 from rich.table import Table
 
 import recombine
 from recombine.base.words import count, measure
 from recombine.cli import gates, options, outputs, proposal, table_options
-from recombine.cli.gates import lines as gate_lines
 from recombine.cli.table_options import takes_groups
-from recombine.cli.terminal import Watch, console_for, lead, next_commands, short
+from recombine.cli.terminal import Watch, extend_command, fact_table, number_table, reasons, short, show_result
 from recombine.verbs.plan.plan_settings import check_settings
 
 
@@ -104,55 +103,35 @@ def plan(
 _SHOWN = 10
 
 
-def summary(plan: Any, gates: dict[str, dict[str, Any]]) -> None:
+def summary(plan: "recombine.Plan", checked: gates.Gates) -> None:
     """The plan on one screen."""
-    console = console_for()
-    width = min(console.width, 100)
-    lead(console, plan)
-    if plan.table.num_rows:
-        console.print(_lines(plan), width=console.width)
-        console.print()
-    console.print(_facts(plan))
-    if plan.reasons:
-        console.print()
-    for reason in plan.reasons:
-        console.print(Padding(escape(reason), (0, 2)), width=width)
-    for line in gate_lines(gates):
-        console.print(line)
-    next_commands(console, _next(plan))
+    lines = _lines(plan) if plan.table.num_rows else None
+    show_result(plan, [lines, fact_table(_facts(plan)), reasons(plan.reasons)], gates=checked, following=_next(plan))
 
 
-def _lines(plan: Any) -> Table:
+def _lines(plan: "recombine.Plan") -> Table:
     """The first lines: what to collect, at what cost, and what it buys."""
-    table = Table(box=None, padding=(0, 2), pad_edge=True)
-    table.add_column("", justify="right")
-    table.add_column("collect")
-    table.add_column("cost", justify="right")
-    table.add_column("buys")
+    rows = []
     for place, line in enumerate(plan.first(_SHOWN)):
         named = ", ".join(f"{short(name)}={short(value)}" for name, value in line.combination.items())
-        table.add_row(str(place + 1), escape(named), count(line.cost), escape(line.buys))
+        rows.append((str(place + 1), escape(named), count(line.cost), escape(line.buys)))
     if plan.table.num_rows > _SHOWN:
-        table.add_row("…", f"{plan.table.num_rows - _SHOWN:,} more", "", "--out, --json or --report for all of them")
-    return table
+        rows.append(("…", f"{plan.table.num_rows - _SHOWN:,} more", "", "--out, --json or --report for all of them"))
+    return number_table((">", "collect", ">cost", "buys"), rows)
 
 
-def _facts(plan: Any) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2), pad_edge=True)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    table.add_column()
+def _facts(plan: "recombine.Plan") -> Iterator[tuple[str, ...]]:
     last = plan.curve[-1]
-    table.add_row(plan.measure.name, f"today {_figure(plan.measure.today)}", _after(plan, last))
+    yield plan.measure.name, f"today {_figure(plan.measure.today)}", _after(plan, last)
     if plan.budget is not None:
-        table.add_row("budget", count(plan.budget), f"{count(last.spent)} spent")
+        yield "budget", count(plan.budget), f"{count(last.spent)} spent"
     if plan.needed.combinations:
-        cost = "" if plan.needed.cost == plan.needed.combinations else f", cost {count(plan.needed.cost)}"
-        table.add_row("needed", f"{plan.needed.combinations:,}{cost}", escape(plan.needed.said))
-    return table
+        price = plan.needed.cost
+        cost = "" if price is None or price == plan.needed.combinations else f", cost {count(price)}"
+        yield "needed", f"{plan.needed.combinations:,}{cost}", escape(plan.needed.said)
 
 
-def _after(plan: Any, last: Any) -> str:
+def _after(plan: "recombine.Plan", last: Any) -> str:
     full = f" of {count(plan.measure.full)}" if plan.measure.full and plan.measure.better == "higher" else ""
     return f"with the plan {_figure(last.value)}{full}" if last.lines else f"{full.strip()}"
 
@@ -163,10 +142,8 @@ def _figure(value: float | None) -> str:
     return count(value) if float(value).is_integer() else measure(value)
 
 
-def _next(plan: Any) -> list[tuple[str, str]]:
+def _next(plan: "recombine.Plan") -> list[tuple[str, str]]:
     command = plan.provenance.command or "recombine plan …"
-    words = set(shlex.split(command))
-    lines = []
     if not plan.table.num_rows:
         again = _without_goal(command)
         if len(plan.support) == plan.support.space.size:
@@ -177,13 +154,14 @@ def _next(plan: Any) -> list[tuple[str, str]]:
                 (f"{again} --goal variance", "for a network or kernel"),
             ]
         return [(f"{again} --goal pairs", "see every pair of values together")] if plan.goal != "pairs" else []
-    if not {"--report", "-r"} & words:
-        lines.append((f"{command} --report plan.html", "see the curve and the whole list"))
-    if not {"--out", "-o"} & words:
-        lines.append((f"{command} --out plan", "save the whole list"))
-    if "--replay" not in words and len(plan.support) >= 5 and plan.goal != "balance":
-        lines.append((f"{command} --replay", "see how this order would have done on the table's own past"))
-    return lines
+    replayed = len(plan.support) >= 5 and plan.goal != "balance"
+    return extend_command(
+        plan,
+        "plan",
+        ("--report -r", "--report plan.html", "see the curve and the whole list"),
+        ("--out -o", "--out plan", "save the whole list"),
+        ("--replay", "--replay", "see how this order would have done on the table's own past") if replayed else None,
+    )
 
 
 def _without_goal(command: str) -> str:

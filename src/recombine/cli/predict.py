@@ -1,11 +1,11 @@
 """`recombine predict`: what a learner would answer on the combinations that it has not seen, and why it would fail."""
 
 import shlex
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.padding import Padding
 from rich.table import Table
 
 import recombine
@@ -13,9 +13,8 @@ from recombine.base.errors import SettingError
 from recombine.base.grades import because
 from recombine.base.words import measure, percent, percent_range
 from recombine.cli import ci_summary, gates, options, outputs, proposal, table_options
-from recombine.cli.gates import lines as gate_lines
 from recombine.cli.table_options import takes_groups
-from recombine.cli.terminal import Watch, console_for, lead, next_commands, short
+from recombine.cli.terminal import Watch, extend_command, fact_table, number_table, reasons, short, show_result
 from recombine.data.locations import names_a_table
 from recombine.verbs.predict.kernel.order_weights import MOST_FACTORS
 
@@ -211,87 +210,65 @@ def _truth(truth: str | None, source: str, support: Any, how: Any) -> Any:
 _SHOWN_BAD = 5
 
 
-def summary(prediction: Any, gates: dict[str, dict[str, Any]]) -> None:
+def summary(prediction: "recombine.Prediction", checked: gates.Gates) -> None:
     """The prediction on one screen."""
-    console = console_for()
-    width = min(console.width, 100)
-    lead(console, prediction, why=because(prediction.grade, prediction.expected))
-    console.print(_facts(prediction))
-    console.print()
-    for reason in prediction.reasons:
-        console.print(Padding(escape(reason), (0, 2)), width=width)
-    if prediction.examples is not None:
-        console.print()
-        console.print(_machines(prediction.examples))
-    if prediction.backtest is not None:
-        console.print()
-        console.print(_track_record(prediction.backtest))
-        console.print()
-        console.print(_by_rung(prediction.backtest))
-    if prediction.worst:
-        console.print()
-        console.print(_worst(prediction))
-    for line in gate_lines(gates):
-        console.print(line)
-    next_commands(console, _next(prediction))
+    record = prediction.backtest
+    parts = [
+        fact_table(_facts(prediction)),
+        reasons(prediction.reasons),
+        None if prediction.examples is None else _machines(prediction.examples),
+        None if record is None else _track_record(record),
+        None if record is None else _by_rung(record),
+        fact_table(_worst(prediction)) if prediction.worst else None,
+    ]
+    why = because(prediction.grade, prediction.expected)
+    show_result(prediction, parts, why=why, gates=checked, following=_next(prediction))
 
 
-def _facts(prediction: Any) -> Table:
-    table = _plain_table()
-    own = prediction.learner.answers
-    kind = "a number" if own.kind == "number" else f"a label with {len(own.classes):,} values"
-    table.add_row("target", escape(short(own.name)), kind)
+def _facts(prediction: "recombine.Prediction") -> Iterator[tuple[str, ...]]:
+    answers = prediction.learner.answers
+    kind = "a number" if answers.kind == "number" else f"a label with {len(answers.classes):,} values"
+    yield "target", escape(short(answers.name)), kind
     unseen = sum(count for verdict, count in prediction.counts.items() if verdict != "seen")
-    of = f"of {prediction.space:,} possible" + (
-        f"; {unseen:,} unseen ones drawn at random" if prediction.sampled else ""
-    )
-    table.add_row("seen", f"{len(prediction.learner.support):,} combinations", of)
+    drawn = f"; {unseen:,} unseen ones drawn at random" if prediction.sampled else ""
+    yield "seen", f"{len(prediction.learner.support):,} combinations", f"of {prediction.space:,} possible{drawn}"
     alone = "" if prediction.examples is None else ", over combinations alone"
     for verdict, count in prediction.counts.items():
         if verdict != "seen" and count:
-            table.add_row(verdict, f"{count:,}", f"{percent(count / unseen)}{alone}")
-    if prediction.known is not None and prediction.known.known:
-        of = f"on {prediction.known.known:,} known{alone}"
-        table.add_row(prediction.known.error.name, measure(prediction.known.error.value), of)
-    return table
+            yield verdict, f"{count:,}", f"{percent(count / unseen)}{alone}"
+    known = prediction.known
+    if known is not None and known.known:
+        yield known.error.name, measure(known.error.value), f"on {known.known:,} known{alone}"
 
 
-def _machines(found: Any) -> Table:
+def _machines(examples: Any) -> Table:
     """What each machine gets on new rows of seen combinations, and on the unseen ones."""
-    table = Table(box=None, padding=(0, 2), pad_edge=True)
-    table.add_column("machine")
-    table.add_column("seen, new rows", justify="right")
-    table.add_column("held out" if found.way == "held out" else "unseen", justify="right")
-    shown = percent if found.score == "accuracy" else measure
-    seen = found.seen_by_member or (float("nan"),) * len(found.members)
-    for name, before, after in zip(found.members, seen, found.by_member, strict=True):
-        table.add_row(name, shown(before), shown(after))
-    if found.probe is not None:
-        table.add_row("linear rule", "", shown(found.probe))
-    return table
+    shown = percent if examples.score == "accuracy" else measure
+    seen = examples.seen_by_member or (float("nan"),) * len(examples.members)
+    rows = [
+        (name, shown(before), shown(after))
+        for name, before, after in zip(examples.members, seen, examples.by_member, strict=True)
+    ]
+    rows += [] if examples.probe is None else [("linear rule", "", shown(examples.probe))]
+    whom = ">held out" if examples.way == "held out" else ">unseen"
+    return number_table(("machine", ">seen, new rows", whom), rows)
 
 
 def _track_record(record: Any) -> Table:
     """Everybody's score, and how much better or worse the kernel is."""
-    table = Table(box=None, padding=(0, 2), pad_edge=True)
-    table.add_column(f"{record.tested:,} held out")
-    table.add_column("accuracy" if record.better == "higher" else "error", justify="right")
-    table.add_column("95 % interval")
-    table.add_column("kernel better by")
-    rows = record.better == "higher"
-    if rows:
-        table.add_column("by rows", justify="right")
+    share = record.better == "higher"
+    headings = [f"{record.tested:,} held out", ">accuracy" if share else ">error", "95 % interval", "kernel better by"]
+    rows = []
     for method in record.methods:
-        gap = "" if method.difference is None else _better_by(*method.difference[::2], share=rows)
-        around = "too few" if method.low is None else _range(method.low, method.high, share=rows)
-        score = percent(method.score) if rows else measure(method.score)
-        more = [percent(method.by_rows)] if rows and method.by_rows is not None else []
-        table.add_row(escape(method.name), score, around, gap, *more)
+        gap = "" if method.difference is None else _better_by(*method.difference[::2], share=share)
+        around = "too few" if method.low is None else _range(method.low, method.high, share=share)
+        more = [percent(method.by_rows)] if share and method.by_rows is not None else []
+        rows.append([escape(method.name), (percent if share else measure)(method.score), around, gap, *more])
     if record.coverage is not None:
-        found = record.coverage
-        around = "too few" if found.low is None else percent_range(found.low, found.high)
-        table.add_row("95 % intervals hold", percent(found.found), around, "")
-    return table
+        held = record.coverage
+        around = "too few" if held.low is None else percent_range(held.low, held.high)
+        rows.append(["95 % intervals hold", percent(held.found), around, ""])
+    return number_table([*headings, *([">by rows"] if share else [])], rows)
 
 
 def _range(low: float, high: float, *, share: bool) -> str:
@@ -305,46 +282,27 @@ def _better_by(low: float, high: float, *, share: bool) -> str:
 
 def _by_rung(record: Any) -> Table:
     """The same by how firmly what was held out is fixed by the rest."""
-    table = Table(box=None, padding=(0, 2), pad_edge=True)
-    table.add_column("of these")
-    table.add_column("", justify="right")
-    for method in record.methods:
-        table.add_column(escape(method.name), justify="right")
     shown = percent if record.better == "higher" else measure
-    for rung in record.rungs:
-        table.add_row(rung.rung, f"{rung.tested:,}", *map(shown, rung.scores))
-    return table
+    rows = [(one.rung, f"{one.tested:,}", *map(shown, one.scores)) for one in record.rungs]
+    return number_table(["of these", ">", *(f">{method.name}" for method in record.methods)], rows)
 
 
-def _worst(prediction: Any) -> Table:
-    table = _plain_table()
+def _worst(prediction: "recombine.Prediction") -> Iterator[tuple[str, ...]]:
     for one in prediction.worst[:_SHOWN_BAD]:
         named = ", ".join(f"{short(name)}={short(value)}" for name, value in one.combination.items())
         said = one.prediction if isinstance(one.prediction, str) else measure(one.prediction)
-        table.add_row(one.verdict, escape(named), f"{escape(short(said))}. {escape(one.why)}")
+        yield one.verdict, escape(named), f"{escape(short(said))}. {escape(one.why)}"
     if len(prediction.worst) > _SHOWN_BAD:
-        table.add_row("…", "", "--report or --out for all of them")
-    return table
+        yield "…", "", "--report or --out for all of them"
 
 
-def _plain_table() -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2), pad_edge=True)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    table.add_column()
-    return table
-
-
-def _next(prediction: Any) -> list[tuple[str, str]]:
+def _next(prediction: "recombine.Prediction") -> list[tuple[str, str]]:
     command = prediction.provenance.command or "recombine predict …"
-    words = set(shlex.split(command))
-    lines = []
-    if not {"--report", "-r"} & words:
-        lines.append((f"{command} --report predict.html", "see the grid, and click a combination to see why"))
-    if "--no-backtest" in words:
+    page = ("--report -r", "--report predict.html", "see the grid, and click a combination to see why")
+    lines = extend_command(prediction, "predict", page)
+    if "--no-backtest" in shlex.split(command):
         plain = shlex.join(word for word in shlex.split(command) if word != "--no-backtest")
         lines.append((plain, "test it on combinations that were seen"))
+    fit = ("--salience -s", "--salience fit", "let the data say what counts")
     fittable = prediction.learner.salience.factors <= MOST_FACTORS
-    if fittable and not {"--salience", "-s"} & words:
-        lines.append((f"{command} --salience fit", "let the data say what counts"))
-    return lines
+    return lines + extend_command(prediction, "predict", fit if fittable else None)

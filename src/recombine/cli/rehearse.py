@@ -1,20 +1,17 @@
 """`recombine rehearse`: any learner, tried on seen combinations that are held out as the unseen ones are."""
 
-import shlex
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.padding import Padding
-from rich.table import Table
 
 import recombine
 from recombine.base.grades import because
 from recombine.base.words import amount, measure, percent, percent_range
 from recombine.cli import gates, options, outputs, proposal, table_options
-from recombine.cli.gates import lines as gate_lines
 from recombine.cli.table_options import takes_groups
-from recombine.cli.terminal import Watch, console_for, lead, next_commands, short
+from recombine.cli.terminal import Watch, extend_command, fact_table, number_table, reasons, short, show_result
 
 
 @takes_groups(first=("factors", "target", "learner", "inputs", "report"), own="Rehearsal")
@@ -76,72 +73,37 @@ def rehearse(
     raise typer.Exit(gates.exit_code(checked))
 
 
-def summary(rehearsal: Any, checked: gates.Gates) -> None:
+def summary(rehearsal: "recombine.Rehearsal", checked: gates.Gates) -> None:
     """The rehearsal on one screen."""
-    console = console_for()
-    width = min(console.width, 100)
-    lead(console, rehearsal, why=because(rehearsal.grade, rehearsal.expected))
-    console.print(_facts(rehearsal), width=width)
-    if rehearsal.rounds:
-        console.print()
-        console.print(_rounds(rehearsal), width=width)
-    console.print()
-    for reason in rehearsal.reasons:
-        console.print(Padding(escape(reason), (0, 2)), width=width)
-    for line in gate_lines(checked):
-        console.print(line)
-    next_commands(console, _next(rehearsal))
-
-
-def _facts(rehearsal: Any) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2), pad_edge=True)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    table.add_column()
-    kind = "a number" if rehearsal.score == "R²" else "a label"
-    table.add_row("target", escape(short(rehearsal.target)), kind)
-    table.add_row(
-        "learner",
-        escape(short(rehearsal.learner)),
-        f"trained {amount(len(rehearsal.rounds), 'time')}" if rehearsal.rounds else "not trained",
+    rounds = [
+        (str(number), f"{one.held_out:,}", one.way, "" if one.score is None else _score(rehearsal, one.score))
+        for number, one in enumerate(rehearsal.rounds, start=1)
+    ]
+    listed = number_table((">round", ">held out", "drawn", ">score"), rounds) if rounds else None
+    more = None if rehearsal.expected.abstains else ("--rounds", "--rounds 15", "more rounds, a narrower interval")
+    page = ("--report -r", "--report rehearse.html", "see what was held out, and how alike it is")
+    show_result(
+        rehearsal,
+        [fact_table(_facts(rehearsal)), listed, reasons(rehearsal.reasons)],
+        why=because(rehearsal.grade, rehearsal.expected),
+        gates=checked,
+        following=extend_command(rehearsal, "rehearse", page, more),
     )
-    table.add_row("seen", f"{rehearsal.combinations:,} combinations", f"{rehearsal.unseen:,} unseen ones looked at")
+
+
+def _facts(rehearsal: "recombine.Rehearsal") -> Iterator[tuple[str, ...]]:
+    yield "target", escape(short(rehearsal.target)), "a number" if rehearsal.score == "R²" else "a label"
+    trained = f"trained {amount(len(rehearsal.rounds), 'time')}" if rehearsal.rounds else "not trained"
+    yield "learner", escape(short(rehearsal.learner)), trained
+    yield "seen", f"{rehearsal.combinations:,} combinations", f"{rehearsal.unseen:,} unseen ones looked at"
     expected = rehearsal.expected
-    if not expected.abstains:
-        table.add_row("to expect", _score(rehearsal, expected.value), _range(expected))
+    if expected.value is not None and expected.low is not None and expected.high is not None:
+        ends = f"{measure(expected.low)} to {measure(expected.high)}"
+        ends = percent_range(expected.low, expected.high) if expected.score == "accuracy" else ends
+        yield "to expect", _score(rehearsal, expected.value), ends
     if rehearsal.naive is not None and rehearsal.naive.value is not None:
-        table.add_row("held out", _score(rehearsal, rehearsal.naive.value), "counted alike")
-    return table
+        yield "held out", _score(rehearsal, rehearsal.naive.value), "counted alike"
 
 
-def _score(rehearsal: Any, value: float) -> str:
+def _score(rehearsal: "recombine.Rehearsal", value: float) -> str:
     return percent(value) if rehearsal.score == "accuracy" else f"R² {measure(value)}"
-
-
-def _range(expected: Any) -> str:
-    if expected.score == "accuracy":
-        return percent_range(expected.low, expected.high)
-    return f"{measure(expected.low)} to {measure(expected.high)}"
-
-
-def _rounds(rehearsal: Any) -> Table:
-    table = Table(box=None, padding=(0, 2), pad_edge=True)
-    table.add_column("round", justify="right")
-    table.add_column("held out", justify="right")
-    table.add_column("drawn")
-    table.add_column("score", justify="right")
-    for number, one in enumerate(rehearsal.rounds, start=1):
-        score = "" if one.score is None else _score(rehearsal, one.score)
-        table.add_row(str(number), f"{one.held_out:,}", one.way, score)
-    return table
-
-
-def _next(rehearsal: Any) -> list[tuple[str, str]]:
-    command = rehearsal.provenance.command or "recombine rehearse …"
-    words = set(shlex.split(command))
-    lines = []
-    if not {"--report", "-r"} & words:
-        lines.append((f"{command} --report rehearse.html", "see what was held out, and how alike it is"))
-    if not {"--rounds"} & words and not rehearsal.expected.abstains:
-        lines.append((f"{command} --rounds 15", "more rounds, a narrower interval"))
-    return lines

@@ -1,12 +1,10 @@
 """`recombine split`: the table with a column that tells the side, and a manifest beside it."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.padding import Padding
-from rich.table import Table
 
 import recombine
 from recombine.base.errors import SettingError
@@ -14,7 +12,7 @@ from recombine.base.words import json_text, percent
 from recombine.cli import options, proposal, split_options, table_options
 from recombine.cli.options import quoted
 from recombine.cli.table_options import takes_groups
-from recombine.cli.terminal import Watch, console_for, next_commands, say
+from recombine.cli.terminal import Watch, console_for, lead, next_commands, number_table, reasons, say
 from recombine.verbs.split.destinations import place_beside
 
 
@@ -123,37 +121,28 @@ def split(
         summary(made, out)
 
 
-def summary(split: Any, out: Path) -> None:
+def summary(split: "recombine.Split", out: Path) -> None:
     """The split on one screen."""
     console = console_for()
-    width = min(console.width, 100)
-    console.print()
-    console.print(Padding(f"[bold green]{escape(split.verdict)}[/]", (0, 2)), width=width)
-    console.print()
-    console.print(_sides(split))
+    lead(console, split)
+    sides = []
+    for side in split.sides:
+        share = percent(side.rows / split.rows) if split.rows else ""
+        name = f"fold {side.name}" if side.name.isdigit() else side.name
+        sides.append((f"[bold]{name}[/]", f"{side.rows:,} rows", share, f"{side.combinations:,} combinations"))
+    table = number_table(("", ">", ">", ""), sides)
+    table.show_header = False
+    console.print(table)
     for reason in split.reasons:
         console.print()
-        console.print(Padding(escape(reason), (0, 2)), width=width)
+        console.print(reasons([reason]))
     console.print()
     for path in (out, place_beside(out)):
         console.print(f"  wrote  {escape(str(path))}", soft_wrap=True)
     next_commands(console, _next(split, out))
 
 
-def _sides(split: Any) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2), pad_edge=True)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(justify="right")
-    table.add_column(justify="right")
-    table.add_column()
-    for side in split.sides:
-        share = percent(side.rows / split.rows) if split.rows else ""
-        name = f"fold {side.name}" if side.name.isdigit() else side.name
-        table.add_row(name, f"{side.rows:,} rows", share, f"{side.combinations:,} combinations")
-    return table
-
-
-def _next(split: Any, out: Path) -> list[tuple[str, str]]:
+def _next(split: "recombine.Split", out: Path) -> list[tuple[str, str]]:
     asked = f"{quoted(str(out))} --factors {quoted(options.listed(split.factors))}"
     column = "" if split.column == "split" else f" --split {quoted(split.column)}"
     lint = f"recombine lint {asked}{column}"
@@ -169,7 +158,7 @@ def _next(split: Any, out: Path) -> list[tuple[str, str]]:
     ]
 
 
-def _next_of_folds(split: Any, lint: str, folds: list[str]) -> tuple[str, str]:
+def _next_of_folds(split: "recombine.Split", lint: str, folds: list[str]) -> tuple[str, str]:
     """The check of a fold: the first that leaves every value in training, as another could not pass as it stands."""
     lost = split.takes_away
     test = next((fold for fold in folds if fold not in lost), folds[0])

@@ -3,13 +3,14 @@
 import shlex
 import time
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.constrain import Constrain
 from rich.markup import escape
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
@@ -17,29 +18,15 @@ from rich.table import Table
 
 from recombine.base.errors import RecombineError
 from recombine.base.grades import COLOURS
-from recombine.base.words import count, measure, named, percent, target_words
+from recombine.base.words import named, percent
 from recombine.cli import options
+from recombine.cli.gates import Gates
 from recombine.cli.gates import lines as gate_lines
 
-_SHOWN_FACTORS = 8
 _SHOWN_VALUES = 4
 _LONGEST = 40
 _EVERY = 30.0  # seconds between two lines of progress, where there is no terminal
-_READING = (
-    "--factors",
-    "-f",
-    "--where",
-    "-w",
-    "--bins",
-    "--domain",
-    "--impossible",
-    "--weight",
-    "--missing",
-    "--table",
-)
-_TARGET = ("--target", "-t", "--target-kind")
-_UNKNOWN_TO_SPLIT = ("--domain", "--impossible", "--weight")
-_FLAGS = ("--json", "--force", "--")
+_WIDEST = 100
 
 
 def console_for(*, stderr: bool = False) -> Console:
@@ -78,7 +65,7 @@ def lead(console: Console, found: Any, *, why: str = "") -> None:
     """The answer first, in the colour of its grade; `why` tells the grade itself, and what earned it."""
     console.print()
     colour = COLOURS[found.grade]
-    width = min(console.width, 100)
+    width = min(console.width, _WIDEST)
     console.print(Padding(f"[bold {colour}]{escape(found.verdict)}[/]", (0, 2)), width=width)
     if why:
         console.print()
@@ -147,94 +134,57 @@ class Watch:
         self.tell(share)
 
 
-def summary(audit: Any, gates: dict[str, dict[str, Any]]) -> None:
-    """The audit on one screen."""
+def show_result(
+    result: Any,
+    parts: Iterable[RenderableType | None],
+    *,
+    following: Sequence[tuple[str, str]],
+    gates: Gates | None = None,
+    why: str = "",
+) -> None:
+    """A result on one screen: the answer, its parts with an empty line between them, the gates, and what to do next."""
     console = console_for()
-    lead(console, audit)
-    console.print(_facts(audit))
-    for line in gate_lines(gates):
+    lead(console, result, why=why)
+    for place, part in enumerate(part for part in parts if part is not None):
+        if place:
+            console.print()
+        console.print(part)
+    for line in gate_lines(gates or {}):
         console.print(line)
-    next_commands(console, following(audit))
+    next_commands(console, following)
 
 
-def _facts(audit: Any) -> Table:
+def reasons(said: Sequence[str]) -> RenderableType | None:
+    """Sentences below each other, in lines that can be read."""
+    width = min(console_for().width, _WIDEST)
+    return Group(*(Constrain(Padding(escape(one), (0, 2)), width) for one in said)) if said else None
+
+
+def fact_table(rows: Iterable[Sequence[str]]) -> Table:
+    """Facts below each other: a name in bold, and what there is to say of it."""
     table = Table(box=None, show_header=False, padding=(0, 2), pad_edge=True)
-    table.add_column(style="bold", no_wrap=True, max_width=_LONGEST)
-    table.add_column()
-    table.add_column()
-    if audit.support.target is not None:
-        table.add_row("target", *_target(audit.support.target))
-    for factor in audit.factors[:_SHOWN_FACTORS]:
-        table.add_row(escape(short(factor.name)), _values(factor), _rarest(factor))
-    if len(audit.factors) > _SHOWN_FACTORS:
-        table.add_row("…", f"{len(audit.factors) - _SHOWN_FACTORS} more factors", "")
-    for name, first, second in (
-        _tested(audit),
-        _pairs(audit),
-        _thin(audit),
-        _leverage(audit),
-        _dependence(audit),
-        _redundancy(audit),
-        _left_out(audit),
-        ("weight 0", audit.support.weightless or "", ""),
-    ):
-        if first:
-            table.add_row(name, escape(first), escape(second))
+    table.add_column(style="bold", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
-def _target(target: Any) -> tuple[str, str]:
-    said, _, hint = target_words(short(target.name), getattr(target, "classes", None)).partition("; ")
-    return escape(said), escape(hint)
+def number_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Rows under headings; a column whose heading begins with `>` stands at its right edge."""
+    table = Table(box=None, padding=(0, 2), pad_edge=True)
+    for heading in headings:
+        table.add_column(escape(heading.removeprefix(">")), justify="right" if heading[:1] == ">" else "left")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
-def _values(factor: Any) -> str:
-    seen = "all seen" if factor.seen == factor.values else f"{factor.seen:,} seen"
-    return f"{factor.values:,} values, {seen}"
-
-
-def _rarest(factor: Any) -> str:
-    if factor.never_seen:
-        return f"never   {escape(short(factor.never_seen[0]))}"
-    return f"rarest  {escape(short(factor.rarest[0].value))}  {count(factor.rarest[0].count)}"
-
-
-def _tested(audit: Any) -> tuple[str, str, str]:
-    test = audit.additive
-    if test is None or not test.tested:
-        return "tested", "", ""
-    best = max((one for one in test.rules[1:] if one.name.endswith(" alone")), key=lambda one: one.score)
-    others = [one for one in test.rules[1:] if not one.name.endswith(" alone")]
-    said = ", ".join(f"{short(one.name)} {percent(max(one.score, 0.0))}" for one in (best, *others))
-    lost = f", {test.untestable:,} cannot be held out" if test.untestable else ""
-    return "tested", f"{test.tested:,} seen combinations, each held out once{lost}", said
-
-
-def _thin(audit: Any) -> tuple[str, str, str]:
-    if not audit.thin:
-        return "thin", "", ""
-    first = audit.thin[0]
-    rows = f"{count(first.count)} rows, {count(round(first.expected))} if the factors were independent"
-    return "thin", f"{audit.counts.thin:,} of {audit.counts.seen:,} seen combinations", rows
-
-
-def _pairs(audit: Any) -> tuple[str, str, str]:
-    share = percent(audit.share("pairs"))
-    islands = "one island" if audit.island_count == 1 else f"{audit.island_count:,} islands"
-    return "pairs", f"{share} seen", islands
-
-
-def _leverage(audit: Any) -> tuple[str, str, str]:
-    measured = audit.leverage
-    if measured is None:
-        return "leverage", "", ""
-    lost = f"not known for {measured.unknown:,}" if measured.unknown else ""
-    if measured.median is None:
-        return "leverage", lost, ""
-    worst = named_shortly(measured.weakest[0].combination)
-    scope = f" of {measured.known:,} drawn" if measured.sampled else ""
-    middle = f"median {measure(measured.median)}{scope}" + (f", {lost}" if lost else "")
-    return "leverage", middle, f"worst {measure(measured.worst)}  ({worst})"
+def extend_command(result: Any, verb: str, *offers: tuple[str, str, str] | None) -> list[tuple[str, str]]:
+    """The command again with one more option, for each offer: options that would make it pointless, the words, why."""
+    command = result.provenance.command or f"recombine {verb} …"
+    words = set(shlex.split(command))
+    wanted = [offer for offer in offers if offer is not None and not set(offer[0].split()) & words]
+    return [(f"{command} {added}", why) for _, added, why in wanted]
 
 
 def named_shortly(combination: Mapping[str, Any]) -> str:
@@ -244,101 +194,7 @@ def named_shortly(combination: Mapping[str, Any]) -> str:
     return f"{said}, …" if len(combination) > len(few) else said
 
 
-def _dependence(audit: Any) -> tuple[str, str, str]:
-    strongest = audit.dependence[0]
-    if strongest.cramers_v is None:
-        return "factors", "", ""
-    return (
-        "factors",
-        f"Cramér's V {strongest.cramers_v:.2f}",
-        "highest, " + " and ".join(map(short, strongest.factors)),
-    )
-
-
-def _redundancy(audit: Any) -> tuple[str, str, str]:
-    found = audit.redundancy
-    if found is None:
-        return "", "", ""
-    if not found.parts:
-        return short(found.target), "nothing to tell", found.nothing or ""
-    best = found.shortcut
-    if best is None:
-        return "", "", ""
-    if found.kind == "label":
-        alone = f"{short(best.factors[0])} alone gets {percent(best.score_left_out)} of the rows right"
-        return short(found.target), alone, f"guessing gets {percent(found.baseline)}"
-    return (
-        short(found.target),
-        f"{short(best.factors[0])} alone explains {percent(best.score_left_out)} of the rows",
-        "",
-    )
-
-
-def _left_out(audit: Any) -> tuple[str, str, str]:
-    rows = audit.support.left_out.get("(any)", 0)
-    return "left out", f"{rows:,} of {audit.support.rows:,} rows" if rows else "", "they miss a factor"
-
-
-def following(audit: Any) -> list[tuple[str, str]]:
-    """What to do after an audit, as commands that can be pasted, each with its reason."""
-    command = audit.provenance.command or "recombine audit …"
-    words = shlex.split(command)
-    lines = [*_zeros(audit, command, words), *_predictions(audit, words), *_plans(audit, words)]
-    if not {"--report", "-r"} & set(words):
-        lines.append((f"{command} --report audit.html", "see the map"))
-    if audit.counts.seen > audit.rank:  # otherwise every seen combination is needed, and a split would be refused
-        split = _asked_of("split", words, but=_UNKNOWN_TO_SPLIT)
-        # a column name of its own: many tables have a `split` already
-        lines.append(
-            (f"{split} --column held_out --out held_out.parquet", "hold out whole combinations for an honest test")
-        )
-    if "--fail-under" not in words:
-        lines.append((f"{command} --fail-under determined=0.95", "use as a CI gate"))
-    return lines
-
-
-def _zeros(audit: Any, command: str, words: list[str]) -> list[tuple[str, str]]:
-    if audit.zeros is None or "--impossible-out" in words:
-        return []
-    return [(f"{command} --impossible-out impossible.csv", "pairs that never meet, to be read over for --impossible")]
-
-
-def _predictions(audit: Any, words: list[str]) -> list[tuple[str, str]]:
-    """What a learner would answer, where there is something to learn and something unseen."""
-    target = audit.support.target
-    if target is None or not target.varies or audit.counts.seen == audit.counts.space:
-        return []
-    return [
-        (
-            _asked_of("predict", words, also=_TARGET),
-            "what a learner would answer for the unseen ones, and how far to trust it",
-        )
-    ]
-
-
-def _plans(audit: Any, words: list[str]) -> list[tuple[str, str]]:
-    """What to collect, where something is undetermined or weak."""
-    plan = _asked_of("plan", words)
-    if audit.counts.undetermined or audit.counts.novel:
-        return [(plan, "what to collect, so that all of them can be worked out")]
-    if audit.leverage is not None and audit.leverage.weak:
-        return [(f"{plan} --goal leverage --budget 10", "what to collect, so that the weak ones become firmer")]
-    return []
-
-
-def _asked_of(verb: str, words: list[str], *, but: Collection[str] = (), also: Collection[str] = ()) -> str:
-    """The same table asked of another verb: what says how to read it is kept, what an audit does with it is not."""
-    kept, rest = [], iter(words[2:])
-    for word in rest:
-        name = word.partition("=")[0] if word.startswith("--") else word[:2]
-        option = word.startswith("-")
-        value = [next(rest, "")] if option and word == name and name not in _FLAGS else []
-        if not option or (name in {*_READING, *also} - {*but}):
-            kept += [word, *value]
-    return options.pasted(["recombine", verb, *kept])
-
-
-def next_commands(console: Console, lines: list[tuple[str, str]]) -> None:
+def next_commands(console: Console, lines: Sequence[tuple[str, str]]) -> None:
     """What to do next, as commands that can be pasted, each with its reason."""
     if lines:
         console.print()
