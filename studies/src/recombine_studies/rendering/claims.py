@@ -1,6 +1,7 @@
 """What the paper claims, and what we ask besides, as comparisons over the evidence."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from statistics import fmean
 
 import numpy as np
@@ -18,6 +19,7 @@ from recombine_studies.claims import (
     UNBOUNDED,
     Check,
     Comparison,
+    Rule,
     exact,
     over_seeds,
     within,
@@ -76,28 +78,10 @@ def seen_learned(evidence: Evidence) -> list[Comparison]:
     return [over_seeds(name, rows.numbers(SEEN), "<=", LEARNED, NOT_NEGATIVE) for name, rows in found.items()]
 
 
-def regularised_compose(evidence: Evidence) -> list[Comparison]:
-    """Unseen error of the filters with penalties."""
-    return [over_seeds("unseen / blank", _errors(evidence, "regularised filters"), "<", COMPOSES, NOT_NEGATIVE)]
-
-
-def unpenalised_fail(evidence: Evidence) -> list[Comparison]:
-    """Unseen error of the same filters without penalties."""
-    return [over_seeds("unseen / blank", _errors(evidence, "filters without penalties"), ">", 1.0, NOT_NEGATIVE)]
-
-
-def broadcast_composes(evidence: Evidence) -> list[Comparison]:
-    """Unseen error of the spatial broadcast decoder."""
-    return [over_seeds("unseen / blank", _errors(evidence, "spatial broadcast"), "<", HALF, NOT_NEGATIVE)]
-
-
-def transformer_fails(evidence: Evidence) -> list[Comparison]:
-    """Unseen error of the pixel transformer."""
-    return [over_seeds("unseen / blank", _errors(evidence, "pixel transformer"), ">=", FAILS, NOT_NEGATIVE)]
-
-
-def _errors(evidence: Evidence, grid: str) -> list[float]:
-    return scored(evidence).where(grid=grid).numbers(UNSEEN)
+def unseen_error(grid: str, rule: Rule, threshold: float, evidence: Evidence) -> list[Comparison]:
+    """Unseen error of one network, as a share of a blank image's."""
+    errors = scored(evidence).where(grid=grid).numbers(UNSEEN)
+    return [over_seeds("unseen / blank", errors, rule, threshold, NOT_NEGATIVE)]
 
 
 # -- geometry --------------------------------------------------------------------------------------------------------
@@ -249,8 +233,8 @@ def reached(evidence: Evidence, *, stripes: bool) -> tuple[int, int]:
 CHECKS: Mapping[str, Check] = {
     "plain decoders fail": plain_fail,
     "what was seen is learned": seen_learned,
-    "regularised filters compose": regularised_compose,
-    "filters without penalties fail": unpenalised_fail,
+    "regularised filters compose": partial(unseen_error, "regularised filters", "<", COMPOSES),
+    "filters without penalties fail": partial(unseen_error, "filters without penalties", ">", 1.0),
     "superposition of training data": superposed,
     "superposition tells who fails": superposition_tells,
     "mixed again by later layers": falls_from_code,
@@ -260,6 +244,6 @@ CHECKS: Mapping[str, Check] = {
     "stripes alone do not": stripes_alone_fail,
     "output coverage predicts who fails": coverage_predicts,
     "samples needed": scaling,
-    "a pixel transformer fails": transformer_fails,
-    "spatial broadcast composes": broadcast_composes,
+    "a pixel transformer fails": partial(unseen_error, "pixel transformer", ">=", FAILS),
+    "spatial broadcast composes": partial(unseen_error, "spatial broadcast", "<", HALF),
 }
