@@ -29,6 +29,8 @@ from recombine.verbs.evaluate.swap_test import swap_test
 from recombine.verbs.plan import replay as replaying
 from recombine.verbs.predict import backtest as record
 from recombine.verbs.predict.answers import answers
+from recombine.verbs.predict.kernel.salience_fit import resolve
+from recombine.verbs.predict.learner import learn
 
 ROWS = 20
 Ends = tuple[float, float] | None
@@ -230,13 +232,9 @@ def back_tested(
     )
     support = Support(space, codes, ones, target, rows=36)
     own = answers(support)
-    tried = record._joined(
-        [
-            record._fold(support, own, train, test, "relu:1", "squared", 0.0, 0)
-            for train, test in record._splits(36, 0.2, 5, 0)
-        ]
-    )
-    return {name: record._losses(own, tried, tried.said[name]) for name in ("kernel", "additive")}
+    learner = learn(support, own, resolve("relu:1", support), loss="squared", ridge=0.0)
+    tried = record.held_out(learner, "relu:1", share=0.2, folds=5).tried
+    return {name: record.losses_of(own, tried, tried.said[name]) for name in ("kernel", "additive")}
 
 
 def swaps(repeats: int) -> list[Line]:

@@ -24,6 +24,7 @@ from recombine.output.pages import draw
 from recombine.verbs.predict import backtest as backtesting
 from recombine.verbs.predict import predict
 from recombine.verbs.predict.answers import answers
+from recombine.verbs.predict.backtest import HoldoutPlan
 from recombine.verbs.predict.diagnosis import VERDICTS, SeenParts, best_margin
 from recombine.verbs.predict.holdout_record import HeldOutAnswers
 from recombine.verbs.predict.simple_rules import additive_rule, mean_answer, nearest_seen
@@ -560,8 +561,7 @@ def test_the_drawn_cube_adds_up() -> None:
 
 @given(st.integers(5, 200), st.floats(0.05, 0.5), st.integers(0, 99))
 def test_folds_hold_every_combination_out_once(combinations: int, share: float, seed: int) -> None:
-    _, rounds = backtesting._rounds(combinations, share, None)
-    splits = backtesting._splits(combinations, share, rounds, seed)
+    splits = HoldoutPlan.of(combinations, share=share, folds=None, seed=seed).rounds
     held_out = np.concatenate([test for _, test in splits])
     assert sorted(held_out.tolist()) == list(range(combinations))
     for train, test in splits:
@@ -578,7 +578,7 @@ def test_the_track_record_is_what_the_folds_say() -> None:
     record = recombine.backtest(numbers(cells, values, sizes=(6, 6)), salience="relu:1", share=0.2, seed=7)
     weights = Salience.network("relu", depth=1, factors=2).weights
     errors = []
-    for train, test in backtesting._splits(30, 0.2, 5, 7):
+    for train, test in HoldoutPlan.of(30, share=0.2, folds=5, seed=7).rounds:
         errors += (brute_scores(cells[train], values[train], cells[test], weights) - values[test]).tolist()
     assert (record.folds, record.tested) == (5, 30)
     kernel = record.methods[0]

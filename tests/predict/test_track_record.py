@@ -54,12 +54,13 @@ def test_leaving_one_out_in_closed_form_is_refitting(salience: str, seed: int) -
     )
     own = answers(support)
     weights = resolve(salience_named(salience, factors, np.random.default_rng(seed)), support)
-    found = one_at_a_time(learn(support, own, weights, loss="squared", ridge=0.1 * (seed % 2)))
+    learner = learn(support, own, weights, loss="squared", ridge=0.1 * (seed % 2))
+    found = one_at_a_time(learner)
     assert found is not None
     everybody = np.arange(len(own))
     for held in everybody[:: 1 + len(everybody) // 25]:
         train = np.setdiff1d(everybody, [held])
-        again = fold(support, own, train, np.array([held]), weights, "squared", 0.1 * (seed % 2), 0)
+        again = fold(learner, weights, train, np.array([held]))
         assert found.rungs[held] == again.rungs[0]
         np.testing.assert_allclose(found.said[KERNEL][held], again.said[KERNEL][0], rtol=1e-6, atol=1e-7)
         np.testing.assert_allclose(found.doubt[held], again.doubt[0], rtol=1e-6, atol=1e-7)

@@ -7,7 +7,7 @@ The guesses that a prediction must beat: always the same answer, one factor alon
 best additive rule. A learner that is additive itself can only be as good as the last: to be level with it is no defeat.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
@@ -18,7 +18,6 @@ from recombine.base.checks import check_number, check_whole
 from recombine.base.errors import TableError
 from recombine.base.progress import Progress
 from recombine.data.read import support_of
-from recombine.data.support import Support
 from recombine.data.table_query import TableOptions, reading_of
 from recombine.numerics.distributions import normal_quantile
 from recombine.numerics.groups import Ints, Numbers
@@ -42,6 +41,7 @@ _SAMPLE = 2_000
 _EACH = 25
 """Up to so many combinations, each is held out alone also where there is no closed form."""
 _DRAWS = 1_000
+_RUNGS = ("determined", "undetermined", "novel")
 _LEVELS = (0.5, 0.8, 0.9, 0.95)
 _POINTS = 500
 _FIT = FitSettings()
@@ -180,13 +180,36 @@ def backtest(
     asked = whom_to_ask(seen, own, salience=salience, loss=fit.loss)
     weights = resolve(asked.explains, seen, seed=seed)
     learner = learn(support, own, weights, loss=asked.loss, ridge=fit.ridge, seed=seed)
-    tested = held_out(support, learner, asked.explains, share=share, folds=folds, progress=progress)
-    return summary(own, tested, seed=seed)
+    return record_of(learner, held_out(learner, asked.explains, share=share, folds=folds, progress=progress))
+
+
+@dataclass(frozen=True, eq=False)
+class HoldoutPlan:
+    """The rounds of a back-test: in each some combinations are learnt from (first), and others predicted (second)."""
+
+    share: float  # held out at a time
+    rounds: tuple[tuple[Ints, Ints], ...]
+
+    @classmethod
+    def of(cls, combinations: int, *, share: float | None, folds: int | None, seed: int) -> "HoldoutPlan":
+        """Cut so many combinations; every one is held out once, unless there are so many that one round must do."""
+        usual = 1 / combinations if combinations <= _EACH else min(SHARE, _SAMPLE / combinations)
+        part = usual if share is None else share
+        why = "it is the share held out at a time"
+        check_number("share", part, above=0, most=0.5, why=why, instead="write share=0.2")
+        most = round(1 / part)
+        few = combinations <= (_SAMPLED_FROM if share is None else _ALL_FOLDS)
+        wanted = folds if folds is not None else most if few else 1
+        why = f"with share={part} there are {most}"
+        check_whole("folds", wanted, least=1, most=most, why=why, instead=f"write 1 to {most}")
+        order = np.random.default_rng(seed).permutation(combinations)
+        parts = np.array_split(order, most)[:wanted]
+        return cls(part, tuple((np.sort(np.setdiff1d(order, test)), np.sort(test)) for test in parts))
 
 
 @dataclass(frozen=True, eq=False)
 class HoldoutScheme:
-    """What was held out, how much of it at a time, and how often."""
+    """What was held out and what everybody said, how much of it at a time, and how often."""
 
     tried: HeldOutAnswers
     share: float
@@ -194,7 +217,6 @@ class HoldoutScheme:
 
 
 def held_out(
-    support: Support,
     learner: FittedLearner,
     salience: Salience | str,
     *,
@@ -203,79 +225,51 @@ def held_out(
     progress: Progress | None = None,
 ) -> HoldoutScheme:
     """The learner tried on combinations of its own table; `salience` is as it was asked for, to be fitted anew."""
-    own = answers(support)
     if share is None and folds is None and salience != "fit":
         tried = one_at_a_time(learner)
         if tried is not None:
-            return HoldoutScheme(tried, 1 / len(own), len(tried))
-    part, rounds = _rounds(len(own), share, folds)
-    found = []
-    for done, (train, test) in enumerate(_splits(len(own), part, rounds, learner.seed)):
+            return HoldoutScheme(tried, 1 / len(learner.answers), len(tried))
+    plan = HoldoutPlan.of(len(learner.answers), share=share, folds=folds, seed=learner.seed)
+    found: list[HeldOutAnswers] = []
+    for train, test in plan.rounds:
         if progress:
-            progress("back-testing", done / rounds)
-        found.append(fold(support, own, train, test, salience, learner.loss, learner.ridge, learner.seed))
-    return HoldoutScheme(joined(found), part, rounds)
+            progress("back-testing", len(found) / len(plan.rounds))
+        found.append(fold(learner, salience, train, test))
+    return HoldoutScheme(joined(found), plan.share, len(plan.rounds))
 
 
-def _rounds(combinations: int, share: float | None, folds: int | None) -> tuple[float, int]:
-    """The share that is held out at a time, and how often."""
-    why = "it is the share held out at a time"
-    part = _usual_share(combinations) if share is None else share
-    check_number("share", part, above=0, most=0.5, why=why, instead="write share=0.2")
-    most = round(1 / part)
-    few = combinations <= (_SAMPLED_FROM if share is None else _ALL_FOLDS)
-    wanted = folds if folds is not None else most if few else 1
-    why = f"with share={part} there are {most}"
-    check_whole("folds", wanted, least=1, most=most, why=why, instead=f"write 1 to {most}")
-    return part, wanted
-
-
-def _usual_share(combinations: int) -> float:
-    if combinations <= _EACH:
-        return 1 / combinations
-    return min(SHARE, _SAMPLE / combinations)
-
-
-def _splits(combinations: int, share: float, rounds: int, seed: int) -> list[tuple[Ints, Ints]]:
-    order = np.random.default_rng(seed).permutation(combinations)
-    parts = np.array_split(order, round(1 / share))
-    return [(np.sort(np.setdiff1d(order, part)), np.sort(part)) for part in parts[:rounds]]
-
-
-def summary(own: Answers, tested: HoldoutScheme, *, seed: int) -> Backtest:
+def record_of(learner: FittedLearner, tested: HoldoutScheme) -> Backtest:
     """Everybody's scores, and how the learner compares."""
-    number = own.kind == "number"
+    own, number = learner.answers, learner.answers.kind == "number"
     tried = _best_factor_alone(own, tested.tried)
     losses = {name: losses_of(own, tried, said) for name, said in tried.said.items()}
-    score = _root_mean if number else _plain_mean
-    settings = IntervalSettings(draws=_DRAWS, seed=seed)
-    by_rows = {name: _by_rows(own, tried, said) for name, said in tried.said.items()}
+    settings = IntervalSettings(draws=_DRAWS, seed=learner.seed)
     return Backtest(
         share=tested.share,
         folds=tested.folds,
         tested=len(tried),
         score="root mean squared error" if number else "accuracy",
         better="lower" if number else "higher",
-        methods=tuple(_method(name, losses, by_rows[name], tried, settings, number=number) for name in losses),
+        methods=tuple(
+            _method(name, losses, _by_rows(own, tried, said), tried, settings, number=number)
+            for name, said in tried.said.items()
+        ),
         coverage=_coverage(tried, settings) if number else None,
-        calibration=_calibration(tried) if number else (),
-        rungs=_rungs(tried, losses, score),
-        points=_points(tried, seed) if number else (),
+        calibration=tuple(Calibration(at, float(_within(tried, at).mean())) for at in _LEVELS) if number else (),
+        rungs=tuple(_rung(rung, tried.rungs == rung, losses, number=number) for rung in _RUNGS if rung in tried.rungs),
+        points=_points(tried, learner.seed) if number else (),
     )
 
 
 def _best_factor_alone(own: Answers, tried: HeldOutAnswers) -> HeldOutAnswers:
     """Of the rules that look at one factor, the best alone: the others would only crowd the table."""
-    alone = [name for name in tried.said if name.endswith(alone_name(""))]
-    quality = {name: _quality(own, tried, name) for name in alone}
-    best = max(quality, key=quality.__getitem__)
-    said = {name: told for name, told in tried.said.items() if name == best or name not in alone}
-    return replace(tried, said=said)
-
-
-def _quality(own: Answers, tried: HeldOutAnswers, name: str) -> float:
-    mean_loss = float(losses_of(own, tried, tried.said[name]).mean())
-    return -mean_loss if own.kind == "number" else mean_loss
+    loss = {
+        name: float(losses_of(own, tried, said).mean())
+        for name, said in tried.said.items()
+        if name.endswith(alone_name(""))
+    }
+    best = (min if own.kind == "number" else max)(loss, key=loss.__getitem__)  # of classes it is a share of hits
+    return replace(tried, said={name: said for name, said in tried.said.items() if name == best or name not in loss})
 
 
 def _by_rows(own: Answers, tried: HeldOutAnswers, said: Numbers) -> float | None:
@@ -296,12 +290,8 @@ def losses_of(own: Answers, tried: HeldOutAnswers, said: Numbers) -> Numbers:
     return np.asarray(own.hits(tried.values)[np.arange(len(said)), own.decide(said)])
 
 
-def _root_mean(losses: Numbers) -> Numbers:
-    return np.asarray(np.sqrt(np.mean(losses, axis=-1)), dtype=np.float64)
-
-
-def _plain_mean(losses: Numbers) -> Numbers:
-    return np.asarray(losses.mean(axis=-1), dtype=np.float64)
+def _score(losses: Numbers, *, number: bool) -> float:
+    return float(np.sqrt(losses.mean()) if number else losses.mean())
 
 
 def _method(
@@ -313,13 +303,12 @@ def _method(
     *,
     number: bool,
 ) -> Method:
-    own = losses[name]
-    score = float((_root_mean if number else _plain_mean)(own))
-    low, high = _around(own, settings, number=number) or (None, None)
+    low, high = _around(losses[name], settings, number=number) or (None, None)
     # where the others leave an answer open nobody can be good: such combinations are not compared if there are others
     fair = tried.determined if tried.determined.sum() >= FEWEST else np.ones(len(tried), dtype=bool)
-    against = None if name == KERNEL else _kernel_less(losses[KERNEL][fair], own[fair], settings, number=number)
-    return Method(name, score, low, high, against, by_rows)
+    kernel, other = losses[KERNEL][fair], losses[name][fair]
+    against = None if name == KERNEL else _kernel_less(kernel, other, settings, number=number)
+    return Method(name, _score(losses[name], number=number), low, high, against, by_rows)
 
 
 def _around(losses: Numbers, settings: IntervalSettings, *, number: bool) -> Interval | None:
@@ -360,19 +349,8 @@ def _coverage(tried: HeldOutAnswers, settings: IntervalSettings) -> IntervalCove
     return IntervalCoverage(0.95, float(inside.mean()), low, high)
 
 
-def _calibration(tried: HeldOutAnswers) -> tuple[Calibration, ...]:
-    return tuple(Calibration(level, float(_within(tried, level).mean())) for level in _LEVELS)
-
-
-def _rungs(
-    tried: HeldOutAnswers, losses: dict[str, Numbers], score: Callable[[Numbers], Numbers]
-) -> tuple[RungScore, ...]:
-    found = []
-    for rung in ("determined", "undetermined", "novel"):
-        here = tried.rungs == rung
-        if here.any():
-            found.append(RungScore(rung, int(here.sum()), tuple(float(score(loss[here])) for loss in losses.values())))
-    return tuple(found)
+def _rung(rung: str, here: npt.NDArray[np.bool_], losses: dict[str, Numbers], *, number: bool) -> RungScore:
+    return RungScore(rung, int(here.sum()), tuple(_score(loss[here], number=number) for loss in losses.values()))
 
 
 def _points(tried: HeldOutAnswers, seed: int) -> tuple[tuple[float, float, float, float], ...]:

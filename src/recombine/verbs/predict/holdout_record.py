@@ -7,7 +7,8 @@ u = K^-1 1. Margin loss: the same for those that sit on the margin (`margin_matr
 anew (weights that are fitted are fitted anew too).
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +18,11 @@ from recombine.numerics.additive_design import AdditiveFit
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.numerics.simple_rules import ADDITIVE, NEAREST, alone_name
 from recombine.verbs.predict import simple_rules
-from recombine.verbs.predict.answers import Answers, answers
+from recombine.verbs.predict.answers import answers
 from recombine.verbs.predict.diagnosis import Diagnosis
 from recombine.verbs.predict.kernel.salience import Salience
 from recombine.verbs.predict.kernel.salience_fit import resolve
-from recombine.verbs.predict.learner import LARGEST_CLOSED_FORM, FittedLearner, Loss, learn
+from recombine.verbs.predict.learner import LARGEST_CLOSED_FORM, FittedLearner, learn
 
 KERNEL = "kernel"
 
@@ -69,11 +70,8 @@ def one_at_a_time(learner: FittedLearner) -> HeldOutAnswers | None:
     constant = simple_rules.mean_answer(own, support.codes)
     simple = {
         ADDITIVE: np.where(open_[:, None], constant, additive),
-        NEAREST: simple_rules.nearest_left_out(support, own),
-        **{
-            alone_name(name): simple_rules.factor_alone_left_out(support, own, k)
-            for k, name in enumerate(support.space.names)
-        },
+        NEAREST: simple_rules.nearest_seen(support, own),
+        **{alone_name(name): simple_rules.factor_alone(support, own, k) for k, name in enumerate(support.space.names)},
         simple_rules.constant_name(own): constant,
     }
     measured = (own.within or 0.0) / own.counts[tested]
@@ -114,48 +112,39 @@ def _kernel_left_out(learner: FittedLearner) -> tuple[Ints, Numbers, Numbers] | 
     return tested, values[tested] - dual[tested] / projected[:, None], 1 / projected
 
 
-def fold(
-    support: Support,
-    own: Answers,
-    train: Ints,
-    test: Ints,
-    salience: Salience | str,
-    loss: Loss,
-    ridge: float,
-    seed: int,
-) -> HeldOutAnswers:
-    """Some combinations as a learner would answer them that was fitted to others."""
-    known = support.subset(own.rows[train])
+def fold(learner: FittedLearner, salience: Salience | str, train: Ints, test: Ints) -> HeldOutAnswers:
+    """Some combinations as such a learner would answer them that was fitted to others; `salience` may be "fit", and is
+    then fitted to those others too.
+    """
+    own, known = learner.answers, learner.support.subset(train)
     theirs = answers(known, one_class=True)
-    learner = learn(known, theirs, resolve(salience, known, seed=seed), loss=loss, ridge=ridge, seed=seed)
-    codes = support.codes[own.rows[test]]
-    seen = Diagnosis(learner, codes, np.full(len(codes), np.nan))
-    measured = (own.within or 0.0) / own.counts[test]
-    said = {
-        KERNEL: seen.scores,
-        ADDITIVE: simple_rules.additive_rule(known, theirs, codes),
-        NEAREST: simple_rules.nearest_seen(known, theirs, codes),
-        **{
-            alone_name(name): simple_rules.factor_alone(known, theirs, codes, k)
-            for k, name in enumerate(support.space.names)
+    weights = resolve(salience, known, seed=learner.seed)
+    refitted = learn(known, theirs, weights, loss=learner.loss, ridge=learner.ridge, seed=learner.seed)
+    codes = learner.support.codes[test]
+    seen = Diagnosis(refitted, codes, np.full(len(codes), np.nan))
+    measured = (own.within or 0.0) / own.counts[test]  # the variance of what is held out, which has few rows itself
+    names = known.space.names
+    return HeldOutAnswers(
+        codes=codes,
+        values=own.values[test],
+        labels=own.labels[test],
+        counts=own.counts[test],
+        said={
+            KERNEL: seen.scores,
+            ADDITIVE: simple_rules.additive_rule(known, theirs, codes),
+            NEAREST: simple_rules.nearest_seen(known, theirs, codes),
+            **{alone_name(name): simple_rules.factor_alone(known, theirs, k, codes) for k, name in enumerate(names)},
+            simple_rules.constant_name(own): simple_rules.mean_answer(own, codes),
         },
-        simple_rules.constant_name(own): simple_rules.mean_answer(own, codes),
-    }
-    sd = np.sqrt(learner.scale * seen.variances[0] + measured)
-    return HeldOutAnswers(
-        codes, own.values[test], own.labels[test], own.counts[test], said, sd, seen.doubts, seen.rungs
+        sd=np.sqrt(refitted.scale * seen.variances[0] + measured),
+        doubt=seen.doubts,
+        rungs=seen.rungs,
     )
 
 
-def joined(tried: list[HeldOutAnswers]) -> HeldOutAnswers:
+def joined(tried: Sequence[HeldOutAnswers]) -> HeldOutAnswers:
     """Several folds as one."""
-    return HeldOutAnswers(
-        np.concatenate([one.codes for one in tried]),
-        np.concatenate([one.values for one in tried]),
-        np.concatenate([one.labels for one in tried]),
-        np.concatenate([one.counts for one in tried]),
-        {name: np.concatenate([one.said[name] for one in tried]) for name in tried[0].said},
-        np.concatenate([one.sd for one in tried]),
-        np.concatenate([one.doubt for one in tried]),
-        np.concatenate([one.rungs for one in tried]),
-    )
+    names = [one.name for one in fields(HeldOutAnswers) if one.name != "said"]
+    arrays = {name: np.concatenate([getattr(one, name) for one in tried]) for name in names}
+    said = {name: np.concatenate([one.said[name] for one in tried]) for name in tried[0].said}
+    return HeldOutAnswers(**arrays, said=said)

@@ -19,7 +19,7 @@ from recombine.verbs.audit.unseen_combinations import draw_unseen
 from recombine.verbs.predict import effect_transfer as slopes
 from recombine.verbs.predict import verdict
 from recombine.verbs.predict.answers import Answers, Truth, answers, class_names, read_truth, truth_of
-from recombine.verbs.predict.backtest import Backtest, held_out, summary
+from recombine.verbs.predict.backtest import Backtest, held_out, record_of
 from recombine.verbs.predict.diagnosis import (
     CANNOT,
     IMPOSSIBLE,
@@ -149,7 +149,7 @@ def _tested(
     if why_not:
         return _BacktestOutcome(None, Expected(score_of(own), reason=why_not), nothing)
     try:
-        found = held_out(support, diagnosis.learner, asked.explains, progress=tell)
+        found = held_out(diagnosis.learner, asked.explains, progress=tell)
     except RecombineError as error:  # what is left after holding some out may be too little for this learner
         return _BacktestOutcome(None, Expected(score_of(own), reason=f"the back-test failed: {error.what}"), nothing)
     like = like_tested(found.tried, diagnosis)
@@ -158,7 +158,7 @@ def _tested(
     expected = expected_from(found.tried, diagnosis, like, unseen=of)
     if not listed:
         expected = replace(expected, reason="every combination was seen")
-    return _BacktestOutcome(summary(own, found, seed=diagnosis.learner.seed), expected, like)
+    return _BacktestOutcome(record_of(diagnosis.learner, found), expected, like)
 
 
 def _untestable(support: Support, own: Answers, *, wanted: bool) -> str | None:

@@ -1,7 +1,7 @@
 """The simple rules that a forecast must beat: always the same answer, one factor alone, the nearest seen, adding up.
 
 What `numerics.simple_rules` makes of a prediction's answers. Each is asked in two ways: about combinations that were
-not among the seen ones, and about each seen one as the others would answer it (`…_left_out`).
+not among the seen ones, and about each seen one as the others would answer it.
 """
 
 import numpy as np
@@ -65,8 +65,10 @@ def commonest(answers: Answers, hits: Numbers) -> tuple[str, Numbers] | None:
     return always(answers.classes[best]), hits[:, best]
 
 
-def nearest_seen(support: Support, answers: Answers, codes: Codes) -> Numbers:
+def nearest_seen(support: Support, answers: Answers, codes: Codes | None = None) -> Numbers:
     """The mean answer of the seen combinations that agree on the most factors.
+
+    Without `codes`, of each seen combination from the others.
 
     >>> import recombine
     >>> from recombine.verbs.predict.answers import answers
@@ -75,26 +77,18 @@ def nearest_seen(support: Support, answers: Answers, codes: Codes) -> Numbers:
     >>> nearest_seen(seen, answers(seen), np.array([[1, 1]])).tolist()
     [[5.0]]
     """
-    return _middle(answers) + filled(_rules(support, answers).nearest(codes), 0.0)
+    asked, own = (support.codes, np.arange(len(support))) if codes is None else (codes, None)
+    return _middle(answers) + filled(_rules(support, answers).nearest(asked, own=own), 0.0)
 
 
-def nearest_left_out(support: Support, answers: Answers) -> Numbers:
-    """The same for each seen combination, from the others."""
-    every = np.arange(len(support))
-    return _middle(answers) + filled(_rules(support, answers).nearest(support.codes, own=every), 0.0)
+def factor_alone(support: Support, answers: Answers, factor: int, codes: Codes | None = None) -> Numbers:
+    """The mean answer of the seen combinations with the same value of one factor; the constant where there is none.
 
-
-def factor_alone(support: Support, answers: Answers, codes: Codes, factor: int) -> Numbers:
-    """The mean answer of the seen combinations with the same value of one factor; the constant where there is none."""
-    found = _middle(answers) + _rules(support, answers).factor_alone(factor, codes)
-    return filled(found, mean_answer(answers, codes))
-
-
-def factor_alone_left_out(support: Support, answers: Answers, factor: int) -> Numbers:
-    """The same for each seen combination, from the others."""
-    every = np.arange(len(support))
-    found = _middle(answers) + _rules(support, answers).factor_alone(factor, support.codes, own=every)
-    return filled(found, mean_answer(answers, support.codes))
+    Without `codes`, of each seen combination from the others.
+    """
+    asked, own = (support.codes, np.arange(len(support))) if codes is None else (codes, None)
+    found = _middle(answers) + _rules(support, answers).factor_alone(factor, asked, own=own)
+    return filled(found, mean_answer(answers, asked))
 
 
 def _middle(answers: Answers) -> Numbers:
