@@ -11,7 +11,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from numbers import Integral, Real
 from typing import Any, NoReturn
 
-from recombine.base.errors import SettingError, nearest
+from recombine.base.errors import RecombineError, SettingError, nearest
 
 
 class WordedSettings(ABCMeta):
@@ -175,6 +175,21 @@ def check_seed(value: Any, *, name: str = "seed") -> None:
     """
     why = "the same seed must give the same numbers again, so it is a whole number from 0 on"
     check_whole(name, value, least=0, why=why, instead=f"write {name}=0")
+
+
+def check_listed(
+    name: Any, known: Iterable[str], what: str, *, why: str, error: type[RecombineError] = SettingError
+) -> None:
+    """A name that is one of those there are; else the nearest of them is suggested.
+
+    >>> check_listed("materail", ["material", "garment"], "no factor 'materail'", why="it was not read")
+    Traceback (most recent call last):
+    recombine.base.errors.SettingError: no factor 'materail'
+      why      it was not read
+      instead  did you mean 'material'?
+    """
+    if name not in known:
+        raise error(what, why=why, instead=nearest(str(name), known))
 
 
 def _refuse(name: str, value: Any, why: str, instead: str) -> NoReturn:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from recombine.base import words
+from recombine.base.checks import check_listed
 from recombine.base.errors import SettingError, SpaceError, nearest
 from recombine.numerics.groups import ANY, Codes, Patterns, group
 
@@ -121,12 +122,7 @@ class Space:
 
     def position(self, name: str) -> int:
         """Where a factor stands, by its name."""
-        if name not in self.names:
-            raise SettingError(
-                f"no factor {name!r}",
-                why="it is not among the factors that were read",
-                instead=nearest(name, self.names),
-            )
+        check_listed(name, self.names, f"no factor {name!r}", why="it is not among the factors that were read")
         return self.names.index(name)
 
     def forbidding(self, conjunctions: Iterable[Mapping[str, Value]]) -> "Space":

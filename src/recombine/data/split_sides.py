@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from recombine.base.errors import ColumnError, SettingError, nearest
+from recombine.base.checks import check_listed
+from recombine.base.errors import ColumnError, SettingError
 from recombine.data.space import Value, text
 
 Side = Literal["train", "validation", "test"]
@@ -120,10 +121,7 @@ def _named(column: str, known: list[Value], asked: dict[Side, Iterable[str]]) ->
     named: dict[str, Side] = {}
     for side, words in asked.items():
         for word in words:
-            if str(word) not in labels:
-                raise SettingError(
-                    f"{side} side {word!r}", why=f"{column!r} has no such value", instead=nearest(str(word), labels)
-                )
+            check_listed(str(word), labels, f"{side} side {word!r}", why=f"{column!r} has no such value")
             if str(word) in named:
                 raise SettingError(
                     f"{word!r} is both the {named[str(word)]} and the {side} side",

@@ -18,8 +18,8 @@ from ibis.expr import operations
 from sqlglot import TokenType
 from sqlglot.errors import SqlglotError
 
-from recombine.base.checks import check_choice
-from recombine.base.errors import SettingError, nearest
+from recombine.base.checks import check_choice, check_listed
+from recombine.base.errors import SettingError
 from recombine.base.words import plain_setting
 from recombine.data.columns import Bins
 from recombine.data.space import Value
@@ -102,12 +102,9 @@ class TableQuery:
         _check_factor_names(self.factors)
         for setting, given in (("bins", self.bins), ("domain", self.domain)):
             for name in given:
-                if name not in self.factors:
-                    raise SettingError(
-                        f"{setting}: there is an entry for {name!r}",
-                        why="it is not among the factors",
-                        instead=nearest(name, self.factors),
-                    )
+                check_listed(
+                    name, self.factors, f"{setting}: there is an entry for {name!r}", why="it is not among the factors"
+                )
         both = sorted(set(self.bins) & set(self.domain))
         if both:
             raise SettingError(

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from recombine.base.errors import SettingError, nearest
+from recombine.base.checks import check_listed
 from recombine_studies.study import PRESETS, Settings, Study
 
 STUDIES = {
@@ -26,16 +26,12 @@ def study_of(name: str) -> Study:
       why      there are supports, kernel, rendering, redundancy, subnetworks, across
       instead  did you mean 'supports'?
     """
-    if name not in STUDIES:
-        raise SettingError(f"no study {name!r}", why=f"there are {', '.join(STUDIES)}", instead=nearest(name, STUDIES))
+    check_listed(name, STUDIES, f"no study {name!r}", why=f"there are {', '.join(STUDIES)}")
     made: Study = import_module(STUDIES[name]).STUDY
     return made
 
 
 def settings_of(study: Study, preset: str) -> Settings:
     """What a preset of a study says."""
-    if preset not in study.presets:
-        raise SettingError(
-            f"no preset {preset!r}", why=f"presets are {', '.join(PRESETS)}", instead=nearest(preset, study.presets)
-        )
+    check_listed(preset, study.presets, f"no preset {preset!r}", why=f"presets are {', '.join(PRESETS)}")
     return study.presets[preset]

@@ -13,7 +13,8 @@ from typing import Literal
 
 from torch import Tensor, nn
 
-from recombine.base.errors import SettingError, nearest
+from recombine.base.checks import check_listed
+from recombine.base.errors import SettingError
 from recombine_lab.base.catalogue import LATER
 from recombine_lab.models.model import (
     Image,
@@ -77,8 +78,7 @@ class CNN(Model):
         >>> CNN.preset("kernel_theory").channels
         (32, 32, 64, 64)
         """
-        if name not in _PRESETS:
-            raise SettingError(f"no preset {name!r}", why="CNN has none of that name", instead=nearest(name, _PRESETS))
+        check_listed(name, _PRESETS, f"no preset {name!r}", why="CNN has none of that name")
         return _PRESETS[name]
 
     def build(self, shapes: Shapes) -> nn.Module:
@@ -232,10 +232,7 @@ class ViT(Model):
         >>> ViT.preset("kernel_theory").heads
         6
         """
-        if name not in _VIT_PRESETS:
-            raise SettingError(
-                f"no preset {name!r}", why="ViT has none of that name", instead=nearest(name, _VIT_PRESETS)
-            )
+        check_listed(name, _VIT_PRESETS, f"no preset {name!r}", why="ViT has none of that name")
         return _VIT_PRESETS[name]
 
     def build(self, shapes: Shapes) -> nn.Module:

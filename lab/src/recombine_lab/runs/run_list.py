@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from recombine.base.checks import check_listed
 from recombine.base.errors import RecordError, SettingError, nearest
 from recombine.base.records import FILE
 from recombine_lab.runs.run import PARTS, Configuration, Failure, RunSummary, Status
@@ -142,10 +143,7 @@ def check_names(lines: Sequence[RunLine], names: Iterable[str]) -> None:
     """Refuse a name that no line has: of a setting, or `seed`, `code` and `status`."""
     known = [*_setting_names(lines), "seed", "code", "status"]
     for name in names if lines else ():
-        if name not in known:
-            raise SettingError(
-                f"no setting {name!r}", why="no run of this store has one of that name", instead=nearest(name, known)
-            )
+        check_listed(name, known, f"no setting {name!r}", why="no run of this store has one of that name")
 
 
 def runs_table(lines: Sequence[RunLine]) -> pa.Table:

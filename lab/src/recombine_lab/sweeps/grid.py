@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from recombine.base.checks import check_listed
 from recombine.base.errors import RecombineError, SettingError, nearest
 from recombine.base.words import plain_setting
 from recombine_lab.base.catalogue import Spec
@@ -223,12 +224,7 @@ def _apply_skips(runs: list[Configuration], skip: list[dict[str, Any]], source: 
     for place, rule in enumerate(skip):
         where = f"{source}: 'skip', entry {place + 1}"
         for part in rule:
-            if part not in _PARTS:
-                raise SettingError(
-                    f"{where}: no part {part!r}",
-                    why=f"a run's parts are {', '.join(_PARTS)}",
-                    instead=nearest(part, _PARTS),
-                )
+            check_listed(part, _PARTS, f"{where}: no part {part!r}", why=f"a run's parts are {', '.join(_PARTS)}")
         if not rule or not any(_matches(run, rule) for run in runs):
             raise SettingError(
                 f"{where}: {rule!r} leaves out nothing",

@@ -16,8 +16,8 @@ from functools import reduce
 import torch
 from torch import Tensor
 
-from recombine.base.checks import check_whole
-from recombine.base.errors import SettingError, nearest
+from recombine.base.checks import check_listed, check_whole
+from recombine.base.errors import SettingError
 
 COVERED = 0.5  # a hard front covers the pixels whose channels sum to more than this
 _RGBA = 4
@@ -72,12 +72,7 @@ def composition(name: str) -> Composition:
     >>> composition("alpha").channels
     4
     """
-    if name not in COMPOSITIONS:
-        raise SettingError(
-            f"no composition {name!r}",
-            why="recombine knows none of that name",
-            instead=nearest(str(name), COMPOSITIONS),
-        )
+    check_listed(name, COMPOSITIONS, f"no composition {name!r}", why="recombine knows none of that name")
     return COMPOSITIONS[name]
 
 

@@ -32,7 +32,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.progress import Progress as Bars
 
-from recombine.base.errors import SettingError, SourceError, nearest
+from recombine.base.checks import check_listed
+from recombine.base.errors import SourceError
 from recombine.base.files import explained
 from recombine_lab.tasks.task import Part
 
@@ -179,12 +180,7 @@ def checksum(name: str) -> str:
     'c32a1d4ab5d03f1284b67883e8d87530'
     """
     known = _checksums()
-    if name not in known:
-        raise SettingError(
-            f"no data file {name!r}",
-            why="recombine knows neither its checksum nor where to find it",
-            instead=nearest(name, known),
-        )
+    check_listed(name, known, f"no data file {name!r}", why="recombine knows neither its checksum nor where to find it")
     return known[name]
 
 

@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from recombine.base.checks import check_whole
-from recombine.base.errors import SettingError, nearest
+from recombine.base.checks import check_listed, check_whole
+from recombine.base.errors import SettingError
 from recombine.base.seeds import derived
 from recombine_lab.base.catalogue import Catalogue, Spec, settings_of
 from recombine_lab.tasks.task import Codes, Part, Task, factor_columns
@@ -360,10 +360,7 @@ def loader(
     """The batches of a part; see `Task.loader`."""
     parts = split_of(split, task).parts(task, seed=derived(seed, "split"))
     sources = {_TRAIN: parts.train, **parts.tests}
-    if part not in sources:
-        raise SettingError(
-            f"no part {part!r}", why="this split has none of that name", instead=nearest(part, list(sources))
-        )
+    check_listed(part, list(sources), f"no part {part!r}", why="this split has none of that name")
     source = sources[part]
     weighted = isinstance(source, FiniteSource) and source.weights is not None
     listed = source.every()

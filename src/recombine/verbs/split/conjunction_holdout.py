@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from recombine.base.checks import check_whole
+from recombine.base.checks import check_listed, check_whole
 from recombine.base.errors import SettingError, nearest
 from recombine.base.words import count
 from recombine.data.space import Value, text
@@ -20,12 +20,7 @@ def factor_name(support: Support, factors: Sequence[str | int], asked: Any) -> s
     """A factor's name in the support, from the name or the position that a splitter's user gave."""
     if isinstance(asked, int) and asked in factors:
         return support.space.names[list(factors).index(asked)]
-    if asked not in support.space.names:
-        raise SettingError(
-            f"no factor {asked!r}",
-            why="it is not among the splitter's factors",
-            instead=nearest(str(asked), support.space.names),
-        )
+    check_listed(asked, support.space.names, f"no factor {asked!r}", why="it is not among the splitter's factors")
     return str(asked)
 
 

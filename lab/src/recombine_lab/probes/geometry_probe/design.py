@@ -15,7 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from recombine.base.errors import ColumnError, SettingError, SourceError, TableError, nearest
+from recombine.base.checks import check_listed
+from recombine.base.errors import ColumnError, SettingError, SourceError, TableError
 from recombine.base.files import place_of
 from recombine.data.locations import suggest_file
 
@@ -179,10 +180,7 @@ def _names(columns: Mapping[str, Any], factors: Sequence[str] | None, seen: Any)
     known = [name for name, column in columns.items() if not is_list(column) and name != taken]
     names = tuple(known if factors is None else ([factors] if isinstance(factors, str) else factors))
     for name in names:
-        if name not in known:
-            raise ColumnError(
-                f"no factor {name!r}", why=f"the columns are {', '.join(columns)}", instead=nearest(name, known)
-            )
+        check_listed(name, known, f"no factor {name!r}", why=f"the columns are {', '.join(columns)}", error=ColumnError)
     if not 2 <= len(names) <= MOST_FACTORS:
         raise SettingError(
             f"{len(names)} factors",
@@ -220,8 +218,7 @@ def _ordered(names: Sequence[str], values: Sequence[Sequence[Any]], given: Seque
     if given is None:
         return tuple(all(isinstance(one, int | float) and not isinstance(one, bool) for one in v) for v in values)
     for name in given:
-        if name not in names:
-            raise SettingError(f"ordered={name!r}", why="it is no factor", instead=nearest(name, names))
+        check_listed(name, names, f"ordered={name!r}", why="it is no factor")
     return tuple(name in given for name in names)
 
 
@@ -234,8 +231,7 @@ def _alone(codes: Ints) -> Ints:
 
 def _seen(seen: Any, columns: Mapping[str, Any], cell_of: Ints, cells: int) -> Flags:
     if isinstance(seen, str):
-        if seen not in columns:
-            raise ColumnError(f"no column {seen!r}", why="seen= names one", instead=nearest(seen, list(columns)))
+        check_listed(seen, list(columns), f"no column {seen!r}", why="seen= names one", error=ColumnError)
         column = columns[seen]
         seen = column.to_pylist() if hasattr(column, "to_pylist") else column
     rows = np.asarray(seen)

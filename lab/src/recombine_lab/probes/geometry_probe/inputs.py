@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from recombine.base.checks import check_listed
 from recombine.base.errors import ColumnError, SettingError, nearest
 from recombine.base.seeds import derived
 from recombine_lab.models.layers import Forward, length
@@ -184,8 +185,7 @@ def _of_arrays(given: GeometrySettings, *, name: str = "arrays", taken: Sequence
     if given.layers is not None:
         wanted = [given.layers] if isinstance(given.layers, str) else list(given.layers)
         for layer in wanted:
-            if layer not in found:
-                raise SettingError(f"no layer {layer!r}", why="it was not given", instead=nearest(layer, list(found)))
+            check_listed(layer, list(found), f"no layer {layer!r}", why="it was not given")
         found = {layer: found[layer] for layer in wanted}
     design = _designed(given, taken=taken)
     return _made(given, design, Arrays(found, design, given.seed), name=name, code=one_hot(design))
@@ -213,8 +213,7 @@ def _made(given: GeometrySettings, design: GridDesign, source: LayerSource, *, n
     truth = given.answers.truth
     if isinstance(truth, str):
         columns = columns_of(given.table)
-        if truth not in columns:
-            raise ColumnError(f"no column {truth!r}", why="truth= names one", instead=nearest(truth, list(columns)))
+        check_listed(truth, list(columns), f"no column {truth!r}", why="truth= names one", error=ColumnError)
         truth = numbers_of(columns[truth], truth)
     return GeometryInputs(
         design=design,
@@ -240,8 +239,7 @@ def _truth(given: Any, design: GridDesign, seed: int) -> npt.NDArray[np.float32]
 
 def _axes(given: Mapping[str, int] | None, design: GridDesign) -> dict[int, int]:
     for name in given or {}:
-        if name not in design.names:
-            raise SettingError(f"axes={{{name!r}: …}}", why="it is no factor", instead=nearest(name, design.names))
+        check_listed(name, design.names, f"axes={{{name!r}: …}}", why="it is no factor")
     return {design.names.index(name): int(axis) for name, axis in (given or {}).items()}
 
 

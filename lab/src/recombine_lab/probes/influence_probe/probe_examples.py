@@ -10,7 +10,8 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from recombine.base.errors import ColumnError, SettingError, TableError, nearest
+from recombine.base.checks import check_listed
+from recombine.base.errors import ColumnError, SettingError, TableError
 from recombine_lab.models.layers import length
 from recombine_lab.probes.columns import check_even
 
@@ -112,12 +113,9 @@ def table_of(given: Any, name: str) -> pa.Table:
 
 def check_column(table: pa.Table, factor: Any, said: str) -> str:
     """A factor of the table, with values in every row; `said` is how the user named it, such as "target='hue'"."""
-    if factor not in table.column_names:
-        raise ColumnError(
-            said,
-            why=f"the table has {', '.join(table.column_names)}",
-            instead=nearest(str(factor), table.column_names),
-        )
+    check_listed(
+        factor, table.column_names, said, why=f"the table has {', '.join(table.column_names)}", error=ColumnError
+    )
     if table[factor].null_count:
         raise ColumnError(
             f"{said} has rows without a value",

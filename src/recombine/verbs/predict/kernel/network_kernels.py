@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from recombine.base.errors import SettingError, nearest
+from recombine.base.checks import check_listed
+from recombine.base.errors import SettingError
 from recombine.numerics.groups import Numbers
 
 Layer = Callable[[Numbers], Numbers]
@@ -67,12 +68,7 @@ def order_weights(family: str, depth: int, factors: int) -> Numbers:
 
 def _run(family: str, depth: int, factors: int) -> tuple[float, Numbers]:
     """The value for all factors matching, and by how much 0, 1, …, all of them matching fall short of it."""
-    if family not in FAMILIES:
-        raise SettingError(
-            f"no network {family!r}",
-            why="the kernel is known for some kinds of networks only",
-            instead=nearest(str(family), FAMILIES),
-        )
+    check_listed(family, FAMILIES, f"no network {family!r}", why="the kernel is known for some kinds of networks only")
     if factors < 1:
         raise SettingError(
             f"a network over {factors} factors",

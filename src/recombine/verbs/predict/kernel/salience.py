@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from recombine.base.checks import check_listed
 from recombine.base.errors import SettingError, TableError, nearest
 from recombine.base.words import listing, measure
 from recombine.numerics.groups import Codes, Ints, Numbers, group
@@ -398,12 +399,7 @@ def _spectrum(weights: Iterable[float] | Numbers, sizes: tuple[int, ...]) -> Num
 
 def _mask(chosen: Sequence[str], names: Sequence[str]) -> int:
     for name in chosen:
-        if name not in names:
-            raise SettingError(
-                f"a weight for the factor {name!r}",
-                why="it is not among the factors that were read",
-                instead=nearest(str(name), names),
-            )
+        check_listed(name, names, f"a weight for the factor {name!r}", why="it is not among the factors that were read")
     return sum(1 << k for k, name in enumerate(names) if name in chosen)
 
 
