@@ -124,7 +124,7 @@ def ours_by_group(path: Path) -> Callable[[], dict[tuple[str, ...], float]]:
 
     def work() -> dict[tuple[str, ...], float]:
         asked = PredictionQuestion(
-            question=TableQuery(factors=tuple(FACTORS), target="y"), prediction="said", split=SplitColumn("split")
+            query=TableQuery(factors=tuple(FACTORS), target="y"), prediction="said", split=SplitColumn("split")
         )
         found = outcomes_of(gather(path, asked), asked, Provenance(source=str(path))).outcomes
         labels = [f.labels for f in found.tested.space.factors]

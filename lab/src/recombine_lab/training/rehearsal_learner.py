@@ -14,7 +14,7 @@ from recombine.base.errors import SettingError, TableError
 from recombine.base.seeds import derived
 from recombine.base.words import free_name
 from recombine.numerics.groups import Numbers
-from recombine.verbs.rehearse.learners import shown
+from recombine.verbs.rehearse.learners import inputs_shown
 from recombine.verbs.rehearse.round_examples import RehearsalExamples
 from recombine_lab.base.catalogue import Spec
 from recombine_lab.models.model import Model
@@ -95,7 +95,7 @@ def _task(train: RehearsalExamples, test: RehearsalExamples) -> TableTask:
 def _shown(examples: RehearsalExamples) -> Any:
     """Inputs in their own shape, pictures among them; else the factors, one-hot."""
     assert examples.rows is not None  # noqa: S101 - as above
-    return shown(examples) if examples.rows.inputs is None else examples.rows.inputs
+    return inputs_shown(examples) if examples.rows.inputs is None else examples.rows.inputs
 
 
 def _answers(run: Run, rows: int) -> Numbers:

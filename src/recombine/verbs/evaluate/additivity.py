@@ -25,14 +25,14 @@ from recombine.numerics.groups import Ints, Numbers, totals
 from recombine.verbs.evaluate.outcomes import Outcomes
 from recombine.verbs.predict.diagnosis import SeenParts
 
-MOST_WRITTEN_OUT = 2_000
-MOST_COMBINATIONS = 300_000
-MOST_WORK = 10**8
-_PROBES = 8
-_LEVEL = 1e-9
-_ROUNDING = 1e-13
-_CLOSE = 1e-6
-_ITERATIONS = 200
+MOST_WRITTEN_OUT = 2_000  # rows of a Gram matrix: its eigenvectors take a second or two
+MOST_COMBINATIONS = 300_000  # that conjugate gradients are tried on
+MOST_WORK = 10**8  # group sums: 2^K sets of factors for each combination, some gigabytes
+_PROBES = 8  # random signs for the trace; its standard error is told, so that more would only narrow it
+_LEVEL = 1e-9  # of the largest eigenvalue: a Gram matrix of counts has none that is truly smaller, only rounding
+_ROUNDING = 1e-13  # of the answers: differences below are what adding them up in another order leaves
+_CLOSE = 1e-6  # of the residual: R² is told to three digits
+_ITERATIONS = 200  # a fit that takes more has directions that are all but free, and would not settle at all
 
 
 @dataclass(frozen=True)
@@ -82,19 +82,19 @@ def additivity(outcomes: Outcomes, *, seed: int = 0) -> Additivity | None:
         return None
     places, width = np.flatnonzero(outcomes.unseen), len(training.space.factors)
     if not len(places):
-        return _abstained(0, "No unseen combination was tested, so there is nothing to add up.")
+        return _abstain(0, "No unseen combination was tested, so there is nothing to add up.")
     if 2**width * (len(places) + len(training)) > MOST_WORK or len(places) > MOST_COMBINATIONS:
         what = f"{count(len(places))} unseen and {count(len(training))} seen combinations of {width} factors"
-        return _abstained(len(places), f"How additive the answers are was not computed: {what} are too many for it.")
+        return _abstain(len(places), f"How additive the answers are was not computed: {what} are too many for it.")
     parts = SeenParts.of(training, (1.0,) * 2**width, outcomes.tested.codes[places])
     centred = answers[places] - answers[places].mean(axis=0)
     if np.abs(centred).max() <= _ROUNDING * np.abs(answers[places]).max():
         same = f"The answers on all {count(len(places))} unseen combinations are the same: there is nothing to explain."
-        return _abstained(len(places), same)
+        return _abstain(len(places), same)
     centred = centred / np.abs(centred).max()  # R² has no unit, and squares of very small numbers would vanish
     fit = _fit(parts, centred, seed)
     if fit is None:
-        return _abstained(len(places), "How additive the answers are was not computed: the fit did not settle.")
+        return _abstain(len(places), "How additive the answers are was not computed: the fit did not settle.")
     found = _describe(centred, fit)
     if outcomes.kind == "label" and not found.vacuous:
         # classes with the largest score were chosen, and which one is largest does not add up
@@ -218,7 +218,7 @@ def _left_out(answers: Numbers, fit: _AnswerFit) -> tuple[float | None, int | No
     """R² when each combination is foretold from the others, against their mean; None where none can be."""
     if fit.leverage is None:
         return None, None
-    keep: Ints = np.flatnonzero(fit.leverage < 1 - 1e-7)
+    keep: Ints = np.flatnonzero(fit.leverage < 1 - 1e-7)  # at 1 nothing but the combination itself tells its answer
     missed = fit.residual[keep] / (1 - fit.leverage[keep])[:, None]
     size = len(answers)
     from_mean = answers[keep] * size / (size - 1)  # the mean of the others: the answers are centred
@@ -226,5 +226,5 @@ def _left_out(answers: Numbers, fit: _AnswerFit) -> tuple[float | None, int | No
     return (round(1 - float((missed**2).sum()) / total, 12) if total > 0 else None), len(keep)
 
 
-def _abstained(size: int, verdict: str) -> Additivity:
+def _abstain(size: int, verdict: str) -> Additivity:
     return Additivity(verdict, size, None, 0.0, False, None, None, None, None)

@@ -139,10 +139,10 @@ def simple_rules(outcomes: Outcomes) -> Rules:
     if own is None or training is None or target is None:
         unit = own.score if own is not None else "R²" if outcomes.kind == "number" else "accuracy"
         return Rules(unit, own, {}, missing=_why_none(outcomes))
-    telling = _telling(outcomes, training)
+    telling = _telling_factors(outcomes, training)
     known = [k for k in range(len(training.space.names)) if k not in telling]
     codes = np.asfortranarray(outcomes.tested.codes[:, known])
-    told = dict(_rules(outcomes, _through(training, known), codes, own))
+    told = dict(_rules(outcomes, _project(training, known), codes, own))
     reasons = [f"The additive rule was not computed: {reason}." for reason, gained in told.items() if gained is None]
     names = tuple(name for name in (training.space.names[k] for k in telling) if name != target.name)
     if names:
@@ -155,7 +155,7 @@ def simple_rules(outcomes: Outcomes) -> Rules:
     return Rules(own.score, own, computed, often, " ".join(reasons) or None, names)
 
 
-def _telling(outcomes: Outcomes, training: Support) -> list[int]:
+def _telling_factors(outcomes: Outcomes, training: Support) -> list[int]:
     """The factors whose value alone tells the class of every row, trained on or tested."""
     found = []
     for k, size in enumerate(training.space.sizes):
@@ -170,7 +170,7 @@ def _telling(outcomes: Outcomes, training: Support) -> list[int]:
     return found
 
 
-def _through(training: Support, factors: list[int]) -> Support:
+def _project(training: Support, factors: list[int]) -> Support:
     """What was trained on, seen through some of the factors, with its target."""
     target = training.target
     if len(factors) == len(training.space.names) or not isinstance(target, LabelTarget):
@@ -216,10 +216,10 @@ def baselines(rules: Rules, sides: dict[str, Mask], settings: IntervalSettings) 
     return Baselines(rules.score, tuple(found), rules.commonest, rules.missing)
 
 
-def expected(
+def expected_score(
     outcomes: Outcomes,
     rules: Rules,
-    found: Baselines,
+    beside: Baselines,
     settings: IntervalSettings,
     *,
     measured: tuple[float | None, float | None],
@@ -230,14 +230,14 @@ def expected(
     interval of this one too.
     """
     chosen, own = outcomes.unseen, rules.own
-    reason = unmeasured(outcomes, own)
+    reason = why_unmeasured(outcomes, own)
     if reason is not None or own is None:
         return Expected(rules.score, basis="answers", reason=reason)
     tested = int(chosen.sum())
     same = own.score == outcomes.score.name
     low, high = measured if same else own.around(chosen, settings) or (None, None)
-    best = found.best("unseen")
-    constant = next((one for one in found.found if one.side == "unseen" and one.rule in CONSTANTS), None)
+    best = beside.best("unseen")
+    constant = next((one for one in beside.found if one.side == "unseen" and one.rule in CONSTANTS), None)
     return Expected(
         own.score,
         own.statistic(chosen).of_all,
@@ -254,7 +254,7 @@ def expected(
     )
 
 
-def unmeasured(outcomes: Outcomes, own: RuleTally | None) -> str | None:
+def why_unmeasured(outcomes: Outcomes, own: RuleTally | None) -> str | None:
     """Why the score on unseen combinations is not known, if it is not."""
     if outcomes.training is None:
         return "it was not told what the model was trained on"

@@ -160,7 +160,7 @@ class _Noise:
     @classmethod
     def of(cls, outcomes: Outcomes) -> "_Noise | None":
         if outcomes.score.is_share:
-            return cls("share", 0.02, outcomes.rows)
+            return cls("share", 0.02, outcomes.rows)  # nearer to 0 or 1 a share would seem to have no luck at all
         if not outcomes.have_luck():
             return None
         free = outcomes.rows - 1
@@ -170,7 +170,7 @@ class _Noise:
         level = np.maximum(outcomes.mean**2 - own / outcomes.rows, 1e-300)  # the square of a mean is too large
         usual = float((own * free).sum() / (level * free).sum())
         with np.errstate(over="ignore"):  # a level of next to nothing: the ratio is cut right away
-            ratio = np.minimum(own / level, 100 * usual)
+            ratio = np.minimum(own / level, 100 * usual)  # one next to no loss must not make all others look quiet
         ratio = _pool(ratio, usual, free)
         return cls("loss", 0.05 * float(outcomes.total.sum() / outcomes.rows.sum()), np.maximum(ratio, usual))
 
@@ -207,12 +207,13 @@ def _p_values(outcomes: Outcomes, left: LeaveOneOutFit, noise: _Noise) -> Number
 
 def _share_p(rows: Numbers, score: Numbers, value: Numbers, own: Numbers, spread: Numbers) -> Numbers:
     """The tails of a beta-binomial, whose beta is how well the others tell the share."""
+    # what the others tell may lie beyond 0 and 1: a beta needs a mean within, by half of its standard error
     edge = np.clip(np.sqrt(spread) / 2, 1e-3, 0.5)
     middle = np.clip(value, edge, 1 - edge)
     p = 2 * normal_tail(np.abs(score - middle) / np.sqrt(own + spread))
     few = np.flatnonzero(rows <= _MOST_TRIALS)
     strength = middle * (1 - middle) / np.maximum(spread, 1e-12) - 1
-    strength = np.clip(strength[few], 0.05, 1e7)
+    strength = np.clip(strength[few], 0.05, 1e7)  # from a beta that leaves all open to one that is a point
     a, b = middle[few] * strength, (1 - middle[few]) * strength
     at_most, at_least = beta_binomial_tails(np.round(score[few] * rows[few]), rows[few], a, b)
     p[few] = 2 * np.minimum(at_most, at_least)

@@ -24,11 +24,18 @@ from recombine.numerics.resampling import IntervalSettings
 from recombine.verbs.evaluate import listing
 from recombine.verbs.evaluate import verdict as wording
 from recombine.verbs.evaluate.additivity import Additivity, additivity
-from recombine.verbs.evaluate.baselines import Baselines, baselines, expected, simple_rules
+from recombine.verbs.evaluate.baselines import Baselines, baselines, expected_score, simple_rules
 from recombine.verbs.evaluate.deviations import RATE, Deviations, deviations
 from recombine.verbs.evaluate.error_causes import Anatomy, anatomy
-from recombine.verbs.evaluate.listing import ScoredCombination, Untested, untested
-from recombine.verbs.evaluate.matched_gap import Balanced, MatchedGap, WorstGroup, balanced, matched_gap, worst_group
+from recombine.verbs.evaluate.listing import ScoredCombination, Untested, list_untested
+from recombine.verbs.evaluate.matched_gap import (
+    Balanced,
+    MatchedGap,
+    WorstGroup,
+    balanced_accuracy,
+    matched_gap,
+    worst_group,
+)
 from recombine.verbs.evaluate.model_comparison import ModelComparison, comparison, paired_by_combination
 from recombine.verbs.evaluate.outcome_reader import OutcomeReading, outcomes_of
 from recombine.verbs.evaluate.outcomes import Outcomes, Score, describe_outcomes, load_outcomes, outcome_tables
@@ -265,7 +272,7 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     by_id = options.get("id")
     other_table = against if against is not None and names_a_table(against) else None
     question = PredictionQuestion(
-        question=question_of(factors, target, options),
+        query=question_of(factors, target, options),
         prediction=prediction,
         other=_other_columns(against, prediction, other_table, by_id),
         score=score.name if isinstance(score, Score) else score,
@@ -334,7 +341,7 @@ def _measure(reading: OutcomeReading, settings: IntervalSettings, tell: Progress
     unseen = next(side for side in scored if side.name == "unseen")
     tell("comparing combinations", None)
     pulled, apart, by_part = shrunk(outcomes, settings), deviations(outcomes), parts(outcomes, settings)
-    missing = untested(outcomes)
+    missing = list_untested(outcomes)
     found = Evaluation(
         verdict="",  # the sentences are made from the numbers, below
         grade="untested",
@@ -344,9 +351,9 @@ def _measure(reading: OutcomeReading, settings: IntervalSettings, tell: Progress
         draws=settings.draws,
         seed=settings.seed,
         sides=scored,
-        expected=expected(outcomes, rules, beside, settings, measured=(unseen.low, unseen.high)),
+        expected=expected_score(outcomes, rules, beside, settings, measured=(unseen.low, unseen.high)),
         baselines=beside,
-        balanced=balanced(outcomes, sides, settings),
+        balanced=balanced_accuracy(outcomes, sides, settings),
         gap=gap,
         matched=matched_gap(outcomes, settings),
         group=worst_group(outcomes, rules, missing.total, settings),
@@ -430,4 +437,4 @@ def _settings(question: PredictionQuestion, settings: IntervalSettings, train: s
         "id": question.id,
     }
     kept = {name: value for name, value in own.items() if value is not None}
-    return question.question.settings() | kept | asdict(settings)
+    return question.query.settings() | kept | asdict(settings)

@@ -17,9 +17,9 @@ from recombine.verbs.evaluate.deviations import RATE, Deviations
 from recombine.verbs.evaluate.outcomes import Mask, Outcomes, labels_of
 from recombine.verbs.evaluate.scores import Shrunk, known
 
-_LISTED = 200
+_LISTED = 200  # of each kind: a page shows them, and nobody reads on
 _MOST_UNTESTED = 200
-_LISTED_SPACE = 10**6
+_LISTED_SPACE = 10**6  # combinations of a space that is still written out, 4 bytes a factor each
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,14 @@ def worst(outcomes: Outcomes, pulled: Shrunk, apart: Deviations) -> tuple[Scored
     order = np.lexsort((-outcomes.rows, sign * pulled.score))
     seen = outcomes.seen[order]
     shown = np.where(seen, np.cumsum(seen), np.cumsum(~seen)) <= _LISTED
-    return _listed(outcomes, pulled, apart, order[shown])
+    return _list(outcomes, pulled, apart, order[shown])
 
 
 def deviating(outcomes: Outcomes, pulled: Shrunk, apart: Deviations) -> tuple[ScoredCombination, ...]:
     """Those that do worse than their parts give elsewhere, the surest first: who does better needs no help."""
     named = np.flatnonzero((apart.q <= RATE) & worse(outcomes, apart))
     order = named[np.lexsort((-np.abs(apart.deviation[named]), apart.p[named]))]
-    return _listed(outcomes, pulled, apart, order[:_LISTED])
+    return _list(outcomes, pulled, apart, order[:_LISTED])
 
 
 def worse(outcomes: Outcomes, apart: Deviations) -> Mask:
@@ -78,7 +78,7 @@ def worse(outcomes: Outcomes, apart: Deviations) -> Mask:
     return np.asarray(sign * np.nan_to_num(apart.deviation) < 0)
 
 
-def _listed(outcomes: Outcomes, pulled: Shrunk, apart: Deviations, places: Ints) -> tuple[ScoredCombination, ...]:
+def _list(outcomes: Outcomes, pulled: Shrunk, apart: Deviations, places: Ints) -> tuple[ScoredCombination, ...]:
     names = [field.name for field in fields(ScoredCombination)[3:]]
     numbers = _numbers(outcomes, pulled, apart)
     found = []
@@ -113,7 +113,7 @@ class Untested:
     complete: bool
 
 
-def untested(outcomes: Outcomes) -> Untested:
+def list_untested(outcomes: Outcomes) -> Untested:
     """Count and list them, those that one would meet most often first."""
     tested, training = outcomes.tested, outcomes.training
     width = range(tested.codes.shape[1])
@@ -125,12 +125,12 @@ def untested(outcomes: Outcomes) -> Untested:
     else:
         absent = tested.groups(width).lookup(training.codes) < 0
         trained, often = training.codes[absent], training.counts[absent]
-    listed = [*_named(tested.space, trained, often, seen=True), *_unseen(met, tested)]
+    listed = [*_list_missing(tested.space, trained, often, seen=True), *_list_unseen(met, tested)]
     shown = tuple(listed[:_MOST_UNTESTED])
     return Untested(total, len(trained), total - len(trained), shown, len(shown) == total)
 
 
-def _unseen(met: Support, tested: Support) -> list[Missing]:
+def _list_unseen(met: Support, tested: Support) -> list[Missing]:
     """Of those neither trained on nor tested, the ones that independent factors would show most often."""
     space = tested.space
     if space.product > _LISTED_SPACE:
@@ -142,9 +142,9 @@ def _unseen(met: Support, tested: Support) -> list[Missing]:
     expected = np.full(len(every), met.total)
     for k, counts in enumerate(met.value_counts):
         expected *= counts[every[:, k]] / met.total
-    return _named(space, every, expected, seen=False)
+    return _list_missing(space, every, expected, seen=False)
 
 
-def _named(space: Space, codes: Codes, rows: Numbers, *, seen: bool) -> list[Missing]:
+def _list_missing(space: Space, codes: Codes, rows: Numbers, *, seen: bool) -> list[Missing]:
     often = np.argsort(-rows, kind="stable")[:_MOST_UNTESTED]
     return [Missing(labels_of(space, codes[place]), seen, float(rows[place])) for place in often]

@@ -126,10 +126,10 @@ def matched_gap(outcomes: Outcomes, settings: IntervalSettings) -> MatchedGap | 
     if not (outcomes.seen.any() and outcomes.unseen.any()):
         return None
     if outcomes.score.name == "r2":
-        return _unmatched("R² is no mean over rows, so the gap is not matched; --score mse has a matched one")
+        return _no_match("R² is no mean over rows, so the gap is not matched; --score mse has a matched one")
     way = matching(outcomes)
     if way is None:
-        return _unmatched(
+        return _no_match(
             "too few seen combinations hold the classes and values of the unseen ones, so the gap could not be matched"
         )
     score = way.cells.total / way.cells.rows
@@ -173,7 +173,7 @@ def matching(outcomes: Outcomes) -> Matching | None:
     return None
 
 
-def _unmatched(reason: str) -> MatchedGap:
+def _no_match(reason: str) -> MatchedGap:
     return MatchedGap(None, None, None, None, None, None, 0.0, 0, reason)
 
 
@@ -280,7 +280,7 @@ class WorstGroup:
         return "sound" if self.low >= SOUND_FROM else "plausible"
 
 
-def balanced(outcomes: Outcomes, sides: dict[str, Mask], settings: IntervalSettings) -> tuple[Balanced, ...]:
+def balanced_accuracy(outcomes: Outcomes, sides: dict[str, Mask], settings: IntervalSettings) -> tuple[Balanced, ...]:
     """Balanced accuracy on every side that was tested; nothing for numbers.
 
     >>> from recombine.verbs.evaluate.outcomes import Score
@@ -290,15 +290,15 @@ def balanced(outcomes: Outcomes, sides: dict[str, Mask], settings: IntervalSetti
     >>> answers = [np.array(x) for x in ([0, 1], [0, 1], [0, 0])]  # always class 0, of nine to one
     >>> found = Outcomes(Support(space, code, np.array([9.0, 1])), None, "label", (0, 1), *answers,
     ...     np.array([9.0, 1.0]), np.array([9.0, 0]), np.array([9.0, 0]), None, Score("accuracy", "higher"))
-    >>> balanced(found, {"all": np.ones(2, bool)}, IntervalSettings())[0].score
+    >>> balanced_accuracy(found, {"all": np.ones(2, bool)}, IntervalSettings())[0].score
     0.5
     """
     if outcomes.kind != "label" or not len(outcomes.count):
         return ()
-    return tuple(_balanced(outcomes, side, mask, settings) for side, mask in sides.items() if mask.any())
+    return tuple(_balanced_side(outcomes, side, mask, settings) for side, mask in sides.items() if mask.any())
 
 
-def _balanced(outcomes: Outcomes, side: str, chosen: Mask, settings: IntervalSettings) -> Balanced:
+def _balanced_side(outcomes: Outcomes, side: str, chosen: Mask, settings: IntervalSettings) -> Balanced:
     lines = chosen[outcomes.combination]
     truth, rows, place = outcomes.truth[lines], outcomes.count[lines], outcomes.combination[lines]
     right = rows * (truth == outcomes.said[lines])

@@ -51,12 +51,12 @@ def comparison(
     outcomes: Outcomes, paired: PairedOutcomes, settings: IntervalSettings, *, other: str
 ) -> ModelComparison:
     """Compare two models on every side, on the rows that both answered."""
-    sides = tuple(_compared(outcomes, paired, name, mask, settings) for name, mask in masks(outcomes).items())
+    sides = tuple(_compare_side(outcomes, paired, name, mask, settings) for name, mask in masks(outcomes).items())
     without = int(outcomes.rows.sum() - paired.rows.sum())
     return ModelComparison(other, _verdict(sides, outcomes, settings), without, sides)
 
 
-def _compared(
+def _compare_side(
     outcomes: Outcomes, paired: PairedOutcomes, name: str, side: Mask, settings: IntervalSettings
 ) -> ComparedScores:
     chosen = side & (paired.rows > 0)
@@ -117,10 +117,12 @@ def _verdict(sides: tuple[ComparedScores, ...], outcomes: Outcomes, settings: In
     return f"{where} {worded}: they differ by {apart} ({around})."
 
 
-def paired_by_combination(against: Any, asked: PredictionQuestion, scoring: Scoring, own: Outcomes) -> PairedOutcomes:
+def paired_by_combination(
+    against: Any, question: PredictionQuestion, scoring: Scoring, own: Outcomes
+) -> PairedOutcomes:
     """The other model's sums of scores on the same combinations; refused where the rows are not the same."""
-    gathered = gather(against, asked)
-    other = outcomes_of(gathered, asked, Provenance(source=gathered.source)).outcomes
+    gathered = gather(against, question)
+    other = outcomes_of(gathered, question, Provenance(source=gathered.source)).outcomes
     if gathered.scoring.kind != scoring.kind:
         raise _other_rows(f"its answers are {gathered.scoring.kind}s, this one's {scoring.kind}s")
     # the other table's combinations in this table's numbers, -1 for a value that it does not have

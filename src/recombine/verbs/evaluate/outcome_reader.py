@@ -49,10 +49,10 @@ class MatchedClasses:
     places: tuple[Ints, ...]
 
 
-def matched(labels: Sequence[pa.ChunkedArray], names: Sequence[str]) -> MatchedClasses:
+def match_classes(labels: Sequence[pa.ChunkedArray], names: Sequence[str]) -> MatchedClasses:
     """Number the labels of several columns alike; the first column's way of writing a class is kept.
 
-    >>> found = matched([pa.chunked_array([[1, 0]]), pa.chunked_array([["0", None]])], ["truth", "said"])
+    >>> found = match_classes([pa.chunked_array([[1, 0]]), pa.chunked_array([["0", None]])], ["truth", "said"])
     >>> found.classes, [place.tolist() for place in found.places]
     ((0, 1), [[1, 0], [0, -1]])
     """
@@ -98,17 +98,17 @@ class OutcomeReading:
     notes: tuple[str, ...]
 
 
-def outcomes_of(gathered: GatheredLines, asked: PredictionQuestion, source: Provenance) -> OutcomeReading:
+def outcomes_of(gathered: GatheredLines, question: PredictionQuestion, source: Provenance) -> OutcomeReading:
     """Gather the lines by combination."""
     lines = gathered.lines
     side = lines["side"].to_numpy()
     rows = floats(lines["rows"])
-    refuse_no_rows(rows.astype(np.int64), gathered.source, asked.question)
-    _check_answers(lines, side == "test", rows, asked)
-    whole, left_out = _whole(lines, gathered, asked, side, rows)
+    refuse_no_rows(rows.astype(np.int64), gathered.source, question.query)
+    _check_answers(lines, side == "test", rows, question)
+    whole, left_out = _whole_combinations(lines, gathered, question, side, rows)
     table = lines.filter(pa.array(whole))
-    space, codes = encoded(table, gathered.keys, asked.question)
-    kept = _EngineLines(table, codes, space, side[whole], rows[whole], gathered.scoring, asked)
+    space, codes = encoded(table, gathered.keys, question.query)
+    kept = _EngineLines(table, codes, space, side[whole], rows[whole], gathered.scoring, question)
     about = gathered.trained_about
     centres = {"target": about.get(TAUGHT, about.get("target", 0.0))}
     trained = kept.where(kept.side == "train", scoring=replace(kept.scoring, centres=centres))
@@ -135,8 +135,8 @@ def outcomes_of(gathered: GatheredLines, asked: PredictionQuestion, source: Prov
         score=gathered.scoring.score,
         left_out=left_out,
     )
-    paired = tested.paired() if asked.other is not None else None
-    return OutcomeReading(outcomes, paired, _notes(trained, tested, gathered, asked))
+    paired = tested.paired() if question.other is not None else None
+    return OutcomeReading(outcomes, paired, _notes(trained, tested, gathered, question))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ class _EngineLines:
     side: Any
     rows: Numbers
     scoring: Scoring
-    asked: PredictionQuestion
+    question: PredictionQuestion
 
     @property
     def kind(self) -> Kind:
@@ -217,7 +217,7 @@ class _EngineLines:
             groups.total(self.rows),
             total,
             squares,
-            f"the scores of {self.asked.prediction or self.asked.own_score!r} are",
+            f"the scores of {self.question.prediction or self.question.own_score!r} are",
         )
         total = total + shift * groups.total(self.rows)  # 0 for labels, whose answers are right or wrong
         found |= {"total": total, "squares": squares, "shift": shift, "prediction_total": None}
@@ -245,8 +245,8 @@ class _EngineLines:
         if self.kind != "label" or "truth" not in self.table.column_names:
             return MatchedClasses((), ())
         names = [name for name in ("truth", "said", "other") if name in self.table.column_names]
-        called = {"truth": self.asked.target, "said": self.asked.prediction, "other": self.asked.other}
-        return matched([self._labels(name) for name in names], [str(called[name]) for name in names])
+        called = {"truth": self.question.target, "said": self.question.prediction, "other": self.question.other}
+        return match_classes([self._labels(name) for name in names], [str(called[name]) for name in names])
 
     def _labels(self, name: str) -> pa.ChunkedArray:
         """A column of labels; of probabilities the engine told only the likeliest class's place."""
@@ -256,7 +256,7 @@ class _EngineLines:
         return pa.chunked_array([pa.array(self.scoring.classes).take(column.combine_chunks().cast(pa.int64()))])
 
     def _target(self) -> Target | None:
-        name = str(self.asked.target)
+        name = str(self.question.target)
         if self.kind == "label":
             combination, places, rows = self._distinct(self.matched.places[:1])
             known = places[0] != MISSING
@@ -286,11 +286,11 @@ class _EngineLines:
         return keys, found[::-1], totals(ids, self.rows, len(keys))
 
 
-def _whole(
-    lines: pa.Table, gathered: GatheredLines, asked: PredictionQuestion, side: Any, rows: Numbers
+def _whole_combinations(
+    lines: pa.Table, gathered: GatheredLines, question: PredictionQuestion, side: Any, rows: Numbers
 ) -> tuple[Mask, dict[str, int]]:
     """Which lines hold a whole combination, and how many tested rows cannot be scored, by reason."""
-    kept, _ = without_missing(lines, gathered.keys, rows.astype(np.int64), asked.question)
+    kept, _ = without_missing(lines, gathered.keys, rows.astype(np.int64), question.query)
     whole = np.ones(len(lines), dtype=bool)
     if len(kept) < len(lines):
         for place in range(len(gathered.keys)):
@@ -316,14 +316,14 @@ _FAULTS = {
 }
 
 
-def _check_answers(lines: pa.Table, test: Mask, rows: Numbers, asked: PredictionQuestion) -> None:
+def _check_answers(lines: pa.Table, test: Mask, rows: Numbers, question: PredictionQuestion) -> None:
     """Answers that are wrong in themselves are not left out: the table is not what it was said to be."""
     state = _states(lines)
     for fault, (what, why) in _FAULTS.items():
         found = int(rows[test & (state == fault)].sum())
         if found:
             raise ColumnError(
-                f"{_subject(fault, asked)} {what} in {found:,} rows",
+                f"{_subject(fault, question)} {what} in {found:,} rows",
                 why=why,
                 instead="repair the column, or leave such rows out with `where`",
             )
@@ -331,7 +331,7 @@ def _check_answers(lines: pa.Table, test: Mask, rows: Numbers, asked: Prediction
     if stray.any():
         first = lines["truth"].to_pylist()[int(np.flatnonzero(stray)[0])]
         raise ColumnError(
-            f"the target {asked.target!r} is {text(first)!r} in {int(rows[stray].sum()):,} rows",
+            f"the target {question.target!r} is {text(first)!r} in {int(rows[stray].sum()):,} rows",
             why="no probability was given for that class",
             instead=f"name its column too: --prediction {text(first)}=COLUMN,…",
         )
@@ -343,14 +343,14 @@ def _check_answers(lines: pa.Table, test: Mask, rows: Numbers, asked: Prediction
         )
 
 
-def _subject(fault: int, asked: PredictionQuestion) -> str:
+def _subject(fault: int, question: PredictionQuestion) -> str:
     if fault == states.INFINITE_TRUTH:
-        return f"the target {asked.target!r}"
-    if fault == states.NOT_ONE and isinstance(asked.prediction, Mapping):
-        return f"the probabilities {listing(list(asked.prediction.values()))}"
-    if asked.own_score is not None:
-        return f"the score {asked.own_score!r}"
-    named = asked.prediction
+        return f"the target {question.target!r}"
+    if fault == states.NOT_ONE and isinstance(question.prediction, Mapping):
+        return f"the probabilities {listing(list(question.prediction.values()))}"
+    if question.own_score is not None:
+        return f"the score {question.own_score!r}"
+    named = question.prediction
     return f"the prediction {named!r}" if isinstance(named, str) else f"one of {listing(list((named or {}).values()))}"
 
 
@@ -365,7 +365,7 @@ def _check_range(count: Numbers, total: Numbers, squares: Numbers, subject: str)
 
 
 def _notes(
-    trained: _EngineLines, tested: _EngineLines, gathered: GatheredLines, asked: PredictionQuestion
+    trained: _EngineLines, tested: _EngineLines, gathered: GatheredLines, question: PredictionQuestion
 ) -> tuple[str, ...]:
     """What must be told about the rows and the classes."""
     found = [
@@ -375,22 +375,22 @@ def _notes(
     ]
     if gathered.scoring.guessed:
         found.append(
-            f"{asked.target!r} holds few whole numbers and {asked.prediction!r} fractions: they are compared as "
+            f"{question.target!r} holds few whole numbers and {question.prediction!r} fractions: they are compared as "
             "numbers. For labels write --score accuracy, for probabilities --score logloss."
         )
     if gathered.scoring.positive is not None:
-        found.append(f"{asked.prediction!r} is taken as the probability of {gathered.scoring.positive!r}.")
-    return tuple(found + _class_notes(trained, tested, asked) if tested.kind == "label" else found)
+        found.append(f"{question.prediction!r} is taken as the probability of {gathered.scoring.positive!r}.")
+    return tuple(found + _class_notes(trained, tested, question) if tested.kind == "label" else found)
 
 
-def _class_notes(trained: _EngineLines, tested: _EngineLines, asked: PredictionQuestion) -> list[str]:
+def _class_notes(trained: _EngineLines, tested: _EngineLines, question: PredictionQuestion) -> list[str]:
     classes = tested.matched.classes
     truth, said = (set(np.unique(places).tolist()) - {MISSING} for places in tested.matched.places[:2])
     taught = set(np.unique(trained.matched.places[0]).tolist()) - {MISSING}
     if not said & (truth | taught):
         raise ColumnError(
-            f"no label of {asked.prediction!r} is a class of {asked.target!r}: "
-            f"it holds {_named(classes, said)}, the target {_named(classes, truth)}",
+            f"no label of {question.prediction!r} is a class of {question.target!r}: "
+            f"it holds {_list_classes(classes, said)}, the target {_list_classes(classes, truth)}",
             why="not one answer could be right",
             instead="write both the same way, or name the column with the model's own answer",
         )
@@ -399,12 +399,12 @@ def _class_notes(trained: _EngineLines, tested: _EngineLines, asked: PredictionQ
         return []
     rows = float(tested.rows[np.isin(tested.matched.places[0], sorted(never))].sum())
     return [
-        f"{_named(classes, never)} never occurs as {asked.target} in training: "
+        f"{_list_classes(classes, never)} never occurs as {question.target} in training: "
         f"its {counted(rows)} tested rows cannot have been learnt."
     ]
 
 
-def _named(classes: tuple[Value, ...], places: set[int], most: int = 5) -> str:
+def _list_classes(classes: tuple[Value, ...], places: set[int], most: int = 5) -> str:
     shown = [repr(text(classes[place])) for place in sorted(places)]
     return listing(shown) if len(shown) <= most else f"{', '.join(shown[:most])} … ({len(shown):,} in all)"
 

@@ -25,7 +25,7 @@ from recombine.verbs.audit.determinacy import Determinacy, determinacy
 
 Kind = Literal["label", "number", "score"]
 Mask = npt.NDArray[np.bool_]
-_ROUNDING = 1e-12
+_ROUNDING = 1e-12  # of the sum of squares: less of it within combinations is rounding, and no luck
 _OWN_ROUNDING = 1e-10
 """A score far from 0 is no surer than this share of it: below lies what its own arithmetic left."""
 
@@ -177,7 +177,7 @@ class Outcomes:
             return np.zeros(len(self), dtype=bool)
         return ~self.seen & ~self.novel
 
-    def rescored(self, total: Numbers, squares: Numbers, shift: float = 0.0) -> "Outcomes":
+    def with_scores(self, total: Numbers, squares: Numbers, shift: float = 0.0) -> "Outcomes":
         """The same rows with other scores; what hangs on the rows alone is not looked up again.
 
         Who said what is not told by scores, so that there are no lines of answers.

@@ -41,7 +41,7 @@ from recombine.verbs.evaluate.scoring import (
     Scoring,
     answer_columns,
     clean,
-    scored,
+    score_rows,
     scoring_of,
 )
 
@@ -51,7 +51,7 @@ _TRUTH_SUMS = ("target_count", "target_total", "target_squares")
 _SCORE_SUMS = ("scored", "total", "squares")
 _SEEN_SIDE = "seen"  # what `recombine split --seen-share` calls tested rows of seen combinations
 _USUAL = ("split", "side", "subset", "partition", "set", "fold", "part")
-_MOST = 50
+_MOST = 50  # different values that a column which says the side is looked at for
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class GatheredLines:
 
 def gather(
     predictions: Any,
-    asked: PredictionQuestion,
+    question: PredictionQuestion,
     *,
     data: Any = None,
     train: Any = None,
@@ -81,28 +81,30 @@ def gather(
     progress: Progress | None = None,
 ) -> GatheredLines:
     """Count how the answers fared, by combination, on the side that is tested; and what was trained on."""
-    if train is not None and asked.split is not None:
+    if train is not None and question.split is not None:
         raise SettingError(
             "both train and split were given",
             why="each of them says what was trained on",
             instead="give the training table, or the column that says which rows were trained on",
         )
-    _check_sides_alike(asked, train)
-    source, asked, beside = _beside(predictions, asked, data, against)
+    _check_sides_alike(question, train)
+    source, question, beside = _beside(predictions, question, data, against)
     found = settled(
         lambda centres: count_table(
             source,
-            asked.question,
-            lambda table, backend: _ask(table, asked, backend, beside, centres),
-            needs=asked.needs(),
+            question.query,
+            lambda table, backend: _ask(table, question, backend, beside, centres),
+            needs=question.needs(),
             joined=beside,
             progress=progress,
         ),
         _sums_of,
     )
-    counts, marks = [found], ["test" if asked.split is None else None]
+    counts, marks = [found], ["test" if question.split is None else None]
     if train is not None:
-        counts.append(settled(lambda centres: _trained(train, asked, found.context, progress, centres), _sums_of))
+        counts.append(
+            settled(lambda centres: _count_training(train, question, found.context, progress, centres), _sums_of)
+        )
         marks.append("train")
     return GatheredLines(
         stacked(counts, marks),
@@ -132,49 +134,49 @@ def _sums_of(found: EngineCounts) -> dict[str, Sums]:
 
 
 def _beside(
-    predictions: Any, asked: PredictionQuestion, data: Any, against: Any
+    predictions: Any, question: PredictionQuestion, data: Any, against: Any
 ) -> tuple[Any, PredictionQuestion, tuple[JoinedTable, ...]]:
     """The table that is counted, and the tables whose answers are joined to it by their ids."""
     joined: list[JoinedTable] = []
     if data is not None:
-        joined.append(_answer_table(predictions, asked, asked.prediction, "prediction", score=asked.own_score))
-        asked = replace(
-            asked,
-            prediction=_renamed(asked.prediction, "prediction"),
-            score=_name("score", 0) if asked.own_score is not None else asked.score,
+        joined.append(_answer_table(predictions, question, question.prediction, "prediction", score=question.own_score))
+        question = replace(
+            question,
+            prediction=_rename(question.prediction, "prediction"),
+            score=_name("score", 0) if question.own_score is not None else question.score,
         )
     if against is not None:
-        joined.append(_answer_table(against, asked, asked.other, "other"))
-        asked = replace(asked, other=_renamed(asked.other, "other"))
-    return (predictions if data is None else data), asked, tuple(joined)
+        joined.append(_answer_table(against, question, question.other, "other"))
+        question = replace(question, other=_rename(question.other, "other"))
+    return (predictions if data is None else data), question, tuple(joined)
 
 
 def _answer_table(
-    source: Any, asked: PredictionQuestion, answers: Columns | None, role: str, *, score: str | None = None
+    source: Any, question: PredictionQuestion, answers: Columns | None, role: str, *, score: str | None = None
 ) -> JoinedTable:
     """A table's ids and answers, under names that nobody else has."""
-    if asked.id is None:
+    if question.id is None:
         raise SettingError(
             "two tables without an id",
             why="their rows are matched by a column that both have",
             instead="name it: id='image' (--id image)",
         )
     named = answer_columns(answers)
-    rows = columns_of(source, [asked.id, *named, *([score] if score else [])], role=f"the {role}")
-    check_ids(rows[asked.id], asked.id, role)
-    renamed = {_name(f"{role}_id", 0): rows[asked.id]}
+    rows = columns_of(source, [question.id, *named, *([score] if score else [])], role=f"the {role}")
+    check_ids(rows[question.id], question.id, role)
+    renamed = {_name(f"{role}_id", 0): rows[question.id]}
     renamed |= {_name(role, place): rows[name] for place, name in enumerate(named)}
     if score:
         renamed[_name("score", 0)] = rows[score]
     here = _name(f"{role}_here", 0)
-    return JoinedTable(pa.table(renamed | {here: pa.array([True] * len(rows))}), _name(f"{role}_id", 0), asked.id)
+    return JoinedTable(pa.table(renamed | {here: pa.array([True] * len(rows))}), _name(f"{role}_id", 0), question.id)
 
 
 def _name(role: str, place: int) -> str:
     return f"recombine_{role}_{place}"
 
 
-def _renamed(answers: Columns | None, role: str) -> Columns | None:
+def _rename(answers: Columns | None, role: str) -> Columns | None:
     if answers is None or isinstance(answers, str):
         return None if answers is None else _name(role, 0)
     return {label: _name(role, place) for place, label in enumerate(answers)}
@@ -192,10 +194,10 @@ def check_ids(ids: pa.ChunkedArray, name: str, role: str) -> None:
     if twice:
         counted = pc.value_counts(ids.combine_chunks())
         first = next(pair["values"] for pair in counted.to_pylist() if pair["counts"] > 1)
-        raise _duplicated(name, twice, f", such as {text(first)!r}")
+        raise _repeated_ids(name, twice, f", such as {text(first)!r}")
 
 
-def _duplicated(name: str, twice: int, such: str = "") -> ColumnError:
+def _repeated_ids(name: str, twice: int, such: str = "") -> ColumnError:
     return ColumnError(
         f"the id {name!r} is not unique: {twice:,} rows repeat one{such}",
         why="a row would be scored more than once, or with another row's answer",
@@ -218,42 +220,45 @@ def _partners(found: EngineCounts, beside: tuple[JoinedTable, ...]) -> dict[str,
 
 
 def _ask(
-    table: Any, asked: PredictionQuestion, backend: Any, beside: tuple[JoinedTable, ...], centres: Centres
+    table: Any, question: PredictionQuestion, backend: Any, beside: tuple[JoinedTable, ...], centres: Centres
 ) -> Aggregate:
     """The keys and sums of the one aggregate."""
-    scoring = scoring_of(table, asked, backend)
-    _check_own_ids(table, asked, backend)
-    side = None if asked.split is None else _side(table, asked, backend)
+    scoring = scoring_of(table, question, backend)
+    _check_own_ids(table, question, backend)
+    side = None if question.split is None else _side(table, question, backend)
     test = ibis.literal(True) if side is None else (side == "test").fill_null(False)
-    own = scored(table, asked, scoring, backend, answers=asked.prediction)
+    own = score_rows(table, question, scoring, backend, answers=question.prediction)
     by: dict[str, Any] = {} if side is None else {"side": side}
     by["state"] = test.ifelse(own.state, SCORED)
     ok = test & (own.state == SCORED)
     sums: dict[str, Any] = {f"{role}_here": table[_name(f"{role}_here", 0)].count() for role in _roles(beside)}
-    centres = {**_pilots(table, asked, scoring, backend, ok, test, own), **centres}
+    centres = {**_pilots(table, question, scoring, backend, ok, test, own), **centres}
     if own.score is not None:
         apart = own.score - centres["score"]
         # whole numbers are counted: a sum of written fractions is a decimal in some engines
         summed = (ok.ifelse(1, 0).sum(), *(ok.ifelse(part, 0.0).sum() for part in (apart, apart * apart)))
         sums |= dict(zip(_SCORE_SUMS, summed, strict=True))
     if scoring.kind == "label":
-        by |= {"truth": clean(table[asked.target], backend), "said": test.ifelse(own.said, ibis.null(own.said.type()))}
+        by |= {
+            "truth": clean(table[question.target], backend),
+            "said": test.ifelse(own.said, ibis.null(own.said.type())),
+        }
     elif scoring.kind == "number":
-        sums |= _number_sums(table, asked, backend, centres, ok, test)
-    if asked.other is not None:
-        other = scored(table, asked, scoring, backend, answers=asked.other)
+        sums |= _number_sums(table, question, backend, centres, ok, test)
+    if question.other is not None:
+        other = score_rows(table, question, scoring, backend, answers=question.other)
         _compare(by, sums, own, other, ok)
     return Aggregate(by, sums, replace(scoring, centres=centres))
 
 
 def _pilots(
-    table: Any, asked: PredictionQuestion, scoring: Scoring, backend: Any, ok: Any, test: Any, own: RowScore
+    table: Any, question: PredictionQuestion, scoring: Scoring, backend: Any, ok: Any, test: Any, own: RowScore
 ) -> Centres:
     wanted = {}
     if scoring.kind == "number":
-        truth = table[asked.target]
+        truth = table[question.target]
         wanted = {"target": truth}
-        if asked.split is not None:
+        if question.split is not None:
             nothing = ibis.null(truth.type())
             wanted = {"target": test.ifelse(truth, nothing), TAUGHT: test.ifelse(nothing, truth)}
     if own.score is not None:
@@ -267,16 +272,16 @@ def _roles(beside: tuple[JoinedTable, ...]) -> dict[str, JoinedTable]:
 
 
 def _number_sums(
-    table: Any, asked: PredictionQuestion, backend: Any, centres: Centres, ok: Any, test: Any
+    table: Any, question: PredictionQuestion, backend: Any, centres: Centres, ok: Any, test: Any
 ) -> dict[str, Any]:
     """Truth and answers of the rows that are scored; of the training side all truth that there is."""
     centre = centres["target"]
-    truth = about(table[asked.target], centre, backend)
+    truth = about(table[question.target], centre, backend)
     if centres.get(TAUGHT, centre) != centre:
-        truth = test.ifelse(truth, about(table[asked.target], centres[TAUGHT], backend))
+        truth = test.ifelse(truth, about(table[question.target], centres[TAUGHT], backend))
     known = ok | (~test & truth.notnull())
     return {
-        "prediction_total": ok.ifelse(about(table[asked.prediction], centre, backend), 0.0).sum(),
+        "prediction_total": ok.ifelse(about(table[question.prediction], centre, backend), 0.0).sum(),
         "target_count": known.ifelse(1, 0).sum(),
         "target_total": known.ifelse(truth, 0.0).sum(),
         "target_squares": known.ifelse(truth * truth, 0.0).sum(),
@@ -297,18 +302,18 @@ def _compare(by: dict[str, Any], sums: dict[str, Any], own: RowScore, other: Row
     }
 
 
-def _check_own_ids(table: Any, asked: PredictionQuestion, backend: Any) -> None:
-    if asked.id is None:
+def _check_own_ids(table: Any, question: PredictionQuestion, backend: Any) -> None:
+    if question.id is None:
         return
-    ids = table[asked.id]
+    ids = table[question.id]
     found = backend.to_pyarrow(table.aggregate(rows=ids.count(), different=ids.nunique())).to_pylist()[0]
     if found["rows"] > found["different"]:
-        raise _duplicated(asked.id, found["rows"] - found["different"])
+        raise _repeated_ids(question.id, found["rows"] - found["different"])
 
 
-def _side(table: Any, asked: PredictionQuestion, backend: Any) -> Any:
+def _side(table: Any, question: PredictionQuestion, backend: Any) -> Any:
     """The side that each row stands on, in our own words."""
-    split = asked.split or SplitColumn()
+    split = question.split or SplitColumn()
     column = clean(table[split.name], backend)
     found = backend.to_pyarrow(table.select(side=column).filter(column.notnull()).distinct().limit(1001))
     values = columns.ordered(set(found["side"].to_pylist()))
@@ -337,39 +342,39 @@ def _ask_for_test(split: str, free: list[str]) -> str:
     return f"say {which} it is: split=SplitColumn({split!r}, test=[{value!r}]) (--test-side {shlex.quote(value)})"
 
 
-def _trained(
-    train: Any, asked: PredictionQuestion, scoring: Scoring, progress: Progress | None, centres: Centres
+def _count_training(
+    train: Any, question: PredictionQuestion, scoring: Scoring, progress: Progress | None, centres: Centres
 ) -> EngineCounts:
     """The training table's combinations, with the target where it has one."""
 
     told = replace(scoring, centres={})
 
     def ask(table: Any, backend: Any) -> Aggregate:
-        if scoring.kind == "score" or asked.target not in table.columns:
+        if scoring.kind == "score" or question.target not in table.columns:
             return Aggregate(context=told)
         if scoring.kind == "label":
-            return Aggregate(by={"truth": clean(table[asked.target], backend)}, context=told)
-        if not table[asked.target].type().is_numeric():
+            return Aggregate(by={"truth": clean(table[question.target], backend)}, context=told)
+        if not table[question.target].type().is_numeric():
             raise ColumnError(
-                f"the training table's {asked.target!r} is of type {table[asked.target].type()}",
+                f"the training table's {question.target!r} is of type {table[question.target].type()}",
                 why="the truth of the predictions is a number",
                 instead="give a training table with the same target",
             )
-        found = centres or pilots(table, {"target": table[asked.target]}, backend)
-        truth = about(table[asked.target], found["target"], backend)
+        found = centres or pilots(table, {"target": table[question.target]}, backend)
+        truth = about(table[question.target], found["target"], backend)
         sums = {"target_count": truth.count(), "target_total": truth.sum(), "target_squares": (truth * truth).sum()}
         return Aggregate(sums=sums, context=replace(scoring, centres=found))
 
-    question = replace(asked.question, where=None, table=None)
-    return count_table(train, question, ask, needs=[asked.target] if asked.target else [], progress=progress)
+    query = replace(question.query, where=None, table=None)
+    return count_table(train, query, ask, needs=[question.target] if question.target else [], progress=progress)
 
 
-def _check_sides_alike(asked: PredictionQuestion, train: Any) -> None:
+def _check_sides_alike(question: PredictionQuestion, train: Any) -> None:
     """Bins that a table cuts by its own numbers would be cut otherwise in the other table."""
-    own = [name for name, bins in asked.question.bins.items() if isinstance(bins, int) or str(bins).startswith("quant")]
+    own = [name for name, bins in question.query.bins.items() if isinstance(bins, int) or str(bins).startswith("quant")]
     if train is not None and own:
         raise SettingError(
-            f"bins={asked.question.bins[own[0]]!r} for {own[0]!r} with a training table",
+            f"bins={question.query.bins[own[0]]!r} for {own[0]!r} with a training table",
             why="each table would be cut at edges of its own, so that a bin would mean two things",
             instead=f"give the edges: bins=dict({own[0]}=[0, 10, 20]) (--bins {own[0]}=0,10,20)",
         )

@@ -25,9 +25,9 @@ from recombine.numerics.resampling import FEWEST, IntervalSettings, Resampled, S
 from recombine.verbs.evaluate.outcomes import Mask, Outcomes
 
 SIDES = ("all", "seen", "unseen", "determined", "undetermined", "novel")
-_MOST_PAIRS = 10**6
+_MOST_PAIRS = 10**6  # lines of a table that somebody may still open
 _WEAK = 2.0  # prior rows where too few combinations tell how much they differ
-_PRIOR_FREEDOM = 4.0
+_PRIOR_FREEDOM = 4.0  # rows that the pooled noise counts for: few, so that a combination's own soon outweigh it
 _JEFFREYS = 0.5  # right and wrong rows that are added at least, so that a row or two never look certain
 
 
@@ -281,7 +281,7 @@ def worst_shrunk(outcomes: Outcomes) -> float:
             right, wrong = _beta(outcomes, chosen)
             found.append(right / (right + wrong))
         else:
-            pulled = _pulled(outcomes, chosen)
+            pulled = _pull(outcomes, chosen)
             found.append(outcomes.mean[chosen] if pulled is None else pulled[0])
     scores = np.concatenate(found)
     return float(scores.min() if outcomes.score.better == "higher" else scores.max())
@@ -324,12 +324,13 @@ def _strength(rows: Numbers, shares: Numbers) -> float:
     free = float((1 - rows / total).sum())
     more = float((rows * (1 - rows / total)).sum()) - free
     alike = (apart - luck * free) / (luck * more) if more > 0 else 0.0
+    # between worth all rows together and worth next to none: at the ends the beta would have no shape
     alike = min(max(alike, 1 / (total + 1)), 0.999)  # of rows of one combination, beyond those of different ones
     return float(1 / alike - 1)
 
 
 def _numbers(outcomes: Outcomes, chosen: Mask, settings: IntervalSettings) -> tuple[Numbers, Numbers, Numbers]:
-    pulled = _pulled(outcomes, chosen)
+    pulled = _pull(outcomes, chosen)
     if pulled is None:
         nothing = np.full(int(chosen.sum()), np.nan)
         return outcomes.mean[chosen], nothing, nothing
@@ -338,7 +339,7 @@ def _numbers(outcomes: Outcomes, chosen: Mask, settings: IntervalSettings) -> tu
     return pulled[0], *student_ends(*pulled, freedom, settings, least=least)
 
 
-def _pulled(outcomes: Outcomes, chosen: Mask) -> tuple[Numbers, Numbers] | None:
+def _pull(outcomes: Outcomes, chosen: Mask) -> tuple[Numbers, Numbers] | None:
     """The normal model's score and its standard error, with each combination's noise itself pulled towards the pooled
     one; None where nothing tells the noise.
     """

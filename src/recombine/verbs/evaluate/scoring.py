@@ -35,7 +35,7 @@ SCORES: dict[str, Literal["higher", "lower"]] = {
 _FOR_LABELS = ("accuracy", "logloss")
 _FOR_NUMBERS = ("mse", "r2")
 SCORED, NO_TRUTH, NO_ANSWER, INFINITE, OUTSIDE, NOT_ONE, NO_COLUMN, INFINITE_TRUTH = range(8)
-_SUM_TOLERANCE = 1e-3
+_SUM_TOLERANCE = 1e-3  # probabilities in half precision, or written with three digits, are off by about as much
 _SMALLEST = float(np.finfo(np.float64).eps)  # where scikit-learn cuts probabilities too
 
 
@@ -43,7 +43,7 @@ _SMALLEST = float(np.finfo(np.float64).eps)  # where scikit-learn cuts probabili
 class PredictionQuestion:
     """What is asked of a table of predictions."""
 
-    question: TableQuery
+    query: TableQuery
     prediction: Columns | None = None
     other: Columns | None = None
     score: str | None = None
@@ -58,7 +58,7 @@ class PredictionQuestion:
     @property
     def target(self) -> str | None:
         """The column with the true answers."""
-        return self.question.target
+        return self.query.target
 
     @property
     def own_score(self) -> str | None:
@@ -70,7 +70,7 @@ class PredictionQuestion:
         """What the answers must be, where the settings alone tell it."""
         if self.score in _FOR_LABELS or isinstance(self.prediction, Mapping):
             return "label"
-        return "number" if self.score in _FOR_NUMBERS else self.question.target_kind
+        return "number" if self.score in _FOR_NUMBERS else self.query.target_kind
 
     def needs(self) -> list[str]:
         """The columns that it needs beside the factors."""
@@ -121,7 +121,7 @@ class PredictionQuestion:
                 why=f"it is known which way {self.score or 'this score'} is better",
                 instead="leave it out; it is for a score of your own",
             )
-        if self.score == "logloss" and self.question.target_kind == "number":
+        if self.score == "logloss" and self.query.target_kind == "number":
             raise SettingError(
                 "score='logloss' with target_kind='number'", why="log loss is for labels", instead="leave one out"
             )
@@ -160,38 +160,38 @@ class RowScore:
     score: Any = None
 
 
-def scoring_of(table: Any, asked: PredictionQuestion, backend: Any) -> Scoring:
+def scoring_of(table: Any, question: PredictionQuestion, backend: Any) -> Scoring:
     """What the columns' types say about how to score."""
-    _require(table, asked)
-    if asked.own_score is not None and (asked.prediction is None or asked.target is None):
-        return Scoring("score", _score(asked, "score"))
-    kind, guessed = _kind(table, asked, backend)
-    score = _score(asked, kind)
-    if isinstance(asked.prediction, Mapping):
-        return Scoring(kind, score, tuple(asked.prediction))
+    _require(table, question)
+    if question.own_score is not None and (question.prediction is None or question.target is None):
+        return Scoring("score", _score(question, "score"))
+    kind, guessed = _kind(table, question, backend)
+    score = _score(question, kind)
+    if isinstance(question.prediction, Mapping):
+        return Scoring(kind, score, tuple(question.prediction))
     if score.name == "logloss":
-        classes = _two_classes(table, asked, backend)
+        classes = _two_classes(table, question, backend)
         return Scoring(kind, score, classes, positive=classes[1])
-    _check_answer_type(table, asked, kind)
+    _check_answer_type(table, question, kind)
     return Scoring(kind, score, guessed=guessed)
 
 
-def scored(
-    table: Any, asked: PredictionQuestion, scoring: Scoring, backend: Any, *, answers: Columns | None
+def score_rows(
+    table: Any, question: PredictionQuestion, scoring: Scoring, backend: Any, *, answers: Columns | None
 ) -> RowScore:
     """The expressions for one model's answers."""
     if scoring.kind == "score":
-        return _by_column(table, asked, backend)
+        return _by_column(table, question, backend)
     if scoring.kind == "number":
-        found = _by_error(table, asked, backend, str(answers))
+        found = _by_error(table, question, backend, str(answers))
     elif scoring.classes:
-        found = _by_probability(table, asked, scoring, backend, answers)
+        found = _by_probability(table, question, scoring, backend, answers)
     else:
-        truth, said = (clean(table[name], backend) for name in (asked.target, answers))
+        truth, said = (clean(table[name], backend) for name in (question.target, answers))
         found = RowScore(ibis.cases((truth.isnull(), NO_TRUTH), (said.isnull(), NO_ANSWER), else_=SCORED), said)
-    if asked.own_score is None:
+    if question.own_score is None:
         return found
-    own = _by_column(table, asked, backend)  # labels or numbers, scored by a column of the user's own
+    own = _by_column(table, question, backend)  # labels or numbers, scored by a column of the user's own
     return RowScore(ibis.cases((found.state != SCORED, found.state), else_=own.state), found.said, own.score)
 
 
@@ -212,40 +212,40 @@ def infinite(column: Any, backend: Any) -> Any:
     return column.abs() > float(np.finfo(np.float64).max)
 
 
-def _require(table: Any, asked: PredictionQuestion) -> None:
+def _require(table: Any, question: PredictionQuestion) -> None:
     for role, names in (
-        ("the target", answer_columns(asked.target)),
-        ("the prediction", answer_columns(asked.prediction)),
-        ("the other prediction", answer_columns(asked.other)),
-        ("the id", answer_columns(asked.id)),
-        ("the split", [] if asked.split is None else [asked.split.name]),
+        ("the target", answer_columns(question.target)),
+        ("the prediction", answer_columns(question.prediction)),
+        ("the other prediction", answer_columns(question.other)),
+        ("the id", answer_columns(question.id)),
+        ("the split", [] if question.split is None else [question.split.name]),
     ):
         columns.require(table, names, role=role)
-    if asked.own_score is not None and asked.own_score not in table.columns:
+    if question.own_score is not None and question.own_score not in table.columns:
         raise ColumnError(
-            f"no score {asked.own_score!r}",
+            f"no score {question.own_score!r}",
             why="it is neither a score that is known nor a column of the table",
-            instead=nearest(asked.own_score, [*SCORES, *table.columns], most=12),
+            instead=nearest(question.own_score, [*SCORES, *table.columns], most=12),
         )
 
 
-def _score(asked: PredictionQuestion, kind: Kind) -> Score:
-    if asked.own_score is not None:
-        return Score(asked.own_score, asked.better or "higher")
-    name = asked.score or ("accuracy" if kind == "label" else "mse")
-    if isinstance(asked.prediction, Mapping) and asked.score is None:
+def _score(question: PredictionQuestion, kind: Kind) -> Score:
+    if question.own_score is not None:
+        return Score(question.own_score, question.better or "higher")
+    name = question.score or ("accuracy" if kind == "label" else "mse")
+    if isinstance(question.prediction, Mapping) and question.score is None:
         name = "logloss"
     return Score(name, SCORES[name])
 
 
-def _kind(table: Any, asked: PredictionQuestion, backend: Any) -> tuple[Literal["label", "number"], bool]:
-    if asked.kind is not None:
-        if asked.kind == "number" and not _numeric(table[asked.target]):
-            raise _not_numbers(table, asked)
-        return asked.kind, False
-    found = target_kind(table, asked.question, backend) or "label"
-    floating = isinstance(asked.prediction, str) and table[asked.prediction].type().is_floating()
-    if found == "label" and floating and _numeric(table[asked.target]):
+def _kind(table: Any, question: PredictionQuestion, backend: Any) -> tuple[Literal["label", "number"], bool]:
+    if question.kind is not None:
+        if question.kind == "number" and not _numeric(table[question.target]):
+            raise _not_numbers(table, question)
+        return question.kind, False
+    found = target_kind(table, question.query, backend) or "label"
+    floating = isinstance(question.prediction, str) and table[question.prediction].type().is_floating()
+    if found == "label" and floating and _numeric(table[question.target]):
         return "number", True  # few whole numbers, but the model answers with fractions: grades, not names
     return found, False
 
@@ -254,12 +254,12 @@ def _numeric(column: Any) -> bool:
     return bool(column.type().is_numeric() or column.type().is_boolean())
 
 
-def _check_answer_type(table: Any, asked: PredictionQuestion, kind: Kind) -> None:
-    for name in answer_columns(asked.prediction) + answer_columns(asked.other):
-        column, truth = table[name].type(), table[asked.target].type()
+def _check_answer_type(table: Any, question: PredictionQuestion, kind: Kind) -> None:
+    for name in answer_columns(question.prediction) + answer_columns(question.other):
+        column, truth = table[name].type(), table[question.target].type()
         fraction_for_a_name = kind == "label" and column.is_floating() and not truth.is_numeric()
         if fraction_for_a_name or (kind == "number" and not column.is_numeric()):
-            raise _other_kind(f"the prediction {name!r} holds {column}, the target {asked.target!r} {truth}")
+            raise _other_kind(f"the prediction {name!r} holds {column}, the target {question.target!r} {truth}")
 
 
 def _other_kind(what: str) -> ColumnError:
@@ -271,20 +271,20 @@ def _other_kind(what: str) -> ColumnError:
     )
 
 
-def _not_numbers(table: Any, asked: PredictionQuestion) -> ColumnError:
-    what = f"the target {asked.target!r} holds {table[asked.target].type()}, not numbers"
-    if asked.score is None or asked.own_score is not None:
+def _not_numbers(table: Any, question: PredictionQuestion) -> ColumnError:
+    what = f"the target {question.target!r} holds {table[question.target].type()}, not numbers"
+    if question.score is None or question.own_score is not None:
         return _other_kind(what)
     return ColumnError(
         what,
-        why=f"{asked.score} is for numbers, and these are labels",
+        why=f"{question.score} is for numbers, and these are labels",
         instead="write score='accuracy' (--score accuracy), or where the prediction is a probability "
         "score='logloss' (--score logloss)",
     )
 
 
-def _by_column(table: Any, asked: PredictionQuestion, backend: Any) -> RowScore:
-    name = str(asked.own_score)
+def _by_column(table: Any, question: PredictionQuestion, backend: Any) -> RowScore:
+    name = str(question.own_score)
     if not _numeric(table[name]):
         raise ColumnError(
             f"the score {name!r} is of type {table[name].type()}",
@@ -296,8 +296,8 @@ def _by_column(table: Any, asked: PredictionQuestion, backend: Any) -> RowScore:
     return RowScore(state, score=row)
 
 
-def _by_error(table: Any, asked: PredictionQuestion, backend: Any, name: str) -> RowScore:
-    truth, said = number(table, str(asked.target), backend), number(table, name, backend)
+def _by_error(table: Any, question: PredictionQuestion, backend: Any, name: str) -> RowScore:
+    truth, said = number(table, str(question.target), backend), number(table, name, backend)
     state = ibis.cases(
         (truth.isnull(), NO_TRUTH),
         (said.isnull(), NO_ANSWER),
@@ -305,16 +305,16 @@ def _by_error(table: Any, asked: PredictionQuestion, backend: Any, name: str) ->
         (infinite(truth, backend), INFINITE_TRUTH),
         else_=SCORED,
     )
-    error = difference(table[name], table[asked.target], backend)
+    error = difference(table[name], table[question.target], backend)
     return RowScore(state, said, error * error)
 
 
 def _by_probability(
-    table: Any, asked: PredictionQuestion, scoring: Scoring, backend: Any, answers: Columns | None
+    table: Any, question: PredictionQuestion, scoring: Scoring, backend: Any, answers: Columns | None
 ) -> RowScore:
     """Log loss of the true class, and the likeliest class as what was said (by its place among the classes)."""
     shares = _shares(table, scoring, backend, answers)
-    truth = clean(table[asked.target], backend).cast("string")
+    truth = clean(table[question.target], backend).cast("string")
     total = sum(shares[1:], shares[0])
     outside = reduce(or_, [(share < 0) | (share > 1) for share in shares])
     true_share = ibis.cases(*[(truth == name, share) for name, share in zip(scoring.classes, shares, strict=True)])
@@ -339,9 +339,9 @@ def _shares(table: Any, scoring: Scoring, backend: Any, answers: Columns | None)
     return [1 - share, share] if scoring.positive == scoring.classes[1] else [share, 1 - share]
 
 
-def _two_classes(table: Any, asked: PredictionQuestion, backend: Any) -> tuple[str, str]:
+def _two_classes(table: Any, question: PredictionQuestion, backend: Any) -> tuple[str, str]:
     """The classes of a two-class target, the one that a single column is the probability of last."""
-    column = clean(table[asked.target], backend)
+    column = clean(table[question.target], backend)
     found = backend.to_pyarrow(table.select(target=column).filter(column.notnull()).distinct().limit(3))
     values = columns.ordered(set(found["target"].to_pylist()))
     known = values
@@ -350,7 +350,7 @@ def _two_classes(table: Any, asked: PredictionQuestion, backend: Any) -> tuple[s
     if len(known) != 2:
         listed = ", ".join(repr(text(value)) for value in values)
         raise ColumnError(
-            f"the target {asked.target!r} holds {listed or 'nothing'}{' …' if len(values) > 2 else ''}",
+            f"the target {question.target!r} holds {listed or 'nothing'}{' …' if len(values) > 2 else ''}",
             why="one column of probabilities is enough for two classes only",
             instead="name a column for each class: {'cat': 'p_cat', 'dog': 'p_dog'} (--prediction cat=p_cat,dog=p_dog)",
         )

@@ -108,7 +108,7 @@ def swap_test(outcomes: Outcomes, *, draws: int = _DRAWS, seed: int = 0) -> Swap
 
 def _swaps(outcomes: Outcomes) -> list["_Swap"]:
     truth, said = (outcomes.truth,), (outcomes.said,)
-    often, differ = _repeated(outcomes)
+    often, differ = _repeated_rows(outcomes)
     cells = [_cells(outcomes, parts) for parts in ((), truth, said, truth + said)]
     cells += [_cells(outcomes, parts, among=often) for parts in (truth, truth + said)]
     width = len(outcomes.tested.space.factors)
@@ -133,7 +133,7 @@ def _cells(outcomes: Outcomes, parts: tuple[Ints, ...], *, among: Flags | None =
     return _ClassCells(combination, label, totals(ids, share[chosen], len(keys)), width ** len(parts))
 
 
-def _repeated(outcomes: Outcomes) -> tuple[Flags, Numbers]:
+def _repeated_rows(outcomes: Outcomes) -> tuple[Flags, Numbers]:
     """Lines whose combination has two rows of the same truth or more, and how often two such rows differ.
 
     The second is in the order of combination and truth, as cells are.
@@ -283,8 +283,8 @@ def _sentence(name: str, combinations: int, changed: Rate, stayed: Rate) -> str:
     return f"When {name} is swapped, {' and '.join(said)}."
 
 
-def _verdict(found: tuple[FactorSwap, ...]) -> str:
-    tested = [one for one in found if one.changed.share is not None]
+def _verdict(swaps: tuple[FactorSwap, ...]) -> str:
+    tested = [one for one in swaps if one.changed.share is not None]
     if not tested:
         return "No two tested combinations differ in one factor alone and share the truth: nothing can be swapped."
     measured = [one for one in tested if one.excess.share is not None]

@@ -35,7 +35,7 @@ from recombine.verbs.predict.diagnosis import VERDICTS
 from recombine.verbs.predict.effect_transfer import thinned
 from recombine.verbs.predict.prediction import Prediction
 
-POINTS = 2_000
+POINTS = 2_000  # that a picture shows; ranks are of all of them
 _ALL_SEEN = (
     "The prediction and the measurement have no unseen combination in common, as the prediction was made from a table "
     "that holds all of them: make it from the training rows alone (recombine predict … --where \"split = 'train'\")."
@@ -112,8 +112,8 @@ def beside(
     True
     """
     _refuse_other(outcomes, prediction)
-    joined = _joined(outcomes, prediction)
-    expected = _expected(outcomes, prediction, joined)
+    joined = _join(outcomes, prediction)
+    expected = _expect(outcomes, prediction, joined)
     if expected is None:
         return None
     across, sign, values = expected
@@ -175,7 +175,7 @@ class _Joined:
     prediction: pa.ChunkedArray
 
 
-def _joined(outcomes: Outcomes, prediction: Prediction) -> _Joined:
+def _join(outcomes: Outcomes, prediction: Prediction) -> _Joined:
     table, space = prediction.table, outcomes.tested.space
     codes = _encode(table, space)
     whole = np.flatnonzero((codes >= 0).all(axis=1))
@@ -199,7 +199,7 @@ def _encode(table: pa.Table, space: Space) -> Codes:
     return np.asfortranarray(np.stack(columns, axis=1), dtype=np.int32)
 
 
-def _expected(outcomes: Outcomes, prediction: Prediction, joined: _Joined) -> tuple[str, float, Numbers] | None:
+def _expect(outcomes: Outcomes, prediction: Prediction, joined: _Joined) -> tuple[str, float, Numbers] | None:
     """What the theory expects of each joined combination, its name, and the sign with which more of it is better."""
     target, kind = outcomes.tested.target, prediction.learner.answers.kind
     if kind == "number" and isinstance(target, NumberTarget):
@@ -258,6 +258,7 @@ def _snap_ties(values: Numbers) -> Numbers:
     if not len(values):
         return values
     apart = values - values.mean()
+    # iterative solvers stop within some 1e-10 of the spread; subtracting the mean leaves 1e-16 of the size
     rounding = max(1e-9 * float(np.abs(apart).max()), 1e-13 * float(np.abs(values).max()))
     return np.asarray(np.round(apart / rounding)) if rounding > 0 else apart
 

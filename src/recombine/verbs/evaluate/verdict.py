@@ -25,28 +25,28 @@ _NAMES = {"mse": "mean squared error", "r2": "R²", "logloss": "log loss"}
 _ALIKE = 0.05  # of the gap: a matched one that differs by less needs no reason
 
 
-def verdict(found: "Evaluation") -> str:
+def verdict(result: "Evaluation") -> str:
     """The answer in a sentence or two."""
-    if found.group is not None:
-        return _of_groups(found, found.group)
-    seen, unseen = found.side("seen"), found.side("unseen")
-    if found.outcomes.training is None:
-        tested = found.side("all")
+    if result.group is not None:
+        return _of_groups(result, result.group)
+    seen, unseen = result.side("seen"), result.side("unseen")
+    if result.outcomes.training is None:
+        tested = result.side("all")
         return (
-            f"On {amount(tested.combinations, 'tested combination')} {_is(found, tested)}. It was not told what the "
+            f"On {amount(tested.combinations, 'tested combination')} {_is(result, tested)}. It was not told what the "
             "model was trained on, so nothing can be said about seen and unseen ones."
         )
     if not unseen.combinations:
-        return _without_unseen(found)
-    first = f"On {amount(unseen.combinations, 'unseen combination')} {_unseen(found)}{_rule(found)}."
+        return _without_unseen(result)
+    first = f"On {amount(unseen.combinations, 'unseen combination')} {_unseen(result)}{_rule(result)}."
     if not seen.combinations:
         return f"{first} No combination that was seen in training was tested, so there is nothing to compare it with."
-    return f"{first} {_gap(found)}"
+    return f"{first} {_gap(result)}"
 
 
-def grade(found: "Evaluation") -> Grade:
+def grade(result: "Evaluation") -> Grade:
     """Earned on unseen combinations, beside the best simple rule; or in the worst group, if the class is in groups."""
-    return earned(found.expected) if found.group is None else found.group.grade
+    return earned(result.expected) if result.group is None else result.group.grade
 
 
 def rule_words(rule: str, commonest: str | None) -> str:
@@ -65,32 +65,31 @@ def rule_words(rule: str, commonest: str | None) -> str:
     return known.get(rule, f"going by {rule.removesuffix(rule_name('', 'rows'))}")
 
 
-def _unseen(found: "Evaluation") -> str:
+def _unseen(result: "Evaluation") -> str:
     """What was measured on the unseen combinations: in the unit of the rules, and in its own if that is another."""
-    told, side = found.expected, found.side("unseen")
+    told, side = result.expected, result.side("unseen")
     if told.value is None or side.score is None:
-        return _is(found, side)
+        return _is(result, side)
     share = told.score == "accuracy"
     value = percent(told.value) if share else measure(told.value)
     around = interval_words(told.value, told.low, told.high, share=share).removeprefix(value)
     said = f"it gets {value} right{around}" if share else f"its R² is {value}{around}"
-    if found.score.is_share or found.score.name == "r2":
+    if result.score.is_share or result.score.name == "r2":
         return said
-    return f"{said}, its {score_name(found.score)} is {measure(side.score)}"
+    return f"{said}, its {score_name(result.score)} is {measure(side.score)}"
 
 
-def _rule(found: "Evaluation") -> str:
+def _rule(result: "Evaluation") -> str:
     """The best simple rule beside it, and whether it is beaten."""
-    told = found.expected
+    told = result.expected
     if told.baseline is None or told.baseline_name is None or told.value is None:
         return ""
     share = told.score == "accuracy"
     gets = f"gets {percent(told.baseline)}" if share else f"reaches {measure(told.baseline)}"
-    said = f"; {rule_words(told.baseline_name, found.baselines.commonest)} {gets}"
+    said = f"; {rule_words(told.baseline_name, result.baselines.commonest)} {gets}"
     if told.lift is None:
-        return (
-            f"{said} ({amount(found.side('unseen').combinations, 'unseen combination')} are too few to tell them apart)"
-        )
+        unseen = amount(result.side("unseen").combinations, "unseen combination")
+        return f"{said} ({unseen} are too few to tell them apart)"
     low, value, high = told.lift
     if low > 0:
         return f"{said}, {_points(share, value)} less ({_range(share, low, high)})"
@@ -100,21 +99,21 @@ def _rule(found: "Evaluation") -> str:
     return f"{said}, which it does not beat{beyond}" + (f" ({_range(share, low, high)})" if low < high else "")
 
 
-def _of_groups(found: "Evaluation", group: WorstGroup) -> str:
+def _of_groups(result: "Evaluation", group: WorstGroup) -> str:
     """The worst group, the true class being part of each."""
-    others = [name for name in found.outcomes.tested.space.names if name != group.label]
+    others = [name for name in result.outcomes.tested.space.names if name != group.label]
     what = f"{amount(group.groups, 'group')} of {group.label}, the true label, and {words.listing(others)}"
     thin = _thin(group)
     if group.combination is None or group.score is None:
         return f"None of {what} has enough tested rows: nothing is known of the worst.{thin}"
     rule = ""
     if group.baseline is not None and group.baseline_name is not None:
-        does = rule_words(group.baseline_name, found.baselines.commonest)
+        does = rule_words(group.baseline_name, result.baselines.commonest)
         rule = f" {does[0].upper()}{does[1:]} gets {percent(group.baseline)} right in its own worst group."
     return (
         f"Of {what}, the worst is {named(group.combination)}: "
         f"it gets {percent(group.score)} right{_around(group.low, group.high)} of {amount(group.rows, 'row')}; "
-        f"of all rows {percent(found.side('all').score or 0.0)}.{rule}{thin}"
+        f"of all rows {percent(result.side('all').score or 0.0)}.{rule}{thin}"
     )
 
 
@@ -133,17 +132,17 @@ def _thin(group: WorstGroup) -> str:
     return f" {'; '.join(said)}: these are untested, and may be worse." if said else ""
 
 
-def reasons(found: "Evaluation", notes: tuple[str, ...]) -> tuple[str, ...]:
+def reasons(result: "Evaluation", notes: tuple[str, ...]) -> tuple[str, ...]:
     """What the verdict rests on, and what must be known to read it."""
     said = [
-        found.baselines.missing or "",
-        *_gap_reasons(found),
-        *_side_reasons(found),
-        *_never_varies(found.outcomes),
-        _untested(found),
-        found.deviations.sentence,
-        found.against.verdict if found.against else "",
-        *(_left_out(reason, rows) for reason, rows in found.outcomes.left_out.items()),
+        result.baselines.missing or "",
+        *_gap_reasons(result),
+        *_side_reasons(result),
+        *_never_varies(result.outcomes),
+        _untested(result),
+        result.deviations.sentence,
+        result.against.verdict if result.against else "",
+        *(_left_out(reason, rows) for reason, rows in result.outcomes.left_out.items()),
         *notes,
     ]
     return tuple(sentence for sentence in said if sentence)
@@ -186,96 +185,95 @@ def _the(side: SideScore) -> str:
     return "the one combination" if side.combinations == 1 else f"the {count(side.combinations)} combinations"
 
 
-def _is(found: "Evaluation", side: SideScore) -> str:
+def _is(result: "Evaluation", side: SideScore) -> str:
     """The predicate of a sentence about a side."""
     if side.score is None:
-        return f"its {score_name(found.score)} cannot be computed"
-    if found.score.is_share:
+        return f"its {score_name(result.score)} cannot be computed"
+    if result.score.is_share:
         return f"it gets {percent(side.score)} right{_around(side.low, side.high)}"
-    return f"its {score_name(found.score)} is {interval_words(side.score, side.low, side.high, share=False)}"
+    return f"its {score_name(result.score)} is {interval_words(side.score, side.low, side.high, share=False)}"
 
 
-def _gap(found: "Evaluation") -> str:
+def _gap(result: "Evaluation") -> str:
     """How unseen combinations compare with seen ones like them; with all seen ones where too few are like them."""
-    gap, like = found.gap, found.matched
+    gap, like = result.gap, result.matched
     if gap is None:
         return "How they compare with the seen ones cannot be computed."
     if like is None or like.value is None:
-        return f"{_fare(found, gap.value, gap.low, gap.high, 'the seen ones')}, which are not matched."
+        return f"{_fare(result, gap.value, gap.low, gap.high, 'the seen ones')}, which are not matched."
     if not like.speaks_for_most:
-        found_for = f"{count(like.combinations)} of {amount(found.side('unseen').combinations, 'unseen combination')}"
+        found_for = f"{count(like.combinations)} of {amount(result.side('unseen').combinations, 'unseen combination')}"
         rows = f"{percent(like.matched)} of their rows"
-        fare = _fare(found, gap.value, gap.low, gap.high, "the seen ones")
+        fare = _fare(result, gap.value, gap.low, gap.high, "the seen ones")
         return f"{fare}; a match among these was found for {found_for} ({rows})."
-    target = found.outcomes.tested.target
+    target = result.outcomes.tested.target
     what = "label" if target is not None and like.on == target.name else "values"
-    return f"{_fare(found, like.value, like.low, like.high, f'seen ones of the same {what}')}."
+    return f"{_fare(result, like.value, like.low, like.high, f'seen ones of the same {what}')}."
 
 
-def _fare(found: "Evaluation", value: float, low: float | None, high: float | None, whom: str) -> str:
+def _fare(result: "Evaluation", value: float, low: float | None, high: float | None, whom: str) -> str:
     worse = "worse" if value >= 0 else "better"
     if value == 0 and low is None:
         return f"They fare like {whom}"
     if low is None or high is None:
         told = "without an interval, so it cannot be told from chance"
-        return f"They fare {_points(found.score.is_share, value)} {worse} than {whom}, {told}"
+        return f"They fare {_points(result.score.is_share, value)} {worse} than {whom}, {told}"
     ends = (low, high) if value >= 0 else (-high, -low)
-    told = (
-        f"They fare {_points(found.score.is_share, value)} {worse} than {whom} ({_range(found.score.is_share, *ends)})"
-    )
+    share = result.score.is_share
+    told = f"They fare {_points(share, value)} {worse} than {whom} ({_range(share, *ends)})"
     return told if low > 0 or high < 0 else f"{told}, no more than chance explains"
 
 
-def _without_unseen(found: "Evaluation") -> str:
-    seen, novel = found.side("seen"), found.side("novel")
+def _without_unseen(result: "Evaluation") -> str:
+    seen, novel = result.side("seen"), result.side("novel")
     if novel.combinations and not seen.combinations:
         return (
             f"All {amount(novel.combinations, 'tested combination')} hold a value that was never in training: "
-            f"{_is(found, novel)}. That says nothing about new combinations of known values."
+            f"{_is(result, novel)}. That says nothing about new combinations of known values."
         )
     also = f", or hold a value that was never there ({count(novel.combinations)})" if novel.combinations else ""
     return (
         f"Nothing is known about unseen combinations: all that were tested were seen in training{also}. "
-        f"On {_the(seen)} seen in training {_is(found, seen)}."
+        f"On {_the(seen)} seen in training {_is(result, seen)}."
     )
 
 
-def _gap_reasons(found: "Evaluation") -> list[str]:
+def _gap_reasons(result: "Evaluation") -> list[str]:
     """The gap as it is, and what it comes to where like is compared with like."""
-    gap, like, seen = found.gap, found.matched, found.side("seen")
+    gap, like, seen = result.gap, result.matched, result.side("seen")
     if gap is None:
         return []
     if gap.low is None or gap.high is None:
         around = (
-            f", without an interval: {_without_interval(min(seen.combinations, found.side('unseen').combinations))}"
+            f", without an interval: {_without_interval(min(seen.combinations, result.side('unseen').combinations))}"
         )
     else:
-        around = f" ({_range(found.score.is_share, gap.low, gap.high)})"
+        around = f" ({_range(result.score.is_share, gap.low, gap.high)})"
     plain = "raw gap" if like is not None and like.value is not None else "gap"
-    told = f"a {plain} of {_signed(found.score, gap.value)}{around}"
-    raw = f"On {_the(seen)} seen in training {_is(found, seen)}: {told}."
-    return [raw] if like is None else [raw, _matching(found, gap, like)]
+    told = f"a {plain} of {_signed(result.score, gap.value)}{around}"
+    raw = f"On {_the(seen)} seen in training {_is(result, seen)}: {told}."
+    return [raw] if like is None else [raw, _matching(result, gap, like)]
 
 
-def _matching(found: "Evaluation", gap: ScoreGap, like: MatchedGap) -> str:
+def _matching(result: "Evaluation", gap: ScoreGap, like: MatchedGap) -> str:
     """What the raw gap owes to seen and unseen combinations being of other classes and values."""
     if like.value is None:
         return f"{(like.reason or '')[:1].upper()}{(like.reason or '')[1:]}."
     apart = gap.value - like.value
     kept = "" if like.matched == 1.0 else f" ({percent(like.matched)} of the unseen rows could be)"
-    said = f"Matched on {like.on}{kept}, the gap is {_signed(found.score, like.value)}"
+    said = f"Matched on {like.on}{kept}, the gap is {_signed(result.score, like.value)}"
     if abs(apart) <= _ALIKE * max(abs(gap.value), abs(like.value)):
         return f"{said}."
     larger = "larger" if apart > 0 else "smaller"
-    return f"{said}; the raw one is {_points(found.score.is_share, apart)} {larger}{_why_apart(found, like, apart)}."
+    return f"{said}; the raw one is {_points(result.score.is_share, apart)} {larger}{_why_apart(result, like, apart)}."
 
 
-def _why_apart(found: "Evaluation", like: MatchedGap, apart: float) -> str:
+def _why_apart(result: "Evaluation", like: MatchedGap, apart: float) -> str:
     """What the raw gap holds beyond the matched one: rows without a match, and other classes and values."""
-    unseen = found.side("unseen").score
+    unseen = result.side("unseen").score
     if unseen is None or like.unseen is None:
         return ""
-    unmatched = (like.unseen - unseen) * (1 if found.score.better == "higher" else -1)
+    unmatched = (like.unseen - unseen) * (1 if result.score.better == "higher" else -1)
     kind = apart - unmatched  # exactly: the seen ones as they are, less the seen ones weighted like the matched unseen
     why = ""
     if like.speaks_for_most and kind * apart > 0 and abs(kind) > _ALIKE * abs(apart):
@@ -295,23 +293,23 @@ def _without_interval(few: int) -> str:
     )
 
 
-def _side_reasons(found: "Evaluation") -> list[str]:
+def _side_reasons(result: "Evaluation") -> list[str]:
     said = []
     for name, what in (
         ("undetermined", "are not fixed by training even under an additive rule"),
         ("novel", "hold a value that was never in training"),
     ):
-        side = found.side(name)
+        side = result.side(name)
         if side.combinations:
-            said.append(f"{amount(side.combinations, 'tested combination')} {what}: on them {_is(found, side)}.")
-    unseen = found.side("unseen")
+            said.append(f"{amount(side.combinations, 'tested combination')} {what}: on them {_is(result, side)}.")
+    unseen = result.side("unseen")
     if unseen.combinations and unseen.note:
         said.append(unseen.note)
     return said
 
 
-def _untested(found: "Evaluation") -> str:
-    missing = found.untested
+def _untested(result: "Evaluation") -> str:
+    missing = result.untested
     if not missing.total:
         return "Every combination of the space was tested."
     seen = f", {count(missing.seen)} of them seen in training" if missing.seen else ""

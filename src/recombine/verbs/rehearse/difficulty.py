@@ -72,8 +72,8 @@ class Difficulty:
         return cls(several[0].names, np.concatenate([one.values for one in several]))
 
 
-def difficulty(known: Support, own: Answers, codes: Codes, truth: Numbers | None = None) -> Difficulty:
-    """How hard these combinations are for who has seen the `known` ones, each of which has an answer in `own`.
+def difficulty(known: Support, answers: Answers, codes: Codes, truth: Numbers | None = None) -> Difficulty:
+    """How hard these combinations are for who has seen the `known` ones, each of which has an answer in `answers`.
 
     `truth` are their right answers (a class's place, or a number), where somebody knows them.
 
@@ -89,7 +89,7 @@ def difficulty(known: Support, own: Answers, codes: Codes, truth: Numbers | None
     leverage = Leverage(known, fixed).of(codes)
     open_ = ~fixed.determined(codes)
     doubt = np.where(np.isfinite(leverage), leverage / (1 + leverage), 1.0)
-    shared = _shared(known, codes)
+    shared = _sharing(known, codes)
     found = {
         OPEN: open_.astype(np.float64),
         DOUBT: doubt,
@@ -99,15 +99,15 @@ def difficulty(known: Support, own: Answers, codes: Codes, truth: Numbers | None
     if codes.shape[1] > 2:
         found[NEAR] = np.log2(1 + _near(known, codes))
         found[STRANGE] = np.log2(1 + _strange(known, codes))
-    told = suggestions(known, own, codes)
-    found[CONFLICT] = _conflict(told, own)
+    suggested = suggestions(known, answers, codes)
+    found[CONFLICT] = _conflict(suggested, answers)
     if truth is not None:
-        right = agreement(told, own, truth)
+        right = agreement(suggested, answers, truth)
         found[BEST], found[WORST] = right.max(axis=1), right.min(axis=1)
     return Difficulty(tuple(found), np.stack(list(found.values()), axis=1))
 
 
-def _shared(known: Support, codes: Codes) -> Ints:
+def _sharing(known: Support, codes: Codes) -> Ints:
     """(c, k) How many of the known combinations share each value."""
     counted = [np.bincount(known.codes[:, k], minlength=size) for k, size in enumerate(known.space.sizes)]
     return np.stack([count[codes[:, k]] for k, count in enumerate(counted)], axis=1)
@@ -133,9 +133,9 @@ def _strange(known: Support, codes: Codes) -> Ints:
     return total
 
 
-def suggestions(known: Support, own: Answers, codes: Codes) -> Numbers:
+def suggestions(known: Support, answers: Answers, codes: Codes) -> Numbers:
     """(factors, c, m) What each value alone suggests: the share of each class, or the mean in standard deviations."""
-    shares = _as_shares(own)
+    shares = _as_shares(answers)
     usual = shares.mean(axis=0)
     found = np.empty((codes.shape[1], len(codes), shares.shape[1]))
     for k, size in enumerate(known.space.sizes):
@@ -147,37 +147,37 @@ def suggestions(known: Support, own: Answers, codes: Codes) -> Numbers:
     return found
 
 
-def _as_shares(own: Answers) -> Numbers:
+def _as_shares(answers: Answers) -> Numbers:
     """(n, m) The share of each class among a combination's rows; a number in standard deviations from the mean."""
-    if own.kind == "number":
-        return np.asarray((own.values - own.values.mean(axis=0)) / _spread(own))
-    shares = (own.values + 1) / 2
-    return np.column_stack([1 - shares, shares]) if own.questions == 1 else np.asarray(shares)
+    if answers.kind == "number":
+        return np.asarray((answers.values - answers.values.mean(axis=0)) / _spread(answers))
+    shares = (answers.values + 1) / 2
+    return np.column_stack([1 - shares, shares]) if answers.questions == 1 else np.asarray(shares)
 
 
-def _spread(own: Answers) -> float:
-    return float(own.values.std()) or 1.0
+def _spread(answers: Answers) -> float:
+    return float(answers.values.std()) or 1.0
 
 
-def _conflict(told: Numbers, own: Answers) -> Numbers:
+def _conflict(suggested: Numbers, answers: Answers) -> Numbers:
     """(c,) The largest distance between what two values suggest: of shares half the sum of differences."""
-    largest = np.zeros(told.shape[1])
-    for one, other in combinations(range(len(told)), 2):
-        largest = np.maximum(largest, np.abs(told[one] - told[other]).sum(axis=1))
-    return np.asarray(largest / 2 if own.kind == "label" else np.minimum(largest, _FAR))
+    largest = np.zeros(suggested.shape[1])
+    for one, other in combinations(range(len(suggested)), 2):
+        largest = np.maximum(largest, np.abs(suggested[one] - suggested[other]).sum(axis=1))
+    return np.asarray(largest / 2 if answers.kind == "label" else np.minimum(largest, _FAR))
 
 
-def agreement(told: Numbers, own: Answers, truth: Numbers) -> Numbers:
+def agreement(suggested: Numbers, answers: Answers, truth: Numbers) -> Numbers:
     """(c, factors) How far each value alone suggests the right answer: the right class's share, or exp(-miss² / 2).
 
     Where the right answer is not known it is taken to be the usual one.
     """
     known = np.isfinite(truth)
-    if own.kind == "number":
-        miss = told[:, :, 0] - np.where(known, (truth - own.values.mean()) / _spread(own), 0.0)
+    if answers.kind == "number":
+        miss = suggested[:, :, 0] - np.where(known, (truth - answers.values.mean()) / _spread(answers), 0.0)
         return np.asarray(np.exp(-np.square(miss) / 2).T)
     place = np.where(known, truth, 0).astype(np.int64)
-    return np.asarray(told[:, np.arange(len(place)), place].T)
+    return np.asarray(suggested[:, np.arange(len(place)), place].T)
 
 
 def rungs_of(known: Support, codes: Codes) -> npt.NDArray[np.str_]:

@@ -32,6 +32,7 @@ from recombine.verbs.rehearse.holdout_matching import gaps, overlap, weights_of
 _SLOPE = 0.15
 """How much a unit of difficulty may change a score, where nobody has seen it change (a standard deviation)."""
 _LEAST_NOISE = 0.1
+"""A learner that is right everywhere shows no noise; its next answers may still miss by this (a standard deviation)."""
 _MOST_LOSS = 3.0
 """Of the mean's squared error: a single larger miss says nothing more about the slope."""
 OPEN = 0.15
@@ -69,7 +70,7 @@ class RehearsalForecast:
 
 def forecast(
     trial: Trial,
-    asked: Difficulty,
+    unseen_difficulty: Difficulty,
     *,
     score: Score,
     unseen: int,
@@ -82,7 +83,7 @@ def forecast(
     `spread` is the mean squared error of the constant answer on them, where their true answers are known; `miss` the
     standard deviation by which a learner that stands for another is off.
     """
-    held, goal = trial.difficulty.scaled, asked.scaled
+    held, goal = trial.difficulty.scaled, unseen_difficulty.scaled
     weights = weights_of(held, goal)
     apart = gaps(held, weights, goal)
     merged = _merge_rounds(trial, weights)
@@ -101,7 +102,7 @@ def forecast(
         naive=naive,
         weights=weights,
         effective=merged.effective,
-        gaps=dict(zip(asked.names, apart.tolist(), strict=True)),
+        gaps=dict(zip(unseen_difficulty.names, apart.tolist(), strict=True)),
         overlap=near,
         moved=moved,
         widened=widened,
@@ -158,7 +159,7 @@ def _merge_rounds(trial: Trial, weights: Numbers) -> _CombinationScores:
     """Of each combination the weighted mean over its rounds. Combinations that count for nothing are left out."""
     _, first, place = np.unique(trial.places, return_index=True, return_inverse=True)
     total = np.bincount(place, weights).astype(np.float64)
-    counts = np.flatnonzero(total > 1e-9 * total.max())
+    counts = np.flatnonzero(total > 1e-9 * total.max())  # below, kernel smoothing has left but its own tail
 
     def mean(losses: Numbers) -> Numbers:
         return np.asarray(np.bincount(place, weights * losses)[counts] / total[counts])

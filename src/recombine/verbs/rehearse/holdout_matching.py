@@ -29,42 +29,42 @@ def squared_distances(one: Numbers, other: Numbers) -> Numbers:
     return np.asarray(np.maximum(apart, 0.0))
 
 
-def weights_of(held: Numbers, asked: Numbers) -> Numbers:
-    """(h,) How much each held-out point counts, in all 1: what the asked ones look to, the nearest most.
+def weights_of(held: Numbers, unseen: Numbers) -> Numbers:
+    """(h,) How much each held-out point counts, in all 1: what the unseen ones look to, the nearest most.
 
     >>> weights_of(np.array([[0.0], [9.0]]), np.array([[0.1], [0.2]])).round(3).tolist()
     [1.0, 0.0]
     """
     total = np.zeros(len(held))
     step = max(1, _CHUNK // len(held))
-    for start in range(0, len(asked), step):
-        apart = squared_distances(asked[start : start + step], held) / (2 * _WIDTH**2)
+    for start in range(0, len(unseen), step):
+        apart = squared_distances(unseen[start : start + step], held) / (2 * _WIDTH**2)
         near = np.exp(apart.min(axis=1, keepdims=True) - apart)
         total += (near / near.sum(axis=1, keepdims=True)).sum(axis=0)
-    return np.asarray(total / len(asked))
+    return np.asarray(total / len(unseen))
 
 
-def overlap(held: Numbers, asked: Numbers, reach: float = REACH) -> float:
-    """The share of the asked points that have a held-out one within reach."""
+def overlap(held: Numbers, unseen: Numbers, reach: float = REACH) -> float:
+    """The share of the unseen points that have a held-out one within reach."""
     step = max(1, _CHUNK // len(held))
-    parts = [squared_distances(asked[start : start + step], held).min(axis=1) for start in range(0, len(asked), step)]
+    parts = [squared_distances(unseen[start : start + step], held).min(axis=1) for start in range(0, len(unseen), step)]
     return float((np.concatenate(parts) <= reach**2 + 1e-9).mean())
 
 
-def distance(held: Numbers, asked: Numbers) -> float:
+def distance(held: Numbers, unseen: Numbers) -> float:
     """The maximum mean discrepancy: 0 for equal clouds, at most √2 for clouds that are far apart and narrow.
 
     >>> cloud = np.array([[0.0], [1.0]])
     >>> distance(cloud, cloud), round(distance(cloud, cloud + 100), 3)
     (0.0, 1.267)
     """
-    return float(np.sqrt(max(_likeness(held, held) + _likeness(asked, asked) - 2 * _likeness(held, asked), 0.0)))
+    return float(np.sqrt(max(_likeness(held, held) + _likeness(unseen, unseen) - 2 * _likeness(held, unseen), 0.0)))
 
 
 def _likeness(one: Numbers, other: Numbers) -> float:
     return float(np.exp(-squared_distances(one, other) / (2 * _WIDTH**2)).mean())
 
 
-def gaps(held: Numbers, weights: Numbers, asked: Numbers) -> Numbers:
-    """(f,) By how many units the asked points lie above the weighted held-out ones, on average."""
-    return np.asarray(asked.mean(axis=0) - weights @ held)
+def gaps(held: Numbers, weights: Numbers, unseen: Numbers) -> Numbers:
+    """(f,) By how many units the unseen points lie above the weighted held-out ones, on average."""
+    return np.asarray(unseen.mean(axis=0) - weights @ held)

@@ -22,13 +22,13 @@ from recombine.verbs.rehearse.holdout_matching import distance, squared_distance
 
 _SHARES = (0.06, 0.12, 0.2, 0.33)
 """Of the seen combinations, held out at a time."""
-_DRAWS = 2
+_DRAWS = 2  # of each way and size: the best of some 24 candidates is hardly bettered by more
 _MANY = 2_000
 """Above so many seen combinations each way is drawn once, with one size."""
 _USUAL_SHARE = 0.15
 MOST_HELD_OUT = 400
 """Combinations of a round: more tell no more, and their difficulty takes time."""
-_MOST_ASKED = 600
+_MOST_ASKED = 600  # unseen combinations that candidates are compared with: each comparison takes all pairs
 _WORTH = 0.3
 """Of a distance of 1, as a miss of the score; beside it stands the standard error that few combinations have."""
 _DEVIATION = 0.4
@@ -146,6 +146,7 @@ def _likeness(seen: Seen, goal: Numbers, names: tuple[str, ...]) -> Numbers:
     stands = seen.difficulty(every, every)
     columns = [place for place, name in enumerate(names) if name not in ("open", "doubt")]
     apart = squared_distances(stands.scaled[:, columns], goal[:, columns])
+    # twice as wide as the kernel that matches, so that a first guess reaches further; never quite impossible
     return np.asarray(np.log(np.exp(-apart / 4).mean(axis=1) + 1e-6))
 
 

@@ -319,7 +319,7 @@ class KernelLearner:
         weights = resolve(self.salience, train.support, seed=seed)
         exact = own.kind == "label" and not own.mixed
         taught = learn(train.support, own, weights, loss="margin" if exact else "squared", ridge=0.0, seed=seed)
-        return decided(own, taught.fitted.scores(_codes(test)))
+        return decide(own, taught.fitted.scores(_codes(test)))
 
 
 @dataclass(frozen=True)
@@ -333,7 +333,7 @@ class SimpleRule:
     def answer(self, train: RehearsalExamples, test: RehearsalExamples, *, seed: int) -> Numbers:  # noqa: ARG002 - nothing is drawn
         """Follow the rule."""
         own = train.own
-        return decided(own, self.rule(train.support, own, _codes(test)))
+        return decide(own, self.rule(train.support, own, _codes(test)))
 
 
 _RULES = {
@@ -342,7 +342,7 @@ _RULES = {
 }
 
 
-def decided(own: Answers, scores: Numbers) -> Numbers:
+def decide(own: Answers, scores: Numbers) -> Numbers:
     """Scores as answers: the place of the class that wins, or the number itself."""
     return scores[:, 0] if own.kind == "number" else own.decide(scores).astype(np.float64)
 
@@ -366,12 +366,12 @@ class Estimator:
     def answer(self, train: RehearsalExamples, test: RehearsalExamples, *, seed: int) -> Numbers:  # noqa: ARG002 - as it was made
         """Fit a copy, and ask it."""
         assert train.rows is not None  # noqa: S101 - its level says that it takes rows
-        fresh = copied(self.made)
+        fresh = copy_learner(self.made)
         whole = train.classes is not None
         told = train.rows.answers.astype(np.int64) if whole else train.rows.answers
         try:
-            fresh.fit(shown(train), told)
-            said = np.asarray(fresh.predict(shown(test)))
+            fresh.fit(inputs_shown(train), told)
+            said = np.asarray(fresh.predict(inputs_shown(test)))
         except RecombineError:
             raise
         except Exception as error:
@@ -381,7 +381,7 @@ class Estimator:
                 f"({type(error).__name__} in its own code)",
                 instead="try it on such rows by itself: fit(X, y), then predict(X)",
             ) from error
-        answered = checked_answers(said, len(shown(test)), self.name)
+        answered = checked_answers(said, len(inputs_shown(test)), self.name)
         if train.classes is not None:
             _refuse_no_class(answered, len(train.classes), self.name)
         return answered
@@ -398,7 +398,7 @@ def _refuse_no_class(answered: Numbers, classes: int, name: str) -> None:
         )
 
 
-def shown(examples: RehearsalExamples) -> Any:
+def inputs_shown(examples: RehearsalExamples) -> Any:
     """What a learner on rows looks at: their inputs, else their factors, one-hot."""
     rows = examples.rows
     assert rows is not None  # noqa: S101 - as above
@@ -408,7 +408,7 @@ def shown(examples: RehearsalExamples) -> Any:
     return np.concatenate([np.eye(size)[codes[:, k]] for k, size in enumerate(sizes)], axis=1)
 
 
-def copied(made: Any) -> Any:
+def copy_learner(made: Any) -> Any:
     """A fresh one with the same settings: by scikit-learn's own rule where it has one."""
     if hasattr(made, "get_params"):
         try:

@@ -33,7 +33,7 @@ from recombine.verbs.rehearse import verdict as wording
 from recombine.verbs.rehearse.difficulty import Difficulty, difficulty
 from recombine.verbs.rehearse.forecast import RehearsalForecast, Trial, forecast
 from recombine.verbs.rehearse.holdouts import HoldoutRound, Seen, choose_rounds
-from recombine.verbs.rehearse.learners import AllAtOnce, Learner, Level, Part, decided, learner_of
+from recombine.verbs.rehearse.learners import AllAtOnce, Learner, Level, Part, decide, learner_of
 from recombine.verbs.rehearse.round_examples import RehearsalExamples, examples_of
 
 ROUNDS = 5
@@ -360,7 +360,7 @@ def _simple_rules(examples: RehearsalExamples, train: RehearsalExamples, test: R
             ADDITIVE: simple_rules.additive_rule(train.support, known, codes),
             NEAREST: simple_rules.nearest_seen(train.support, known, codes),
         }
-    return {name: test.by_combination(decided(known, scores)) for name, scores in said.items()}
+    return {name: test.by_combination(decide(known, scores)) for name, scores in said.items()}
 
 
 def _spread(own: Answers, truth: Numbers | None) -> float | None:

@@ -58,32 +58,32 @@ def unlike(gaps: Mapping[str, float], overlap: float) -> str:
     return f"held-out and unseen combinations are not alike: {listing(said)}{near}"
 
 
-def verdict(found: "Rehearsal") -> str:
+def verdict(result: "Rehearsal") -> str:
     """The answer in a sentence that a person would say."""
-    if not found.unseen:
+    if not result.unseen:
         return "Every combination was seen, so there is nothing to rehearse for."
-    if not found.expected.abstains:
-        held, rounds = amount(_held_out(found), "held-out one"), amount(len(found.rounds), "round")
-        unseen = amount(found.unseen, "unseen combination")
-        return f"{_score(found)} That speaks of {unseen}, from {held} in {rounds}."
-    said = f"No score is forecast: {found.expected.reason}."
-    if found.naive is None or found.naive.value is None:
+    if not result.expected.abstains:
+        held, rounds = amount(_held_out(result), "held-out one"), amount(len(result.rounds), "round")
+        unseen = amount(result.unseen, "unseen combination")
+        return f"{_score(result)} That speaks of {unseen}, from {held} in {rounds}."
+    said = f"No score is forecast: {result.expected.reason}."
+    if result.naive is None or result.naive.value is None:
         return said
-    held = amount(_held_out(found), "held-out combination")
-    return f"{said} The {held} themselves came to {_written(found.naive)}, which promises nothing here."
+    held = amount(_held_out(result), "held-out combination")
+    return f"{said} The {held} themselves came to {_written(result.naive)}, which promises nothing here."
 
 
 def _written(score: Expected) -> str:
     return percent(score.value or 0.0) if score.score == "accuracy" else f"R² {score.value:.2f}"
 
 
-def _units(found: "Rehearsal") -> Mapping[str, float]:
-    return {gap.name: gap.units for gap in found.gaps}
+def _units(result: "Rehearsal") -> Mapping[str, float]:
+    return {gap.name: gap.units for gap in result.gaps}
 
 
-def _held_out(found: "Rehearsal") -> int:
+def _held_out(result: "Rehearsal") -> int:
     """How many combinations were held out, each counted once however often it was."""
-    return len(found.table.group_by(list(found.factors)).aggregate([]))
+    return len(result.table.group_by(list(result.factors)).aggregate([]))
 
 
 def called(learner: str) -> str:
@@ -95,10 +95,10 @@ def called(learner: str) -> str:
     return "a kernel machine on the inputs" if learner == EXAMPLES else learner
 
 
-def _score(found: "Rehearsal") -> str:
-    expected = found.expected
+def _score(result: "Rehearsal") -> str:
+    expected = result.expected
     value, low, high = (number or 0.0 for number in (expected.value, expected.low, expected.high))
-    beside, who = _beside(expected), called(found.learner)
+    beside, who = _beside(expected), called(result.learner)
     if expected.score == "accuracy":
         return (
             f"Trained anew without them, {who} gets {percent(value)} of held-out combinations like the unseen "
@@ -125,36 +125,36 @@ def _beside(expected: Expected) -> str:
     return f"{expected.baseline_name} alone is better: {said}"
 
 
-def reasons(found: "Rehearsal") -> tuple[str, ...]:
+def reasons(result: "Rehearsal") -> tuple[str, ...]:
     """How well the unseen ones could be matched, what else was tried, and what is not known."""
-    said = [] if found.naive is None else list(_of_trials(found, found.naive))
-    if found.sampled:
-        said.append(f"{amount(found.unseen, 'unseen combination')} were drawn at random to stand for all.")
+    said = [] if result.naive is None else list(_of_trials(result, result.naive))
+    if result.sampled:
+        said.append(f"{amount(result.unseen, 'unseen combination')} were drawn at random to stand for all.")
     return tuple(said)
 
 
-def _of_trials(found: "Rehearsal", naive: Expected) -> Iterator[str]:
-    accuracy, forecast = found.score == "accuracy", not found.expected.abstains
-    gaps = gap_words(_units(found))
-    near = f"{percent(found.overlap or 0.0)} of the unseen combinations have a held-out one like them"
+def _of_trials(result: "Rehearsal", naive: Expected) -> Iterator[str]:
+    accuracy, forecast = result.score == "accuracy", not result.expected.abstains
+    gaps = gap_words(_units(result))
+    near = f"{percent(result.overlap or 0.0)} of the unseen combinations have a held-out one like them"
     yield f"{near}; but {listing(gaps)}." if gaps else f"{near}, and on average both are equally hard."
     if naive.value is not None and forecast:
         yield f"The unweighted score of the held-out combinations is {_written(naive)}."
     rules = [
         f"{name} {percent(score) if accuracy else f'{score:.2f}'}"
-        for name, score in found.simple.items()
+        for name, score in result.simple.items()
         if name not in CONSTANTS and score is not None and math.isfinite(score)
     ]
     if rules:
         yield f"Simple rules on the same combinations: {', '.join(rules)}{'' if accuracy else ' (R²)'}."
-    if found.stands_for_a_network and forecast:
-        miss = track_record.miss("rehearsal", found.score)
-        who = called(found.learner).replace("a kernel", "A kernel")
+    if result.stands_for_a_network and forecast:
+        miss = track_record.miss("rehearsal", result.score)
+        who = called(result.learner).replace("a kernel", "A kernel")
         yield (
             f"{who} stands for a network; such forecasts were off by {points(miss) if accuracy else f'{miss:.2f}'} "
             "from trained ones (one standard deviation), which the interval holds."
         )
-    if difficulty.BEST not in _units(found):
+    if difficulty.BEST not in _units(result):
         yield (
             "The right answers of the unseen combinations were not given, so whether single values suggest them was "
             "not compared (truth=…, --truth)."

@@ -29,7 +29,7 @@ from recombine.data.table_query import TableQuery, filtered
 from recombine.numerics.groups import Ints, Numbers, totals
 from recombine.numerics.resampling import mean
 from recombine.numerics.simple_rules import ADDITIVE, CONSTANTS, MAJORITY, rule_name
-from recombine.verbs.evaluate.baselines import Rules, simple_rules, unmeasured
+from recombine.verbs.evaluate.baselines import Rules, simple_rules, why_unmeasured
 from recombine.verbs.evaluate.matched_gap import Matching, holds_class, matching, worst_place
 from recombine.verbs.evaluate.outcome_reader import outcomes_of
 from recombine.verbs.evaluate.outcomes import Mask, Outcomes, Score
@@ -87,9 +87,9 @@ def eval_rows(source: Any, question: TableQuery, *, train: Any, score: str | Non
         )
     read = replace(question, where=None, table=None)  # which the rows have behind them
     answers = answer_column(rows)
-    asked = PredictionQuestion(question=read, prediction=answers, score=score)
-    gathered = gather(rows.append_column(answers, rows[target]), asked, train=train)
-    perfect = outcomes_of(gathered, asked, Provenance(source=name, settings=read.settings())).outcomes
+    all_right = PredictionQuestion(query=read, prediction=answers, score=score)
+    gathered = gather(rows.append_column(answers, rows[target]), all_right, train=train)
+    perfect = outcomes_of(gathered, all_right, Provenance(source=name, settings=read.settings())).outcomes
     found = row_codes(rows, perfect.tested, bins=question.bins, domain=question.domain)
     assert found.answers is not None  # noqa: S101 - a table without any truth was refused
     scored = (found.combination >= 0) & np.isfinite(found.answers)
@@ -171,7 +171,7 @@ class Yardstick:
     def measure(self, said: Numbers) -> dict[str, float]:
         """The scores of one epoch's answers, one for each row of the table: NaN for what could not be tested."""
         row_score = self._row_scores(said[self.scored])
-        now = self._rescored(row_score)
+        now = self._score_epoch(row_score)
         found: dict[str, float] = {}
         for name in ("accuracy",) if now.score.is_share else ("mse", "r2"):
             one = replace_score(now, name)
@@ -200,9 +200,9 @@ class Yardstick:
         if empty:
             return f"no row is of a combination that is {' or '.join(empty)}"
         if of_rules and self.rules.telling:
-            return _decided(self.rules.telling)
+            return _why_decided(self.rules.telling)
         if of_rules:
-            return unmeasured(self.perfect, self.rules.own) or self.rules.missing or "there is no such rule here"
+            return why_unmeasured(self.perfect, self.rules.own) or self.rules.missing or "there is no such rule here"
         return _UNDEFINED
 
     def nothing_shared(self) -> str | None:
@@ -213,8 +213,8 @@ class Yardstick:
         for factor, codes, counts in zip(tested.space.factors, tested.codes.T, training.value_counts, strict=True):
             if not counts[codes].any():
                 labels = np.array(factor.labels, dtype=object)
-                here, there = _alike(labels[np.unique(codes)].tolist(), labels[np.flatnonzero(counts)].tolist())
-                apart.append(f"of {factor.name} ({here!r} here, {there!r} in training)")
+                mine, theirs = _alike(labels[np.unique(codes)].tolist(), labels[np.flatnonzero(counts)].tolist())
+                apart.append(f"of {factor.name} ({mine!r} here, {theirs!r} in training)")
         if not apart:
             return None
         return (
@@ -233,13 +233,13 @@ class Yardstick:
             return np.asarray(said == self.truth, dtype=np.float64)
         return np.square(said - self.truth)
 
-    def _rescored(self, row_score: Numbers) -> Outcomes:
+    def _score_epoch(self, row_score: Numbers) -> Outcomes:
         total = totals(self.combination, row_score, len(self.perfect))
         if self.perfect.score.is_share:
-            return self.perfect.rescored(total, total)
+            return self.perfect.with_scores(total, total)
         middle, spread = float(row_score.mean()), float(row_score.std())
         shift = middle if middle > _FAR * spread else 0.0
-        return self.perfect.rescored(
+        return self.perfect.with_scores(
             total, totals(self.combination, np.square(row_score - shift), len(self.perfect)), shift
         )
 
@@ -252,7 +252,7 @@ class Yardstick:
         return _finite(mean(own.of[chosen], (gained - self.rules.gained[self.best])[chosen]).of_all)
 
 
-def _decided(factors: Sequence[str]) -> str:
+def _why_decided(factors: Sequence[str]) -> str:
     one = len(factors) == 1
     return (
         f"{listing(factors)} alone {'decides' if one else 'decide'} the target in every row: a rule that looks there "
@@ -261,10 +261,12 @@ def _decided(factors: Sequence[str]) -> str:
     )
 
 
-def _alike(here: Sequence[str], there: Sequence[str]) -> tuple[str, str]:
+def _alike(tested: Sequence[str], trained: Sequence[str]) -> tuple[str, str]:
     """A value of each side, if there is one a pair that differs in case or spaces alone."""
-    plain = {value.casefold().strip(): value for value in there}
-    return next(((one, plain[key]) for one in here if (key := one.casefold().strip()) in plain), (here[0], there[0]))
+    plain = {value.casefold().strip(): value for value in trained}
+    return next(
+        ((one, plain[key]) for one in tested if (key := one.casefold().strip()) in plain), (tested[0], trained[0])
+    )
 
 
 def _cells(way: Matching | None, perfect: Outcomes, combination: Ints, truth: Numbers) -> Ints:
@@ -288,7 +290,7 @@ def _rule_scores(perfect: Outcomes, rules: Rules, best: str | None) -> dict[str,
         if rule is not None and rule in rules.gained and rules.own is not None:
             gained = rules.gained[rule]
             total = gained if rules.own.is_share else rules.own.of - gained  # right answers, or squared errors
-            found[key] = _finite(score_of(perfect.rescored(total, total), perfect.unseen).of_all)
+            found[key] = _finite(score_of(perfect.with_scores(total, total), perfect.unseen).of_all)
     return found
 
 
