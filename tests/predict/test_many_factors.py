@@ -18,8 +18,8 @@ from recombine.verbs.predict.kernel.dense_kernel import Similarity
 from recombine.verbs.predict.kernel.network_kernels import kappa
 from recombine.verbs.predict.kernel.order_weights import WeightsBySize, total, total_with, with_ends
 from recombine.verbs.predict.kernel.salience import Salience
-from recombine.verbs.predict.listing import CombinationGrid
 from recombine.verbs.predict.prediction_record import describe_salience, revive_salience
+from recombine.verbs.predict.prediction_table import CombinationGrid
 
 
 def planted(factors: int, rows: int, *, seed: int = 0, noise: float = 0.3, label: bool = False) -> recombine.Support:

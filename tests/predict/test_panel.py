@@ -8,7 +8,7 @@ import pytest
 import recombine
 from recombine.base.errors import SettingError
 from recombine.verbs.predict.answers import answers
-from recombine.verbs.predict.ensemble_members import PRIOR, Panel, family_of, whom_to_ask
+from recombine.verbs.predict.ensemble_members import PRIOR, Panel, choose_learners, family_of
 from recombine.verbs.predict.kernel.salience_fit import resolve
 from recombine.verbs.predict.learner import learn
 
@@ -174,7 +174,7 @@ def test_many_combinations_of_many_factors_ask_one_learner_and_say_so():
     rng = np.random.default_rng(0)
     rows = {f"f{k}": rng.integers(0, 12, 4000).tolist() for k in range(4)} | {"y": rng.normal(size=4000).tolist()}
     support = recombine.read(rows, factors=[f"f{k}" for k in range(4)], target="y")
-    asked = whom_to_ask(support, answers(support))
+    asked = choose_learners(support, answers(support))
     assert asked.saliences == ("relu:2",)
     assert "depths 1 and 3 were not asked" in asked.notes[0]
 

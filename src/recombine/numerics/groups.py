@@ -187,6 +187,15 @@ def commonest(shares: Numbers) -> Numbers:
     return np.asarray(best / best.sum(axis=1, keepdims=True))
 
 
+def pooled_variance(scatter: Numbers, counts: Numbers) -> float | None:
+    """The variance of one row within its group; None where no group has two.
+
+    `scatter` is each group's sum of squares about its own mean, which takes one degree of freedom of its rows.
+    """
+    freedom = float(np.maximum(counts - 1, 0).sum())
+    return float(scatter.sum()) / freedom if freedom >= 1 else None
+
+
 def match_counts(left: Sequence[Codes], right: Sequence[Codes]) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint16]:
     """On how many factors each pair of rows agrees; both are given factor by factor (`columns_of`).
 

@@ -18,7 +18,7 @@ from recombine.base.grades import Expected
 from recombine.data.space import text
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
 from recombine.numerics.additive_fit import LeaveOneOut, dense, held_out
-from recombine.numerics.groups import Codes, Ints, Numbers, commonest
+from recombine.numerics.groups import Codes, Ints, Numbers, commonest, pooled_variance
 from recombine.numerics.simple_rules import MAJORITY, MEAN, NEAREST, SimpleRules, alone_name, filled
 
 ADDITIVE = "adding up effects"
@@ -181,21 +181,15 @@ def _answers(target: Target, combinations: int) -> _SeenAnswers:
         rows = np.flatnonzero(target.count > 0)
         mine = target.subset(rows)
         means = mine.total / mine.count
-        within = _pooled(mine.scatter, mine.count)
+        within = pooled_variance(mine.scatter, mine.count)
         return _SeenAnswers(rows, (means - means.mean())[:, None], mine.count, within, ())
     table = np.zeros((combinations, len(target.classes)))
     np.add.at(table, (target.combination, target.label), target.count)
     counts = table.sum(axis=1)
     rows = np.flatnonzero(counts > 0)
     share = table[rows] / counts[rows, None]
-    within = _pooled(((share * (1 - share)).sum(axis=1)) * counts[rows], counts[rows])
+    within = pooled_variance(((share * (1 - share)).sum(axis=1)) * counts[rows], counts[rows])
     return _SeenAnswers(rows, share, counts[rows], within, tuple(map(text, target.classes)))
-
-
-def _pooled(scatter: Numbers, counts: Numbers) -> float | None:
-    """The variance of one row within its combination; None where no combination has two."""
-    freedom = float(np.maximum(counts - 1, 0).sum())
-    return float(scatter.sum()) / freedom if freedom >= 1 else None
 
 
 def _tried(codes: Codes, sizes: tuple[int, ...], seed: int) -> Ints:

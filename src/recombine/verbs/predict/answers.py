@@ -19,7 +19,7 @@ from recombine.data.read import support_of
 from recombine.data.space import Value, text
 from recombine.data.support import LabelTarget, NumberTarget, Support
 from recombine.data.table_query import ReadOptions
-from recombine.numerics.groups import Codes, Groups, Ints, Numbers, commonest, group
+from recombine.numerics.groups import Codes, Groups, Ints, Numbers, commonest, group, pooled_variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +140,7 @@ def _numbers(target: NumberTarget) -> Answers:
             instead="leave those rows out with `where`, or take the logarithm of the column",
         )
     mixed = int((target.scatter > 0).sum())
-    within = _pooled(target.scatter, target.count)
+    within = pooled_variance(target.scatter, target.count)
     none = np.full(len(rows), -1, dtype=np.int64)
     return Answers(target.name, "number", (), rows, target.mean[:, None], none, target.count, within, mixed)
 
@@ -152,7 +152,7 @@ def _labels(target: LabelTarget, combinations: int) -> Answers:
     counts = table[rows].sum(axis=1)
     share = table[rows] / counts[:, None]
     values = 2 * (share[:, 1:] if len(target.classes) == 2 else share) - 1
-    within = _pooled(((1 - values**2) * counts[:, None]).mean(axis=1), counts)
+    within = pooled_variance(((1 - values**2) * counts[:, None]).mean(axis=1), counts)
     mixed = int((share.max(axis=1) < 1).sum())
     return Answers(target.name, "label", target.classes, rows, values, share.argmax(axis=1), counts, within, mixed)
 
@@ -164,12 +164,6 @@ def _one_class(target: LabelTarget) -> TableError:
         why="with one class only, every learner answers that class everywhere",
         instead="choose a target with at least two classes, or read more rows",
     )
-
-
-def _pooled(scatter: Numbers, counts: Numbers) -> float | None:
-    """The variance of one example within its combination; None where no combination has two."""
-    freedom = float(np.maximum(counts - 1, 0).sum())
-    return float(scatter.sum()) / freedom if freedom >= 1 else None
 
 
 def class_names(classes: Iterable[Any]) -> list[str]:

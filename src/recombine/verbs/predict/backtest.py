@@ -26,7 +26,7 @@ from recombine.numerics.resampling import FEWEST, IntervalSettings, difference, 
 from recombine.numerics.simple_rules import alone_name
 from recombine.verbs.predict.answers import Answers, answers
 from recombine.verbs.predict.diagnosis import WRONG
-from recombine.verbs.predict.ensemble_members import whom_to_ask
+from recombine.verbs.predict.ensemble_members import choose_learners
 from recombine.verbs.predict.holdout_record import KERNEL, HeldOutAnswers, fold, joined, one_at_a_time
 from recombine.verbs.predict.kernel.salience import Salience
 from recombine.verbs.predict.kernel.salience_fit import resolve
@@ -177,7 +177,7 @@ def backtest(
             instead="back-test a table with at least 5 seen combinations",
         )
     seen = trained(support, own)
-    asked = whom_to_ask(seen, own, salience=salience, loss=fit.loss)
+    asked = choose_learners(seen, own, salience=salience, loss=fit.loss)
     weights = resolve(asked.explains, seen, seed=seed)
     learner = learn(support, own, weights, loss=asked.loss, ridge=fit.ridge, seed=seed)
     return record_of(learner, held_out(learner, asked.explains, share=share, folds=folds, progress=progress))

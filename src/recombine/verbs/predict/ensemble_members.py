@@ -52,7 +52,7 @@ class ChosenLearners:
     notes: tuple[str, ...] = ()
 
 
-def whom_to_ask(
+def choose_learners(
     support: Support,
     own: Answers,
     *,
@@ -67,7 +67,7 @@ def whom_to_ask(
     >>> from recombine.verbs.predict.answers import answers
     >>> table = {"a": [0, 0, 1], "b": [0, 1, 0], "y": ["no", "yes", "yes"]}
     >>> seen = recombine.read(table, factors=["a", "b"], target="y")
-    >>> found = whom_to_ask(seen, answers(seen))
+    >>> found = choose_learners(seen, answers(seen))
     >>> found.saliences, found.explains, found.loss
     (('relu:1', 'relu:2', 'relu:3'), 'relu:2', 'margin')
     """
@@ -205,13 +205,15 @@ class Panel:
         return Ensemble(self.names, scores, base, "accuracy", constant)
 
 
-def seat(asked: ChosenLearners, support: Support, own: Answers, weights: Salience, *, ridge: float, seed: int) -> Panel:
+def fit_panel(
+    chosen: ChosenLearners, support: Support, own: Answers, weights: Salience, *, ridge: float, seed: int
+) -> Panel:
     """Fit them all; `weights` is what the one that explains was resolved to."""
-    learner = learn(support, own, weights, loss=asked.loss, ridge=ridge, seed=seed)
-    if len(asked.saliences) == 1 and asked.beside is None:
+    learner = learn(support, own, weights, loss=chosen.loss, ridge=ridge, seed=seed)
+    if len(chosen.saliences) == 1 and chosen.beside is None:
         return Panel(learner, (learner,))
-    members = [f"{one} {asked.loss}" for one in asked.saliences]
-    beside = [] if asked.beside is None else [f"{one} {asked.beside}" for one in asked.saliences]
+    members = [f"{one} {chosen.loss}" for one in chosen.saliences]
+    beside = [] if chosen.beside is None else [f"{one} {chosen.beside}" for one in chosen.saliences]
     return Panel.of(learner, members, beside)
 
 

@@ -31,7 +31,7 @@ from recombine.verbs.predict.diagnosis import (
     Diagnosis,
 )
 from recombine.verbs.predict.effect_transfer import Slope
-from recombine.verbs.predict.ensemble_members import ChosenLearners, Panel, seat, whom_to_ask
+from recombine.verbs.predict.ensemble_members import ChosenLearners, Panel, choose_learners, fit_panel
 from recombine.verbs.predict.examples.joined_forecast import with_examples
 from recombine.verbs.predict.examples.table_forecast import Examples
 from recombine.verbs.predict.expected_score import (
@@ -45,9 +45,9 @@ from recombine.verbs.predict.expected_score import (
 from recombine.verbs.predict.kernel.salience import Salience
 from recombine.verbs.predict.kernel.salience_fit import resolve
 from recombine.verbs.predict.learner import FitSettings, FittedLearner, refuse_too_large, trained
-from recombine.verbs.predict.listing import lines, read_combinations
 from recombine.verbs.predict.prediction import DRAWN, Combinations, Prediction, compared, diagnosed
 from recombine.verbs.predict.prediction_record import FailingCombination, NamedError, TruthScore
+from recombine.verbs.predict.prediction_table import lines, read_combinations
 
 MOST_LISTED = 10**6
 _MOST_WORK = 5 * 10**11
@@ -113,20 +113,20 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
         truth = read_truth(truth, support, **reading)
     known = None if truth is None else truth_of(truth, support, own)
     tell("weighing conjunctions", None)
-    asked = whom_to_ask(
+    chosen = choose_learners(
         trained(support, own), own, salience=salience, loss=fit.loss, model=model, with_truth=known is not None
     )
-    weights = resolve(asked.explains, trained(support, own), seed=seed)
-    panel = seat(asked, support, own, weights, ridge=fit.ridge, seed=seed)
+    weights = resolve(chosen.explains, trained(support, own), seed=seed)
+    panel = fit_panel(chosen, support, own, weights, ridge=fit.ridge, seed=seed)
     codes, sampled = _listed(panel.learner, combinations, known, seed)
     refuse_too_large(panel.learner.support, weights.weights, questions=own.questions, rows=len(codes))
     tell("predicting", None)
     diagnosis = diagnosed(panel, codes, known)
     unseen = _unseen(support, diagnosis, sampled=sampled)
-    tested = _tested(support, diagnosis, asked, unseen, wanted=backtest, tell=tell)
+    tested = _tested(support, diagnosis, chosen, unseen, wanted=backtest, tell=tell)
     diagnosis = diagnosis.judged(refuted=refuted(tested.expected, tested.record))
     found = _PredictionParts(
-        panel, asked, diagnosis, tested, forecast_of(panel, diagnosis, unseen=unseen, symbols=examples.symbols)
+        panel, chosen, diagnosis, tested, forecast_of(panel, diagnosis, unseen=unseen, symbols=examples.symbols)
     )
     made = _assemble(support, found, known, sampled=sampled, symbols=examples.symbols)
     return with_examples(made, source, examples, reading, tell=tell)
@@ -142,14 +142,14 @@ class _BacktestOutcome:
 
 
 def _tested(
-    support: Support, diagnosis: Diagnosis, asked: ChosenLearners, unseen: int, *, wanted: bool, tell: Progress
+    support: Support, diagnosis: Diagnosis, chosen: ChosenLearners, unseen: int, *, wanted: bool, tell: Progress
 ) -> _BacktestOutcome:
     own, nothing = diagnosis.learner.answers, np.zeros(len(diagnosis.codes), dtype=bool)
     why_not = _untestable(support, own, wanted=wanted)
     if why_not:
         return _BacktestOutcome(None, Expected(score_of(own), reason=why_not), nothing)
     try:
-        found = held_out(diagnosis.learner, asked.explains, progress=tell)
+        found = held_out(diagnosis.learner, chosen.explains, progress=tell)
     except RecombineError as error:  # what is left after holding some out may be too little for this learner
         return _BacktestOutcome(None, Expected(score_of(own), reason=f"the back-test failed: {error.what}"), nothing)
     like = like_tested(found.tried, diagnosis)
@@ -177,11 +177,11 @@ def _unseen(support: Support, diagnosis: Diagnosis, *, sampled: bool) -> int:
     return support.space.size - len(diagnosis.learner.support) if sampled else int((~diagnosis.seen).sum())
 
 
-def _listed(learner: FittedLearner, asked: Any, truth: Truth | None, seed: int) -> tuple[Codes, bool]:
+def _listed(learner: FittedLearner, combinations: Any, truth: Truth | None, seed: int) -> tuple[Codes, bool]:
     """The combinations that get a row, and whether they are only a sample."""
     support = learner.support
-    if asked is not None:
-        return read_combinations(support.space, asked), False
+    if combinations is not None:
+        return read_combinations(support.space, combinations), False
     few = learner.orders is None or support.space.product <= _MOST_WORK // len(support) ** 2
     if support.space.product <= MOST_LISTED and few:
         return support.space.every(), False
@@ -197,7 +197,7 @@ class _PredictionParts:
     """Everything that was worked out."""
 
     panel: Panel
-    asked: ChosenLearners
+    chosen: ChosenLearners
     diagnosis: Diagnosis
     tested: _BacktestOutcome
     forecast: TruthForecast | None  # where the truth of unseen combinations is known
@@ -232,7 +232,7 @@ def _assemble(
         forecast=made.forecast,
         panel=made.panel.names,
         disputed=_disputed(diagnosis),
-        notes=made.asked.notes,
+        notes=made.chosen.notes,
         symbols=symbols,
         varies=support.target is None or support.target.varies,
         weightless=support.weightless,

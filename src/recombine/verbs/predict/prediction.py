@@ -27,8 +27,8 @@ from recombine.verbs.predict.examples.example_forecast import ExampleForecast
 from recombine.verbs.predict.expected_score import Rehearsed, refuted, with_rehearsal
 from recombine.verbs.predict.kernel.salience import Salience
 from recombine.verbs.predict.learner import FittedLearner, learn
-from recombine.verbs.predict.listing import CombinationGrid, lines, read_combinations
 from recombine.verbs.predict.prediction_record import FailingCombination, TruthScore
+from recombine.verbs.predict.prediction_table import CombinationGrid, lines, read_combinations
 
 DRAWN = 10_000
 _FEWEST_DRAWN = 1_000

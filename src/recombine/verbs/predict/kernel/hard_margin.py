@@ -28,13 +28,13 @@ from recombine.verbs.predict.kernel.solver import Penalty, kernel
 from recombine.verbs.predict.kernel.squared_loss import MANY_SETS, SMALL, ConjunctionFit, Duals, Weights, squared
 
 _MOST_STEPS = 500
-_PATIENCE = 3
-_SLACK = 1e-9
+_PATIENCE = 3  # exchanges of a whole block that may leave as many wrong ones, before one at a time is exchanged
+_SLACK = 1e-9  # of the largest dual weight, or of a margin: what lies this little beyond zero is rounding
 _SHORT = 1e-6  # a margin that is missed by more is not kept
 _LARGEST_MATRIX = 2_000
 _LARGEST_ASCENDED, _MOST_SWEEPS = 500, 5_000
 _FREE_ASCENDED = 1e3  # the weight of a constant that costs nothing, where a larger one would take too many steps
-_UNITS = (1.0, 10.0, 100.0, 1e3, 1e4)
+_UNITS = (1.0, 10.0, 100.0, 1e3, 1e4)  # scales of the rows: where one is lost to rounding, the next may not be
 _FREE = 1e6  # the weight of a constant that costs nothing, in units of the kernel
 
 Flags = npt.NDArray[np.bool_]

@@ -26,10 +26,10 @@ from recombine.verbs.predict.kernel.salience import zeta
 _EXACT = 1e-2  # of an answer: what may be lost to rounding
 _SMALL = 96  # triangles below are inverted at once
 _FLOOR = 1e-5  # of the answers' variance: below it, memory cannot be told from rounding
-_NOTHING = 1e-30
-_ROUNDS = 200
-_HALVINGS = 6
-_SWEEPS = 100
+_NOTHING = 1e-30  # of information: such a weight moves the likelihood by nothing, and dividing by it would overflow
+_ROUNDS = 200  # steps, after which an estimate is handed on as one that has not settled
+_HALVINGS = 6  # of a step that gains nothing, before a step of expectation-maximisation is taken
+_SWEEPS = 100  # of coordinate descent on the moments: they only start the climb, so it need not converge
 _GAIN = 1e-9  # in log-likelihood; where no more is to be had, the climb is over
 
 

@@ -37,9 +37,9 @@ SMALL = 300
 LARGEST_MATRIX = 6_000
 MANY_SETS = 60
 """With more sets of factors than this (six factors and more) a matrix stays the quicker way for longer."""
-_LIMITS = (1e-6, 1e-9)
+_LIMITS = (1e-6, 1e-9)  # penalties, as shares of all weights, from which the limit of none is approached
 _LIMIT_STEPS = 6
-_ENOUGH = 1e-6
+_ENOUGH = 1e-6  # of the answers: what the steps that are left would still add
 _ROUNDING = 1e-8  # of the answers: smaller steps towards the limit are rounding, over a small penalty
 _CHUNK = 1 << 18
 

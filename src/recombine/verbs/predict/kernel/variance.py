@@ -35,6 +35,7 @@ _CACHED = 1 << 15  # combinations whose sums stay close to the processor
 _DRAW_TOLERANCE = 1e-3  # moves a variance by less than a tenth of a percent
 _ALMOST_NOTHING = 1e-6
 _DRAWS = ((3 * 10**4, 64), (10**6, 32), (math.inf, 16))
+"""Draws for up to so many combinations. A variance from d normal draws has the relative error √(2/d): 18, 25, 35 %."""
 
 
 @dataclass(frozen=True, eq=False)
