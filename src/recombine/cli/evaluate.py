@@ -1,10 +1,12 @@
 """`recombine evaluate`: anybody's predictions in, how they fare on unseen combinations out."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.constrain import Constrain
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
@@ -13,9 +15,8 @@ import recombine
 from recombine.base.errors import SettingError
 from recombine.base.words import amount, interval_words, measure, percent, percent_range
 from recombine.cli import ci_summary, gates, options, outputs, proposal, table_options
-from recombine.cli.gates import lines as gate_lines
 from recombine.cli.table_options import takes_groups
-from recombine.cli.terminal import Watch, console_for, lead, next_commands, short
+from recombine.cli.terminal import Watch, console_for, extend_command, number_table, reasons, short, show_result
 
 
 @takes_groups(
@@ -167,41 +168,21 @@ def _columns(written: str | None) -> Any:
 _SHOWN = 5
 
 
-def summary(found: Any, gates: dict[str, dict[str, Any]], *, split: str | None = None) -> None:
+def summary(found: "recombine.Evaluation", checked: gates.Gates, *, split: str | None = None) -> None:
     """The evaluation on one screen; `split` is a column that could tell what was trained on, where nothing did."""
-    console = console_for()
-    width = min(console.width, 100)
-    lead(console, found)
-    console.print(_facts(found), width=width)
-    console.print()
-    console.print(_sides(found))
-    console.print()
-    if found.against is not None:
-        console.print(_against(found))
-        console.print()
-    for reason in found.reasons:
-        console.print(Padding(escape(reason), (0, 2)), width=width)
-    console.print()
-    console.print(_worst(found))
-    for line in gate_lines(gates):
-        console.print(line)
-    next_commands(console, _next(found, split))
+    told = (("target", _target(found)), ("simple rules", _rules(found)), ("balanced", _balanced(found)))
+    facts = number_table(("", ""), [(f"[bold]{name}[/]", escape(said)) for name, said in told if said], padding=1)
+    facts.show_header = False
+    width = min(console_for().width, 100)
+    against = None if found.against is None else _against(found)
+    parts = [Constrain(facts, width), _sides(found), against, reasons(found.reasons), _worst(found)]
+    show_result(found, parts, gates=checked, following=_next(found, split))
     if found.outcomes.training is None and split is None:
-        told = "To tell seen from unseen combinations, add --train and the table that the model was trained on."
-        console.print(Padding(told, (0, 2, 1, 2)), width=width)
+        hint = "To tell seen from unseen combinations, add --train and the table that the model was trained on."
+        console_for().print(Padding(hint, (0, 2, 1, 2)), width=width)
 
 
-def _facts(found: Any) -> Table:
-    """The target, what simple rules get, and the other numbers that the verdict rests on."""
-    table = _table("")
-    table.add_column("")
-    for name, told in (("target", _target(found)), ("simple rules", _rules(found)), ("balanced", _balanced(found))):
-        if told:
-            table.add_row(name, escape(told))
-    return table
-
-
-def _target(found: Any) -> str:
+def _target(found: "recombine.Evaluation") -> str:
     target = found.outcomes.tested.target
     if target is None:
         return f"none was named; rows are scored by {found.score.name}"
@@ -210,7 +191,7 @@ def _target(found: Any) -> str:
     return f"{target.name}, a label with {amount(len(found.outcomes.classes), 'value')}"
 
 
-def _rules(found: Any) -> str:
+def _rules(found: "recombine.Evaluation") -> str:
     """What each simple rule gets on unseen combinations, or on all where none was tested."""
     side = "unseen" if found.side("unseen").rows else "all"
     share = found.baselines.score == "accuracy"
@@ -223,7 +204,7 @@ def _rules(found: Any) -> str:
     return f"on {side}: {said}{more}{'' if share else ' (R²)'}"
 
 
-def _balanced(found: Any) -> str:
+def _balanced(found: "recombine.Evaluation") -> str:
     """The mean of the classes' shares."""
     side = "unseen" if found.side("unseen").rows else "all"
     told = next((one for one in found.balanced if one.side == side), None)
@@ -233,102 +214,86 @@ def _balanced(found: Any) -> str:
     return f"on {side}: {interval_words(told.score, told.low, told.high)} right if {told.classes} {each} count alike"
 
 
-def _sides(found: Any) -> Table:
-    table = _table("", *_right("rows", "combinations", short(found.score.name)))
-    table.add_column(f"{percent(found.confidence)} interval", no_wrap=True)
-    table.add_column("each once", justify="right")
+def _sides(found: "recombine.Evaluation") -> Table:
+    rows = []
     for side in found.sides:
         repeats = side.name == "determined" and side.rows == found.side("unseen").rows
         if side.rows and not repeats:
             name = f"  {side.name}" if side.name in ("determined", "undetermined") else side.name
             scores = (_amount(found, side.score), _ends(found, side.low, side.high), _amount(found, side.macro))
-            table.add_row(name, f"{side.rows:,}", f"{side.combinations:,}", *scores)
+            rows.append((f"[bold]{name}[/]", f"{side.rows:,}", f"{side.combinations:,}", *scores))
         elif side.name in ("seen", "unseen") and not side.rows:
-            table.add_row(side.name, "0", "0", "unknown", "", "")
-    return table
+            rows.append((f"[bold]{side.name}[/]", "0", "0", "unknown", "", ""))
+    interval = f"{percent(found.confidence)} interval"
+    return _table(("", ">rows", ">combinations", f">{short(found.score.name)}", interval, ">each once"), rows)
 
 
-def _against(found: Any) -> Table:
-    table = _table(short(found.against.other), *_right("this", "other", "difference"))
-    table.add_column("interval")
-    table.add_column("better")
-    for side in found.against.sides:
-        if side.rows and side.name in ("all", "seen", "unseen", "novel"):
-            table.add_row(
-                side.name,
-                _amount(found, side.own),
-                _amount(found, side.other),
-                _points(found, side.difference),
-                "none" if side.low is None else f"{_points(found, side.low)} to {_points(found, side.high)}",
-                side.better,
-            )
-    return table
+def _against(found: "recombine.Evaluation") -> Table:
+    against: Any = found.against
+    rows = [
+        (
+            f"[bold]{side.name}[/]",
+            _amount(found, side.own),
+            _amount(found, side.other),
+            _points(found, side.difference),
+            "none" if side.low is None else f"{_points(found, side.low)} to {_points(found, side.high)}",
+            side.better,
+        )
+        for side in against.sides
+        if side.rows and side.name in ("all", "seen", "unseen", "novel")
+    ]
+    return _table((short(against.other), ">this", ">other", ">difference", "interval", "better"), rows)
 
 
-def _worst(found: Any) -> Table:
-    table = _table("worst tested", *_right("rows", "raw", "shrunk"))
-    table.add_column("interval", no_wrap=True)
-    table.add_column("parts give", justify="right")
-    table.add_column("", no_wrap=True)
+def _worst(found: "recombine.Evaluation") -> Table:
+    rows = []
     for one in found.worst[:_SHOWN]:
         named = ", ".join(f"{escape(short(name))}={escape(short(value))}" for name, value in one.combination.items())
-        table.add_row(
-            named,
-            f"{one.rows:,}",
-            _amount(found, one.score),
-            _amount(found, one.shrunk),
-            _ends(found, one.low, one.high),
-            _amount(found, one.expected),
-            one.rung if one.rung != "unknown" else "",
-        )
+        scores = (_amount(found, one.score), _amount(found, one.shrunk), _ends(found, one.low, one.high))
+        rung = one.rung if one.rung != "unknown" else ""
+        rows.append((f"[bold]{named}[/]", f"{one.rows:,}", *scores, _amount(found, one.expected), rung))
+    return _table(("worst tested", ">rows", ">raw", ">shrunk", "interval", ">parts give", ""), rows)
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Numbers in a row of their own; only names may be broken into lines."""
+    table = number_table(headings, rows, padding=1)
+    for column in table.columns[1:]:
+        column.no_wrap = True
     return table
 
 
-def _table(first: str, *others: tuple[str, str]) -> Table:
-    table = Table(box=None, padding=(0, 1), pad_edge=True)
-    table.add_column(first, style="bold")
-    for name, justify in others:
-        table.add_column(escape(name), justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    return table
-
-
-def _right(*names: str) -> list[tuple[str, str]]:
-    return [(name, "right") for name in names]
-
-
-def _amount(found: Any, number: float | None) -> str:
+def _amount(found: "recombine.Evaluation", number: float | None) -> str:
     if number is None:
         return "unknown"
     return percent(min(max(number, 0.0), 1.0)) if found.score.is_share else measure(number)
 
 
-def _ends(found: Any, low: float | None, high: float | None) -> str:
+def _ends(found: "recombine.Evaluation", low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return "none"
     return percent_range(low, high) if found.score.is_share else f"{measure(low)} to {measure(high)}"
 
 
-def _points(found: Any, number: float | None) -> str:
+def _points(found: "recombine.Evaluation", number: float | None) -> str:
     if number is None:
         return "unknown"
     return f"{100 * number:+.3g}" if found.score.is_share else f"{number:+.3g}"
 
 
-def _next(found: Any, split: str | None) -> list[tuple[str, str]]:
-    command = found.provenance.command or "recombine evaluate …"
-    words = set(shlex.split(command))
-    lines = []
-    if split is not None:
-        lines.append((f"{command} --split {shlex.quote(split)}", "tell seen from unseen combinations"))
-    if not {"--report", "-r"} & words:
-        lines.append((f"{command} --report evaluation.html", "see the map of scores, and every combination"))
+def _next(found: "recombine.Evaluation", split: str | None) -> list[tuple[str, str]]:
     gate = _gate(found)
-    if "--fail-under" not in words and gate is not None:
-        lines.append((f"{command} --fail-under {gate}", "use as a CI gate"))
-    return lines
+    told = "tell seen from unseen combinations"
+    return extend_command(
+        found,
+        "evaluate",
+        None if split is None else ("", f"--split {shlex.quote(split)}", told),
+        ("--report -r", "--report evaluation.html", "see the map of scores, and every combination"),
+        None if gate is None else ("--fail-under", f"--fail-under {gate}", "use as a CI gate"),
+    )
 
 
-def _gate(found: Any) -> str | None:
+def _gate(found: "recombine.Evaluation") -> str | None:
     """A gate on what was asked: the worst group, the unseen combinations, or what is gained there."""
     if found.group is not None:
         return "worst=0.8"

@@ -169,9 +169,9 @@ def fact_table(rows: Iterable[Sequence[str]]) -> Table:
     return table
 
 
-def number_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+def number_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, padding: int = 2) -> Table:
     """Rows under headings; a column whose heading begins with `>` stands at its right edge."""
-    table = Table(box=None, padding=(0, 2), pad_edge=True)
+    table = Table(box=None, padding=(0, padding), pad_edge=True)
     for heading in headings:
         table.add_column(escape(heading.removeprefix(">")), justify="right" if heading[:1] == ">" else "left")
     for row in rows:

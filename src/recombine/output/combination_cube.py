@@ -11,8 +11,6 @@ after plane. Where there are many, each keeps its first three bytes, nearly five
 as it is shown.
 """
 
-import base64
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -24,7 +22,7 @@ import pyarrow as pa
 
 from recombine.base.errors import RecordError
 from recombine.output.headline import LONG, shorten, value
-from recombine.output.map_packing import SHORTEST, TEXT_BUDGET, Bytes, varints
+from recombine.output.map_packing import SHORTEST, TEXT_BUDGET, Bytes, deflated, varints
 
 SEEN, FINE, LEAK, SHORTCUT, CANT, UNDETERMINED, UNSURE, NOVEL, IMPOSSIBLE, UNLISTED = range(10)
 VERDICTS = (
@@ -140,7 +138,7 @@ def pack_floats(numbers: npt.NDArray[np.float32]) -> str:
     many = numbers.size > MANY_PARTS
     bits = numbers.view(np.uint32).astype(np.uint64) + (128 if many else 0)
     kept = np.where(np.isfinite(numbers), bits, 0x7FC00000).astype(np.uint32)
-    return _deflated([((kept >> shift) & 255).astype(np.uint8) for shift in ((24, 16, 8) if many else (24, 16, 8, 0))])
+    return deflated([((kept >> shift) & 255).astype(np.uint8) for shift in ((24, 16, 8) if many else (24, 16, 8, 0))])
 
 
 def _packed_cells(cube: Cube, known: Mapping[str, Floats], ranges: Mapping[str, tuple[float, float]], unit: int) -> str:
@@ -152,11 +150,7 @@ def _packed_cells(cube: Cube, known: Mapping[str, Floats], ranges: Mapping[str, 
             steps = np.where(steps == UNKNOWN, UNKNOWN, coarse).astype(np.uint16)
         planes += [(steps >> 8).astype(np.uint8), (steps & 255).astype(np.uint8)]
     counts = np.rint(cube.count[cube.verdict == SEEN] * unit).astype(np.int64)
-    return _deflated([*planes, varints(counts)])
-
-
-def _deflated(planes: Sequence[Bytes]) -> str:
-    return base64.b64encode(zlib.compress(np.concatenate(planes).tobytes(), 9)).decode("ascii")
+    return deflated([*planes, varints(counts)])
 
 
 def _fields(cells: pa.Table, verdict: Bytes) -> dict[str, Floats]:

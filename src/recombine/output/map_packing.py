@@ -99,6 +99,11 @@ def pack(cells: MapCells, scale: LeverageScale) -> str:
         (codes & 255).astype(np.uint8),
         varints(cells.count[(cells.state == SEEN) | (cells.state == THIN)]),
     ]
+    return deflated(planes)
+
+
+def deflated(planes: Sequence[Bytes]) -> str:
+    """Planes of bytes, one after the other, as text: the browser inflates them itself."""
     return base64.b64encode(zlib.compress(np.concatenate(planes).tobytes(), 9)).decode("ascii")
 
 

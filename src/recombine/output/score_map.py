@@ -7,8 +7,6 @@ Three planes of a map follow one another and are deflated together, as those of 
     a varint a tested cell   how many rows were scored
 """
 
-import base64
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -22,7 +20,7 @@ import pyarrow.compute as pc
 
 from recombine.output.combination_cube import codes
 from recombine.output.headline import shorten, value, whole
-from recombine.output.map_packing import varints
+from recombine.output.map_packing import deflated, varints
 from recombine.output.pictures import widened
 from recombine.output.score_pictures import score_name
 
@@ -203,4 +201,4 @@ def _side(axis: Axis) -> dict[str, Any]:
 def _packed(one: ScoreMap, low: float, high: float) -> str:
     steps = codes(one.score[one.tested], low, high).astype(np.uint16)
     planes = [one.state, (steps >> 8).astype(np.uint8), (steps & 255).astype(np.uint8), varints(one.count[one.tested])]
-    return base64.b64encode(zlib.compress(np.concatenate(planes).tobytes(), 9)).decode("ascii")
+    return deflated(planes)
