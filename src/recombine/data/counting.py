@@ -4,12 +4,11 @@
 beside its rows: the target's class or sums, the side of a split, how a prediction fared. `support_assembly` makes a
 support of the lines; several tables can be asked, and their lines meet in one space (`stacked`).
 
-A number near which a column lies, so that sums of squares about it keep their digits.
-
-A sum of squares about 0 loses twice the digits of mean / spread: at 10^8 all of them. The first rows tell a number
-near the mean, for the price of a question about a thousand of them; it is subtracted inside the one GROUP BY. Rows
-that come first may mislead (a sorted table, a ramp-up), so the sums themselves are looked at, and asked for once
-more about their own mean where digits were lost after all.
+Sums of a number and of its squares are taken about one near its mean (`pilots`, `about`, `settled`). A sum of squares
+about 0 loses twice the digits of mean / spread: at 10^8 all of them. The first rows tell a number near the mean, for
+the price of a question about a thousand of them; it is subtracted inside the one GROUP BY. Rows that come first may
+mislead (a sorted table, a ramp-up), so the sums themselves are looked at, and asked for once more about their own mean
+where digits were lost after all.
 
 An ordinary column, whose mean is no more than a hundred times its spread, is summed about 0 as it is.
 """

@@ -26,6 +26,8 @@ from recombine.data.space import Value
 
 TargetKind = Literal["label", "number"]
 MOST_VALUES = 10**6
+"""The most values that a factor may have, seen or declared."""
+Where = str | Callable[[Any], Any]
 
 _EXAMPLE = "write an SQL condition over its columns, such as \"split = 'train' AND year > 2020\""
 _ANEW = frozenset(
@@ -48,10 +50,6 @@ _ANEW = frozenset(
     ]
 )
 """Functions that answer anew for every row and every question: DuckDB's volatile ones, and what others call them."""
-
-
-"""The most values that a factor may have, seen or declared."""
-Where = str | Callable[[Any], Any]
 
 
 class TableOptions(TypedDict, total=False):
