@@ -214,27 +214,18 @@ class Catalogue:
     def _validated(self, made: type[Any], name: str, settings: dict[str, Any], known: list[str]) -> Any:
         from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - heavy, and needed here only
 
-        if not is_dataclass(made):
-            return self._called(made, name, settings, known)
         try:
-            return TypeAdapter(made).validate_python(settings)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise SettingError(
-                f"the {self.kind} {name!r} cannot be made of {settings!r}",
-                why=f"{where}: {first['msg']}" if where else str(first["msg"]),
-                instead=f"its settings are {', '.join(known)}",
-            ) from error
-
-    def _called(self, made: Any, name: str, settings: dict[str, Any], known: list[str]) -> Any:
-        """A class that is no dataclass, scikit-learn's splitters among them, checks its settings itself."""
-        try:
-            return made(**settings)
+            # A class that is no dataclass, scikit-learn's splitters among them, checks its settings itself.
+            return TypeAdapter(made).validate_python(settings) if is_dataclass(made) else made(**settings)
         except (TypeError, ValueError) as error:
+            why = str(error)
+            if isinstance(error, ValidationError):
+                first = error.errors()[0]
+                where = ".".join(str(part) for part in first["loc"])
+                why = f"{where}: {first['msg']}" if where else str(first["msg"])
             raise SettingError(
                 f"the {self.kind} {name!r} cannot be made of {settings!r}",
-                why=str(error),
+                why=why,
                 instead=f"its settings are {', '.join(known) or 'none'}",
             ) from error
 

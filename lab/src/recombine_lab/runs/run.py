@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from torch import nn
 
+    from recombine.data.space import Space
     from recombine.data.support import Support
     from recombine.verbs.audit.audit import Audit
     from recombine.verbs.evaluate.evaluation import Evaluation
@@ -45,6 +46,9 @@ SCORE = "score_"
 """The beginning of the columns that hold what was given for each class; the rest is the class's name."""
 TEXTS = ("target_text", "prediction_text")
 """The columns that hold sentences in words."""
+_CURVE_TYPES = {"step": pa.int64(), "part": pa.string(), "n": pa.int64()}
+CURVE = pa.schema([(name, _CURVE_TYPES.get(name, pa.float64())) for name in (*_CURVE_TYPES, "loss", "error", "score")])
+"""The columns of a run's curve."""
 _NO_FACTOR = ("part", "count", "target", "prediction", "error")
 
 
@@ -355,6 +359,19 @@ def _weights_beside(folder: Path, sha256: str) -> bytes:
         if hashlib.sha256(content).hexdigest() != sha256:
             raise MalformedError(f"its checksum is not the one noted in {FILE}")
     return content
+
+
+def domain_of(space: "Space", *, most: int) -> dict[str, tuple[Any, ...]] | None:
+    """The values of every factor, as JSON holds them; None where there are too many to be listed with every run."""
+    if sum(space.sizes) > most:
+        return None
+    return {
+        factor.name: tuple(
+            value if isinstance(value, str | bool | int | float) else label
+            for value, label in zip(factor.values, factor.labels, strict=True)
+        )
+        for factor in space.factors
+    }
 
 
 def _distinct(values: pa.ChunkedArray) -> list[Any]:

@@ -18,7 +18,7 @@ from recombine.numerics.groups import Codes, Numbers
 from recombine.verbs.evaluate.scoreboard.scoreboard import LastAnswers, Scoreboard
 from recombine.verbs.evaluate.scoreboard.yardstick import Yardstick
 from recombine_lab.base.catalogue import Spec
-from recombine_lab.runs.run import Configuration, Run
+from recombine_lab.runs.run import CURVE, Configuration, Run, domain_of
 from recombine_lab.runs.store import Store
 
 _PARTS = ("seen", "unseen", "novel")
@@ -92,7 +92,10 @@ def _digest(lines: list[tuple[str, ...]]) -> str:
 
 def _keep(store: Store, run: Run, *, force: bool) -> None:
     """Put a run into a store; one with the same settings and other answers is replaced on demand, never silently."""
-    if store.put(run) or _same(store.get(run.key), run):
+    if store.put(run):
+        return
+    stored = store.get(run.key)
+    if all(_sorted(stored.tables[name]) == _sorted(run.tables[name]) for name in ("curve", "predictions")):
         return
     if not force:
         raise OutputError(
@@ -103,10 +106,6 @@ def _keep(store: Store, run: Run, *, force: bool) -> None:
         )
     store.remove(run.key)
     store.put(run)
-
-
-def _same(one: Run, other: Run) -> bool:
-    return all(_sorted(one.tables[name]) == _sorted(other.tables[name]) for name in ("curve", "predictions"))
 
 
 def _sorted(table: pa.Table) -> list[str]:
@@ -137,8 +136,12 @@ def _run(last: LastAnswers, made: Configuration, *, seconds: float) -> Run:
             why="a run's own tables have a column of that name",
             instead="rename the factor",
         )
-    part = _parts(yardstick)
-    steps = _steps(history)
+    # Whether each combination was seen, by name.
+    place = sum(k * yardstick.sides[name] for k, name in enumerate(_PARTS))
+    part = pa.array(_PARTS, pa.string()).take(pa.array(place))
+    steps = [number if line["step"] is None else line["step"] for number, line in enumerate(history, start=1)]
+    training = _training(yardstick)
+    support = training.space.columns(training.codes) | {"count": pa.array(training.counts.astype(np.int64))}
     return Run(
         configuration=made,
         status="finished",
@@ -148,24 +151,14 @@ def _run(last: LastAnswers, made: Configuration, *, seconds: float) -> Run:
         together=1,
         metrics=_metrics(history[-1], yardstick) if history else {},
         provenance=Provenance(source=str(made.task["name"])),
-        domain=_domain(yardstick),
+        domain=domain_of(space, most=_MOST_LISTED),
         tables={
             "curve": _curve(history, steps, yardstick),
             "combinations": _combinations(yardstick, said, part, steps[-1] if steps else 0),
             "predictions": _predictions(yardstick, said, names, part),
-            "support": _support(yardstick),
+            "support": pa.table(support),
         },
     )
-
-
-def _parts(yardstick: Yardstick) -> pa.Array:
-    """Whether each combination was seen, by name."""
-    place = sum(k * yardstick.sides[name] for k, name in enumerate(_PARTS))
-    return pa.array(_PARTS, pa.string()).take(pa.array(place))
-
-
-def _steps(history: Sequence[Mapping[str, Any]]) -> list[int]:
-    return [number if line["step"] is None else line["step"] for number, line in enumerate(history, start=1)]
 
 
 def _score_name(yardstick: Yardstick) -> str:
@@ -200,9 +193,7 @@ def _curve(history: Sequence[Mapping[str, Any]], steps: Sequence[int], yardstick
         for part in _PARTS
         if rows[part]
     ]
-    kinds = {"step": pa.int64(), "part": pa.string(), "n": pa.int64()}
-    names = ("step", "part", "n", "loss", "error", "score")
-    return pa.Table.from_pylist(lines, schema=pa.schema([(name, kinds.get(name, pa.float64())) for name in names]))
+    return pa.Table.from_pylist(lines, schema=CURVE)
 
 
 def _combinations(yardstick: Yardstick, said: Numbers, part: pa.Array, step: int) -> pa.Table:
@@ -222,27 +213,7 @@ def _predictions(yardstick: Yardstick, said: Numbers, names: Sequence[str] | Non
     return pa.table(columns | {"error": pa.array(yardstick.errors(said))})
 
 
-def _support(yardstick: Yardstick) -> pa.Table:
-    training = _training(yardstick)
-    counts = pa.array(training.counts.astype(np.int64))
-    return pa.table(training.space.columns(training.codes) | {"count": counts})
-
-
 def _training(yardstick: Yardstick) -> Support:
     training = yardstick.perfect.training
     assert training is not None  # noqa: S101 - a scoreboard is told what was trained on
     return training
-
-
-def _domain(yardstick: Yardstick) -> dict[str, tuple[Any, ...]] | None:
-    space = yardstick.perfect.tested.space
-    if sum(space.sizes) > _MOST_LISTED:
-        return None
-    plain = (str, bool, int, float)
-    return {
-        factor.name: tuple(
-            value if isinstance(value, plain) else label
-            for value, label in zip(factor.values, factor.labels, strict=True)
-        )
-        for factor in space.factors
-    }

@@ -3,10 +3,8 @@
 Letters: S runs that are trained as one, n examples of a run, B examples a step, C distinct combinations, K factors.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import final
 
 import numpy as np
 import numpy.typing as npt
@@ -39,23 +37,8 @@ def rendered(task: Task, latents: Tensor, *, seed: int, part: Part) -> Batch:
     return Batch(inputs, targets if targets.is_floating_point() else targets.long())
 
 
-class TrainingExamples(ABC):
-    """The training examples of one run."""
-
-    batch: int
-
-    @abstractmethod
-    def support(self) -> tuple[Codes, Codes]:
-        """The combinations that are shown, and how often."""
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """How many examples are held at once."""
-
-
 @dataclass(eq=False)
-class Fixed(TrainingExamples):
+class Fixed:
     """A set that is drawn once, and gone over in a new order each time."""
 
     task: Task
@@ -68,18 +51,15 @@ class Fixed(TrainingExamples):
         self.batch = min(self.batch, len(self.latents))
         self.data = rendered(self.task, self.latents, seed=derived(self.seed, "train", "render"), part="train")
 
-    @final
     def support(self) -> tuple[Codes, Codes]:
-        """Each of the set."""
+        """The combinations that are shown, and how often: each of the set."""
         return count_combinations(self.task.space, self.task.combinations(self.latents))
 
     @property
-    @final
     def size(self) -> int:
-        """All of the set."""
+        """How many examples are held at once: all of the set."""
         return len(self.latents)
 
-    @final
     def order(self, epoch: int) -> Tensor:
         """The order in which the set is gone over for the nth time."""
         rng = torch.Generator().manual_seed(derived(self.seed, "order", epoch))
@@ -87,7 +67,7 @@ class Fixed(TrainingExamples):
 
 
 @dataclass(eq=False)
-class Fresh(TrainingExamples):
+class Fresh:
     """New examples at every step. They are drawn for several steps at once, always the same ones for a step."""
 
     task: Task
@@ -102,17 +82,14 @@ class Fresh(TrainingExamples):
         numbers = max(1, self.batch * int(np.prod(shapes.inputs) + np.prod(shapes.outputs)))
         self.per_round = max(1, min(_MOST_STEPS, _MOST_NUMBERS // numbers))
 
-    @final
     def latents(self, turn: int) -> Tensor:
         """The latents of one round."""
         return self.source.draw(self.per_round * self.batch, seed=derived(self.seed, "draw", turn))
 
-    @final
     def round(self, turn: int) -> Batch:
         """The examples of one round."""
         return rendered(self.task, self.latents(turn), seed=derived(self.seed, "draw", turn, "render"), part="train")
 
-    @final
     def support(self) -> tuple[Codes, Codes]:
         """The first of those that are drawn, 20,000 at most."""
         wanted = min(self.steps * self.batch, _MOST_COUNTED)
@@ -121,10 +98,13 @@ class Fresh(TrainingExamples):
         return count_combinations(self.task.space, self.task.combinations(drawn))
 
     @property
-    @final
     def size(self) -> int:
         """A round."""
         return self.per_round * self.batch
+
+
+TrainingExamples = Fixed | Fresh
+"""The training examples of one run."""
 
 
 def examples_of(task: Task, source: Source, recipe: Recipe, *, seed: int) -> TrainingExamples:
@@ -156,15 +136,7 @@ def examples_of(task: Task, source: Source, recipe: Recipe, *, seed: int) -> Tra
     return Fixed(task, latents, seed, recipe.batch or len(latents))
 
 
-class Feed(ABC):
-    """The batches of one run, or of runs that are trained as one: then with an axis of runs (S, B, …) in front."""
-
-    @abstractmethod
-    def at(self, step: int) -> Batch:
-        """The batch of a step."""
-
-
-class FixedFeed(Feed):
+class FixedFeed:
     """Batches of sets that are at hand, picked by index, those of a few steps at once."""
 
     def __init__(self, sets: Sequence[Fixed], *, stacked: bool) -> None:
@@ -179,11 +151,13 @@ class FixedFeed(Feed):
         self._per_turn = max(1, most)
         self._orders: dict[int, Tensor] = {}
         self._turn, self._picked = -1, list[Batch]()
-        self._all = Batch(*map(self._by_run, (inputs, targets))) if self._batch == self._size else None
+        self._all: Batch | None = None
+        if self._batch == self._size:
+            parts = [part.view(len(sets), -1, *part.shape[1:]) if stacked else part for part in (inputs, targets)]
+            self._all = Batch(*parts)
 
-    @final
     def at(self, step: int) -> Batch:
-        """The examples that follow in the present order."""
+        """The batch of a step: the examples that follow in the present order."""
         if self._all is not None:
             return self._all
         turn, place = divmod(step, self._per_turn)
@@ -215,12 +189,9 @@ class FixedFeed(Feed):
             self._orders[epoch] = torch.stack([one.order(epoch) for one in self._sets]) + offsets
         return self._orders[epoch]
 
-    def _by_run(self, part: Tensor) -> Tensor:
-        return part.view(len(self._sets), -1, *part.shape[1:]) if self._stacked else part
-
 
 @dataclass(eq=False)
-class FreshFeed(Feed):
+class FreshFeed:
     """Batches of rounds that are drawn when they are needed."""
 
     sources: Sequence[Fresh]
@@ -228,21 +199,22 @@ class FreshFeed(Feed):
     _turn: int = field(init=False, default=-1)
     _round: Batch | None = field(init=False, default=None)
 
-    @final
     def at(self, step: int) -> Batch:
         """The examples of a step, out of its round."""
         first = self.sources[0]
         turn, place = divmod(step, first.per_round)
         if turn != self._turn or self._round is None:
-            self._round, self._turn = self._drawn(turn), turn
+            rounds = [source.round(turn) for source in self.sources]
+            if self.stacked:
+                pairs = [(one.inputs, one.targets) for one in rounds]
+                rounds = [Batch(*(torch.stack(parts) for parts in zip(*pairs, strict=True)))]
+            self._round, self._turn = rounds[0], turn
         rows = slice(place * first.batch, (place + 1) * first.batch)
         return self._round[(slice(None), rows) if self.stacked else rows]
 
-    def _drawn(self, turn: int) -> Batch:
-        rounds = [source.round(turn) for source in self.sources]
-        if not self.stacked:
-            return rounds[0]
-        return Batch(torch.stack([one.inputs for one in rounds]), torch.stack([one.targets for one in rounds]))
+
+Feed = FixedFeed | FreshFeed
+"""The batches of one run, or of runs that are trained as one: then with an axis of runs (S, B, …) in front."""
 
 
 def feed_of(examples: Sequence[TrainingExamples], *, stacked: bool) -> Feed:

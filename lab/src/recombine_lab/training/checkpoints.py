@@ -1,6 +1,6 @@
 """Weights as bytes: of a run that is not finished yet, with all that it goes on from, and of a finished one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -66,7 +66,9 @@ def load_unfinished(store: RunStore, key: str, module: nn.Module) -> Unfinished 
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise _unusable(key, f"it cannot be read: {error}") from error
     _check_fits(key, tensors, module)
-    evaluations = _evaluations(curve, cells)
+    evaluations = tuple(
+        Evaluated(**line, cells=np.asarray(errors, dtype=np.float64)) for line, errors in zip(curve, cells, strict=True)
+    )
     return Unfinished(step=step, way=way, seconds=seconds, tensors=tensors, evaluations=evaluations)
 
 
@@ -74,12 +76,6 @@ def weights_of(state: State) -> bytes:
     """The weights of a state, as they are kept beside a finished run."""
     kept = {name.removeprefix(WEIGHTS): value for name, value in state.items() if name.startswith(WEIGHTS)}
     return bytes_of({name: value.contiguous() for name, value in kept.items()})
-
-
-def _evaluations(curve: Sequence[Mapping[str, Any]], cells: Sequence[Any]) -> tuple[Evaluated, ...]:
-    return tuple(
-        Evaluated(**line, cells=np.asarray(errors, dtype=np.float64)) for line, errors in zip(curve, cells, strict=True)
-    )
 
 
 def _check_fits(key: str, tensors: Mapping[str, Tensor], module: nn.Module) -> None:

@@ -161,7 +161,7 @@ def seeds_of(seeds: Any) -> tuple[int, ...]:
     if not numbers or any(isinstance(s, bool) or not isinstance(s, int | np.integer) or s < 0 for s in numbers):
         raise SettingError(
             f"seeds={seeds!r}",
-            why="seeds are counted, or listed as whole numbers from 0 on, and there is at least one",
+            why="seeds are counted, or listed as whole numbers: each run has one, a whole number from 0 on",
             instead="write seeds=(0, 1, 2), or seeds=3 for the same",
         )
     seed, times = Counter(map(int, numbers)).most_common(1)[0]

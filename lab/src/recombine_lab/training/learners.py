@@ -20,11 +20,10 @@ known to be free of this, the number of rows is made a multiple of 32, so that n
 """
 
 import copy
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
-from typing import Any, final
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -75,26 +74,7 @@ SLOTS: Mapping[str, tuple[str, ...]] = {
     "adamw": ("exp_avg", "exp_avg_sq"),
 }
 """What an optimiser remembers of each weight."""
-
-
-class RunTrainer(ABC):
-    """Runs in training, one or several as one."""
-
-    @abstractmethod
-    def step(self, batch: Batch, step: int) -> list[float]:
-        """One update; the loss of each run before it."""
-
-    @abstractmethod
-    def module(self, run: int) -> nn.Module:
-        """A run's model as it stands; good until the next update."""
-
-    @abstractmethod
-    def state(self, run: int) -> State:
-        """Everything that a run's next updates depend on, by name."""
-
-    @abstractmethod
-    def load(self, run: int, state: State, *, step: int) -> None:
-        """Go on from a state that was taken after `step` updates."""
+_OPTIMISERS: Mapping[str, Any] = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 
 
 class Optimiser:
@@ -102,7 +82,14 @@ class Optimiser:
 
     def __init__(self, groups: Sequence[tuple[Recipe, Sequence[Tensor]]]) -> None:
         self._recipes = [recipe for recipe, _ in groups]
-        self.torch = _made(self._recipes[0].optimiser, [_group(recipe, weights) for recipe, weights in groups])
+        rates = [
+            {"params": list(weights), "lr": rate(recipe, 0), "weight_decay": recipe.weight_decay}
+            | ({"momentum": recipe.momentum} if recipe.optimiser == "sgd" else {})
+            for recipe, weights in groups
+        ]
+        # One pass over the weights in one call: the fastest of torch's ways on a processor, and on CUDA.
+        fused = groups[0][1][0].device.type in ("cpu", "cuda")
+        self.torch: torch.optim.Optimizer = _OPTIMISERS[self._recipes[0].optimiser](rates, fused=fused)
         self._constant = all(map(is_constant, self._recipes))
 
     def step(self, step: int) -> None:
@@ -114,8 +101,8 @@ class Optimiser:
 
     def slot(self, weight: Tensor, name: str) -> Tensor | None:
         """What is remembered of a weight."""
-        found: Tensor | None = self.torch.state[weight].get(name) if weight in self.torch.state else None
-        return found
+        remembered: Tensor | None = self.torch.state[weight].get(name) if weight in self.torch.state else None
+        return remembered
 
     def remember(self, weight: Tensor, slots: Mapping[str, Tensor], *, step: int) -> None:
         """Go on with what was remembered of a weight."""
@@ -124,20 +111,7 @@ class Optimiser:
             self.torch.state[weight] = {"step": torch.tensor(float(step), device=weight.device), **slots}
 
 
-def _group(recipe: Recipe, weights: Sequence[Tensor]) -> dict[str, Any]:
-    group = {"params": list(weights), "lr": rate(recipe, 0), "weight_decay": recipe.weight_decay}
-    return group | ({"momentum": recipe.momentum} if recipe.optimiser == "sgd" else {})
-
-
-def _made(name: str, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-    # One pass over the weights in one call: the fastest of torch's ways on a processor, and on CUDA.
-    fused = groups[0]["params"][0].device.type in ("cpu", "cuda")
-    if name == "sgd":
-        return torch.optim.SGD(groups, fused=fused)
-    return torch.optim.Adam(groups, fused=fused) if name == "adam" else torch.optim.AdamW(groups, fused=fused)
-
-
-class SingleLearner(RunTrainer):
+class SingleLearner:
     """One run. What its layers draw while it is trained (dropout) comes from the seed and the step."""
 
     def __init__(self, module: nn.Module, recipe: Recipe, *, loss: Loss, shapes: Shapes, seed: int) -> None:
@@ -148,9 +122,8 @@ class SingleLearner(RunTrainer):
         self._device = device_of(recipe)
         self._optimiser = Optimiser([(recipe, self._weights)])
 
-    @final
     def step(self, batch: Batch, step: int) -> list[float]:
-        """One update. Torch's generator is seeded for it: call this under `fork_rng`."""
+        """One update; the loss before it. Torch's generator is seeded for it: call this under `fork_rng`."""
         if not self._module.training:  # a callback may have asked it
             self._module.train()
         seed = derived(self._seed, "noise", step)
@@ -166,14 +139,12 @@ class SingleLearner(RunTrainer):
         self._optimiser.step(step)
         return [loss.item()]
 
-    @final
     def module(self, run: int) -> nn.Module:  # noqa: ARG002 - there is one
-        """The module itself."""
+        """The run's model as it stands: the module itself."""
         return self._module
 
-    @final
     def state(self, run: int) -> State:  # noqa: ARG002 - there is one
-        """Weights, buffers, and what the optimiser remembers."""
+        """All that the next updates depend on, by name: weights, buffers, and what the optimiser remembers."""
         kept = {WEIGHTS + name: value.detach().cpu().clone() for name, value in self._module.state_dict().items()}
         for name, weight in self._module.named_parameters():
             for slot in SLOTS[self._recipe.optimiser]:
@@ -182,9 +153,8 @@ class SingleLearner(RunTrainer):
                     kept[f"{OPTIMISER}{slot}.{name}"] = found.detach().cpu().clone()
         return kept
 
-    @final
     def load(self, run: int, state: State, *, step: int) -> None:  # noqa: ARG002 - there is one
-        """Weights, buffers, and what the optimiser remembers."""
+        """Go on from a state that was taken after `step` updates."""
         self._module.load_state_dict({k.removeprefix(WEIGHTS): v for k, v in state.items() if k.startswith(WEIGHTS)})
         for name, weight in self._module.named_parameters():
             keys = {slot: f"{OPTIMISER}{slot}.{name}" for slot in SLOTS[self._recipe.optimiser]}
@@ -252,7 +222,7 @@ def check_batchable(module: nn.Module) -> None:
         raise CannotBatchError("only weights of 32 bits are batched")
 
 
-class BatchedLearner(RunTrainer):
+class BatchedLearner:
     """Runs of one shape in training. A run's numbers do not depend on which others are there, on one thread."""
 
     def __init__(
@@ -284,9 +254,8 @@ class BatchedLearner(RunTrainer):
         self._check(modules, first, half=half)
         self._start_optimiser()
 
-    @final
     def step(self, batch: Batch, step: int) -> list[float]:
-        """One update of every row."""
+        """One update of every row; the loss of each run before it."""
         gradients, losses = self._update(self._weights, self._others, *self._padded(batch.to(self._device)))
         torch._foreach_copy_(self._gradients, [gradients[name] for name in self._weights])
         if self._clip is not None:
@@ -296,13 +265,11 @@ class BatchedLearner(RunTrainer):
         found: list[float] = losses.tolist()[: self._runs]
         return found
 
-    @final
     def module(self, run: int) -> nn.Module:
         """A plain module with the weights of one row."""
         self._template.load_state_dict(self._row(run), strict=False)
         return self._template
 
-    @final
     def state(self, run: int) -> State:
         """The run's row, taken apart by name."""
         kept = {WEIGHTS + name: value.detach().cpu().clone() for name, value in self.module(run).state_dict().items()}
@@ -314,7 +281,6 @@ class BatchedLearner(RunTrainer):
                     kept[f"{OPTIMISER}{slot}.{name.removeprefix(_PREFIX)}"] = view[place].cpu().clone()
         return kept
 
-    @final
     def load(self, run: int, state: State, *, step: int) -> None:
         """Write a run's state into its row, and into the copies of it."""
         for row in [run, *(range(self._runs, self._rows) if run == self._runs - 1 else [])]:
@@ -398,6 +364,10 @@ class BatchedLearner(RunTrainer):
                 raise CannotBatchError("the batched model gives another loss than the model itself")
 
 
+RunTrainer = SingleLearner | BatchedLearner
+"""Runs in training, one or several as one."""
+
+
 def traced(
     objective: nn.Module, weights: Stacked, others: Stacked, inputs: Tensor, targets: Tensor, *, name: str | None = None
 ) -> tuple[Update, int]:
@@ -408,19 +378,8 @@ def traced(
     raises for a model that cannot be batched.
     """
     key = (name, inputs.shape, inputs.dtype, targets.shape, targets.dtype)
-    if name is None or key not in _KEPT:
-        found = _trace(objective, weights, others, inputs, targets)
-        if name is None:
-            return found
-        if len(_KEPT) >= _MOST_KEPT:
-            _KEPT.pop(next(iter(_KEPT)))
-        _KEPT[key] = found
-    return _KEPT[key]
-
-
-def _trace(
-    objective: nn.Module, weights: Stacked, others: Stacked, inputs: Tensor, targets: Tensor
-) -> tuple[Update, int]:
+    if name is not None and key in _KEPT:
+        return _KEPT[key]
     base = copy.deepcopy(objective)
 
     def loss(trained: Stacked, rest: Stacked, x: Tensor, y: Tensor) -> Tensor:
@@ -429,18 +388,18 @@ def _trace(
 
     batched = vmap(grad_and_value(loss), randomness="error")
     graph = make_fx(batched)(dict(weights), dict(others), inputs, targets)
-    _tidy(graph)
-    rows = len(inputs)
-    return graph, rows if _is_even(graph) else -(-rows // LANES) * LANES
-
-
-def _tidy(graph: torch.fx.GraphModule) -> None:
-    """Leave out what does nothing: views of the same shape, products with one, a transposition and its way back."""
+    # Leave out what does nothing: views of the same shape, products with one, a transposition and its way back.
     for node in graph.graph.nodes:
         if node.op == "call_function" and (same := _same_as(node)) is not None:
             node.replace_all_uses_with(same)
     graph.graph.eliminate_dead_code()
     graph.recompile()
+    update = graph, len(inputs) if _is_even(graph) else -(-len(inputs) // LANES) * LANES
+    if name is not None:
+        if len(_KEPT) >= _MOST_KEPT:
+            _KEPT.pop(next(iter(_KEPT)))
+        _KEPT[key] = update
+    return update
 
 
 def _same_as(node: torch.fx.Node) -> torch.fx.Node | None:

@@ -27,11 +27,6 @@ def hinge(scores: Tensor, targets: Tensor) -> Tensor:
     return functional.relu(1 - own[:, 0] + rival).mean()
 
 
-def cross_entropy(scores: Tensor, targets: Tensor) -> Tensor:
-    """The mean surprise at the true class."""
-    return functional.cross_entropy(scores, targets)
-
-
 def token_cross_entropy(scores: Tensor, targets: Tensor) -> Tensor:
     """The mean surprise at each true token, padding left out."""
     return functional.cross_entropy(scores.flatten(0, 1), targets.flatten(), ignore_index=_PADDING)
@@ -39,7 +34,7 @@ def token_cross_entropy(scores: Tensor, targets: Tensor) -> Tensor:
 
 _LOSSES: dict[tuple[str, str], Loss] = {
     ("values", "mse"): functional.mse_loss,
-    ("classes", "cross_entropy"): cross_entropy,
+    ("classes", "cross_entropy"): functional.cross_entropy,
     ("classes", "hinge"): hinge,
     ("tokens", "cross_entropy"): token_cross_entropy,
 }

@@ -8,9 +8,10 @@ from weakref import WeakKeyDictionary
 from torch import Tensor, nn
 
 from recombine.base.errors import SettingError, nearest
+from recombine.base.records import Provenance
 from recombine.base.seeds import derived
 from recombine_lab.models.model import Model
-from recombine_lab.runs.run import Configuration, Run, Status
+from recombine_lab.runs.run import Configuration, Run, Status, domain_of
 from recombine_lab.tasks.exposure import Exposure, HeldOut, Parts
 from recombine_lab.tasks.task import Task
 from recombine_lab.training.batches import TrainingExamples, examples_of
@@ -21,16 +22,16 @@ from recombine_lab.training.questions import (
     EvaluationSet,
     SetScores,
     ask,
-    domain,
     evaluated,
     metrics,
-    provenance,
     question_of,
     tables,
 )
 from recombine_lab.training.recipe import Recipe
 
 STOPS_ON = "seen"
+_MOST_LISTED = 10_000
+"""Values of all factors together, about 100 kB in a run's record."""
 _SPLIT: WeakKeyDictionary[HeldOut, tuple[Task, Parts]] = WeakKeyDictionary()
 
 
@@ -150,8 +151,8 @@ class Member:
                 answered={} if diverged else self.answered,
                 support=self.examples.support(),
             ),
-            provenance=provenance(self.job.configuration.task),
-            domain=domain(task.space),
+            provenance=Provenance(source=str(self.job.configuration.task["name"])),
+            domain=domain_of(task.space, most=_MOST_LISTED),
             scored="r2" if task.shapes.kind == "values" else "accuracy",
         )
         self.answered = {}

@@ -16,11 +16,9 @@ import pyarrow as pa
 import torch
 from torch import Tensor, nn
 
-from recombine.base.records import Provenance
 from recombine.base.seeds import derived
-from recombine.data.space import Space, Value, text
-from recombine_lab.base.catalogue import Spec
-from recombine_lab.runs.run import SCORE, TEXTS
+from recombine.data.space import Space, text
+from recombine_lab.runs.run import CURVE, SCORE, TEXTS
 from recombine_lab.tasks.exposure import Source
 from recombine_lab.tasks.task import Batch, Codes, Shapes, Speaks, Task, factor_columns
 from recombine_lab.training.batches import ExampleGroups, rendered
@@ -30,8 +28,6 @@ Floats = npt.NDArray[np.float64]
 _CHUNK = 1000  # examples asked at once; part of the numbers, as chunks have seeds of their own
 _MOST_KEPT = 2**24  # numbers of a set that is kept rendered, 64 MiB
 TRAIN = "train"
-_MOST_LISTED = 10_000
-"""Values of all factors together, about 100 kB in a run's record."""
 _MOST_SCORED = 100
 """Classes whose scores are kept: a column each, as many as `recombine.read` takes for classes."""
 
@@ -112,32 +108,23 @@ def ask(module: nn.Module, question: EvaluationSet, loss: Loss) -> SetScores:
     module.train(was_training)
     if not marks:
         return SetScores(loss=np.nan, score=np.nan, error=np.zeros(0), targets=None, predictions=None)
-    sizes = np.array([len(mark.error) for mark in marks], dtype=np.float64)
-    error = np.concatenate([mark.error for mark in marks])
-    single = marks[0].predictions is not None
-    targets = torch.cat([mark.targets for mark in marks])
+    losses, errors, truths, *others = zip(*marks, strict=True)
+    error, targets = np.concatenate(errors), torch.cat(truths)
+    # Of each kind every chunk has one, or none has.
+    predictions, scores, answered = (None if parts[0] is None else torch.cat(parts) for parts in others)
     return SetScores(
-        loss=float(np.average([mark.loss for mark in marks], weights=sizes)),
+        loss=float(np.average(losses, weights=np.array([len(one) for one in errors], dtype=np.float64))),
         score=_explained(error, targets) if shapes.kind == "values" else float(1 - error.mean()),
         error=error,
-        targets=targets.reshape(-1) if single else None,
-        predictions=torch.cat([mark.predictions for mark in marks if mark.predictions is not None]) if single else None,
-        scores=torch.cat([mark.scores for mark in marks]) if marks[0].scores is not None else None,  # type: ignore[misc]
-        said=(targets, torch.cat([mark.said for mark in marks])) if marks[0].said is not None else None,  # type: ignore[misc]
+        targets=None if predictions is None else targets.reshape(-1),
+        predictions=predictions,
+        scores=scores,
+        said=None if answered is None else (targets, answered),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Marked:
-    loss: float
-    error: Floats
-    targets: Tensor
-    predictions: Tensor | None
-    scores: Tensor | None
-    said: Tensor | None = None
-
-
-def _mark(module: nn.Module, batch: Batch, shapes: Shapes, loss: Loss) -> _Marked:
+def _mark(module: nn.Module, batch: Batch, shapes: Shapes, loss: Loss) -> tuple[Any, ...]:
+    """Of a chunk: its loss, the error of each example, the targets; predictions, scores and tokens where there are."""
     said = answers(module, batch, shapes).float()
     value, targets = float(loss(said, batch.targets)), batch.targets
     predictions: Tensor | None = None
@@ -154,8 +141,8 @@ def _mark(module: nn.Module, batch: Batch, shapes: Shapes, loss: Loss) -> _Marke
         answered = module.answer(batch.inputs, targets.shape[1])  # type: ignore[operator]
         # Targets end with a symbol of their own: a sentence that says more than the target differs there.
         missed = ((answered != targets) & (targets != 0)).any(dim=1).double()
-    kept = (None if one is None else one.cpu() for one in (predictions, scores, answered))
-    return _Marked(value, missed.cpu().numpy(), targets.cpu(), *kept)
+    kept = [None if one is None else one.cpu() for one in (predictions, scores, answered)]
+    return value, missed.cpu().numpy(), targets.cpu(), *kept
 
 
 def _explained(error: Floats, targets: Tensor) -> float:
@@ -225,32 +212,11 @@ def tables(
     patterns = np.array(space.impossible, dtype=np.int64)
     impossible = {"impossible": pa.table(factor_columns(space, patterns))} if len(patterns) else {}
     return impossible | {
-        "curve": _curve(evaluations),
+        "curve": pa.table({name: [getattr(one, name) for one in evaluations] for name in CURVE.names}, schema=CURVE),
         "combinations": _combinations(space, evaluations, questions),
         "predictions": _predictions(space, questions, answered),
         "support": pa.table(factor_columns(space, codes) | {"count": pa.array(counts)}),
     }
-
-
-def provenance(task: Spec) -> Provenance:
-    """Where a run came from."""
-    return Provenance(source=str(task["name"]))
-
-
-def domain(space: Space) -> dict[str, tuple[Any, ...]] | None:
-    """The values of every factor, as JSON holds them; None where there are too many to be listed with every run."""
-    if sum(space.sizes) > _MOST_LISTED:
-        return None
-    return {factor.name: tuple(map(_plain_value, factor.values)) for factor in space.factors}
-
-
-def _plain_value(value: Value) -> str | bool | int | float:
-    return value if isinstance(value, str | bool | int | float) else text(value)
-
-
-def _curve(evaluations: Sequence[Evaluated]) -> pa.Table:
-    columns = {name: [getattr(one, name) for one in evaluations] for name in _CURVE.names}
-    return pa.table(columns, schema=_CURVE)
 
 
 def _combinations(space: Space, evaluations: Sequence[Evaluated], questions: Sequence[EvaluationSet]) -> pa.Table:
@@ -288,11 +254,10 @@ def _predictions(space: Space, questions: Sequence[EvaluationSet], answered: Map
 
 def _texts(task: Speaks, said: Sequence[tuple[Tensor, Tensor]], *, taken: Mapping[str, Any]) -> dict[str, pa.Array]:
     """Sentences in words: what was right, and what was said."""
-    names = [name for name in TEXTS if name not in taken]
     return {
         name: pa.array([text for pair in said for text in task.in_words(pair[place])], pa.string())
         for place, name in enumerate(TEXTS)
-        if name in names
+        if name not in taken
     }
 
 
@@ -319,15 +284,3 @@ def _stacked(codes: Sequence[Codes], factors: int) -> Codes:
 def _numbers(values: Floats) -> pa.Array:
     """Numbers, missing where they are not finite."""
     return pa.array(values, mask=~np.isfinite(values))
-
-
-_CURVE = pa.schema(
-    [
-        ("step", pa.int64()),
-        ("part", pa.string()),
-        ("n", pa.int64()),
-        ("loss", pa.float64()),
-        ("error", pa.float64()),
-        ("score", pa.float64()),
-    ]
-)

@@ -2,23 +2,21 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args, get_type_hints
 
 from recombine.base.checks import WordedSettings, check_choice, check_number, check_whole
 from recombine.base.errors import SettingError
-from recombine_lab.base.catalogue import Catalogue
+from recombine_lab.base.catalogue import LATER, Catalogue
 
 # The version of the numbers that training gives: how seeds are derived, examples drawn, steps taken, answers scored.
 # Raise it when these change for an unchanged recipe; stored runs are then trained anew. Tasks, splits and models have
 # versions of their own, in their catalogues.
 TRAINING_NUMERICS = 1
 _RECIPES = Catalogue("recipe", {"recipe": "recombine_lab.training.recipe:Recipe"})
-# What is written only together with a choice that uses it: setting, its unused value, the choice.
-_LATER: Mapping[str, Any] = {"device": "cpu", "deterministic": False}
-"""Settings that earlier versions did not have: left out of a run's key where they are as they were then."""
 _PRECISIONS = {"bf16": "bfloat16", "fp32": "float32", "32": "float32"}
 """As others write it."""
+# What is written only together with a choice that uses it: setting, its unused value, the choice.
 _IDLE: tuple[tuple[str, float, str, str], ...] = (
     ("momentum", 0.0, "optimiser", "sgd"),
     ("final_lr", 0.0, "schedule", "cosine"),
@@ -79,9 +77,9 @@ class Recipe(metaclass=WordedSettings):
     clip: float | None = None
     evaluations: int = 8
     patience: int | None = None
-    device: Literal["cpu", "cuda", "mps", "auto"] = "cpu"
+    device: Literal["cpu", "cuda", "mps", "auto"] = field(default="cpu", metadata=LATER)
     precision: Literal["float32", "bfloat16"] = "float32"
-    deterministic: bool = False
+    deterministic: bool = field(default=False, metadata=LATER)
     compile: bool = False
     threads: int = 1
     together: Literal["auto", "always", "never"] = "auto"
@@ -134,7 +132,9 @@ class Recipe(metaclass=WordedSettings):
         >>> "device" in Recipe(steps=1).plain(), Recipe(steps=1, device="auto").plain()["device"]
         (False, 'auto')
         """
-        return {name: value for name, value in asdict(self).items() if name not in _LATER or _LATER[name] != value}
+        spec = _RECIPES.spec(self)
+        del spec["name"]
+        return spec
 
 
 def recipe_of(given: Recipe | Mapping[str, Any]) -> Recipe:
