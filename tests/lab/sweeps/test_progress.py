@@ -48,10 +48,10 @@ def test_nothing_is_shown_where_nobody_asks():
 
 def test_the_table_has_a_line_for_each_group():
     shown = board(height=30)
-    shown.there(one.key for one in RUNS[:3])
-    shown.handed_out(one.key for one in RUNS[3:8])
+    shown.add_finished(one.key for one in RUNS[:3])
+    shown.add_running(one.key for one in RUNS[3:8])
     shown.ended([ended(one) for one in RUNS[3:5]], seconds=6.0)
-    shown.handed_out((one.key for one in RUNS[3:5]), by=-1)
+    shown.add_running((one.key for one in RUNS[3:5]), by=-1)
     shown.ended([ended(RUNS[10], "diverged", None), ended(RUNS[11], "failed", None)], seconds=2.0)
     shown.console.print(shown.table())
     a, b = printed(shown).splitlines()[-3:-1]
@@ -75,7 +75,7 @@ def test_headings_are_whole_and_columns_with_nothing_in_them_are_left_out():
 def test_where_groups_do_not_fit_those_at_work_come_first():
     runs = [run(f"m{k}", 0) for k in range(50)]
     shown = Board(runs, Console(file=io.StringIO(), width=100, height=10))
-    shown.handed_out([runs[40].key])
+    shown.add_running([runs[40].key])
     shown.ended([ended(runs[0]), ended(runs[1]), ended(runs[2])], seconds=1.0)
     shown.console.print(shown.table())
     lines = printed(shown).splitlines()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from recombine.base.errors import SettingError
 from recombine_lab.training import pack
-from recombine_lab.training.configurations import described
+from recombine_lab.training.configurations import describe_thing
 from recombine_lab.training.fit import fit
 from recombine_lab.training.learners import LANES
 from recombine_lab.training.pack import notes
@@ -191,7 +191,7 @@ def test_the_choice_holds_in_another_process() -> None:
     class Silent:
         pass
 
-    assert described(Silent())["repr"].endswith("Silent object>")
+    assert describe_thing(Silent())["repr"].endswith("Silent object>")
 
 
 @pytest.mark.parametrize("content", ["not json", "[]", '{"x": 1}'])

@@ -132,14 +132,14 @@ class Catalogue:
             )
         return found(place)
 
-    def build(self, spec: str | Spec, **given: Any) -> Any:
-        """What a spec describes, every setting checked; `given` adds settings that the spec leaves open."""
-        name, settings = _parted(spec, self.kind)
+    def build(self, spec: str | Spec, **defaults: Any) -> Any:
+        """What a spec describes, every setting checked; `defaults` adds settings that the spec leaves open."""
+        name, settings = _split_spec(spec, self.kind)
         made = self.load(name)
         if not self._fits(made):
-            return self.adapted(made, {_own(setting): value for setting, value in settings.items()})
+            return self.adapted(made, {_attribute_name(setting): value for setting, value in settings.items()})
         known = settings_of(made)
-        settings = {key: value for key, value in given.items() if key in known} | settings
+        settings = {key: value for key, value in defaults.items() if key in known} | settings
         for setting in settings:
             if setting not in known:
                 raise SettingError(
@@ -147,7 +147,7 @@ class Catalogue:
                     why=f"its settings are {', '.join(known) or 'none'}",
                     instead=nearest(setting, known) if known else f"write {name!r} alone",
                 )
-        return self._validated(made, name, {known[key]: value for key, value in settings.items()}, list(known))
+        return self._construct(made, name, {known[key]: value for key, value in settings.items()}, list(known))
 
     def adapted(self, thing: Any, settings: Mapping[str, Any]) -> Any:
         """A class or function of another kind as one of this kind, where there is a way."""
@@ -163,8 +163,8 @@ class Catalogue:
     def spec(self, thing: Any) -> dict[str, Any]:
         """Something as its name and all of its settings, as plain data."""
         if isinstance(thing, Adapter):
-            settings = {_as_written(setting): value for setting, value in thing.settings.items()}
-            return self._written({_IDENTITY: self._place(thing.adapted)}, settings)
+            settings = {_written_name(setting): value for setting, value in thing.settings.items()}
+            return self._to_plain({_IDENTITY: self._place(thing.adapted)}, settings)
         made = type(thing)
         home = f"{made.__module__}:{made.__qualname__}"
         # Our own first, so that only a class of somebody else asks the installed packages.
@@ -178,10 +178,10 @@ class Catalogue:
                 why=f"a {self.kind} is written down by its settings, read from attributes of the same names",
                 instead=f"make it a frozen dataclass, or write self.{missing[0]} = {missing[0]} in __init__",
             )
-        settings = {key: getattr(thing, own) for key, own in known.items() if not _as_ever(thing, own)}
-        return self._written({_IDENTITY: name or self._place(made)}, settings)
+        settings = {key: getattr(thing, own) for key, own in known.items() if not _is_unchanged_later(thing, own)}
+        return self._to_plain({_IDENTITY: name or self._place(made)}, settings)
 
-    def _written(self, identity: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    def _to_plain(self, identity: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
         plain = {key: plain_setting(value) for key, value in settings.items()}
         for key, value in plain.items():
             try:
@@ -211,7 +211,7 @@ class Catalogue:
     def _fits(self, made: Any) -> bool:
         return self.base is None or (isinstance(made, type) and issubclass(made, found(self.base)))
 
-    def _validated(self, made: type[Any], name: str, settings: dict[str, Any], known: list[str]) -> Any:
+    def _construct(self, made: type[Any], name: str, settings: dict[str, Any], known: list[str]) -> Any:
         from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - heavy, and needed here only
 
         try:
@@ -244,26 +244,26 @@ def settings_of(made: Any) -> dict[str, str]:
     else:
         parameters = inspect.signature(made).parameters.values() if made.__init__ is not object.__init__ else []
         own = [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
-    return {_as_written(name): name for name in own}
+    return {_written_name(name): name for name in own}
 
 
-def _as_ever(thing: Any, setting: str) -> bool:
+def _is_unchanged_later(thing: Any, setting: str) -> bool:
     """Whether a setting came later, and has the value that stands for how it was before."""
     own = {one.name: one for one in fields(thing)}.get(setting) if is_dataclass(thing) else None
     return own is not None and "later" in own.metadata and getattr(thing, setting) == own.default
 
 
-def _as_written(setting: str) -> str:
+def _written_name(setting: str) -> str:
     """A setting as it stands in a spec: `name_` for `name`, and `name__` for a `name_`, so that no two are one."""
     return f"{setting}_" if setting.rstrip("_") == _IDENTITY else setting
 
 
-def _own(written: str) -> str:
+def _attribute_name(written: str) -> str:
     """A setting of a spec as its class calls it."""
     return written.removesuffix("_") if written.rstrip("_") == _IDENTITY else written
 
 
-def _parted(spec: str | Spec, kind: str) -> tuple[str, dict[str, Any]]:
+def _split_spec(spec: str | Spec, kind: str) -> tuple[str, dict[str, Any]]:
     settings = {"name": spec} if isinstance(spec, str) else dict(spec)
     if not isinstance(settings.get("name"), str):
         raise SettingError(

@@ -96,7 +96,7 @@ def folder_of(place: str) -> str | None:
     """
     name = place.partition(":")[0]
     file = _file(sys.modules[name]) if name in sys.modules else None
-    return None if file is None or _installed(name, file) else str(_root(name, file))
+    return None if file is None or _distribution_version(name, file) else str(_root(name, file))
 
 
 def _version(place: str) -> str:
@@ -108,7 +108,7 @@ def _version(place: str) -> str:
             why="a run is found again by the source that gave its numbers, and this module has no file",
             instead="save it as a .py file, and import it from there",
         )
-    return _installed(name, file) or f"source {_digest(name, file)}"
+    return _distribution_version(name, file) or f"source {_digest(name, file)}"
 
 
 def _file(module: ModuleType) -> Path | None:
@@ -120,7 +120,7 @@ def _file(module: ModuleType) -> Path | None:
     return path if path is not None and path.exists() else None
 
 
-def _installed(name: str, file: Path) -> str | None:
+def _distribution_version(name: str, file: Path) -> str | None:
     """The distribution or the Python that a module belongs to, with its version; None where it is the user's own."""
     top = name.partition(".")[0]
     if {"site-packages", "dist-packages"} & set(file.parts):
@@ -169,21 +169,21 @@ def _digest(name: str, file: Path) -> str:
         if key in known:
             continue
         state = path.stat()
-        known[key], imported = _parsed(path, state.st_size, state.st_mtime_ns, root)
+        known[key], imported = _parse_module(path, state.st_size, state.st_mtime_ns, root)
         waiting += imported
     whole = "\n".join(f"{key}\n{text}" for key, text in sorted(known.items()))
     return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 
 @lru_cache(maxsize=1024)
-def _parsed(path: Path, size: int, changed: int, root: Path) -> tuple[str, list[Path]]:  # noqa: ARG001 - the key
+def _parse_module(path: Path, size: int, changed: int, root: Path) -> tuple[str, list[Path]]:  # noqa: ARG001 - the key
     """A file without its comments, and the files beside it that it imports."""
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError) as error:
         raise broken(path.stem, error) from error
     names = [name for node in ast.walk(tree) for name in _imports(node, path, root)]
-    files = [file for name in dict.fromkeys(names) if (file := _beside(name, root)) is not None]
+    files = [file for name in dict.fromkeys(names) if (file := _sibling_file(name, root)) is not None]
     return ast.unparse(tree), files
 
 
@@ -198,7 +198,7 @@ def _imports(node: ast.AST, path: Path, root: Path) -> Iterator[str]:
         yield from (name.strip(".") for name in [base, *(f"{base}.{alias.name}" for alias in node.names)] if name)
 
 
-def _beside(name: str, root: Path) -> Path | None:
+def _sibling_file(name: str, root: Path) -> Path | None:
     bare = root.joinpath(*name.split("."))
     files = (bare.with_name(f"{bare.name}.py"), bare / "__init__.py")
     return next((file for file in files if file.is_file()), None)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from recombine_lab.runs.run import Run
 from recombine_lab.tasks.task import Batch, Task, factor_columns
-from recombine_lab.training.batches import Fixed, rendered
+from recombine_lab.training.batches import Fixed, render_chunks
 from recombine_lab.training.member import Member
 from recombine_lab.training.pack import job_of
 
@@ -52,9 +52,9 @@ class RunInputs:
             return made.latents, made.data
         return self.member.parts.train.draw(count, seed=seed), None
 
-    def rendered(self, latents: Tensor, *, seed: int) -> Batch:
+    def render_chunks(self, latents: Tensor, *, seed: int) -> Batch:
         """Latents as inputs and targets, as the run is asked about them."""
-        return rendered(self.task, latents, seed=seed, part="test")
+        return render_chunks(self.task, latents, seed=seed, part="test")
 
     def table(self, latents: Tensor) -> pa.Table:
         """The factors' values of each row."""

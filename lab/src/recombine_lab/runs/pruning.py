@@ -9,7 +9,7 @@ from typing import Literal
 
 from recombine.base.errors import RecordError
 from recombine.base.records import FILE
-from recombine_lab.runs.run_files import RUNS, STATES, decoded, folder_of
+from recombine_lab.runs.run_files import RUNS, STATES, decode_run, folder_of
 from recombine_lab.runs.run_list import RunLine, list_runs
 from recombine_lab.runs.storage import STAGING, FileInfo
 from recombine_lab.runs.store import Store
@@ -94,7 +94,7 @@ def _named_files(store: Store, files: Mapping[str, FileInfo]) -> set[str]:
     for mark, content in store.contents(name for name in files if name.endswith(f"/{FILE}")).items():
         folder = mark.rpartition("/")[0]
         try:
-            parts = decoded(folder.rpartition("/")[2], content).parts if isinstance(content, bytes) else None
+            parts = decode_run(folder.rpartition("/")[2], content).parts if isinstance(content, bytes) else None
         except (ValueError, RecordError):
             parts = None
         named.add(mark)

@@ -91,14 +91,14 @@ class Configuration:
         {'task': 'toy', 'split': 'own', 'model': 'mlp', 'model.width': 8, 'recipe.lr': 0.1}
         """
         settings = self.plain()
-        return {name: value for part in PARTS for name, value in _flattened(part, settings[part])}
+        return {name: value for part in PARTS for name, value in _flatten(part, settings[part])}
 
 
-def _flattened(name: str, value: Any) -> list[tuple[str, Any]]:
+def _flatten(name: str, value: Any) -> list[tuple[str, Any]]:
     if not isinstance(value, Mapping):
         return [(name, value)]
     own = [(name, value["name"])] if "name" in value else []
-    return own + [pair for key, item in value.items() if key != "name" for pair in _flattened(f"{name}.{key}", item)]
+    return own + [pair for key, item in value.items() if key != "name" for pair in _flatten(f"{name}.{key}", item)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -132,7 +132,7 @@ SUMMARY = tuple(one.name for one in fields(RunSummary))
 _PLAIN = tuple(name for name in SUMMARY if name != "provenance")
 
 
-def revived(kind: type, names: tuple[str, ...], plain: Mapping[str, Any]) -> dict[str, Any]:
+def revive_fields(kind: type, names: tuple[str, ...], plain: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of a run from plain data; runs of earlier versions do not say their domain, or what their scores are."""
     return revive_all(kind, names, {"domain": None, "scored": None, **plain})
 
@@ -337,7 +337,7 @@ class Run(RunSummary, Result):
         """Back from plain data."""
         # In an object store a table's name goes on with its checksum, after a dot.
         tables = {name.partition(".")[0]: table for name, table in record.tables.items()}
-        return cls(**revived(cls, _PLAIN, record.data), tables=tables, provenance=record.provenance)
+        return cls(**revive_fields(cls, _PLAIN, record.data), tables=tables, provenance=record.provenance)
 
     @classmethod
     def load(cls, folder: str | Path) -> "Run":

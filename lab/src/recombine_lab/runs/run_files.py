@@ -32,7 +32,7 @@ from recombine.base.errors import RecordError, SettingError
 from recombine.base.overwrite_checks import STORE_FILE, STORE_KIND
 from recombine.base.records import FILE, refuse_other_formats
 from recombine.base.version import __version__
-from recombine_lab.runs.run import SUMMARY, Run, RunSummary, revived
+from recombine_lab.runs.run import SUMMARY, Run, RunSummary, revive_fields
 from recombine_lab.runs.storage import STAGING
 
 FORMAT = 2
@@ -157,7 +157,7 @@ class StoredRun(RunSummary):
         return Run(**{name: getattr(self, name) for name in SUMMARY}, tables=tables)
 
 
-def encoded(run: Run, files: Mapping[str, bytes], *, hashed: bool) -> dict[str, bytes]:
+def encode_run(run: Run, files: Mapping[str, bytes], *, hashed: bool) -> dict[str, bytes]:
     """Everything a run is made of, by its name in the run's folder, the mark last.
 
     `hashed` puts a part of the checksum into every name, so that two writers of one run never write over each other.
@@ -171,7 +171,7 @@ def encoded(run: Run, files: Mapping[str, bytes], *, hashed: bool) -> dict[str, 
     return {parts[name].at: content for name, content in contents.items()} | {FILE: text.encode()}
 
 
-def decoded(key: str, content: bytes) -> StoredRun:
+def decode_run(key: str, content: bytes) -> StoredRun:
     """A mark from its file; a `ValueError` says in what way it is damaged, a `RecordError` of which version it is."""
     found = parsed(content)
     if found.get("kind") != _KIND:
@@ -183,7 +183,7 @@ def decoded(key: str, content: bytes) -> StoredRun:
     parts = revive(Mapping[FileName, RunFile], stored.get("parts"), at="store.parts")
     if FILE in parts:
         raise MalformedError(f"it names {FILE} among its files, which is itself")
-    stored_run = StoredRun(**revived(StoredRun, SUMMARY, found), parts=parts)
+    stored_run = StoredRun(**revive_fields(StoredRun, SUMMARY, found), parts=parts)
     if stored_run.key != key:
         raise MalformedError("its settings are those of another run")
     return stored_run

@@ -17,7 +17,7 @@ from recombine.base.checks import check_listed
 from recombine.base.errors import RecordError, SettingError, nearest
 from recombine.base.records import FILE
 from recombine_lab.runs.run import PARTS, Configuration, Failure, RunSummary, Status
-from recombine_lab.runs.run_files import KEY, RUNS, StoredRun, decoded, folder_of
+from recombine_lab.runs.run_files import KEY, RUNS, StoredRun, decode_run, folder_of
 from recombine_lab.runs.storage import FileInfo
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def _line(store: "Store", key: str, content: bytes | OSError, files: Mapping[str
     if isinstance(content, OSError):
         return RunLine(key=key, status="damaged", reason=content.strerror or str(content))
     try:
-        mark = decoded(key, content)
+        mark = decode_run(key, content)
     except ValueError as error:
         return RunLine(key=key, status="damaged", reason=f"{FILE}: {error}")
     except RecordError as error:

@@ -59,10 +59,10 @@ def run_of(
 
 def _configuration(yardstick: Yardstick, *, model: Any, task: Any, recipe: Any, seed: int) -> Configuration:
     """What tells a run from others: names, or mappings of settings with a name; and the rows asked and trained on."""
-    asked = {**_named("task", task), "rows": _rows_digest(yardstick)}
-    parts = {"task": asked, "model": _named("model", model)}
+    asked = {**_named_spec("task", task), "rows": _rows_digest(yardstick)}
+    parts = {"task": asked, "model": _named_spec("model", model)}
     split = {"name": "own", "support": _support_digest(yardstick)}
-    own = {} if recipe is None else _named("recipe", recipe) if isinstance(recipe, str) else dict(recipe)
+    own = {} if recipe is None else _named_spec("recipe", recipe) if isinstance(recipe, str) else dict(recipe)
     return Configuration(**parts, split=split, recipe=own, seed=seed, code=f"scoreboard {__version__}")
 
 
@@ -95,7 +95,7 @@ def _keep(store: Store, run: Run, *, force: bool) -> None:
     if store.put(run):
         return
     stored = store.get(run.key)
-    if all(_sorted(stored.tables[name]) == _sorted(run.tables[name]) for name in ("curve", "predictions")):
+    if all(_sorted_rows(stored.tables[name]) == _sorted_rows(run.tables[name]) for name in ("curve", "predictions")):
         return
     if not force:
         raise OutputError(
@@ -108,18 +108,18 @@ def _keep(store: Store, run: Run, *, force: bool) -> None:
     store.put(run)
 
 
-def _sorted(table: pa.Table) -> list[str]:
+def _sorted_rows(table: pa.Table) -> list[str]:
     """Its lines as text, so that NaN equals NaN, in an order that is not that of the rows."""
     return sorted(map(repr, table.to_pylist()))
 
 
-def _named(part: str, given: Any) -> Spec:
-    if isinstance(given, str):
-        return {"name": given}
-    if isinstance(given, Mapping) and isinstance(given.get("name"), str):
-        return dict(given)
+def _named_spec(part: str, spec: Any) -> Spec:
+    if isinstance(spec, str):
+        return {"name": spec}
+    if isinstance(spec, Mapping) and isinstance(spec.get("name"), str):
+        return dict(spec)
     raise SettingError(
-        f"{part}={given!r}",
+        f"{part}={spec!r}",
         why="a run is told from others by names and settings",
         instead=f"write a name, or a mapping with one: {part}={{'name': 'bert-tiny', 'lr': 1e-4}}",
     )

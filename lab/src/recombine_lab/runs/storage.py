@@ -83,7 +83,7 @@ class FolderStorage:
     def write(self, name: str, content: bytes) -> None:
         """Write a file or replace it, in one step for everybody who reads it: beside its place, then moved there."""
         target = self._path(name)
-        with self._staged() as staged:
+        with self._staging_path() as staged:
             staged.write_bytes(content)
             _sync(staged)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ class FolderStorage:
         False where another writer's `mark` was there first.
         """
         target = self._path(folder)
-        with self._staged() as staged:
+        with self._staging_path() as staged:
             staged.mkdir()
             for name, content in files.items():
                 (staged / name).write_bytes(content)
@@ -135,7 +135,7 @@ class FolderStorage:
 
     def remove_folder(self, folder: str, mark: str) -> None:  # noqa: ARG002 - all of it goes at once
         """Remove a folder so that, wherever it is cut off, no mark is left: it is moved out of sight in one step."""
-        with self._staged() as staged:
+        with self._staging_path() as staged:
             try:
                 self._path(folder).rename(staged)
             except FileNotFoundError:
@@ -154,7 +154,7 @@ class FolderStorage:
         return path
 
     @contextmanager
-    def _staged(self) -> Iterator[Path]:
+    def _staging_path(self) -> Iterator[Path]:
         """A free name under `tmp/`; whatever is left there afterwards is removed."""
         staged = self._path(f"{STAGING}/{uuid.uuid4().hex}")
         staged.parent.mkdir(parents=True, exist_ok=True)
@@ -182,7 +182,7 @@ class FolderStorage:
 
     def _clear(self, target: Path, mark: str) -> None:
         """Move what lies there without a mark out of the way; a run that another writer has just put there stays."""
-        with self._staged() as aside, suppress(OSError):
+        with self._staging_path() as aside, suppress(OSError):
             target.rename(aside)
             if (aside / mark).is_file():
                 aside.rename(target)
@@ -301,7 +301,9 @@ class ObjectStorage:
             objects = self._translated(lambda: self.files.find(self._path(folder), detail=True))
         except FileNotFoundError:
             return {}
-        return {self._name(path): FileInfo(int(one.get("size") or 0), _changed(one)) for path, one in objects.items()}
+        return {
+            self._name(path): FileInfo(int(one.get("size") or 0), _modified_at(one)) for path, one in objects.items()
+        }
 
     def marked_folders(self, folder: str, mark: str) -> set[str]:
         """One listing, of which the marks are kept."""
@@ -358,7 +360,7 @@ def _inside(name: str) -> str:
     return name
 
 
-def _changed(about: Mapping[str, Any]) -> float:
+def _modified_at(about: Mapping[str, Any]) -> float:
     """When an object was last changed; 0 where its server does not say."""
     when = next((about[name] for name in _WHEN if about.get(name) is not None), 0.0)
     return float(when.timestamp() if hasattr(when, "timestamp") else when)

@@ -42,8 +42,8 @@ from recombine_lab.runs.run_files import (
     EarlierStoreWarning,
     RunFile,
     StoredRun,
-    decoded,
-    encoded,
+    decode_run,
+    encode_run,
     fault,
     folder_of,
     new_head,
@@ -125,7 +125,7 @@ class Store:
                 instead=f"`recombine runs list {self.place}` shows those that there are",
             )
         with self._decoding(name):
-            return decoded(key, content)
+            return decode_run(key, content)
 
     def get(self, key: str) -> Run:
         """A finished run with its tables, every checksum looked at; its weights are read when they are asked for."""
@@ -143,7 +143,7 @@ class Store:
         _check_names(run, files)
         if self.has(run.key):
             return False
-        contents = encoded(run, files, hashed=not self.files.moves_folders)
+        contents = encode_run(run, files, hashed=not self.files.moves_folders)
         written = self._writing(lambda: self.files.publish(folder_of(run.key), contents, FILE))
         if written and os.environ.get(TRACKING_URI):
             track(run)
@@ -167,7 +167,7 @@ class Store:
         files = {name: self._content(key, part) for name, part in mark.parts.items() if name not in tables}
         _check_names(run, files)
         with written_whole(folder, "run", force=force) as copy:
-            for name, content in encoded(run, files, hashed=False).items():
+            for name, content in encode_run(run, files, hashed=False).items():
                 (copy / name).write_bytes(content)
         return Path(folder)
 

@@ -101,12 +101,12 @@ class Board:
         if self._live is not None:
             self._live.stop()
 
-    def there(self, keys: Iterable[str]) -> None:
+    def add_finished(self, keys: Iterable[str]) -> None:
         """Runs that were finished before."""
         for key in keys:
             self._of[key].done += 1
 
-    def handed_out(self, keys: Iterable[str], by: int = 1) -> None:
+    def add_running(self, keys: Iterable[str], by: int = 1) -> None:
         """Runs that are being trained; −1 for those that no longer are."""
         for key in keys:
             self._of[key].running += by

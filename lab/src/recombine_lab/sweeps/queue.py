@@ -162,15 +162,15 @@ class RunQueue:
         if report.fault is None:
             return None
         if report.fault == "store":
-            self._unwritten(job, report)
+            self._retry_unwritten(job, report)
             return None
         if report.fault == "node":
-            return self._again(replace(job, lost_nodes=job.lost_nodes + 1), job.lost_nodes < _MOST_LOST_NODES)
+            return self._requeue(replace(job, lost_nodes=job.lost_nodes + 1), job.lost_nodes < _MOST_LOST_NODES)
         if report.fault == "worker":
-            return self._lost(job)
-        return self._failed(job, hopeless=report.fault == "mistake")
+            return self._retry_lost(job)
+        return self._retry_failed(job, hopeless=report.fault == "mistake")
 
-    def _unwritten(self, job: QueuedPack, report: Report) -> None:
+    def _retry_unwritten(self, job: QueuedPack, report: Report) -> None:
         later = replace(job, unwritten=job.unwritten + 1)
         self.waiting.appendleft(later)
         if later.unwritten > self.retries:
@@ -180,15 +180,15 @@ class RunQueue:
                 instead="mend that, then give the same command again: what is finished is kept",
             )
 
-    def _lost(self, job: QueuedPack) -> QueuedPack | None:
+    def _retry_lost(self, job: QueuedPack) -> QueuedPack | None:
         later = replace(job, lost_workers=job.lost_workers + 1)
-        return self._again(later, later.lost_workers <= (1 if len(job.pack) > 1 else self.retries))
+        return self._requeue(later, later.lost_workers <= (1 if len(job.pack) > 1 else self.retries))
 
-    def _failed(self, job: QueuedPack, *, hopeless: bool) -> QueuedPack | None:
+    def _retry_failed(self, job: QueuedPack, *, hopeless: bool) -> QueuedPack | None:
         later = replace(job, failures=job.failures + 1)
-        return self._again(later, len(job.pack) == 1 and later.failures <= self.retries and not hopeless)
+        return self._requeue(later, len(job.pack) == 1 and later.failures <= self.retries and not hopeless)
 
-    def _again(self, job: QueuedPack, worth_it: bool) -> QueuedPack | None:
+    def _requeue(self, job: QueuedPack, worth_it: bool) -> QueuedPack | None:
         """Back to the queue: as it is where that is worth it, else taken apart, else given up."""
         if worth_it:
             self.waiting.append(job)

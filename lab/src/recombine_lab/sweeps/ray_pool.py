@@ -253,7 +253,7 @@ class OverRay:
         if ours:
             connect(ray, self.address, self.workers)
         try:
-            task = ray.remote(max_retries=_RETRIES, num_cpus=1)(_answered)
+            task = ray.remote(max_retries=_RETRIES, num_cpus=1)(_answer_round)
             learner = ray.put(self.learner)
             return [_heard(ray, one) for one in [task.remote(learner, *part) for part in parts]]
         finally:
@@ -283,7 +283,7 @@ class _Refused:
     instead: str
 
 
-def _answered(learner: Learner, train: RehearsalExamples, test: RehearsalExamples, seed: int) -> Numbers | _Refused:
+def _answer_round(learner: Learner, train: RehearsalExamples, test: RehearsalExamples, seed: int) -> Numbers | _Refused:
     """What runs on a worker."""
     try:
         return learner.answer(train, test, seed=seed)

@@ -160,7 +160,7 @@ class _Driver:
         self._skipped = [run.key for run in plan.runs if run.key in whole]
         self.todo = [run for run in plan.runs if run.key not in whole]
         self._noted = {failure.key for failure in store.failures()} if self.todo else set()
-        self._board.there(self._skipped)
+        self._board.add_finished(self._skipped)
 
     def __enter__(self) -> "_Driver":
         self._board.__enter__()
@@ -192,7 +192,7 @@ class _Driver:
             number, pack = self._queue.take()
             self._make_way(run.key for run in pack)
             pool.start(number, pack)
-            self._board.handed_out(run.key for run in pack)
+            self._board.add_running(run.key for run in pack)
 
     def _make_way(self, keys: Iterable[str]) -> None:
         """Remove damaged runs at the last moment, and only if no other sweep has put them there again meanwhile."""
@@ -203,7 +203,7 @@ class _Driver:
 
     def _hear(self, number: int, report: Report) -> None:
         runs = self._queue.running[number].pack
-        self._board.handed_out((run.key for run in runs), by=-1)
+        self._board.add_running((run.key for run in runs), by=-1)
         if report.fault is None:
             self._check_there(runs, report)
             self._end(report.outcomes, report.seconds)
@@ -218,7 +218,7 @@ class _Driver:
         lost = report.fault in ("worker", "node")
         unfinished = [run for run in runs if not (lost and self._store.has(run.key))]
         if unfinished:
-            return f"trouble with {_named(unfinished)}: {report.reason}"
+            return f"trouble with {_describe_runs(unfinished)}: {report.reason}"
         return f"{report.reason}; {'its run was' if len(runs) == 1 else 'its runs were'} finished before"
 
     def _check_there(self, runs: Sequence[Configuration], report: Report) -> None:
@@ -271,7 +271,7 @@ class _Driver:
         )
 
 
-def _named(runs: Sequence[Configuration]) -> str:
+def _describe_runs(runs: Sequence[Configuration]) -> str:
     first = f"{runs[0].key[:8]} ({runs[0].model.get('name')}, seed {runs[0].seed})"
     return first if len(runs) == 1 else f"{first} and {amount(len(runs) - 1, 'other')} of its pack"
 
@@ -303,7 +303,7 @@ def dry_run(
     """What a sweep would do; a store that is not there yet holds nothing, and is not made."""
     read = read_plan(plan)
     place = store_place(read, store)
-    there = _existing(place)
+    there = _open_existing(place)
     present = there.keys() & {run.key for run in read.runs} if there is not None else set()
     broken = damaged_runs(there, present) if there is not None else {}
     present -= set(broken)
@@ -323,7 +323,7 @@ def dry_run(
     )
 
 
-def _existing(place: str) -> Store | None:
+def _open_existing(place: str) -> Store | None:
     try:
         return Store.open(place, create=False)
     except RecordError as error:

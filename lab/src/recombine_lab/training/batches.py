@@ -27,7 +27,7 @@ _MOST_PICKED_NUMBERS = 2**17  # of them
 _MOST_COUNTED = 20_000  # fresh examples that the support is counted from
 
 
-def rendered(task: Task, latents: Tensor, *, seed: int, part: Part) -> Batch:
+def render_chunks(task: Task, latents: Tensor, *, seed: int, part: Part) -> Batch:
     """Latents as tensors, a chunk at a time, each with chance of its own."""
     chunks = [
         task.render(piece, seed=derived(seed, "chunk", place), part=part)
@@ -49,7 +49,7 @@ class Fixed:
 
     def __post_init__(self) -> None:
         self.batch = min(self.batch, len(self.latents))
-        self.data = rendered(self.task, self.latents, seed=derived(self.seed, "train", "render"), part="train")
+        self.data = render_chunks(self.task, self.latents, seed=derived(self.seed, "train", "render"), part="train")
 
     def support(self) -> tuple[Codes, Codes]:
         """The combinations that are shown, and how often: each of the set."""
@@ -88,7 +88,9 @@ class Fresh:
 
     def round(self, turn: int) -> Batch:
         """The examples of one round."""
-        return rendered(self.task, self.latents(turn), seed=derived(self.seed, "draw", turn, "render"), part="train")
+        return render_chunks(
+            self.task, self.latents(turn), seed=derived(self.seed, "draw", turn, "render"), part="train"
+        )
 
     def support(self) -> tuple[Codes, Codes]:
         """The first of those that are drawn, 20,000 at most."""

@@ -69,7 +69,7 @@ def jobs(task: Any, split: Any, model: Any, recipe: Recipes, seeds: Seeds, *, na
     if not recipes:
         raise SettingError("no recipe", why="a run is trained by a recipe", instead="write {steps: 1000}")
     numbers = seeds_of(seeds)
-    built_task = TASKS.build(task) if isinstance(task, str | Mapping) else _checked(task, Task, "task", "sprites")
+    built_task = TASKS.build(task) if isinstance(task, str | Mapping) else _check_kind(task, Task, "task", "sprites")
     exposure = split_of(split, built_task)
     built_model = _model(model)
     own_split = exposure.splitter if isinstance(exposure, HeldOut) else exposure
@@ -99,11 +99,11 @@ def _spec(of: Any, thing: Any, shown: Any, *, named: bool) -> dict[str, Any]:
     except SettingError:
         if named:
             raise
-        return described(shown)
+        return describe_thing(shown)
     return found
 
 
-def described(thing: Any) -> dict[str, Any]:
+def describe_thing(thing: Any) -> dict[str, Any]:
     """Something of the user's own: where it is defined, and its settings as they are written.
 
     >>> from recombine_lab.tasks.task import Range
@@ -112,27 +112,27 @@ def described(thing: Any) -> dict[str, Any]:
     """
     name = {"name": f"{type(thing).__module__}.{type(thing).__qualname__}"}
     if not is_dataclass(thing):
-        return name | {"repr": _shown(thing)}
-    return name | {written: _shown(getattr(thing, own)) for written, own in settings_of(type(thing)).items()}
+        return name | {"repr": _repr_of(thing)}
+    return name | {written: _repr_of(getattr(thing, own)) for written, own in settings_of(type(thing)).items()}
 
 
-def _shown(value: Any) -> str:
+def _repr_of(value: Any) -> str:
     """As it is written, without the place in memory, which is another one in each process."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
 
 
-def _model(given: Any) -> Model:
+def _model(model: Any) -> Model:
     """A model from a name, a spec, a model, or a network's own class."""
-    if isinstance(given, str | Mapping):
-        made: Model = MODELS.build(given)
+    if isinstance(model, str | Mapping):
+        made: Model = MODELS.build(model)
         return made
-    if isinstance(given, nn.Module) or (callable(given) and not isinstance(given, Model)):
-        return wrap(given)
-    checked: Model = _checked(given, Model, "model", "mlp")
+    if isinstance(model, nn.Module) or (callable(model) and not isinstance(model, Model)):
+        return wrap(model)
+    checked: Model = _check_kind(model, Model, "model", "mlp")
     return checked
 
 
-def _checked(thing: Any, kind: type, word: str, example: str) -> Any:
+def _check_kind(thing: Any, kind: type, word: str, example: str) -> Any:
     if isinstance(thing, kind):
         return thing
     raise SettingError(
@@ -161,7 +161,7 @@ def seeds_of(seeds: Any) -> tuple[int, ...]:
     if not numbers or any(isinstance(s, bool) or not isinstance(s, int | np.integer) or s < 0 for s in numbers):
         raise SettingError(
             f"seeds={seeds!r}",
-            why="seeds are counted, or listed as whole numbers: each run has one, a whole number from 0 on",
+            why="seeds are counted, or listed as whole numbers: each a whole number from 0 on, and at least one run",
             instead="write seeds=(0, 1, 2), or seeds=3 for the same",
         )
     seed, times = Counter(map(int, numbers)).most_common(1)[0]
@@ -189,32 +189,34 @@ def try_model(model: Model, shapes: Shapes, batch: Batch, recipe: Recipe) -> Non
     with torch.random.fork_rng(devices=[]):
         try:
             with torch.device("meta"):
-                small = _asked(model, shapes, Batch(batch.inputs.to("meta"), batch.targets.to("meta")), loss) <= _SMALL
+                small = (
+                    _ask_model(model, shapes, Batch(batch.inputs.to("meta"), batch.targets.to("meta")), loss) <= _SMALL
+                )
         except RecombineError:
             raise
         except Exception:  # noqa: BLE001 - a network may need numbers, which shapes have not
             small = True
         if small:
-            _for_real(model, shapes, batch, loss)
+            _try_with_numbers(model, shapes, batch, loss)
 
 
-def _for_real(model: Model, shapes: Shapes, batch: Batch, loss: Loss) -> None:
+def _try_with_numbers(model: Model, shapes: Shapes, batch: Batch, loss: Loss) -> None:
     try:
-        _asked(model, shapes, batch, loss)
+        _ask_model(model, shapes, batch, loss)
     except RecombineError:
         raise
     except Exception as error:
         raise SettingError(
-            f"{_called(model)} cannot serve this task: it gives inputs {shapes.inputs}, outputs {shapes.outputs},"
+            f"{_model_name(model)} cannot serve this task: it gives inputs {shapes.inputs}, outputs {shapes.outputs},"
             f" kind {shapes.kind!r}",
             why=f"shown two examples, it raised {type(error).__name__}: {str(error).strip().splitlines()[0][:300]}"
             if str(error).strip()
             else f"shown two examples, it raised {type(error).__name__}",
-            instead=f"let it take {_described(batch.inputs)}, and give {_wanted(shapes)}",
+            instead=f"let it take {_describe_inputs(batch.inputs)}, and give {_wanted_answers(shapes)}",
         ) from error
 
 
-def _asked(model: Model, shapes: Shapes, batch: Batch, loss: Loss) -> int:
+def _ask_model(model: Model, shapes: Shapes, batch: Batch, loss: Loss) -> int:
     """Build and ask; how many weights there are."""
     module = model.start(shapes, seed=0).train()
     said = answers(module, batch, shapes)
@@ -227,7 +229,7 @@ def _check_answers(model: Model, module: nn.Module, shapes: Shapes, said: Tensor
     given = tuple(said.shape[1:])
     if shapes.kind == "classes" and given != shapes.outputs[:1]:
         raise SettingError(
-            f"{_called(model)} gives {given} for each example, and this task has {shapes.outputs[0]} classes",
+            f"{_model_name(model)} gives {given} for each example, and this task has {shapes.outputs[0]} classes",
             why="a class is chosen by the largest of its scores, one for each class",
             instead=f"let it give {shapes.outputs[0]} numbers for each example",
         )
@@ -236,29 +238,29 @@ def _check_answers(model: Model, module: nn.Module, shapes: Shapes, said: Tensor
     tokens = shapes.vocabularies[1] if shapes.vocabularies else None
     if len(given) != 2 or (tokens is not None and given[1] != tokens):
         raise SettingError(
-            f"{_called(model)} gives {given} for each example",
+            f"{_model_name(model)} gives {given} for each example",
             why=f"each token of an answer is chosen among {tokens} by its score",
             instead=f"called with (inputs, targets), let it give (length of the targets, {tokens}) for each example",
         )
     if not callable(getattr(module, "answer", None)):
         raise SettingError(
-            f"{_called(model)} has no method `answer`",
+            f"{_model_name(model)} has no method `answer`",
             why="a model of sentences is asked what it would say by itself, without being told the words before",
             instead="write answer(inputs, length), which gives the tokens (n, length)",
         )
 
 
-def _called(model: Model) -> str:
+def _model_name(model: Model) -> str:
     named = getattr(model, "adapted", type(model))
     return str(getattr(named, "__qualname__", named))
 
 
-def _described(inputs: Tensor) -> str:
+def _describe_inputs(inputs: Tensor) -> str:
     kind = "numbers" if inputs.is_floating_point() else "whole numbers (tokens)"
     return f"{kind} of shape (n, {', '.join(map(str, inputs.shape[1:]))})"
 
 
-def _wanted(shapes: Shapes) -> str:
+def _wanted_answers(shapes: Shapes) -> str:
     if shapes.kind == "classes":
         return f"(n, {shapes.outputs[0]}), a score for each class"
     if shapes.kind == "values":

@@ -58,22 +58,22 @@ def fit(  # noqa: PLR0913 - each is one plain question, and most have an answer 
     >>> [run.status for run in runs]
     ['finished', 'finished']
     """
-    kept = _opened(store)
+    kept = _open_store(store)
     _check_start(weights, kept)
     made = jobs(task, split, model, recipe, seeds, named=kept is not None)
-    asked = [replace(job, weights=weights) for job in made]
-    _try(asked, kept)
-    total = sum(job.recipe.steps for job in asked)
-    text = f"training {len(asked)} runs" if len(asked) > 1 else "training"
+    made = [replace(job, weights=weights) for job in made]
+    _try(made, kept)
+    total = sum(job.recipe.steps for job in made)
+    text = f"training {len(made)} runs" if len(made) > 1 else "training"
     stops = terminating_as_interrupt() if kept is not None else nullcontext()
     with stops, count_steps(progress, text, total) as advance:
         context = TrainingContext(store=kept, callbacks=callbacks, checkpoint_every=checkpoint_every, advance=advance)
-        return tuple(train_jobs(asked, context))
+        return tuple(train_jobs(made, context))
 
 
-def _try(asked: Sequence[Job], store: RunStore | None) -> None:
+def _try(made: Sequence[Job], store: RunStore | None) -> None:
     """The first run that is to be trained, tried: all have one task, one split and one model."""
-    first = next((job for job in asked if store is None or not store.has(job.configuration.key)), None)
+    first = next((job for job in made if store is None or not store.has(job.configuration.key)), None)
     if first is not None:
         examples = two_examples(first.task, Member(first).parts.train)
         try_model(first.model, first.task.shapes, examples, first.recipe)
@@ -88,7 +88,7 @@ def _check_start(weights: Mapping[str, Tensor] | None, store: RunStore | None) -
         )
 
 
-def _opened(store: Any) -> RunStore | None:
+def _open_store(store: Any) -> RunStore | None:
     """The store that was given, or that is in the place given."""
     if isinstance(store, str | Path):
         return Store.open(store)

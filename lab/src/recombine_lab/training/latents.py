@@ -29,7 +29,7 @@ def module_of(run: Run) -> nn.Module:
             why="its recipe says keep_model=False, or an earlier version of recombine trained it",
             instead="train it again with keep_model=True in its recipe",
         )
-    module: nn.Module = _started(run) if run.start is None else run.start()
+    module: nn.Module = _build_module(run) if run.start is None else run.start()
     try:
         module.load_state_dict(tensors_of(run.weights()))
     except (SafetensorError, RuntimeError) as error:
@@ -41,7 +41,7 @@ def module_of(run: Run) -> nn.Module:
     return module.eval()
 
 
-def _started(run: Run) -> nn.Module:
+def _build_module(run: Run) -> nn.Module:
     """As `job_of`, but for the split: earlier versions wrote its settings by other names, and no weight hangs on it."""
     check_run(run)
     model: Model = MODELS.build(run.configuration.model)

@@ -245,10 +245,10 @@ class BatchedLearner:
         objective = Objective(copy.deepcopy(modules[0]).train(), loss, shapes, half=half)
         self._stack(modules, max(2, self._runs))
         try:
-            self._update, wanted = traced(objective, self._weights, self._others, *self._padded(first), name=name)
+            self._update, wanted = trace_update(objective, self._weights, self._others, *self._padded(first), name=name)
             if wanted != self._rows:
                 self._stack(modules, wanted)
-                self._update, _ = traced(objective, self._weights, self._others, *self._padded(first), name=name)
+                self._update, _ = trace_update(objective, self._weights, self._others, *self._padded(first), name=name)
         except Exception as error:
             raise CannotBatchError(f"{type(error).__name__}: {error}") from error
         self._check(modules, first, half=half)
@@ -368,7 +368,7 @@ RunTrainer = SingleLearner | BatchedLearner
 """Runs in training, one or several as one."""
 
 
-def traced(
+def trace_update(
     objective: nn.Module, weights: Stacked, others: Stacked, inputs: Tensor, targets: Tensor, *, name: str | None = None
 ) -> tuple[Update, int]:
     """The update of the runs whose stacked weights are given, and the number of rows that it wants.

@@ -22,7 +22,7 @@ from recombine_lab.training.questions import (
     EvaluationSet,
     SetScores,
     ask,
-    evaluated,
+    evaluation_of,
     metrics,
     question_of,
     tables,
@@ -119,7 +119,7 @@ class Member:
     def evaluate(self, module: nn.Module, step: int) -> tuple[Evaluated, ...]:
         """Ask everything, and keep it."""
         self.answered = {question.name: ask(module, question, self.loss) for question in self.questions}
-        found = tuple(evaluated(step, question, self.answered[question.name]) for question in self.questions)
+        found = tuple(evaluation_of(step, question, self.answered[question.name]) for question in self.questions)
         self.evaluations += found
         return found
 

@@ -195,7 +195,7 @@ class _ShapeGroup:
 
     def train(self) -> None:
         """Train all of them, as many at once as memory allows."""
-        fresh = self._chosen()
+        fresh = self._choose_way()
         at_once = self._at_once(fresh)
         for start in range(0, len(self._members), at_once):
             ready = [self._ready(member, fresh) for member in self._members[start : start + at_once]]
@@ -248,7 +248,7 @@ class _ShapeGroup:
                 instead="write together='auto', which trains such models one by one",
             ) from error
 
-    def _chosen(self) -> Way:
+    def _choose_way(self) -> Way:
         """The way of runs that begin now."""
         if self._recipe.together == "always":
             return "together"
@@ -256,8 +256,8 @@ class _ShapeGroup:
             return "alone"
         runs = min(len(self._members), _MOST_RUNS)
         key = choice_key(self._work("batch", "samples", "optimiser", "clip", "threads"), runs=runs)
-        known = remembered(key)
-        return "together" if (self._measured(key, runs) if known is None else known) else "alone"
+        known = recall_choice(key)
+        return "together" if (self._measure_ways(key, runs) if known is None else known) else "alone"
 
     def _work(self, *settings: str) -> dict[str, Any]:
         """What a step's work depends on."""
@@ -267,7 +267,7 @@ class _ShapeGroup:
         recipe |= {"device": plain["recipe"]["device"]} if "device" in plain["recipe"] else {}
         return {"model": model, "shapes": str(self._shapes), "recipe": recipe}
 
-    def _measured(self, key: str, runs: int) -> bool:
+    def _measure_ways(self, key: str, runs: int) -> bool:
         """Both ways, a few steps each, on copies of the first run.
 
         Alone comes first, since it is cheap to try: a model whose steps are long is not even traced.
@@ -283,9 +283,9 @@ class _ShapeGroup:
                     raise CannotBatchError(f"a step takes {alone:.2g} s, nearly all of it arithmetic")
                 together = self._seconds_together(batch, runs, rival=alone)
             except CannotBatchError as error:
-                remember(key, together=False, reason=str(error).splitlines()[0][:200])
+                save_choice(key, together=False, reason=str(error).splitlines()[0][:200])
                 return False
-        remember(key, together=together < alone, seconds_alone=alone, seconds_together=together)
+        save_choice(key, together=together < alone, seconds_alone=alone, seconds_together=together)
         return together < alone
 
     def _seconds_together(self, batch: Batch, runs: int, *, rival: float) -> float:
@@ -318,22 +318,22 @@ def choice_key(about: dict[str, Any], *, runs: int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
-def remembered(key: str) -> bool | None:
+def recall_choice(key: str) -> bool | None:
     """Whether training as one was faster; None where it was never measured here."""
     try:
-        return bool(_held()[key]["together"])
+        return bool(_read_choices()[key]["together"])
     except (KeyError, TypeError):
         return None
 
 
-def remember(key: str, *, together: bool, **measured: float | str | None) -> None:
+def save_choice(key: str, *, together: bool, **measured: float | str | None) -> None:
     """Note a choice. A folder that cannot be written costs a measurement each time, and nothing else."""
-    held = _held() | {key: {"together": together, **measured}}
+    held = _read_choices() | {key: {"together": together, **measured}}
     with contextlib.suppress(OutputError):
         write_text(notes(), json.dumps(held, indent=1))
 
 
-def _held() -> dict[str, Any]:
+def _read_choices() -> dict[str, Any]:
     """All that was noted; nothing where the file is not there or damaged."""
     try:
         return dict(json.loads(notes().read_text(encoding="utf-8")))

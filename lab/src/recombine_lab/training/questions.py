@@ -21,7 +21,7 @@ from recombine.data.space import Space, text
 from recombine_lab.runs.run import CURVE, SCORE, TEXTS
 from recombine_lab.tasks.exposure import Source
 from recombine_lab.tasks.task import Batch, Codes, Shapes, Speaks, Task, factor_columns
-from recombine_lab.training.batches import ExampleGroups, rendered
+from recombine_lab.training.batches import ExampleGroups, render_chunks
 from recombine_lab.training.losses import Loss, answers
 
 Floats = npt.NDArray[np.float64]
@@ -73,7 +73,7 @@ class EvaluationSet:
         keep = len(self.latents) * (np.prod(shapes.inputs) + np.prod(shapes.outputs)) <= _MOST_KEPT
         made: list[Batch] = []
         for place, piece in enumerate(torch.split(self.latents, _CHUNK)):
-            made.append(rendered(self.task, piece, seed=derived(self.seed, "render", place), part="test"))
+            made.append(render_chunks(self.task, piece, seed=derived(self.seed, "render", place), part="test"))
             yield made[-1] if keep else made.pop()
         self._kept = made if keep else None
 
@@ -168,16 +168,16 @@ class Evaluated:
     cells: Floats
 
 
-def evaluated(step: int, question: EvaluationSet, found: SetScores) -> Evaluated:
+def evaluation_of(step: int, question: EvaluationSet, scores: SetScores) -> Evaluated:
     """An answered question as it is kept."""
     return Evaluated(
         step=step,
         part=question.name,
-        n=len(found.error),
-        loss=finite(found.loss),
-        error=finite(float(found.error.mean())) if len(found.error) else None,
-        score=finite(found.score),
-        cells=question.cells.means(found.error),
+        n=len(scores.error),
+        loss=finite(scores.loss),
+        error=finite(float(scores.error.mean())) if len(scores.error) else None,
+        score=finite(scores.score),
+        cells=question.cells.means(scores.error),
     )
 
 

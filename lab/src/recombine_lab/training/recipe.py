@@ -137,22 +137,24 @@ class Recipe(metaclass=WordedSettings):
         return spec
 
 
-def recipe_of(given: Recipe | Mapping[str, Any]) -> Recipe:
+def recipe_of(recipe: Recipe | Mapping[str, Any]) -> Recipe:
     """A recipe, or the mapping that stands for one.
 
     >>> recipe_of({"steps": 10, "lr": 0.1}).lr
     0.1
     """
-    if isinstance(given, Recipe):
-        return given
-    if not isinstance(given, Mapping):
+    if isinstance(recipe, Recipe):
+        return recipe
+    if not isinstance(recipe, Mapping):
         raise SettingError(
-            f"{given!r} is not a recipe",
+            f"{recipe!r} is not a recipe",
             why="a recipe has at least a number of steps",
             instead="write {steps: 1000}",
         )
-    known = {"precision": _PRECISIONS.get(str(given["precision"]), given["precision"])} if "precision" in given else {}
-    made: Recipe = _RECIPES.build({"name": "recipe", **given, **known})
+    settings = {"name": "recipe", **recipe}
+    if "precision" in settings:
+        settings["precision"] = _PRECISIONS.get(str(settings["precision"]), settings["precision"])
+    made: Recipe = _RECIPES.build(settings)
     return made
 
 

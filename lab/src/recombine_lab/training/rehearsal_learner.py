@@ -36,7 +36,7 @@ class LabLearner:
     @property
     def name(self) -> str:
         """The model's name, and how often it is trained in a round."""
-        called = self.model if isinstance(self.model, str) else _called(self.model)
+        called = self.model if isinstance(self.model, str) else _model_name(self.model)
         return f"{called} ({self.seeds} seeds)" if self.seeds > 1 else str(called)
 
     def answer(self, train: RehearsalExamples, test: RehearsalExamples, *, seed: int) -> Numbers:
@@ -62,7 +62,7 @@ def learner(model: Model | str | Spec, recipe: Recipe | dict[str, Any], *, seeds
     return LabLearner(model, made, seeds)
 
 
-def _called(model: Any) -> str:
+def _model_name(model: Any) -> str:
     return str(model["name"]) if isinstance(model, dict) and "name" in model else type(model).__name__
 
 

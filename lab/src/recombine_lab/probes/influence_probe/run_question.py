@@ -17,7 +17,7 @@ from recombine_lab.probes.run_inputs import RunInputs, run_name
 from recombine_lab.runs.run import Run
 from recombine_lab.tasks.exposure import HasRows
 from recombine_lab.tasks.task import Batch, Task
-from recombine_lab.training.batches import rendered
+from recombine_lab.training.batches import render_chunks
 
 MOST_ROWS = 1_000
 _SHOWN = 500
@@ -96,7 +96,7 @@ class _Exchange:
         return self.drawn(changed).inputs
 
     def drawn(self, latents: Tensor) -> Batch:
-        return self.known.rendered(latents, seed=self.seed)
+        return self.known.render_chunks(latents, seed=self.seed)
 
     def examples(self, latents: Tensor) -> ProbeExamples:
         batch = self.drawn(latents)
@@ -109,7 +109,7 @@ def _shown(known: RunInputs) -> ProbeExamples:
     latents, batch = known.shown(_SHOWN, seed=seed)
     latents = latents[: _SHOWN * 4]
     if batch is None:
-        batch = rendered(known.task, latents, seed=derived(known.member.seed, "shown", "render"), part="train")
+        batch = render_chunks(known.task, latents, seed=derived(known.member.seed, "shown", "render"), part="train")
     batch = batch[: _SHOWN * 4]
     return ProbeExamples(batch.inputs, batch.targets, known.table(latents))
 
