@@ -107,7 +107,7 @@ def describe_thing(thing: Any) -> dict[str, Any]:
     """Something of the user's own: where it is defined, and its settings as they are written.
 
     >>> from recombine_lab.tasks.task import Range
-    >>> described(Range("x", bins=2))["bins"]
+    >>> describe_thing(Range("x", bins=2))["bins"]
     '2'
     """
     name = {"name": f"{type(thing).__module__}.{type(thing).__qualname__}"}
