@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import recombine
 from recombine.base.grades import Expected
 from recombine.base.redaction import redacted
 from recombine.base.words import count, measure, percent, percent_range, text
@@ -51,7 +52,7 @@ OF_LINTS: Mapping[str, str] = {
 """What each check of a lint asks; a test holds the list to the checks that there are."""
 
 
-def of_audit(found: Any, gates: Gates, *, source: str, following: Next) -> CiSummary:
+def of_audit(found: "recombine.Audit", gates: Gates, *, source: str, following: Next) -> CiSummary:
     """An audit: its gates; what cannot be worked out, else what hangs on little."""
     counts = found.counts
     numbers: dict[str, float | None] = {"combinations": counts.space, "rows": found.support.rows}
@@ -62,7 +63,7 @@ def of_audit(found: Any, gates: Gates, *, source: str, following: Next) -> CiSum
     return _told("audit", found, source, checks, _unseen(found), following, numbers | _expected(found.expected))
 
 
-def of_prediction(found: Any, gates: Gates, *, source: str, following: Next) -> CiSummary:
+def of_prediction(found: "recombine.Prediction", gates: Gates, *, source: str, following: Next) -> CiSummary:
     """A prediction: its gates, and what would go wrong."""
     numbers: dict[str, float | None] = {f"{_word(name)}_combinations": number for name, number in found.counts.items()}
     checks = _gates(gates, lambda name: _OF_PREDICTIONS.get(name, f"the share of {name} among the unseen combinations"))
@@ -71,7 +72,7 @@ def of_prediction(found: Any, gates: Gates, *, source: str, following: Next) -> 
     return _told("predict", found, source, checks, rows, following, numbers | _expected(found.expected))
 
 
-def of_evaluation(found: Any, gates: Gates, *, source: str, following: Next) -> CiSummary:
+def of_evaluation(found: "recombine.Evaluation", gates: Gates, *, source: str, following: Next) -> CiSummary:
     """An evaluation: its gates, the worst tested combinations, and the score on every side."""
     numbers: dict[str, float | None] = {}
     for side in found.sides:
@@ -84,7 +85,7 @@ def of_evaluation(found: Any, gates: Gates, *, source: str, following: Next) -> 
     return _told("evaluate", found, source, checks, _worst(found), following, numbers | _lift(found.expected))
 
 
-def of_lint(found: Any, *, source: str, following: Next) -> CiSummary:
+def of_lint(found: "recombine.Lint", *, source: str, following: Next) -> CiSummary:
     """A lint: its checks, and the culprits of the first that fails."""
     checks = tuple(Check(one.name, one.verdict, one.sentence, meaning=OF_LINTS[one.name]) for one in found.checks)
     numbers: dict[str, float | None] = {"rows": found.rows, "combinations": found.combinations}
@@ -160,7 +161,7 @@ def _lift(expected: Expected) -> dict[str, float | None]:
     return found
 
 
-def _unseen(audit: Any) -> ExampleTable | None:
+def _unseen(audit: "recombine.Audit") -> ExampleTable | None:
     if audit.undetermined_examples:
         lines = [(named_shortly(one.combination), count(round(one.expected))) for one in audit.undetermined_examples]
         columns = ("combination", "rows if the factors were independent")
@@ -170,7 +171,7 @@ def _unseen(audit: Any) -> ExampleTable | None:
     return ExampleTable("unseen, and the least firmly determined", ("combination", "leverage"), tuple(lines[:_SHOWN]))
 
 
-def _worst(evaluation: Any) -> ExampleTable:
+def _worst(evaluation: "recombine.Evaluation") -> ExampleTable:
     share = evaluation.score.is_share
     lines = [
         (
@@ -189,13 +190,14 @@ def _worst(evaluation: Any) -> ExampleTable:
     )
 
 
-def _culprits(lint: Any) -> ExampleTable | None:
-    found = next((one for one in lint.checks if one.verdict == "fail" and one.table is not None), None)
-    if found is None:
+def _culprits(lint: "recombine.Lint") -> ExampleTable | None:
+    failed = [(one, one.table) for one in lint.checks if one.verdict == "fail" and one.table is not None]
+    if not failed:
         return None
-    lines = [tuple(short(text(value)) for value in row.values()) for row in found.table.slice(0, _SHOWN).to_pylist()]
-    more = f", {min(_SHOWN, found.culprits):,} of {found.culprits:,}"
-    return ExampleTable(f"culprits of {found.name}{more}", tuple(map(short, found.table.column_names)), tuple(lines))
+    check, table = failed[0]
+    lines = [tuple(short(text(value)) for value in row.values()) for row in table.slice(0, _SHOWN).to_pylist()]
+    more = f", {min(_SHOWN, check.culprits):,} of {check.culprits:,}"
+    return ExampleTable(f"culprits of {check.name}{more}", tuple(map(short, table.column_names)), tuple(lines))
 
 
 def _score(number: float, *, share: bool) -> str:
