@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 
 import measure
 import recombine
-from recombine.verbs.split.compound_divergence import ATOMS_ALPHA, COMPOUNDS_ALPHA, Compounds, compared, parts
+from recombine.verbs.split.compound_divergence import ATOMS_ALPHA, COMPOUNDS_ALPHA, Compounds, compare_parts, parts
 from recombine.verbs.split.divergence_search import TEST, TRAIN, DivergenceGoal, search
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
@@ -55,8 +55,8 @@ class Reading:
         """Of atoms and of compounds."""
         train, test = (side.astype(float) for side in sides)
         return (
-            compared(self.atoms, train, test, ATOMS_ALPHA)[0],
-            compared(self.compounds, train, test, COMPOUNDS_ALPHA)[0],
+            compare_parts(self.atoms, train, test, ATOMS_ALPHA)[0],
+            compare_parts(self.compounds, train, test, COMPOUNDS_ALPHA)[0],
         )
 
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from recombine.data.engine import silent
 from recombine.data.space import Factor, Space
 from recombine.data.support import Support
-from recombine.verbs.plan.collectable import Collectable, Costs, merged
+from recombine.verbs.plan.collectable import Collectable, Costs, add_combinations
 from recombine.verbs.plan.goal_determined import plan_determined
 from recombine.verbs.predict.kernel.salience_fit import resolve
 from recombine.verbs.predict.kernel.solver import kernel
@@ -118,7 +118,7 @@ def planned(support: Support, *, spread: bool) -> Codes:
     """What a plan leaves seen, once it is carried out."""
     collectable = Collectable(support, Costs.of(None, support.space))
     choice = plan_determined(collectable, budget=None, seed=0, tell=silent, spread=spread)
-    return np.asarray(merged(support, choice.codes).codes)
+    return np.asarray(add_combinations(support, choice.codes).codes)
 
 
 def shapes(networks: int) -> None:

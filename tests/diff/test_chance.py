@@ -10,7 +10,7 @@ from recombine.numerics.hypothesis_tests import absent_by_chance, means_differ, 
 from recombine.numerics.resampling import IntervalSettings
 from recombine.verbs.diff import audit_diff, evaluation_diff
 from recombine.verbs.diff.combination_pairs import MergedSpace, PairedCombinations
-from recombine.verbs.diff.findings import Findings, ScoreChange, held_to_many, table_of
+from recombine.verbs.diff.findings import Findings, ScoreChange, correct_for_many, table_of
 from recombine.verbs.diff.verdict import grade
 from tests.diff.worlds import grid, labelled, outcomes, rate
 
@@ -61,7 +61,7 @@ def measured(seed: int, drop: float, *, moved: int = 0) -> Findings:
     places = np.arange(len(kept))
     both = PairedCombinations(kept, places, places)
     return Findings(
-        table=table_of(SPACE, [evaluation_diff._moved(first, second, both)]),
+        table=table_of(SPACE, [evaluation_diff._score_changes(first, second, both)]),
         factors=SPACE.names,
         scores=evaluation_diff._scores(first, second, both, SURE),
     )
@@ -96,7 +96,7 @@ def test_chances_are_those_of_scipy() -> None:
     assert told == pytest.approx(ttest_ind_from_stats(1.5, 2**0.5, 9, 0.0, 3**0.5, 14, equal_var=False).pvalue)
     assert np.isnan(means_differ(*(np.array([x]) for x in (1.0, 0.0, 5.0, 0.0, 5.0)))[0])
     assert absent_by_chance(np.array([3.0]), 1.0, 3.0)[0] == pytest.approx(2 / 64)
-    assert held_to_many(np.array([np.nan, 0.01]), 3).tolist()[1] == pytest.approx(0.04)
+    assert correct_for_many(np.array([np.nan, 0.01]), 3).tolist()[1] == pytest.approx(0.04)
 
 
 def test_differences_that_cancel_out_are_within_chance_and_not_the_same() -> None:

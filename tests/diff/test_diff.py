@@ -7,7 +7,7 @@ import pytest
 
 import recombine
 from recombine.base.errors import RecordError, SettingError
-from recombine.verbs.diff.verdict import fell
+from recombine.verbs.diff.verdict import grade_fell
 
 F = ["a", "b"]
 CELLS = [(a, b) for a, b in product(range(5), range(6)) if (a + 2 * b) % 5]
@@ -183,8 +183,8 @@ def test_a_factor_may_bear_the_name_of_a_column_of_ours() -> None:
 
 
 def test_the_scale_of_a_fall() -> None:
-    assert fell("plausible", "weak")
-    assert not fell("untested", "weak")
+    assert grade_fell("plausible", "weak")
+    assert not grade_fell("untested", "weak")
 
 
 def test_saved_and_drawn(tmp_path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import recombine
 from recombine.base.errors import SettingError
-from recombine.verbs.plan.goal_balance import poured
+from recombine.verbs.plan.goal_balance import water_fill
 
 
 def birds(*cells: int) -> dict[str, list[str]]:
@@ -56,7 +56,7 @@ def test_no_other_way_leaves_the_thinnest_with_more(seed) -> None:
     budget = float(rng.integers(0, 7))
     ways = (np.array(more) for more in product(range(15), repeat=3))
     best = max(float((rows + more).min()) for more in ways if (more * prices).sum() <= budget)
-    assert poured(rows, prices, budget) == best
+    assert water_fill(rows, prices, budget) == best
 
 
 def test_a_replay_of_rows_is_refused() -> None:

@@ -14,7 +14,7 @@ from recombine.numerics.modular_arithmetic import PRIMES, Echelon
 from recombine.numerics.null_space import null_space
 from recombine.output.pages import draw
 from recombine.verbs.audit.determinacy import determinacy
-from recombine.verbs.plan.collectable import merged
+from recombine.verbs.plan.collectable import add_combinations
 from recombine.verbs.plan.open_directions import OpenDirections
 from tests.plan.twins import (
     brute_cheapest,
@@ -198,7 +198,7 @@ def test_forty_binary_factors() -> None:
     assert plan.table.num_rows == 41 - rank(support.codes, (2,) * 40)
     assert (plan.reached, plan.curve[-1].value) == (True, 2.0**40)
     assert "too large to list" in plan.reasons[0]
-    assert determinacy(merged(support, chosen(plan))).rank == 41
+    assert determinacy(add_combinations(support, chosen(plan))).rank == 41
 
 
 def test_many_factors_with_obstacles() -> None:
@@ -209,7 +209,7 @@ def test_many_factors_with_obstacles() -> None:
     plan = recombine.plan(support, costs=[{f"f{k}": line.get(f"f{k}") for k in range(26)} | line for line in barred])
     assert plan.reached
     assert plan.table.num_rows == 27 - rank(support.codes, (2,) * 26)
-    assert determinacy(merged(support, chosen(plan))).rank == 27
+    assert determinacy(add_combinations(support, chosen(plan))).rank == 27
 
 
 def large(combinations: int, values: int) -> Support:
@@ -229,7 +229,7 @@ def test_a_large_loose_table_is_planned_and_proved() -> None:
     assert plan.reached
     assert plan.curve[-1].value == 10**9
     assert len(plan.curve) <= 202
-    assert determinacy(merged(support, chosen(plan))).rank == 2_998
+    assert determinacy(add_combinations(support, chosen(plan))).rank == 2_998
 
 
 def test_an_order_buys_most_first() -> None:

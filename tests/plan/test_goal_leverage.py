@@ -7,7 +7,7 @@ from hypothesis import given
 import recombine
 from recombine.base.errors import TableError
 from recombine.verbs.audit.determinacy import determinacy
-from recombine.verbs.plan.collectable import merged
+from recombine.verbs.plan.collectable import add_combinations
 from recombine.verbs.plan.goal_leverage import leverage_updates
 from tests.plan.test_goal_determined import chosen
 from tests.plan.twins import possible, tables
@@ -47,7 +47,7 @@ def test_rank_one_updates_equal_a_new_inverse(support) -> None:
     firm.add(line)
     np.testing.assert_allclose(firm.leverage, promised)
     if support.groups(range(codes.shape[1])).lookup(codes[line : line + 1])[0] < 0:
-        again = merged(support, codes[line : line + 1])
+        again = add_combinations(support, codes[line : line + 1])
         np.testing.assert_allclose(
             firm.leverage, leverage_updates(again, determinacy(again), codes).leverage, atol=1e-7
         )

@@ -24,7 +24,7 @@ from recombine.cli.app import app
 from recombine.data.support import LabelTarget
 from recombine.verbs.split.lint import side_checks
 from recombine.verbs.split.lint.lint_result import CLAIMS
-from recombine.verbs.split.lint.side_counts import Sided, SplitQuery, count_sides, gathered, parts_of
+from recombine.verbs.split.lint.side_counts import Sided, SplitQuery, count_sides, open_split, parts_of
 from tests.commands import run_command
 from tests.properties import examples
 
@@ -308,7 +308,7 @@ def classed(rng: np.random.Generator, groups: int, shift: float) -> dict[str, li
 def sided_of(rows: dict[str, list]) -> Sided:
     query = SplitQuery(factors=("a", "b"), column=recombine.SplitColumn(), target="label")
     parts = parts_of(rows, {"train": None, "validation": None, "test": None}, ())
-    with gathered(parts, query) as (open_table, side):
+    with open_split(parts, query) as (open_table, side):
         return count_sides(open_table, side, query, None)
 
 
@@ -323,7 +323,7 @@ def test_the_error_of_a_difference_is_that_of_the_definition() -> None:
     }
     sided = sided_of(rows)
     assert isinstance(sided.support.target, LabelTarget)
-    found = side_checks.difference(sided, sided.support.target)
+    found = side_checks.class_difference(sided, sided.support.target)
     frame = pd.DataFrame(rows)
     for k, label in enumerate(sided.support.target.classes):
         parts = []
@@ -343,7 +343,7 @@ def test_class_shares_raise_few_false_alarms_and_catch_what_is_off() -> None:
     alarms = dict.fromkeys((0.0, 0.4), 0)
     for seed, shift in product(range(40), alarms):
         sided = sided_of(classed(np.random.default_rng([seed, int(10 * shift)]), 30, shift))
-        alarms[shift] += side_checks.classes(sided, 0.0).verdict == "fail"
+        alarms[shift] += side_checks.check_classes(sided, 0.0).verdict == "fail"
     assert alarms[0.0] <= 5  # 5 % of 40 is 2; more than 5 would happen once in 50
     assert alarms[0.4] >= 38
 

@@ -181,6 +181,17 @@ class Space:
             for k, factor in enumerate(self.factors)
         }
 
+    def labels(self, codes: Codes) -> dict[str, pa.Array]:
+        """Combinations as people read them: a column of text for each factor."""
+        return {
+            factor.name: pa.array(factor.labels, pa.string()).take(pa.array(codes[:, k]))
+            for k, factor in enumerate(self.factors)
+        }
+
+    def label_row(self, row: Codes) -> dict[str, str]:
+        """One combination as people read it."""
+        return {factor.name: factor.labels[int(code)] for factor, code in zip(self.factors, row, strict=True)}
+
     def every(self) -> Codes:
         """Every combination that could occur, the last factor fastest; for spaces that are small enough to list."""
         if self.product * len(self.factors) > _MOST_LISTED:

@@ -99,14 +99,14 @@ def additive_test(support: Support, *, seed: int = 0) -> tuple[AdditiveTest, Los
     """Test the additive rule; None without a target, and no losses where there is nothing to test."""
     if support.target is None:
         return None
-    reason = _untestable(support.target, len(support))
+    reason = _why_untestable(support.target, len(support))
     if reason is not None:
-        return _nothing(support.target, reason)
+        return _empty_test(support.target, reason)
     answers = _answers(support.target, len(support))
     if len(answers.rows) < 2:
-        return _nothing(support.target, f"only one combination has a {support.target.name}")
+        return _empty_test(support.target, f"only one combination has a {support.target.name}")
     codes = support.codes[answers.rows]
-    tried = _tried(codes, support.space.sizes, seed)
+    tried = _choose_tested(codes, support.space.sizes, seed)
     found = held_out(codes, support.space.sizes, answers.values, tried)
     rules = SimpleRules(codes, support.subset(answers.rows).groups, answers.values, np.ones(len(codes)))
     asked, own = codes[found.rows], found.rows
@@ -116,13 +116,13 @@ def additive_test(support: Support, *, seed: int = 0) -> tuple[AdditiveTest, Los
         alone_name(name): filled(rules.factor_alone(k, asked, own=own), others)
         for k, name in enumerate(support.space.names)
     }
-    said[_constant(answers)] = _constant_answer(answers, found.rows)
+    said[_constant_rule(answers)] = _constant_answer(answers, found.rows)
     of_rule = {name: _losses(answers, found.rows, values) for name, values in said.items()}
     losses = Losses(codes[found.rows], found.leverage, of_rule)
     return _summary(support.target, answers, found, said, of_rule, sampled=len(tried) < len(codes)), losses
 
 
-def _nothing(target: Target, reason: str) -> tuple[AdditiveTest, Losses]:
+def _empty_test(target: Target, reason: str) -> tuple[AdditiveTest, Losses]:
     kind: Literal["label", "number"] = "label" if isinstance(target, LabelTarget) else "number"
     test = AdditiveTest(
         target=target.name,
@@ -143,7 +143,7 @@ def _nothing(target: Target, reason: str) -> tuple[AdditiveTest, Losses]:
     return test, Losses(np.zeros((0, 0), dtype=np.int32), none, {})
 
 
-def to_expect(test: AdditiveTest, losses: Losses, unseen: int) -> tuple[Expected, Expected]:
+def expected_scores(test: AdditiveTest, losses: Losses, unseen: int) -> tuple[Expected, Expected]:
     """The score to expect on so many unseen combinations like those tested: against every simple rule, and against all
     but a factor alone, which is an additive rule itself.
     """
@@ -161,7 +161,7 @@ def to_expect(test: AdditiveTest, losses: Losses, unseen: int) -> tuple[Expected
     return against_all, expected_score(own, apart, score=test.score, unseen=unseen, codes=losses.codes)
 
 
-def _untestable(target: Target, combinations: int) -> str | None:
+def _why_untestable(target: Target, combinations: int) -> str | None:
     if not target.count.sum() > 0:
         return f"no row has a {target.name}"
     if not target.varies:
@@ -192,7 +192,7 @@ def _answers(target: Target, combinations: int) -> _SeenAnswers:
     return _SeenAnswers(rows, share, counts[rows], within, tuple(map(text, target.classes)))
 
 
-def _tried(codes: Codes, sizes: tuple[int, ...], seed: int) -> Ints:
+def _choose_tested(codes: Codes, sizes: tuple[int, ...], seed: int) -> Ints:
     """Which combinations are held out: all of them, or so many drawn at random that it stays a matter of seconds."""
     most = min(_MOST_TESTED, max(_MOST_COMPARED // codes.size, 1))
     if not dense(sizes):
@@ -202,7 +202,7 @@ def _tried(codes: Codes, sizes: tuple[int, ...], seed: int) -> Ints:
     return np.sort(np.random.default_rng(seed).choice(len(codes), size=most, replace=False))
 
 
-def _constant(answers: _SeenAnswers) -> str:
+def _constant_rule(answers: _SeenAnswers) -> str:
     return MAJORITY if answers.classes else MEAN
 
 
@@ -212,18 +212,18 @@ def _constant_answer(answers: _SeenAnswers, rows: Ints) -> Numbers:
     return np.tile(every, (len(rows), 1))
 
 
-def _losses(answers: _SeenAnswers, rows: Ints, said: Numbers) -> Numbers:
+def _losses(answers: _SeenAnswers, rows: Ints, answered: Numbers) -> Numbers:
     truth = answers.values[rows]
     if not answers.classes:
-        return np.asarray(np.square(said - truth).sum(axis=1))
-    return np.asarray(1 - commonest(truth)[np.arange(len(rows)), said.argmax(axis=1)])
+        return np.asarray(np.square(answered - truth).sum(axis=1))
+    return np.asarray(1 - commonest(truth)[np.arange(len(rows)), answered.argmax(axis=1)])
 
 
 def _summary(
     target: Target,
     answers: _SeenAnswers,
-    found: LeaveOneOut,
-    said: Mapping[str, Numbers],
+    test: LeaveOneOut,
+    answers_of_rule: Mapping[str, Numbers],
     of_rule: Mapping[str, Numbers],
     *,
     sampled: bool,
@@ -232,41 +232,45 @@ def _summary(
     total = float(np.square(apart).sum())
     count = len(apart)
     # the fit holds the mean answer too, which explains no difference
-    explained = (found.fitted - count * float(np.square(answers.middle).sum())) / total if total > 0 else None
+    explained = (test.fitted - count * float(np.square(answers.middle).sum())) / total if total > 0 else None
     noise = None if answers.within is None else answers.within * float((1 / answers.counts).mean())
-    truth = answers.values[found.rows]
-    others = np.square(apart[found.rows]).sum()
-    missed = np.square(found.said - truth).sum()
+    truth = answers.values[test.rows]
+    others = np.square(apart[test.rows]).sum()
+    missed = np.square(test.said - truth).sum()
     number = not answers.classes
     return AdditiveTest(
         target=target.name,
         kind="number" if number else "label",
         score="R²" if number else "accuracy",
         combinations=count,
-        tested=len(found.rows),
-        untestable=found.untestable,
+        tested=len(test.rows),
+        untestable=test.untestable,
         sampled=sampled,
         explained=None if explained is None or not np.isfinite(explained) else min(max(explained, 0.0), 1.0),
         held_out=float(1 - missed / others) if others > 0 else None,
         explainable=None if noise is None or not total else float(np.clip(1 - noise * (count - 1) / total, 0.0, 1.0)),
-        rules=tuple(_rule(name, answers, found.rows, values, of_rule) for name, values in said.items() if others > 0),
-        reach=float(found.leverage.max()) if len(found.rows) else None,
-        commonest=answers.classes[int(said[MAJORITY][0].argmax())] if answers.classes and len(found.rows) else None,
-        reason=_no_test(found, float(others)),
+        rules=tuple(
+            _rule(name, answers, test.rows, values, of_rule) for name, values in answers_of_rule.items() if others > 0
+        ),
+        reach=float(test.leverage.max()) if len(test.rows) else None,
+        commonest=answers.classes[int(answers_of_rule[MAJORITY][0].argmax())]
+        if answers.classes and len(test.rows)
+        else None,
+        reason=_why_untested(test, float(others)),
     )
 
 
-def _no_test(found: LeaveOneOut, varied: float) -> str | None:
-    if not len(found.rows):
+def _why_untested(test: LeaveOneOut, varied: float) -> str | None:
+    if not len(test.rows):
         return "no combination can be held out: the others leave each of them open"
     return None if varied > 0 else "the combinations that can be held out all have the same answer"
 
 
-def _rule(name: str, answers: _SeenAnswers, rows: Ints, said: Numbers, of_rule: Mapping[str, Numbers]) -> RuleScore:
+def _rule(name: str, answers: _SeenAnswers, rows: Ints, answered: Numbers, of_rule: Mapping[str, Numbers]) -> RuleScore:
     losses = of_rule[name]
     if not answers.classes:
-        others = of_rule[_constant(answers)].mean()
+        others = of_rule[_constant_rule(answers)].mean()
         return RuleScore(name, float(1 - losses.mean() / others), None)
     counts = answers.counts[rows]
-    share = answers.values[rows, said.argmax(axis=1)]
+    share = answers.values[rows, answered.argmax(axis=1)]
     return RuleScore(name, float(1 - losses.mean()), float((share * counts).sum() / counts.sum()))

@@ -21,7 +21,7 @@ from recombine.data.support import Support
 from recombine.data.table_query import TableOptions
 from recombine.numerics.groups import Codes
 from recombine.verbs.audit import audit_record
-from recombine.verbs.audit.additivity import AdditiveTest, additive_test, to_expect
+from recombine.verbs.audit.additivity import AdditiveTest, additive_test, expected_scores
 from recombine.verbs.audit.combination_status import PairMap, StatusCounts, counts, ladder, pair_maps
 from recombine.verbs.audit.coverage import (
     FactorCoverage,
@@ -36,8 +36,8 @@ from recombine.verbs.audit.dependence import Dependence, Redundancy, dependence,
 from recombine.verbs.audit.determinacy import Determinacy, Island, determinacy, islands
 from recombine.verbs.audit.grade import AuditEvidence, grade
 from recombine.verbs.audit.leverage import Leverage
-from recombine.verbs.audit.structural_zeros import Zeros, as_csv, suspected
-from recombine.verbs.audit.unseen_combinations import LeverageSummary, UnseenCombination, unseen
+from recombine.verbs.audit.structural_zeros import Zeros, as_csv, suspect_zeros
+from recombine.verbs.audit.unseen_combinations import LeverageSummary, UnseenCombination, list_unseen
 from recombine.verbs.audit.verdict import verdict
 from recombine.verbs.audit.verdict_reasons import reasons
 
@@ -108,8 +108,7 @@ class Audit(Result):
         """What `explain` tells, for every combination of a space of up to 100,000; beyond that for the seen ones."""
         space = self.support.space
         codes = space.every() if space.product <= _MOST_LISTED else self.support.codes
-        columns = {f.name: pa.array(f.labels, pa.string()).take(codes[:, k]) for k, f in enumerate(space.factors)}
-        return self._ladder(codes, columns)
+        return self._ladder(codes, space.labels(codes))
 
     def share(self, name: str) -> float:
         """A share that a gate can be held against: `determined` and `seen` of the space, `values`, `pairs` or
@@ -185,20 +184,20 @@ def audit(
     return _assemble(support, determinacy(support, seed=seed), pair_maps(support), seed=seed)
 
 
-def _assemble(support: Support, found: Determinacy, maps: tuple[PairMap, ...], *, seed: int) -> Audit:
-    divided = counts(support, found)
-    zeros, possible = suspected(support)
-    likely = counts(possible, found) if zeros is not None and zeros.combinations is not None else None
+def _assemble(support: Support, solved: Determinacy, maps: tuple[PairMap, ...], *, seed: int) -> Audit:
+    divided = counts(support, solved)
+    zeros, possible = suspect_zeros(support)
+    likely = counts(possible, solved) if zeros is not None and zeros.combinations is not None else None
     tested = additive_test(support, seed=seed)
     reach = tested[0].reach if tested is not None else None
-    shown = unseen(possible, Leverage(support, found), (likely or divided).determined, seed=seed, reach=reach)
+    shown = list_unseen(possible, Leverage(support, solved), (likely or divided).determined, seed=seed, reach=reach)
     like = shown.leverage.like_the_tested if shown.leverage is not None else 0
-    expected, of_many = to_expect(*tested, like) if tested is not None else (None, None)
+    expected, of_many = expected_scores(*tested, like) if tested is not None else (None, None)
     evidence = AuditEvidence(
         counts=divided,
-        rank=found.rank,
-        island_count=found.island_count,
-        islands=islands(support, found),
+        rank=solved.rank,
+        island_count=solved.island_count,
+        islands=islands(support, solved),
         leverage=shown.leverage,
         factors=factor_coverage(support),
         coverage=order_coverage(support),
@@ -225,6 +224,6 @@ def _assemble(support: Support, found: Determinacy, maps: tuple[PairMap, ...], *
         undetermined_examples=shown.undetermined,
         maps=maps,
         support=support,
-        determinacy=found,
+        determinacy=solved,
         **said,
     )

@@ -190,17 +190,17 @@ def _pair_map(pair: Support, cells: int) -> PairMap:
     )
 
 
-def _axes(pair: Support, found: Determinacy, cells: int) -> tuple[Ints, Ints]:
+def _axes(pair: Support, solved: Determinacy, cells: int) -> tuple[Ints, Ints]:
     """Both axes in order, cut to the commonest values where the grid would be too large to draw.
 
     Islands stand by their number of combinations, the largest first, and within an island the commonest values.
     """
     shrink = min(1.0, sqrt(cells / math.prod(pair.space.sizes)))
-    sizes = np.bincount(found.islands[0][pair.codes[:, 0]], minlength=found.island_count)
-    rank = np.empty(found.island_count, dtype=np.int64)
-    rank[np.argsort(-sizes, kind="stable")] = np.arange(found.island_count)
+    sizes = np.bincount(solved.islands[0][pair.codes[:, 0]], minlength=solved.island_count)
+    rank = np.empty(solved.island_count, dtype=np.int64)
+    rank[np.argsort(-sizes, kind="stable")] = np.arange(solved.island_count)
     axes = []
-    for size, counts, islands in zip(pair.space.sizes, pair.value_counts, found.islands, strict=True):
+    for size, counts, islands in zip(pair.space.sizes, pair.value_counts, solved.islands, strict=True):
         length = min(max(int(size * shrink), min(size, 20)), _LONGEST_SIDE)
         island = np.where(islands == NO_ISLAND, len(rank), rank[islands])
         commonest = np.argsort(-counts, kind="stable")[:length]

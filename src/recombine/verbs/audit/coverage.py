@@ -105,10 +105,10 @@ def _order(support: Support, order: int) -> OrderCoverage:
 
 
 _SHARE = 0.1  # of the rows that independence expects
-_FEWEST_EXPECTED = 10
-_FEWEST_ROWS = 5
+_FEWEST_EXPECTED = 10  # rows: of fewer, chance alone leaves a tenth often enough
+_FEWEST_ROWS = 5  # below this, one row more or less moves a score by a fifth and more
 _MANY = 50  # rows of an average combination, beside which a handful is thin
-_SHOWN = 200
+_SHOWN = 200  # thin combinations that a record lists; `counts.thin` counts all of them
 
 
 @dataclass(frozen=True)
@@ -150,12 +150,7 @@ def thinnest(support: Support, which: npt.NDArray[np.bool_]) -> tuple[ThinCombin
     expected = expected_rows(support, support.codes[places])
     counts = support.counts[places]
     order = np.argsort(counts / np.maximum(expected, 1e-300), kind="stable")[:_SHOWN]
-    factors = support.space.factors
     return tuple(
-        ThinCombination(
-            {f.name: f.labels[int(code)] for f, code in zip(factors, support.codes[places[i]], strict=True)},
-            float(counts[i]),
-            float(expected[i]),
-        )
+        ThinCombination(support.space.label_row(support.codes[places[i]]), float(counts[i]), float(expected[i]))
         for i in order
     )

@@ -336,22 +336,22 @@ class Island:
     rows: float
 
 
-def islands(support: Support, found: Determinacy) -> tuple[Island, ...]:
+def islands(support: Support, solved: Determinacy) -> tuple[Island, ...]:
     """The islands, the one with most combinations first; beyond a hundred only the largest are described."""
-    home = found.islands[0][support.codes[:, 0]]
-    count = found.island_count
+    home = solved.islands[0][support.codes[:, 0]]
+    count = solved.island_count
     combinations = np.bincount(home, minlength=count)
     rows = np.bincount(home, weights=support.counts, minlength=count)
     order = np.argsort(-combinations, kind="stable")[:_MOST_ISLANDS]
-    return tuple(_island(support, found, int(i), int(combinations[i]), float(rows[i])) for i in order)
+    return tuple(_island(support, solved, int(i), int(combinations[i]), float(rows[i])) for i in order)
 
 
-def _island(support: Support, found: Determinacy, label: int, combinations: int, rows: float) -> Island:
+def _island(support: Support, solved: Determinacy, label: int, combinations: int, rows: float) -> Island:
     sizes, values, groups = {}, {}, {}
     for k, factor in enumerate(support.space.factors):
-        members = np.flatnonzero(found.islands[k] == label)
+        members = np.flatnonzero(solved.islands[k] == label)
         common = members[np.argsort(-support.value_counts[k][members], kind="stable")]
         sizes[factor.name] = len(members)
         values[factor.name] = tuple(factor.labels[v] for v in common[:_LISTED])
-        groups[factor.name] = len(np.unique(found.blocks[k][members]))
+        groups[factor.name] = len(np.unique(solved.blocks[k][members]))
     return Island(sizes, values, groups, combinations, rows)

@@ -29,8 +29,8 @@ from recombine.verbs.audit.unseen_combinations import LeverageSummary
 FEWEST_SEEN = 1e-3
 """Below this share of the space nothing is said of the rest, unless it was tested."""
 
-_NEARLY_ALL = 0.95
-_HALF = 0.5
+_NEARLY_ALL = 0.95  # of the unseen ones: what the rule does not reach may be one in twenty before the grade falls
+_HALF = 0.5  # where the rule does not speak of most unseen ones, how well it speaks of the others is beside the point
 _WORST_TO_BEST: tuple[Grade, ...] = ("failing", "weak", "plausible", "sound")
 
 
@@ -81,16 +81,16 @@ def grade(evidence: AuditEvidence) -> Grade:
     if not evidence.divided.unseen:
         found: Grade = "plausible" if evidence.counts.thin else "sound"
     else:
-        found = _tested(evidence) if evidence.expected is not None else _structural(evidence)
+        found = _grade_tested(evidence) if evidence.expected is not None else _grade_untested(evidence)
     # that pairs of values cannot occur is suspected, not known
     return found if evidence.likely is None else _at_most("plausible", found)
 
 
-def _at_most(limit: Grade, found: Grade) -> Grade:
-    return found if found == "untested" else min(limit, found, key=_WORST_TO_BEST.index)
+def _at_most(limit: Grade, grade: Grade) -> Grade:
+    return grade if grade == "untested" else min(limit, grade, key=_WORST_TO_BEST.index)
 
 
-def _structural(evidence: AuditEvidence) -> Grade:
+def _grade_untested(evidence: AuditEvidence) -> Grade:
     """From which combinations were seen alone: what would follow if effects add up."""
     counts = evidence.divided
     if counts.novel or counts.undetermined:
@@ -102,7 +102,7 @@ def _structural(evidence: AuditEvidence) -> Grade:
     return "untested" if evidence.leverage_unknown else "plausible"
 
 
-def _tested(evidence: AuditEvidence) -> Grade:
+def _grade_tested(evidence: AuditEvidence) -> Grade:
     counts, expected = evidence.divided, evidence.expected
     if expected is None or expected.abstains:
         return "untested"
@@ -111,11 +111,11 @@ def _tested(evidence: AuditEvidence) -> Grade:
         return "failing"
     spoken_of = expected.of / counts.unseen
     if beyond > 1 - _NEARLY_ALL or spoken_of < _HALF:
-        return _at_most("weak", _earned(evidence))
-    return _at_most("plausible" if beyond or spoken_of < _NEARLY_ALL else "sound", _earned(evidence))
+        return _at_most("weak", _grade_earned(evidence))
+    return _at_most("plausible" if beyond or spoken_of < _NEARLY_ALL else "sound", _grade_earned(evidence))
 
 
-def _earned(evidence: AuditEvidence) -> Grade:
+def _grade_earned(evidence: AuditEvidence) -> Grade:
     """Of a target that one factor tells, adding up all of them can't be better: then it is held to the other rules."""
     found = earned(evidence.expected)
     many = earned(evidence.expected_of_many)

@@ -50,18 +50,18 @@ class Zeros:
     combinations: int | None  # of the space that hold such a pair; None where they are too many to be written out
 
 
-def suspected(support: Support) -> tuple[Zeros | None, Support]:
+def suspect_zeros(support: Support) -> tuple[Zeros | None, Support]:
     """The suspicions, and the same support in the space without them; no suspicions where nothing is suspected.
 
     >>> import recombine
     >>> said = [(v, m, d, r) for v in range(30) for m in "nao" for d in "nlr" for r in "123"]
     >>> said = [one for one in said if (one[1] == "n") == (one[2] == "n")]
     >>> columns = dict(zip(("verb", "mode", "direction", "times"), map(list, zip(*said)), strict=True))
-    >>> zeros, without = suspected(recombine.read(columns, factors=list(columns)))
+    >>> zeros, without = suspect_zeros(recombine.read(columns, factors=list(columns)))
     >>> len(zeros.pairs), zeros.combinations, without.space.size == len(said)
     (4, 360, True)
     """
-    found = _found(support)
+    found = _find_suspicions(support)
     if not found:
         return None, support
     forbidden = {*support.space.impossible, *(row for row, _ in found)}
@@ -84,7 +84,7 @@ def as_csv(zeros: Zeros, names: Sequence[str]) -> str:
     return written.getvalue()
 
 
-def _found(support: Support) -> list[tuple[tuple[int, ...], float]]:
+def _find_suspicions(support: Support) -> list[tuple[tuple[int, ...], float]]:
     """Patterns over all factors, with what independence would expect, the firmest first."""
     width, seen = len(support.space.sizes), len(support)
     held = [np.bincount(support.codes[:, k], minlength=size) for k, size in enumerate(support.space.sizes)]
@@ -95,7 +95,7 @@ def _found(support: Support) -> list[tuple[tuple[int, ...], float]]:
     found = []
     for a, b in pairs:
         expected = np.outer(held[a][common[a]], held[b][common[b]]) / seen
-        apart = (expected >= least) & ~_meeting(support, a, b, common)
+        apart = (expected >= least) & ~_values_meet(support, a, b, common)
         if support.space.impossible and apart.any():  # what was declared, singly or jointly, need not be suspected
             cells = np.stack(np.meshgrid(common[a], common[b], indexing="ij"), axis=-1).reshape(-1, 2).astype(np.int32)
             apart &= ~support.space.restricted((a, b)).is_impossible(cells).reshape(apart.shape)
@@ -107,7 +107,7 @@ def _found(support: Support) -> list[tuple[tuple[int, ...], float]]:
     return sorted(found, key=lambda one: (-one[1], one[0]))[:_MOST_KEPT]
 
 
-def _meeting(support: Support, a: int, b: int, common: Sequence[Ints]) -> np.ndarray:
+def _values_meet(support: Support, a: int, b: int, common: Sequence[Ints]) -> np.ndarray:
     places = [np.full(support.space.sizes[k], -1, dtype=np.int64) for k in (a, b)]
     for place, k in zip(places, (a, b), strict=True):
         place[common[k]] = np.arange(len(common[k]))

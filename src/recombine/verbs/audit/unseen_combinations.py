@@ -17,7 +17,7 @@ from recombine.verbs.audit.leverage import WEAK, Leverage
 LISTED_SPACE = 10**6  # combinations of seen values up to which all of them are looked at
 _DRAWN = 20_000  # that stand for a larger space: shares have a standard error of 0.35 % at most
 _SOLVED_ONE_BY_ONE = 32  # leverages that are looked at where no inverse is affordable
-_SHOWN = 200
+_SHOWN = 200  # combinations of each list that a record keeps; more than anybody reads on a page
 _LIKE = 1.1  # times the error of the weakest combination that could be held out
 
 
@@ -112,7 +112,7 @@ class UnseenListing:
     undetermined: tuple[UnseenCombination, ...]
 
 
-def unseen(
+def list_unseen(
     support: Support, leverage: Leverage, determined: int, *, seed: int, reach: float | None = None
 ) -> UnseenListing:
     """Summarise the leverage of the determined ones, and list the undetermined ones that one would meet most often.
@@ -130,7 +130,9 @@ def unseen(
     often = np.argsort(-expected, kind="stable")[:_SHOWN]
     return UnseenListing(
         leverage=_summary(support, leverage.of(fixed), fixed, determined, sampled=sampled, reach=reach),
-        undetermined=tuple(_listed(support, open_[i], None, float(expected[i])) for i in often),
+        undetermined=tuple(
+            UnseenCombination(support.space.label_row(open_[i]), None, float(expected[i])) for i in often
+        ),
     )
 
 
@@ -153,7 +155,7 @@ def _summary(
         weak=int((leverages > WEAK).sum()),
         histogram=_histogram(leverages),
         weakest=tuple(
-            _listed(support, codes[i], float(leverages[i]), float(often))
+            UnseenCombination(support.space.label_row(codes[i]), float(leverages[i]), float(often))
             for i, often in zip(worst, expected, strict=True)
         ),
         unknown=int((~solved).sum()),
@@ -166,8 +168,3 @@ def _histogram(leverages: Numbers) -> LeverageHistogram:
         return LeverageHistogram((), ())
     counts, edges = np.histogram(leverages, bins=min(24, max(4, len(leverages) // 4)))
     return LeverageHistogram(tuple(map(float, edges)), tuple(map(int, counts)))
-
-
-def _listed(support: Support, row: Codes, leverage: float | None, expected: float) -> UnseenCombination:
-    labels = {f.name: f.labels[int(code)] for f, code in zip(support.space.factors, row, strict=True)}
-    return UnseenCombination(labels, leverage, expected)

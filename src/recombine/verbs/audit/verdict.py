@@ -13,11 +13,17 @@ _MOST_NAMED = 4  # values of a combination that are all named in a sentence
 
 def verdict(evidence: AuditEvidence) -> str:
     """The answer as a person would say it."""
-    said = [_tested(evidence), _follows(evidence), _beyond(evidence), _impossible(evidence.zeros), _novel(evidence)]
+    said = [
+        _test_sentence(evidence),
+        _coverage_sentence(evidence),
+        _beyond_sentence(evidence),
+        _impossible(evidence.zeros),
+        _novel(evidence),
+    ]
     return " ".join(part for part in [*said, _thin(evidence)] if part)
 
 
-def _tested(evidence: AuditEvidence) -> str:
+def _test_sentence(evidence: AuditEvidence) -> str:
     if not evidence.divided.unseen:
         return ""
     expected, test = evidence.expected, evidence.additive
@@ -64,21 +70,21 @@ def _gets(score: float | None, test: AdditiveTest) -> str:
     return "explains nothing" if not score or score <= 0 else f"explains {percent(score)}"
 
 
-def _follows(evidence: AuditEvidence) -> str:
+def _coverage_sentence(evidence: AuditEvidence) -> str:
     counts = evidence.divided
     if not counts.unseen:
         if evidence.likely is not None:
             return f"{counts.seen:,} combinations were seen, probably all that can occur."
         return f"All {counts.seen:,} combinations were seen: nothing is left to work out."
     seen = f"{counts.seen:,} of {counts.space:,} combinations {_verb(counts.seen, 'was', 'were')} seen"
-    return f"{seen}{_rest(evidence)}" if counts.determined else f"{seen}."
+    return f"{seen}{_rest_sentence(evidence)}" if counts.determined else f"{seen}."
 
 
-def _rest(evidence: AuditEvidence) -> str:
+def _rest_sentence(evidence: AuditEvidence) -> str:
     """What would follow for the others, as an if."""
     counts, expected = evidence.divided, evidence.expected
     if expected is not None and not expected.abstains:
-        if grade(evidence) in ("weak", "failing") and not _held(evidence):
+        if grade(evidence) in ("weak", "failing") and not _rule_held(evidence):
             return f". Adding up {_why_not(expected)}: do not rely on what it would give for {_others(counts)}."
         follow = _verb(expected.of, "follows", "follow")
         return f"; if the rule holds beyond them, {_share_of(expected.of, counts)} {follow}."
@@ -106,7 +112,7 @@ def _why_not(expected: Expected) -> str:
     return "is not reliably better than a simpler rule"
 
 
-def _held(evidence: AuditEvidence) -> bool:
+def _rule_held(evidence: AuditEvidence) -> bool:
     """Whether the rule itself held where it was tested, whatever it does not reach."""
     return earned(evidence.expected_of_many) in ("sound", "plausible")
 
@@ -141,11 +147,11 @@ def _firmness(evidence: AuditEvidence) -> str:
     return f", but how firmly is not known for {measured.unknown:,} of {of}"
 
 
-def _beyond(evidence: AuditEvidence) -> str:
+def _beyond_sentence(evidence: AuditEvidence) -> str:
     """What the rule leaves open, and what hangs on less than could be tested."""
     counts, expected = evidence.divided, evidence.expected
     said = []
-    if expected is not None and not expected.abstains and _held(evidence) and counts.determined > expected.of:
+    if expected is not None and not expected.abstains and _rule_held(evidence) and counts.determined > expected.of:
         said.append(f"{counts.determined - expected.of:,} hang on less than any combination that could be held out.")
     if counts.undetermined:
         even = " even then" if counts.determined else " if effects add up"

@@ -147,17 +147,17 @@ def _dependence_reason(pairs: Sequence[Dependence]) -> str | None:
     return f"{a} and {b} depend on each other most: Cramér's V {strongest.cramers_v:.2f}."
 
 
-def _redundancy_reason(found: Redundancy | None) -> str | None:
-    if found is None or not found.parts:
-        return found.nothing if found is not None else None
-    best = found.shortcut
+def _redundancy_reason(redundancy: Redundancy | None) -> str | None:
+    if redundancy is None or not redundancy.parts:
+        return redundancy.nothing if redundancy is not None else None
+    best = redundancy.shortcut
     if best is None:
-        return f"No factor alone tells {found.target} better than guessing does, beyond chance."
+        return f"No factor alone tells {redundancy.target} better than guessing does, beyond chance."
     name = best.factors[0]
-    if found.kind == "label":
-        score = f"gets {percent(best.score_left_out)} of the rows right, guessing {percent(found.baseline)}"
+    if redundancy.kind == "label":
+        score = f"gets {percent(best.score_left_out)} of the rows right, guessing {percent(redundancy.baseline)}"
     else:
-        score = f"explains {percent(best.score_left_out)} of {found.target} over the rows"
+        score = f"explains {percent(best.score_left_out)} of {redundancy.target} over the rows"
     return f"{name} alone {score}: a model could lean on it as a shortcut."
 
 

@@ -13,7 +13,7 @@ from recombine.data.support import LabelTarget, NumberTarget, Support
 from recombine.numerics.groups import Ints, Numbers, number, totals
 from recombine.numerics.hypothesis_tests import means_differ, shares_differ
 from recombine.verbs.diff.combination_pairs import PairedCombinations
-from recombine.verbs.diff.findings import RATE, Changes, changes_at, held_to_many
+from recombine.verbs.diff.findings import RATE, Changes, changes_at, correct_for_many
 
 WHAT = "answer"
 
@@ -51,8 +51,8 @@ def _labels(old: LabelTarget, new: LabelTarget, both: PairedCombinations, rows: 
     shared = totals(cell, (top_before & top_after).astype(float), size) > 0
     answered = (totals(cell, before, size) > 0) & (totals(cell, after, size) > 0)
     p = _fisher(cell, before, after, size)
-    q = held_to_many(p)
-    was, now = (_named(cell, label, top, size, names) for top in (top_before, top_after))
+    q = correct_for_many(p)
+    was, now = (_name_commonest(cell, label, top, size, names) for top in (top_before, top_after))
     chosen = answered & (~shared | (np.nan_to_num(q, nan=1.0) <= RATE))
     return changes_at(chosen, both.codes, WHAT, was, now, numbers=(*rows, p, q))
 
@@ -86,7 +86,7 @@ def _fisher(cell: Ints, before: Numbers, after: Numbers, size: int) -> Numbers:
     return p
 
 
-def _named(cell: Ints, label: Ints, top: Mask, size: int, names: tuple[str, ...]) -> list[str | None]:
+def _name_commonest(cell: Ints, label: Ints, top: Mask, size: int, names: tuple[str, ...]) -> list[str | None]:
     """The commonest label of each combination; of several the first in order."""
     found: list[str | None] = [None] * size
     for place, which in zip(cell[top][::-1].tolist(), label[top][::-1].tolist(), strict=True):
@@ -102,7 +102,7 @@ def _numbers(
         spread = [part.scatter / (part.count - 1) for part in (first, second)]
     apart = second.mean - first.mean
     p = means_differ(apart, spread[0], first.count, spread[1], second.count)
-    q = held_to_many(p)
+    q = correct_for_many(p)
     where = np.flatnonzero(np.nan_to_num(q, nan=1.0) <= RATE)
     moved = np.abs(apart) > 1e-9 * np.maximum(np.abs(first.mean), np.abs(second.mean))
     unknown = int((moved & np.isnan(p)).sum())

@@ -29,14 +29,14 @@ from recombine.verbs.diff.findings import (
     ValueChange,
     Words,
     changes_at,
-    held_to_many,
+    correct_for_many,
     rung_way,
     table_of,
 )
 
 LISTED = 100_000
 """Combinations up to which a space is looked at one by one, as in the table of an audit."""
-_SHOWN = 20
+_SHOWN = 20  # values of a factor that are named as new or gone
 
 Mask = npt.NDArray[np.bool_]
 
@@ -86,7 +86,7 @@ def _rung_changes(old: Audit, new: Audit, both: MergedSpace, codes: Codes, looke
     if _counts_rows(old.support) and _counts_rows(new.support):
         p[lost] = absent_by_chance(old_rows[lost], old.support.total, new.support.total)
         p[gained] = absent_by_chance(new_rows[gained], new.support.total, old.support.total)
-    q[either] = held_to_many(p[either], looked_at - int(either.sum()))
+    q[either] = correct_for_many(p[either], looked_at - int(either.sum()))
     chosen = {"lost": lost, "gained": gained, "rung": ~either & known & (was != now)}
     numbers = (old_rows, new_rows, p, q)
     return [changes_at(mask, codes, what, was, now, rung_way, numbers) for what, mask in chosen.items()]

@@ -74,7 +74,7 @@ class MergedSpace:
 
     def pair(self, old: Codes, new: Codes) -> "PairedCombinations":
         """Combinations of both results, each in its own numbering, one beside the other."""
-        return paired(self.space, self.old.merge(old), self.new.merge(new))
+        return pair_combinations(self.space, self.old.merge(old), self.new.merge(new))
 
 
 def _places(numbers: Ints, size: int) -> Ints:
@@ -99,11 +99,11 @@ class PairedCombinations:
         return PairedCombinations(self.codes[chosen], self.old[chosen], self.new[chosen])
 
 
-def paired(space: Space, old: Codes, new: Codes) -> PairedCombinations:
+def pair_combinations(space: Space, old: Codes, new: Codes) -> PairedCombinations:
     """Pair two lists of distinct combinations.
 
     >>> space = Space.of({"a": [0, 1], "b": [0, 1]})
-    >>> found = paired(space, np.array([[0, 0], [0, 1]]), np.array([[0, 1], [1, 1]]))
+    >>> found = pair_combinations(space, np.array([[0, 0], [0, 1]]), np.array([[0, 1], [1, 1]]))
     >>> found.codes.tolist(), found.old.tolist(), found.new.tolist()
     ([[0, 0], [0, 1], [1, 1]], [0, 1, -1], [-1, 0, 1])
     """
@@ -113,25 +113,17 @@ def paired(space: Space, old: Codes, new: Codes) -> PairedCombinations:
     return PairedCombinations(stacked[groups.representatives], *places)
 
 
-def paired_tables(old: pa.Table, new: pa.Table, names: tuple[str, ...]) -> tuple[Space, PairedCombinations]:
+def pair_tables(old: pa.Table, new: pa.Table, names: tuple[str, ...]) -> tuple[Space, PairedCombinations]:
     """Pair the combinations of two tables that have the factors as columns."""
-    (old_space, old_codes), (new_space, new_codes) = (coded(table, names) for table in (old, new))
+    (old_space, old_codes), (new_space, new_codes) = (encode_table(table, names) for table in (old, new))
     both = MergedSpace.of(old_space, new_space)
     return both.space, both.pair(old_codes, new_codes)
 
 
-def labels(space: Space, codes: Codes) -> dict[str, pa.Array]:
-    """Combinations as columns of text."""
-    return {
-        factor.name: pa.array(factor.labels, pa.string()).take(pa.array(codes[:, k]))
-        for k, factor in enumerate(space.factors)
-    }
-
-
-def coded(table: pa.Table, names: tuple[str, ...]) -> tuple[Space, Codes]:
+def encode_table(table: pa.Table, names: tuple[str, ...]) -> tuple[Space, Codes]:
     """The combinations of a table that has the factors as columns, each once: the last line of it counts.
 
-    >>> space, codes = coded(pa.table({"a": ["x", "y"], "b": [1, 1]}), ("a", "b"))
+    >>> space, codes = encode_table(pa.table({"a": ["x", "y"], "b": [1, 1]}), ("a", "b"))
     >>> space.sizes, codes.tolist()
     ((2, 1), [[0, 0], [1, 0]])
     """

@@ -29,7 +29,7 @@ from recombine.verbs.diff import verdict as wording
 from recombine.verbs.diff.findings import ChangedWord, CountChange, Findings, ScoreChange, ValueChange, column_names
 from recombine.verbs.diff.verdict import grade
 
-_LONGEST = 300
+_LONGEST = 300  # characters of a setting: a long list of values would drown the others
 
 
 @dataclass(frozen=True)
@@ -54,18 +54,18 @@ def side_by_side(old: Provenance, new: Provenance) -> tuple[SettingChange, ...]:
     return (
         read,
         version,
-        *(SettingChange(name, _written(old.settings, name), _written(new.settings, name)) for name in names),
+        *(SettingChange(name, _setting_text(old.settings, name), _setting_text(new.settings, name)) for name in names),
     )
 
 
-def _written(settings: Mapping[str, Any], name: str) -> str:
+def _setting_text(settings: Mapping[str, Any], name: str) -> str:
     if name not in settings:
         return ""
     text = json.dumps(settings[name], ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-def told(settings: tuple[SettingChange, ...]) -> tuple[str, ...]:
+def settings_sentence(settings: tuple[SettingChange, ...]) -> tuple[str, ...]:
     """A sentence on the settings that differ, where some do; that the table is another is what a diff is for."""
     apart = [one for one in settings if one.differs and one.name not in ("table", "version")]
     if not apart:
@@ -202,7 +202,7 @@ class Diff(Result):
     new: ComparedResult
     factors: tuple[str, ...]
     counted: tuple[CountChange, ...]
-    told: tuple[ChangedWord, ...]
+    settings_sentence: tuple[ChangedWord, ...]
     values: tuple[ValueChange, ...]
     scores: tuple[ScoreChange, ...]
     unscored: str | None
@@ -264,7 +264,7 @@ def diff(
     return Diff(
         verdict=wording.verdict(kinds[0], findings, first.grade, second.grade, unchanged=unchanged),
         grade=grade(findings, first.grade, second.grade, unchanged=unchanged),
-        reasons=wording.reasons(kinds[0], findings, told(settings)),
+        reasons=wording.reasons(kinds[0], findings, settings_sentence(settings)),
         of=kinds[0],
         old=ComparedResult(names[0], first.provenance.created, first.verdict, first.grade),
         new=ComparedResult(names[1], second.provenance.created, second.verdict, second.grade),
@@ -315,8 +315,8 @@ def _names(*given: Result | str | Path) -> list[str]:
     return ["old", "new"]
 
 
-def _place(given: Result | str | Path) -> str:
-    return f"memory: {given.provenance.source}" if isinstance(given, Result) else str(given)
+def _place(result: Result | str | Path) -> str:
+    return f"memory: {result.provenance.source}" if isinstance(result, Result) else str(result)
 
 
 def _article(kind: str) -> str:

@@ -22,7 +22,7 @@ from recombine.verbs.diff.findings import (
     Findings,
     ScoreChange,
     changes_at,
-    held_to_many,
+    correct_for_many,
     rung_way,
     table_of,
 )
@@ -40,9 +40,9 @@ def compare(old: Evaluation, new: Evaluation, sure: IntervalSettings) -> Finding
     was, now = first.rung[common.old], second.rung[common.new]
     rows = first.rows[common.old], second.rows[common.new]
     changes = [
-        *_come_and_gone(first, second, found),
+        *_tested_once(first, second, found),
         changes_at(was != now, common.codes, "rung", was, now, rung_way, rows),
-        _moved(first, second, common),
+        _score_changes(first, second, common),
     ]
     return Findings(
         table=table_of(both.space, changes),
@@ -67,25 +67,25 @@ def _counted(old: Evaluation, new: Evaluation) -> tuple[CountChange, ...]:
     return (total, *named, rows, CountChange("combinations trained on", trained[0], trained[1]))
 
 
-def _come_and_gone(old: Outcomes, new: Outcomes, found: PairedCombinations) -> list[Changes]:
+def _tested_once(old: Outcomes, new: Outcomes, pairs: PairedCombinations) -> list[Changes]:
     """The combinations that were tested once only."""
-    lost, gained = found.new < 0, found.old < 0
+    lost, gained = pairs.new < 0, pairs.old < 0
     # place -1 stands for the last one, which is not looked at where a combination is in one alone
-    was, now = (source.rung[places] for source, places in ((old, found.old), (new, found.new)))
-    rows, new_rows = old.rows[found.old], new.rows[found.new]
-    nothing = np.zeros(len(found.codes))
+    was, now = (source.rung[places] for source, places in ((old, pairs.old), (new, pairs.new)))
+    rows, new_rows = old.rows[pairs.old], new.rows[pairs.new]
+    nothing = np.zeros(len(pairs.codes))
     return [
-        changes_at(lost, found.codes, "lost", was, "not tested", "worse", (rows, nothing)),
-        changes_at(gained, found.codes, "gained", "not tested", now, "better", (nothing, new_rows)),
+        changes_at(lost, pairs.codes, "lost", was, "not tested", "worse", (rows, nothing)),
+        changes_at(gained, pairs.codes, "gained", "not tested", now, "better", (nothing, new_rows)),
     ]
 
 
-def _moved(old: Outcomes, new: Outcomes, both: PairedCombinations) -> Changes:
+def _score_changes(old: Outcomes, new: Outcomes, both: PairedCombinations) -> Changes:
     """Which combinations score otherwise by more than chance, held to how many there are."""
     before, after = old.mean[both.old], new.mean[both.new]
     rows, new_rows = old.rows[both.old], new.rows[both.new]
     p = _chance(old, new, both)
-    q = held_to_many(p)
+    q = correct_for_many(p)
     higher = old.score.rows_better == "higher"
     written = percent if old.score.is_share else measure
     where = np.flatnonzero(np.nan_to_num(q, nan=1.0) <= RATE)

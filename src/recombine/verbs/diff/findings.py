@@ -13,7 +13,6 @@ from recombine.base.words import free_name
 from recombine.data.space import Space
 from recombine.numerics.groups import Codes, Numbers
 from recombine.numerics.hypothesis_tests import false_discovery
-from recombine.verbs.diff.combination_pairs import labels
 
 Outcome = Literal["better", "worse", "within chance", "not enough evidence", "the same"]
 Way = Literal["worse", "better", "other"]
@@ -215,10 +214,10 @@ def column_names(factors: Sequence[str]) -> dict[str, str]:
     return {name: free_name(name, set(factors)) for name in COLUMNS}
 
 
-def held_to_many(p: Numbers, others: int = 0) -> Numbers:
+def correct_for_many(p: Numbers, others: int = 0) -> Numbers:
     """Chances that allow for how many were looked at; `others` more were, and are not surprising at all.
 
-    >>> held_to_many(np.array([0.01, 0.5]), others=2).round(3).tolist()
+    >>> correct_for_many(np.array([0.01, 0.5]), others=2).round(3).tolist()
     [0.04, 1.0]
     """
     return false_discovery(np.concatenate([p, np.ones(others)]))[: len(p)]
@@ -237,7 +236,7 @@ def _part(space: Space, one: Changes) -> pa.Table:
         "q": _numbers(one.q, count),
     }
     names = column_names(space.names)
-    return pa.table(labels(space, one.codes) | {names[name]: column for name, column in own.items()})
+    return pa.table(space.labels(one.codes) | {names[name]: column for name, column in own.items()})
 
 
 def _numbers(given: Numbers | None, count: int) -> pa.Array:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from recombine.data.space import Factor, Space
 from recombine.numerics.resampling import IntervalSettings
-from recombine.verbs.diff.combination_pairs import PairedCombinations, paired_tables
+from recombine.verbs.diff.combination_pairs import PairedCombinations, pair_tables
 from recombine.verbs.diff.findings import ChangedWord, Changes, CountChange, Findings, changes_at, table_of
 from recombine.verbs.diff.prediction_diff import forecast_change
 from recombine.verbs.plan.plan import Plan
@@ -22,7 +22,7 @@ from recombine.verbs.split.split_result import SIDE_COLUMN, Split
 def compare_plans(old: Plan, new: Plan, sure: IntervalSettings) -> Findings:  # noqa: ARG001 - of one shape
     """Which combinations a plan asks for that it did not ask for before, and the other way round."""
     names = old.support.space.names
-    space, found = paired_tables(old.table, new.table, names)
+    space, found = pair_tables(old.table, new.table, names)
     wanted = _apart(found, "asked for", "not asked for", ("no longer asked for", "newly asked for"))
     return Findings(
         table=table_of(space, wanted),
@@ -34,7 +34,7 @@ def compare_plans(old: Plan, new: Plan, sure: IntervalSettings) -> Findings:  # 
 
 def compare_splits(old: Split, new: Split, sure: IntervalSettings) -> Findings:  # noqa: ARG001 - of one shape
     """Which combinations stand on another side."""
-    space, found = paired_tables(old.assignment, new.assignment, old.factors)
+    space, found = pair_tables(old.assignment, new.assignment, old.factors)
     common = found.both
     was, now = (
         one.assignment[SIDE_COLUMN].take(pa.array(places)).to_pylist()
@@ -72,11 +72,11 @@ def compare_rehearsals(old: Rehearsal, new: Rehearsal, sure: IntervalSettings) -
     )
 
 
-def _apart(found: PairedCombinations, there: str, absent: str, names: tuple[str, str]) -> list[Changes]:
+def _apart(pairs: PairedCombinations, there: str, absent: str, names: tuple[str, str]) -> list[Changes]:
     """Those that are listed in one alone."""
     return [
-        changes_at(found.new < 0, found.codes, names[0], there, absent),
-        changes_at(found.old < 0, found.codes, names[1], absent, there),
+        changes_at(pairs.new < 0, pairs.codes, names[0], there, absent),
+        changes_at(pairs.old < 0, pairs.codes, names[1], absent, there),
     ]
 
 
@@ -84,7 +84,7 @@ def compare(old: Lint, new: Lint, sure: IntervalSettings) -> Findings:  # noqa: 
     """What changed from one lint to the next."""
     names = old.factors
     culprits = [_culprits(one, names) for one in (old, new)]
-    whole, found = paired_tables(culprits[0], culprits[1], (*names, _CHECK))
+    whole, found = pair_tables(culprits[0], culprits[1], (*names, _CHECK))
     space, codes = whole.restricted(tuple(range(len(names)))), found.codes[:, :-1]
     checks = [whole.factors[-1].labels[code] for code in found.codes[:, -1]]
     changes = [

@@ -18,7 +18,7 @@ from recombine.base.words import free_name, text
 from recombine.numerics.groups import Ints
 from recombine.numerics.resampling import IntervalSettings
 from recombine.verbs.diff.audit_diff import value_changes
-from recombine.verbs.diff.combination_pairs import MergedSpace, PairedCombinations, paired_tables
+from recombine.verbs.diff.combination_pairs import MergedSpace, PairedCombinations, pair_tables
 from recombine.verbs.diff.findings import Changes, CountChange, Findings, ScoreChange, Way, changes_at, table_of
 from recombine.verbs.predict.diagnosis import VERDICTS
 from recombine.verbs.predict.prediction import Prediction
@@ -63,7 +63,7 @@ _WELL = ("seen", "fine")
 def compare(old: Prediction, new: Prediction, sure: IntervalSettings) -> Findings:  # noqa: ARG001 - of one shape
     """What changed from one prediction to the next."""
     names = old.support.space.names
-    space, found = paired_tables(old.table, new.table, names)
+    space, found = pair_tables(old.table, new.table, names)
     changes = [*_seen(old, new, found), _verdicts(old, new, found.both), *_labels(old, new, found.both)]
     scores, unscored = forecast_change(old.expected, new.expected)
     supports = MergedSpace.of(old.support.space, new.support.space)
@@ -101,18 +101,18 @@ def _words(prediction: Prediction, name: str, places: Ints) -> list[str]:
     return [text(value) for value in _column(prediction, name).take(pa.array(places)).to_pylist()]
 
 
-def _seen(old: Prediction, new: Prediction, found: PairedCombinations) -> list[Changes]:
+def _seen(old: Prediction, new: Prediction, pairs: PairedCombinations) -> list[Changes]:
     """Seen in one alone. A combination that is not listed was not seen: those that were all are."""
     flags, rows = [], []
-    for one, places in ((old, found.old), (new, found.new)):
+    for one, places in ((old, pairs.old), (new, pairs.new)):
         seen = np.asarray(_column(one, "seen").to_numpy(), dtype=bool)
         count = np.asarray(_column(one, "count").to_numpy(), dtype=np.float64)
         flags.append((places >= 0) & seen[places] if len(seen) else np.zeros(len(places), dtype=bool))
         rows.append(np.where(places >= 0, count[places], 0.0) if len(count) else np.zeros(len(places)))
-    was, now = _verdicts_of(old, found.old), _verdicts_of(new, found.new)
+    was, now = _verdicts_of(old, pairs.old), _verdicts_of(new, pairs.new)
     return [
-        changes_at(flags[0] & ~flags[1], found.codes, "lost", was, now, "worse", rows),
-        changes_at(~flags[0] & flags[1], found.codes, "gained", was, now, "better", rows),
+        changes_at(flags[0] & ~flags[1], pairs.codes, "lost", was, now, "worse", rows),
+        changes_at(~flags[0] & flags[1], pairs.codes, "gained", was, now, "better", rows),
     ]
 
 

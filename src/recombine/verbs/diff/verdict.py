@@ -28,11 +28,13 @@ TOLERATED = 0.05
 _WORST_TO_BEST: tuple[Grade, ...] = ("failing", "weak", "plausible", "sound")
 
 
-def fell(old: Grade, new: Grade) -> bool:
+def grade_fell(old: Grade, new: Grade) -> bool:
     """Whether a result is graded lower; *untested* is no step of the scale.
 
-    >>> fell("sound", "weak"), fell("weak", "sound"), fell("sound", "untested"), fell("untested", "failing")
-    (True, False, False, False)
+    >>> grade_fell("sound", "weak"), grade_fell("weak", "sound")
+    (True, False)
+    >>> grade_fell("sound", "untested"), grade_fell("untested", "failing")
+    (False, False)
     """
     if "untested" in (old, new):
         return False
@@ -44,21 +46,21 @@ def grade(findings: Findings, old: Grade, new: Grade, *, unchanged: bool) -> Gra
     if unchanged:
         return "sound"
     outcomes = {score.outcome for score in findings.scores}
-    if fell(old, new) or "worse" in outcomes:
+    if grade_fell(old, new) or "worse" in outcomes:
         return "failing"
-    if worse(findings):
+    if count_worse(findings):
         return "weak"
     if "not enough evidence" in outcomes or findings.unscored or (new == "untested" and old != "untested"):
         return "untested"
-    return "sound" if findings.scores and all(map(_ruled_out, findings.scores)) else "plausible"
+    return "sound" if findings.scores and all(map(_drop_ruled_out, findings.scores)) else "plausible"
 
 
-def worse(findings: Findings) -> int:
+def count_worse(findings: Findings) -> int:
     """How many changes of single combinations are for the worse."""
     return int(findings.table[column_names(findings.factors)["way"]].to_pylist().count("worse"))
 
 
-def _ruled_out(score: ScoreChange) -> bool:
+def _drop_ruled_out(score: ScoreChange) -> bool:
     """Whether a drop of more than what is tolerated is ruled out; a loss has no scale, and must not be higher."""
     if score.outcome == "the same":
         return True
@@ -66,7 +68,7 @@ def _ruled_out(score: ScoreChange) -> bool:
     return score.worst is not None and score.worst >= (-TOLERATED if on_a_scale else 0.0)
 
 
-_FEW = 3
+_FEW = 3  # values that a sentence names before it breaks off
 _SENTENCES: Mapping[str, Mapping[str, str]] = {
     "audit": {
         "lost": "no longer seen",
@@ -102,7 +104,7 @@ def verdict(kind: str, findings: Findings, old: Grade, new: Grade, *, unchanged:
     told += [f"No score was compared: {findings.unscored}."] if findings.unscored else []
     told += [_combinations(kind, findings)]
     if old != new:
-        told.append(f"The grade of the {kind} {'fell' if fell(old, new) else 'went'} from {old} to {new}.")
+        told.append(f"The grade of the {kind} {'fell' if grade_fell(old, new) else 'went'} from {old} to {new}.")
     return " ".join(told)
 
 
@@ -122,7 +124,7 @@ def reasons(kind: str, findings: Findings, settings: tuple[str, ...]) -> tuple[s
 def score_sentence(score: ScoreChange) -> str:
     """One score before and now, and whether the difference is more than chance."""
     written = percent if score.share else measure
-    lead = f"On {of_which(score)}, {called(score)}" if score.paired else f"The {called(score)} to expect"
+    lead = f"On {of_which(score)}, {score_name(score)}" if score.paired else f"The {score_name(score)} to expect"
     if score.difference is None or score.old is None or score.new is None:
         return f"{lead} cannot be compared."
     old, new = written(score.old), written(score.new)
@@ -155,7 +157,7 @@ def of_which(score: ScoreChange) -> str:
     return f"{amount(score.combinations, 'combination')} {both} both times"
 
 
-def called(score: ScoreChange) -> str:
+def score_name(score: ScoreChange) -> str:
     """A score by the name that a person would use."""
     if score.name == HELD_OUT:
         return "the share that adding up effects gets right" if score.share else "what adding up effects explains (R²)"

@@ -13,7 +13,7 @@ import pyarrow as pa
 from recombine.data.support import Support
 from recombine.numerics.groups import Codes, Ints, Numbers
 
-MOST_POINTS = 200
+MOST_POINTS = 200  # of a curve: as many as a picture can tell apart
 NOTHING_LEFT = "nothing unseen is left"
 # What is equal on paper differs in the last digits, and differently with every number of threads: a plan must not.
 _ROUNDING = 1e-9
@@ -170,9 +170,7 @@ def table(support: Support, choice: Choice, spent: Numbers) -> pa.Table:
         "after": choice.after,
         "benefit": sign * (choice.after - today),
     }
-    columns = [
-        pa.array([f.labels[v] for v in choice.codes[:, k]], pa.string()) for k, f in enumerate(support.space.factors)
-    ]
+    columns = list(support.space.labels(choice.codes).values())
     columns += [pa.array(np.asarray(numbers[name], dtype=np.float64), from_pandas=True) for name in numbers]
     columns += [pa.array(choice.words, pa.string())]
     columns += [pa.array(np.asarray(extra, dtype=np.float64), from_pandas=True) for extra in choice.extra.values()]

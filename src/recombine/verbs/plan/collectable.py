@@ -44,9 +44,9 @@ class Costs:
     _found: Patterns
 
     @classmethod
-    def of(cls, given: Any, space: Space) -> "Costs":
+    def of(cls, costs: Any, space: Space) -> "Costs":
         """From a CSV file, a frame, an Arrow table, columns, or a list of mappings; None for 1 each."""
-        lines = _lines(given)
+        lines = _lines(costs)
         _check_columns(lines, space)
         patterns = np.array([_pattern(line, space) for line in lines], dtype=np.int32)
         patterns = patterns.reshape(len(lines), len(space.factors))
@@ -72,15 +72,15 @@ class Costs:
         return np.where(line >= 0, np.append(self.prices, 1.0)[line], 1.0)
 
 
-def _lines(given: Any) -> list[dict[str, Any]]:
-    if given is None:
+def _lines(costs: Any) -> list[dict[str, Any]]:
+    if costs is None:
         return []
-    if isinstance(given, str | Path):
-        return _from_file(Path(given))
-    if isinstance(given, Mapping):
-        columns = {name: list(column) for name, column in given.items()}
+    if isinstance(costs, str | Path):
+        return _from_file(Path(costs))
+    if isinstance(costs, Mapping):
+        columns = {name: list(column) for name, column in costs.items()}
         return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
-    found = rows_of(given.to_arrow() if hasattr(given, "to_arrow") else given)
+    found = rows_of(costs.to_arrow() if hasattr(costs, "to_arrow") else costs)
     if not all(isinstance(line, Mapping) for line in found):
         raise SettingError(
             "costs that are not lines of factors and a cost",
@@ -258,7 +258,7 @@ class Forbidden:
                 why=f"it is written out over {len(spoken)} factors, {_MOST_CELLS:,} cells at most",
                 instead="declare it over fewer factors, or plan for fewer factors at a time",
             )
-        cells = np.unique(np.concatenate(list(_expanded(lines, spoken, sizes))), axis=0)
+        cells = np.unique(np.concatenate(list(_expand_patterns(lines, spoken, sizes))), axis=0)
         dense = np.where(cells == ANY, 0, cells)  # whether it may be collected does not depend on the others
         return cls(sizes, spoken, cells[np.isinf(collectable.price(dense))])
 
@@ -283,7 +283,7 @@ class Forbidden:
         return np.asarray(held == self.completions(set(inside)))
 
 
-def _expanded(lines: list[Codes], spoken: tuple[int, ...], sizes: tuple[int, ...]) -> Iterator[Codes]:
+def _expand_patterns(lines: list[Codes], spoken: tuple[int, ...], sizes: tuple[int, ...]) -> Iterator[Codes]:
     for row in lines:
         choices = [np.arange(sizes[k]) if row[k] == ANY else row[k : k + 1] for k in spoken]
         grid = np.stack(np.meshgrid(*choices, indexing="ij"), axis=-1).reshape(-1, len(spoken))
@@ -292,7 +292,7 @@ def _expanded(lines: list[Codes], spoken: tuple[int, ...], sizes: tuple[int, ...
         yield cells
 
 
-def merged(support: Support, codes: Codes) -> Support:
+def add_combinations(support: Support, codes: Codes) -> Support:
     """The support as it would be with these combinations added, each seen once."""
     both = np.concatenate([support.codes, codes]).astype(np.int32)
     counts = np.concatenate([support.counts, np.ones(len(codes))])

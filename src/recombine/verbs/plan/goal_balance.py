@@ -38,7 +38,7 @@ def plan_balance(collectable: Collectable, *, budget: float | None, tell: Progre
         notes.append(f"{count(int((~had).sum()))} combinations cannot be collected and are left as they are.")
     codes, rows, prices = codes[had], rows[had], prices[had]
     goal = max(1.0, math.floor(float(np.median(rows))))
-    level = goal if budget is None else poured(rows, prices, budget)
+    level = goal if budget is None else water_fill(rows, prices, budget)
     more = np.maximum(np.ceil(level - rows), 0.0)
     if budget is not None:
         more = _left_over(rows, prices, more, budget)
@@ -64,10 +64,10 @@ def _cells(collectable: Collectable) -> tuple[Codes, Numbers, list[str]]:
     return support.codes, support.counts.astype(np.float64), notes
 
 
-def poured(rows: Numbers, prices: Numbers, budget: float) -> float:
+def water_fill(rows: Numbers, prices: Numbers, budget: float) -> float:
     """The highest whole level to which all can be brought within a budget.
 
-    >>> poured(np.array([1.0, 4.0, 10.0]), np.ones(3), 9)
+    >>> water_fill(np.array([1.0, 4.0, 10.0]), np.ones(3), 9)
     7.0
     """
     low, high = math.floor(rows.min()), math.floor(rows.max() + budget / max(float(prices.min()), 1e-9)) + 1

@@ -22,7 +22,7 @@ from recombine.numerics.value_graph import spanning_forest
 from recombine.verbs.audit.determinacy import Determinacy, determinacy
 from recombine.verbs.plan import verdict
 from recombine.verbs.plan.choice import MOST_POINTS, BlockedValues, Choice, PlanMeasure, PlanNeed, affordable, points
-from recombine.verbs.plan.collectable import Collectable, merged
+from recombine.verbs.plan.collectable import Collectable, add_combinations
 from recombine.verbs.plan.open_directions import VECTORS, OpenDirections, order_by_joining
 from recombine.verbs.plan.value_spread import affordable as spread_affordable
 from recombine.verbs.plan.value_spread import spread_basis
@@ -76,12 +76,12 @@ def select(
         return Selection(direct, nothing, cheapest=True, listed=listed)
     replayed = pool is not None
     if pool is None:
-        pool = collectable.possible_unseen if listed else _drawn(directions, collectable, rest)
+        pool = collectable.possible_unseen if listed else _draw_candidates(directions, collectable, rest)
     pool = _by_price(pool, directions, collectable)
     if replayed:  # all of one price: among those, let the ones that join most come first
         pool = pool[order_by_joining(directions, pool, np.ones(len(pool)))]
     try:
-        others = pool[_closing(directions, pool, direct, rest)]
+        others = pool[_closing_rows(directions, pool, direct, rest)]
     except TooSparse:  # too many open directions for one matrix: what one change offers, at whatever price
         return Selection(every[fine], nothing, cheapest=False, listed=False)
     return Selection(direct, others, cheapest=listed or collectable.costs.uniform, listed=listed)
@@ -92,7 +92,7 @@ def _can_spread(directions: OpenDirections, collectable: Collectable) -> bool:
     return spread_affordable(directions, len(collectable.possible_unseen)) and size <= _FEW_FORMS
 
 
-def _closing(directions: OpenDirections, pool: Codes, direct: Ints, rest: Ints) -> Ints:
+def _closing_rows(directions: OpenDirections, pool: Codes, direct: Ints, rest: Ints) -> Ints:
     """Which of the candidates, in their order, close something that is still open."""
     if len(directions.base) == 2:  # islands are all there is, so a spanning tree needs no algebra
         linked = np.concatenate([directions.support.codes, directions.one_change[direct]])
@@ -110,7 +110,7 @@ def _by_price(pool: Codes, directions: OpenDirections, collectable: Collectable)
     return pool[np.lexsort((strange, price))]
 
 
-def _drawn(directions: OpenDirections, collectable: Collectable, rest: Ints) -> Codes:
+def _draw_candidates(directions: OpenDirections, collectable: Collectable, rest: Ints) -> Codes:
     """Candidates in a space that cannot be listed: for each open value the base with it, and random completions."""
     rng = np.random.default_rng(directions.seed)
     each = max(4, min(_COMPLETIONS, _MOST_COMPLETIONS // len(rest)))
@@ -159,9 +159,9 @@ class Trajectory:
                 vectors[self._rest] = echelon.sample(VECTORS, rng).astype(np.int64)
         return directions.determinacy(self.codes[lines], vectors)
 
-    def counted(self, found: Determinacy) -> int:
+    def counted(self, solved: Determinacy) -> int:
         """How many possible combinations are determined."""
-        return found.count() - found.count_impossible(self.directions.support)[0]
+        return solved.count() - solved.count_impossible(self.directions.support)[0]
 
     def count_of(self, lines: list[int]) -> int:
         """The same with these lines."""
@@ -192,23 +192,23 @@ def counts_along(path: Trajectory, tell: Progress) -> tuple[Numbers, tuple[str, 
             continue
         now = path.counted(found)
         after[line - 1] = now
-        words[line - 1] = verdict.joins(path.directions, before, found, now - last, then == line - 1)
+        words[line - 1] = verdict.joining_text(path.directions, before, found, now - last, then == line - 1)
         before, last, then = found, now, line
     return after, tuple(words)
 
 
-def _values(found: Determinacy) -> int:
-    return sum(map(len, found.islands))
+def _values(solved: Determinacy) -> int:
+    return sum(map(len, solved.islands))
 
 
-def _sums(found: Determinacy) -> float:
+def _sums(solved: Determinacy) -> float:
     """About how many sums of signatures counting takes: in each island, the choices from half of its factors."""
-    if not found.deficit:
+    if not solved.deficit:
         return 0.0
     blocks = []
-    for island, block in zip(found.islands, found.blocks, strict=True):
+    for island, block in zip(solved.islands, solved.blocks, strict=True):
         first = np.unique(block[island >= 0], return_index=True)[1]
-        blocks.append(np.bincount(island[island >= 0][first], minlength=found.island_count))
+        blocks.append(np.bincount(island[island >= 0][first], minlength=solved.island_count))
     several = np.sort(np.array(blocks, dtype=np.float64), axis=0)
     half = several[:-1].prod(axis=0) if len(blocks) <= 3 else np.sqrt(several.prod(axis=0))
     return float(half.sum())
@@ -232,7 +232,7 @@ def plan_determined(
     directions = OpenDirections.of(collectable.support, seed=seed)
     tell("choosing combinations", None)
     selection = select(directions, collectable, pool, spread=spread)
-    ordered = _ordered(directions, collectable, selection)
+    ordered = _order_lines(directions, collectable, selection)
     codes = ordered.codes(directions)
     prices = collectable.price(codes)
     whole = Trajectory(directions, ordered)
@@ -265,7 +265,7 @@ def plan_determined(
     )
 
 
-def _ordered(directions: OpenDirections, collectable: Collectable, selection: Selection) -> Selection:
+def _order_lines(directions: OpenDirections, collectable: Collectable, selection: Selection) -> Selection:
     """The lines that join most first, those of one island together; exactly where there are few of them."""
     direct = selection.direct[_largest_first(directions, selection.direct)]
     others = selection.others[order_by_joining(directions, selection.others, collectable.price(selection.others))]
@@ -308,7 +308,7 @@ def _prove(collectable: Collectable, codes: Codes, path: Trajectory) -> None:
     """The audit's own arithmetic on what the table would be: it must find the rank that was planned."""
     if not len(codes):
         return
-    found = determinacy(merged(collectable.support, codes), seed=path.directions.seed)
+    found = determinacy(add_combinations(collectable.support, codes), seed=path.directions.seed)
     if found.rank != path.directions.today.rank + len(codes):  # pragma: no cover - would be a mistake of ours
         raise ArithmeticError(
             f"a plan of {len(codes)} lines raises the rank by {found.rank - path.directions.today.rank}"

@@ -22,12 +22,12 @@ from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.verbs.audit.determinacy import Determinacy, determinacy
 from recombine.verbs.audit.leverage import WEAK
 from recombine.verbs.plan.choice import NOTHING_LEFT, Choice, PlanMeasure, PlanNeed, first_best
-from recombine.verbs.plan.collectable import Collectable, merged
+from recombine.verbs.plan.collectable import Collectable, add_combinations
 from recombine.verbs.plan.goal_covering import Flags
 from recombine.verbs.plan.goal_determined import plan_determined
 
 LISTED = 3 * 10**5  # combinations of a space up to which every leverage is kept
-DEFAULT_BUDGET = 50.0
+DEFAULT_BUDGET = 50.0  # there is no end to reach for, so without a budget it is a list that can be read
 _DRAWN = 20_000  # combinations that stand for a space too large to list
 _LARGEST_INVERSE = 3_000  # values of all factors: the matrix takes 72 MB, and each line touches all of it
 _WORST_CONDITION = 1e11  # of 16 digits five are left, and a rank-one update loses a little more each time
@@ -36,7 +36,7 @@ _NOTICED = 0.01  # what lowers neither the worst nor the mean by this share is n
 _NOISE = 1e-9  # a worst leverage is known to so many digits; what lies below is the arithmetic's
 
 
-def leverage_updates(support: Support, found: Determinacy, codes: Codes) -> LeverageUpdates:
+def leverage_updates(support: Support, solved: Determinacy, codes: Codes) -> LeverageUpdates:
     """Leverages of determined combinations that rows can be added to, from one inverse over all values."""
     seen = AdditiveDesign(support.codes, support.space.sizes)
     if seen.width > _LARGEST_INVERSE:
@@ -45,13 +45,13 @@ def leverage_updates(support: Support, found: Determinacy, codes: Codes) -> Leve
             why=f"every leverage is kept up to date in one matrix of all values, {_LARGEST_INVERSE:,} at most",
             instead="group rare values, plan for fewer factors, or take goal='determined'",
         )
-    islands, factors = np.concatenate(found.islands), len(found.islands)
-    factor = np.repeat(np.arange(factors), [len(island) for island in found.islands])
+    islands, factors = np.concatenate(solved.islands), len(solved.islands)
+    factor = np.repeat(np.arange(factors), [len(island) for island in solved.islands])
     # a constant may be added to one factor and taken from the first: Σ (e_k - e_0)(e_k - e_0)' over the factors k
     shifts = np.eye(factors)
     shifts[0], shifts[:, 0] = -1.0, -1.0
     shifts[0, 0] = factors - 1
-    inverse = inverse_on_range(seen.gram(), islands, factor, shifts, rank=found.rank if found.deficit else None)
+    inverse = inverse_on_range(seen.gram(), islands, factor, shifts, rank=solved.rank if solved.deficit else None)
     if not inverse.condition <= _WORST_CONDITION:
         raise TableError(
             "the leverages of this table cannot be computed to their last digits",
@@ -66,7 +66,7 @@ def plan_leverage(
 ) -> Choice:
     """Choose what lowers the worst leverage most."""
     first = plan_determined(collectable, budget=budget, seed=seed, tell=tell, pool=pool, spread=False)
-    support = merged(collectable.support, first.codes)
+    support = add_combinations(collectable.support, first.codes)
     whole = Collectable(support, collectable.costs)
     found = determinacy(support, seed=seed)
     asked, sampled = whole.unseen(listed=LISTED, drawn=_DRAWN, seed=seed)
@@ -130,10 +130,14 @@ def _worth_buying(lines: _CandidateLines, start: float | None) -> _CandidateLine
     return replace(lines.first(0), refused=said)
 
 
-def _in_pool(collectable: Collectable, asked: Codes, pool: Codes) -> Numbers:
+def _in_pool(collectable: Collectable, candidates: Codes, pool: Codes) -> Numbers:
     """Prices of what is in the pool; the rest cannot be had."""
-    there = merged(Support(collectable.space, pool[:0], np.zeros(0)), pool).groups(range(pool.shape[1])).lookup(asked)
-    return np.where(there >= 0, collectable.price(asked), np.inf)
+    there = (
+        add_combinations(Support(collectable.space, pool[:0], np.zeros(0)), pool)
+        .groups(range(pool.shape[1]))
+        .lookup(candidates)
+    )
+    return np.where(there >= 0, collectable.price(candidates), np.inf)
 
 
 def _greedy(
@@ -221,14 +225,14 @@ def _top(score: Numbers, plausible: Numbers) -> Ints:
 
 
 def _choice(
-    first: Choice, lines: _CandidateLines, asked: Codes, *, today: float | None, start: float | None, sampled: bool
+    first: Choice, lines: _CandidateLines, candidates: Codes, *, today: float | None, start: float | None, sampled: bool
 ) -> Choice:
     before = len(first.codes)
     undetermined = np.full(before, np.nan)
     if before and (first.reached or first.blocked is not None) and start is not None:
         undetermined[-1] = start
     after = np.concatenate([undetermined, lines.worst])
-    codes = np.concatenate([first.codes, asked[list(lines.chosen)]])
+    codes = np.concatenate([first.codes, candidates[list(lines.chosen)]])
     words = list(first.words)
     for worst, mean in zip(lines.worst, lines.mean, strict=True):
         told = f"worst leverage {measure(worst)}, mean {measure(mean)}"
@@ -249,7 +253,8 @@ def _choice(
     notes = [*first.notes]
     if sampled:
         notes.append(
-            f"The space is too large to list: the worst is that of {len(asked):,} unseen combinations drawn at random."
+            f"The space is too large to list: the worst is that of {len(candidates):,} unseen combinations drawn at "
+            "random."
         )
     return Choice(
         codes=codes,

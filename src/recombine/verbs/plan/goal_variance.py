@@ -27,7 +27,7 @@ from recombine.verbs.predict.kernel.squared_loss import ConjunctionFit, Duals, s
 from recombine.verbs.predict.kernel.variance import Uncertainty
 
 LISTED = 30_000  # candidates, each of whose variances is brought up to date after each line
-DEFAULT_BUDGET = 50.0
+DEFAULT_BUDGET = 50.0  # there is no end to reach for, so without a budget it is a list that can be read
 _NOTICED = 0.01  # what lowers the mean variance by less than this share is not sold
 _DENSE = 1_500  # seen combinations up to which the kernel is inverted once, instead of a solve for each line
 
@@ -154,7 +154,7 @@ def _not_worth(lines: list[_VarianceLine], variance: Numbers) -> str | None:
 
 def _greedy(
     posterior: Posterior,
-    asked: Codes,
+    candidates: Codes,
     prices: Numbers,
     variance: Numbers,
     left: float,
@@ -162,7 +162,7 @@ def _greedy(
     plausible: Numbers | None = None,
 ) -> list[_VarianceLine]:
     variance = variance.copy()
-    open_ = np.ones(len(asked), dtype=bool)
+    open_ = np.ones(len(candidates), dtype=bool)
     columns: list[tuple[Numbers, float]] = []
     lines: list[_VarianceLine] = []
     budget = max(left, 1e-9)
@@ -172,7 +172,7 @@ def _greedy(
             return lines
         gain = posterior.gain(variance)
         best = first_best(np.where(usable, gain / np.maximum(prices, 1e-9), -np.inf), plausible)
-        column = posterior.covariance(asked, asked[best])
+        column = posterior.covariance(candidates, candidates[best])
         for other, scale in columns:
             column = column - other * (other[best] / scale)
         scale = float(variance[best]) + posterior.noise
@@ -189,7 +189,7 @@ def _greedy(
 def _choice(
     posterior: Posterior,
     lines: list[_VarianceLine],
-    asked: Codes,
+    candidates: Codes,
     prices: Numbers,
     variance: Numbers,
     error: Numbers,
@@ -202,15 +202,15 @@ def _choice(
         notes.append("The learner allows for no noise, so the weight of the full combination plays its part.")
     if sampled:
         notes.append(
-            f"The space is too large to list: candidates are {len(asked):,} unseen combinations drawn at random."
+            f"The space is too large to list: candidates are {len(candidates):,} unseen combinations drawn at random."
         )
     if error.any():
         share = percent(float((error / np.maximum(variance, 1e-300)).mean()))
         notes.append(f"Variances of today are estimated by random draws, with a standard error of about {share}.")
-    today = float(variance.mean()) if len(asked) else None
+    today = float(variance.mean()) if len(candidates) else None
     left = lines[-1].mean if lines else np.nan if today is None else today
     return Choice(
-        codes=asked[places],
+        codes=candidates[places],
         prices=prices[places],
         after=np.array([line.mean for line in lines]),
         words=tuple(
@@ -221,12 +221,12 @@ def _choice(
         ),
         measure=PlanMeasure("mean variance of the unseen", today, "lower"),
         needed=PlanNeed(
-            0 if not len(asked) else None,
-            0.0 if not len(asked) else None,
+            0 if not len(candidates) else None,
+            0.0 if not len(candidates) else None,
             False,
             "There is no end to reach: every line lowers the variance a little more.",
         ),
-        reached=len(lines) == len(asked),
+        reached=len(lines) == len(candidates),
         notes=tuple(notes),
         extra={
             "information": np.array([line.told for line in lines]),

@@ -79,16 +79,16 @@ class OpenDirections:
         rows[np.arange(len(rows)), self.factor] = self.open_values - self.offsets[self.factor]
         return rows
 
-    def null_vectors(self, given: Ints) -> Ints:
+    def null_vectors(self, coordinates: Ints) -> Ints:
         """Null vectors with the given numbers at the open values, against the base: (v, vectors).
 
         A shift of whole factors that adds up to zero changes no combination, so each vector gets a random one.
         """
         rng = np.random.default_rng(self.seed)
-        width, vectors = len(self.base), given.shape[1]
+        width, vectors = len(self.base), coordinates.shape[1]
         shift = rng.integers(0, self.null.prime, size=(width, vectors))
         shift[-1] = -shift[:-1].sum(axis=0)
-        everywhere = np.concatenate([shift[:-1], given + shift[self.factor]])
+        everywhere = np.concatenate([shift[:-1], coordinates + shift[self.factor]])
         return self.null.at(np.mod(everywhere, self.null.prime))
 
     def forms(self, chosen: Ints) -> Numbers:
@@ -124,12 +124,12 @@ class OpenDirections:
             taken += batch[echelon.take(self.images(codes[batch], forms))].tolist()
         return np.array(taken, dtype=np.int64), echelon
 
-    def determinacy(self, lines: Codes, given: Ints) -> Determinacy:
+    def determinacy(self, lines: Codes, coordinates: Ints) -> Determinacy:
         """What is determined with some lines added; `given` are random null vectors that they leave open, at the open
         values.
         """
         flat = len(self.base) == 2  # islands are all there is: every signature would be the same
-        values = np.zeros((int(self.offsets[-1]), VECTORS), dtype=np.int64) if flat else self.null_vectors(given)
+        values = np.zeros((int(self.offsets[-1]), VECTORS), dtype=np.int64) if flat else self.null_vectors(coordinates)
         prime = self.null.prime
         labels = self._labels(lines)
         seen = labels != NO_ISLAND
@@ -155,19 +155,19 @@ class OpenDirections:
         touched = np.zeros(len(before), dtype=bool)
         touched[(lines.astype(np.int64) + self.offsets[:-1]).ravel()] = True
         alone = never & ~touched
-        return np.where(alone, NO_ISLAND, _numbered(joined, ~alone))
+        return np.where(alone, NO_ISLAND, _renumber(joined, ~alone))
 
 
-def _numbered(labels: Ints, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
+def _renumber(labels: Ints, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
     """Labels numbered from 0 without gaps, among those that are kept."""
     used = np.zeros(int(labels.max()) + 1, dtype=bool)
     used[labels[kept]] = True
     return (np.cumsum(used) - 1)[labels]
 
 
-def _best_connected(support: Support, found: Determinacy) -> int:
+def _best_connected(support: Support, solved: Determinacy) -> int:
     """The combination of the largest island whose values occur in most others; of equal ones the most frequent."""
-    home = found.islands[0][support.codes[:, 0]]
+    home = solved.islands[0][support.codes[:, 0]]
     inside = np.flatnonzero(home == np.bincount(home).argmax())
     links = np.zeros(len(inside))
     for k, size in enumerate(support.space.sizes):

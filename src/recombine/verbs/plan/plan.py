@@ -44,9 +44,9 @@ from recombine.verbs.predict.kernel.salience import Salience
 _SHARES = {"leverage": "firm", "variance": "explained", "balance": "balance"}
 _COUNTED = ("pairs", "triples", "balance")
 _FIRM = 0.9  # of one example, what an unseen combination must be worth on average to be called plausible
-_SAVED_LINES = 200
-_SALIENCE = "relu:3"
-_RIDGE = 0.0
+_SAVED_LINES = 200  # that a record has as JSON, for people; its table has all of them
+_SALIENCE = "relu:3"  # an ordinary network of three layers: the learner of somebody who says nothing of it
+_RIDGE = 0.0  # answers are believed as they are, unless the user says how noisy they are
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -70,8 +70,8 @@ def check_settings(
             raise _unused(name, given, goal)
 
 
-def _unused(name: str, given: Any, goal: str) -> SettingError:
-    said = given if isinstance(given, str | int | float) else "…"
+def _unused(name: str, setting: Any, goal: str) -> SettingError:
+    said = setting if isinstance(setting, str | int | float) else "…"
     return SettingError(
         f"{name}={said!r} (--{name} {said}) with the goal {goal!r}",
         why=f"only the goal 'variance' asks a learner, which {name} describes; a plan for {goal!r} would ignore it",

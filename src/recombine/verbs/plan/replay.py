@@ -29,7 +29,7 @@ from recombine.verbs.predict.learner import learn
 
 DRAWS = 20  # random orders
 _MOST_REPLAYED = 3_000  # combinations; of more a random part is replayed
-_LEAST_REPLAYED = 5
+_LEAST_REPLAYED = 5  # combinations: one to start from, and a few whose order can matter
 _POINTS = 16  # along the curve
 _SHARE = {"determined": 0.1, "pairs": 0.1, "triples": 0.1, "leverage": 0.1, "variance": 0.25}
 

@@ -8,32 +8,31 @@ import numpy.typing as npt
 
 from recombine.base.words import count, listing, measure, percent
 from recombine.data.space import Space
-from recombine.data.support import Support
 from recombine.numerics.groups import Codes
 from recombine.verbs.audit.determinacy import Determinacy
 from recombine.verbs.plan.choice import NOTHING_LEFT, BlockedValues, Choice
 from recombine.verbs.plan.collectable import Collectable
 from recombine.verbs.plan.open_directions import OpenDirections
 
-_NAMED = 3
-_LISTED = 20
-_EXAMPLES = 10
-_AS_GOOD_AS_ALL = 0.995
+_NAMED = 3  # values that a sentence names before it counts the rest
+_LISTED = 20  # values of each factor that a record names as standing in the way
+_EXAMPLES = 10  # combinations that are shown of those that stay undetermined
+_AS_GOOD_AS_ALL = 0.995  # of one example: what is missing then is not worth a number
 Flags = npt.NDArray[np.bool_]
 
 
-def values_apart(directions: OpenDirections, found: Determinacy) -> list[Flags]:
+def values_apart(directions: OpenDirections, solved: Determinacy) -> list[Flags]:
     """For each factor, the values whose difference to the base's value is not fixed."""
     apart = []
     for k, code in enumerate(directions.base):
-        island, signature = found.islands[k], found.signatures[k]
+        island, signature = solved.islands[k], solved.signatures[k]
         apart.append((island != island[code]) | (signature != signature[code]).any(axis=1))
     return apart
 
 
-def joins(directions: OpenDirections, before: Determinacy, found: Determinacy, gain: int, single: bool) -> str:
+def joining_text(directions: OpenDirections, before: Determinacy, after: Determinacy, gain: int, single: bool) -> str:
     """What a line, or the lines since the last figure, tie to the rest."""
-    then, now = values_apart(directions, before), values_apart(directions, found)
+    then, now = values_apart(directions, before), values_apart(directions, after)
     joined = [was & ~is_ for was, is_ in zip(then, now, strict=True)]
     subject = "" if single else "with the lines before it, "
     if not any(part.any() for part in joined):
@@ -83,19 +82,14 @@ def blocked(
         why = why.replace(" of it", " of these").replace("ties it", "ties them")
     plural = "s stay" if missing != 1 else " stays"
     said = f"{count(missing)} combination{plural} undetermined because of {_values(space, held)}: {why}."
-    shown = tuple(labelled(collectable.support, row) for row in examples[:_EXAMPLES])
+    shown = tuple(space.label_row(row) for row in examples[:_EXAMPLES])
     return BlockedValues(missing, "combinations", values, shown, said)
 
 
-def labelled(support: Support, row: npt.NDArray[np.int32]) -> dict[str, str]:
-    """A combination by the names of its values."""
-    return {f.name: f.labels[int(code)] for f, code in zip(support.space.factors, row, strict=True)}
-
-
-def costing(number: int, cost: float | None, more: str = "") -> str:
+def cost_text(number: int, cost: float | None, more: str = "") -> str:
     """So many combinations, with their cost where it is not simply their number.
 
-    >>> costing(1, 1.0, "more "), costing(1200, 3000.0)
+    >>> cost_text(1, 1.0, "more "), cost_text(1200, 3000.0)
     ('1 more combination', '1,200 combinations (cost 3,000)')
     """
     plain = cost is None or cost == number
@@ -115,7 +109,7 @@ def verdict(goal: str, choice: Choice, budget: float | None, *, complete: bool) 
     """The answer in a sentence or two. `complete` says that every possible combination was seen."""
     if complete and goal != "balance":
         return COMPLETE
-    needs = costing(len(choice.codes), float(choice.prices.sum()), "more ")
+    needs = cost_text(len(choice.codes), float(choice.prices.sum()), "more ")
     if choice.refused is not None:
         sentence = choice.refused
     elif not len(choice.codes):
@@ -154,7 +148,7 @@ def _of_determined(choice: Choice, needs: str) -> str:
         return f"{needs} would let {they} be worked out{first}."
     said = f"{needs} would let {count(bought)} of the {count(open_)} undetermined ones be worked out{first}."
     if len(choice.codes) < whole:
-        said += f" The goal takes {costing(whole, choice.needed.cost)}."
+        said += f" The goal takes {cost_text(whole, choice.needed.cost)}."
     return said
 
 
@@ -163,7 +157,7 @@ def _too_little(choice: Choice, budget: float | None) -> str:
         return "Nothing that can be collected would help."
     if choice.needed.combinations is None:
         return f"A budget of {count(budget)} buys nothing for this goal."
-    whole = costing(choice.needed.combinations, choice.needed.cost)
+    whole = cost_text(choice.needed.combinations, choice.needed.cost)
     return f"A budget of {count(budget)} buys nothing for this goal, which takes {whole}."
 
 
@@ -176,7 +170,7 @@ def _of_cover(goal: str, choice: Choice, needs: str) -> str:
     last = round(float(choice.after[-1]) - today)
     said = f"{needs} would cover {count(last)} of the {count(open_)} {goal} of values never seen together."
     if len(choice.codes) < whole:
-        said += f" All that can be covered take {costing(whole, choice.needed.cost)}."
+        said += f" All that can be covered take {cost_text(whole, choice.needed.cost)}."
     return said
 
 

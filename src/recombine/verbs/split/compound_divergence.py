@@ -30,8 +30,8 @@ from recombine.data.support import Support
 from recombine.numerics.groups import Ints, Numbers, totals
 from recombine.verbs.split.row_support import KeptMissing, Names, rows_with_sides, side_positions
 
-ATOMS_ALPHA = 0.5
-COMPOUNDS_ALPHA = 0.1
+ATOMS_ALPHA = 0.5  # both sides count alike: values are to be equally common
+COMPOUNDS_ALPHA = 0.1  # whether training holds a compound at all counts for most; both as in the paper
 
 _ROUNDING = 1e-12  # the coefficient of equal sides may come out above 1 by so much
 
@@ -155,7 +155,9 @@ def divergence(
                 instead="give each side at least one row",
             )
     atoms, compounds = parts(support, (1,)), parts(support, asked, weighted=weighted)
-    found = [compared(kind, train, test, alpha) for kind, alpha in ((atoms, ATOMS_ALPHA), (compounds, COMPOUNDS_ALPHA))]
+    found = [
+        compare_parts(kind, train, test, alpha) for kind, alpha in ((atoms, ATOMS_ALPHA), (compounds, COMPOUNDS_ALPHA))
+    ]
     names = support.space.names
     lines = [
         FactorsDivergence(tuple(names[k] for k in chosen), value)
@@ -201,11 +203,11 @@ def parts(support: Support, orders: Sequence[int], *, weighted: bool = False) ->
     place = np.stack([groups.ids + start for groups, start in zip(found, starts, strict=False)], axis=1)
     weight = np.ones(place.shape)
     for column, chosen in enumerate(sets if weighted else ()):
-        weight[:, column] = 1.0 - _explained(support, chosen)
+        weight[:, column] = 1.0 - _share_explained(support, chosen)
     return Compounds(sets, starts, place, weight)
 
 
-def _explained(support: Support, chosen: tuple[int, ...]) -> Numbers:
+def _share_explained(support: Support, chosen: tuple[int, ...]) -> Numbers:
     """For each combination, how far its part is explained by a larger one: max P(part and a further value | part)."""
     whole = support.groups(chosen)
     rows = whole.total(support.counts)[whole.ids]
@@ -224,7 +226,9 @@ def overlap(train: Numbers, test: Numbers, alpha: float) -> Numbers:
     return np.asarray(train**alpha * test ** (1.0 - alpha))
 
 
-def compared(kind: Compounds, train: Numbers, test: Numbers, alpha: float) -> tuple[float | None, list[float | None]]:
+def compare_parts(
+    kind: Compounds, train: Numbers, test: Numbers, alpha: float
+) -> tuple[float | None, list[float | None]]:
     """The divergence over all sets of parts together, and over each alone, from the rows of each combination."""
     held = kind.totals(train), kind.totals(test)
     sums = np.stack([*held, overlap(*held, alpha)])

@@ -16,15 +16,15 @@ from recombine.verbs.split.invariants import conjunction_text, holding
 from recombine.verbs.split.splitter import Assignment, Splitter
 
 
-def factor_name(support: Support, factors: Sequence[str | int], asked: Any) -> str:
+def factor_name(support: Support, factors: Sequence[str | int], factor: Any) -> str:
     """A factor's name in the support, from the name or the position that a splitter's user gave."""
-    if isinstance(asked, int) and asked in factors:
-        return support.space.names[list(factors).index(asked)]
-    check_listed(asked, support.space.names, f"no factor {asked!r}", why="it is not among the splitter's factors")
-    return str(asked)
+    if isinstance(factor, int) and factor in factors:
+        return support.space.names[list(factors).index(factor)]
+    check_listed(factor, support.space.names, f"no factor {factor!r}", why="it is not among the splitter's factors")
+    return str(factor)
 
 
-def conjunction(support: Support, factors: Sequence[str | int], given: Mapping[Any, Any]) -> dict[str, Value]:
+def conjunction(support: Support, factors: Sequence[str | int], written: Mapping[Any, Any]) -> dict[str, Value]:
     """A conjunction in the support's own names and values.
 
     >>> import recombine
@@ -33,13 +33,13 @@ def conjunction(support: Support, factors: Sequence[str | int], given: Mapping[A
     {'n': 2}
     """
     found = {}
-    for asked, value in given.items():
+    for asked, value in written.items():
         name = factor_name(support, factors, asked)
         factor = support.space.factors[support.space.position(name)]
         code = factor.code(value)
         if code < 0:
             raise SettingError(
-                f"the conjunction {dict(given)!r} speaks of {name} = {text(value)!r}",
+                f"the conjunction {dict(written)!r} speaks of {name} = {text(value)!r}",
                 why=f"{name!r} has no such value",
                 instead=nearest(text(value), factor.labels),
             )
@@ -47,35 +47,35 @@ def conjunction(support: Support, factors: Sequence[str | int], given: Mapping[A
     return found
 
 
-def combination(support: Support, factors: Sequence[str | int], given: Any) -> dict[str, Value]:
+def combination(support: Support, factors: Sequence[str | int], written: Any) -> dict[str, Value]:
     """A whole combination, written as a mapping or as one value for each factor in the splitter's order."""
-    if not isinstance(given, Mapping):
-        values = list(given) if isinstance(given, list | tuple) else [given]
+    if not isinstance(written, Mapping):
+        values = list(written) if isinstance(written, list | tuple) else [written]
         if len(values) != len(factors):
-            raise _not_whole(given, support)
-        given = dict(zip(factors, values, strict=True))
-    found = conjunction(support, factors, given)
+            raise _not_whole(written, support)
+        written = dict(zip(factors, values, strict=True))
+    found = conjunction(support, factors, written)
     if len(found) < len(support.space.names):
-        raise _not_whole(given, support)
+        raise _not_whole(written, support)
     return found
 
 
-def _not_whole(given: Any, support: Support) -> SettingError:
+def _not_whole(written: Any, support: Support) -> SettingError:
     return SettingError(
-        f"{given!r} is not a whole combination",
+        f"{written!r} is not a whole combination",
         why="a combination has one value for every factor",
         instead=f"give a value for each of {', '.join(map(repr, support.space.names))}",
     )
 
 
-def checked_mappings(name: str, given: Any, *, least: int = 1) -> tuple[dict[Any, Any], ...]:
+def checked_mappings(name: str, written: Any, *, least: int = 1) -> tuple[dict[Any, Any], ...]:
     """A list of conjunctions, each naming enough factors."""
-    listed = (given,) if isinstance(given, Mapping) else given
+    listed = (written,) if isinstance(written, Mapping) else written
     if not isinstance(listed, list | tuple) or not all(
         isinstance(one, Mapping) and len(one) >= least for one in listed
     ):
         raise SettingError(
-            f"{name}={given!r}",
+            f"{name}={written!r}",
             why=f"it lists conjunctions, each with {least} factors or more and their values",
             instead=f"write {name}=[{{'colour': 'red', 'shape': 'square'}}]",
         )

@@ -18,7 +18,7 @@ from recombine.data.space import Value, text
 from recombine.data.support import LabelTarget, Support
 from recombine.verbs.split.checker import Promise
 from recombine.verbs.split.conjunction_holdout import checked_mappings, conjunction
-from recombine.verbs.split.contract_demands import Demands, Family, solved
+from recombine.verbs.split.contract_demands import Demands, Family, solve_demands
 from recombine.verbs.split.invariants import Facts, conjunction_text, holding, thinnest_part
 from recombine.verbs.split.splitter import Assignment, Splitter
 from recombine.verbs.split.strata import classes_of
@@ -108,7 +108,7 @@ class Contract(Splitter):
         demands = self._demands(support, listed)
         absent, proven = demands.drawn(), True
         if absent is None:
-            absent, proven = solved(demands)
+            absent, proven = solve_demands(demands)
         if absent is None:
             raise refusal(demands) if proven else undecided(demands)
         return Assignment.of(demands.held_out(absent), absent=demands.described(absent))
@@ -172,18 +172,17 @@ def refusal(demands: Demands) -> SettingError:
     for family in families:
         if (family == "number" and demands.number is None) or (family == "absent" and not demands.named.any()):
             continue
-        absent, proven = solved(demands, elastic=family)
+        absent, proven = solve_demands(demands, elastic=family)
         certain &= proven
         if absent is not None and absent.any():
-            reason, remedy = _TELL[family](demands, absent)
+            reason, remedy = _FAMILIES[family][1](demands, absent)
             reasons.append(reason)
             remedies.append(remedy)
     if not reasons:
         several = "no single demand stands in the way: at least two of them contradict each other and the table"
         reasons = [several if certain else "which demand stands in the way was not found in time"]
-        remedies = [
-            f"loosen {'more than one' if certain else 'one or more'} of {listing([_NAMES[f] for f in families])}"
-        ]
+        names = listing([_FAMILIES[family][0] for family in families])
+        remedies = [f"loosen {'more than one' if certain else 'one or more'} of {names}"]
     return SettingError("the contract cannot be kept", why="; ".join(reasons), instead="; or ".join(remedies))
 
 
@@ -234,11 +233,11 @@ def _absent(demands: Demands, absent: Mask) -> tuple[str, str]:
     return f"{listing(dropped)} cannot be absent", f"take {listing(dropped)} off `absent`"
 
 
-_TELL = {"least": _least, "classes": _classes, "share": _share, "number": _number, "absent": _absent}
-_NAMES = {
-    "least": "`least`",
-    "classes": "`class_tolerance`",
-    "share": "`test_size`",
-    "number": "`number`",
-    "absent": "`absent`",
+_FAMILIES = {
+    "least": ("`least`", _least),
+    "classes": ("`class_tolerance`", _classes),
+    "share": ("`test_size`", _share),
+    "number": ("`number`", _number),
+    "absent": ("`absent`", _absent),
 }
+"""For each family of demands, how a user calls it, and what is said of it where it stands in the way."""

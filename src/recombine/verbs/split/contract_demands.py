@@ -106,7 +106,7 @@ class Demands:
         return self.order < 2 or thinnest_part(facts, self.order)[1] >= self.least
 
 
-def solved(demands: Demands, elastic: Family | None = None) -> tuple[Mask | None, bool]:
+def solve_demands(demands: Demands, elastic: Family | None = None) -> tuple[Mask | None, bool]:
     """Conjunctions to be absent, or None; and whether that is certain."""
     layout = _ProgramLayout(len(demands.named), len(demands.support), tuple(pool.size for pool in demands.parts))
     seconds = demands.seconds if elastic is None else min(demands.seconds, _ELASTIC_SECONDS)

@@ -129,7 +129,7 @@ def kept_to_determine(support: Support, order: Ints, wanted: int) -> Kept:
     tried = _by_batches(support, order[core[order]], wanted)
     if int((~tried).sum()) >= wanted or len(np.unique(rows[core])) > _MOST_ELIMINATED:
         return Kept.of(tried, proven=False)
-    kept[_eliminated(rows, latest[core[latest]])] = True
+    kept[_eliminate(rows, latest[core[latest]])] = True
     return Kept.of(kept, proven=True)
 
 
@@ -139,7 +139,7 @@ def _variables(support: Support) -> Ints:
     return number(design.columns.ravel(), design.width)[1].reshape(design.columns.shape)
 
 
-def _eliminated(rows: Ints, latest: Ints) -> Ints:
+def _eliminate(rows: Ints, latest: Ints) -> Ints:
     """The greedy basis in the order given: only rows that a random null vector contradicts are looked at."""
     if not len(latest):
         return latest
@@ -203,10 +203,10 @@ def spread_values(support: Support, dealt: Ints, folds: int, rng: np.random.Gene
         if not len(chosen):
             return FoldSpread(moved)
         moved[chosen] = (moved[chosen] + rng.integers(1, folds, size=len(chosen))) % folds
-    return _solved(support, moved, folds)
+    return _solve_spread(support, moved, folds)
 
 
-def _lost(support: Support, k: int, dealt: Ints) -> Ints:
+def _lost_groups(support: Support, k: int, dealt: Ints) -> Ints:
     """The groups of one factor's values that lie wholly within one fold."""
     groups = support.groups([k])
     low, high = np.full(groups.size, np.iinfo(np.int64).max), np.full(groups.size, -1)
@@ -218,15 +218,17 @@ def _lost(support: Support, k: int, dealt: Ints) -> Ints:
 def _one_of_each_lost(support: Support, k: int, dealt: Ints, rng: np.random.Generator) -> Ints:
     groups = support.groups([k])
     lost = np.zeros(groups.size, dtype=bool)
-    lost[_lost(support, k, dealt)] = True
+    lost[_lost_groups(support, k, dealt)] = True
     members = rng.permutation(np.flatnonzero(lost[groups.ids]))
     first: Ints = members[np.unique(groups.ids[members], return_index=True)[1]]
     return first
 
 
-def _solved(support: Support, dealt: Ints, folds: int) -> FoldSpread:
+def _solve_spread(support: Support, dealt: Ints, folds: int) -> FoldSpread:
     """Ask a solver for folds that differ little from those dealt."""
-    k, group = next((k, int(lost[0])) for k in range(len(support.space.sizes)) if len(lost := _lost(support, k, dealt)))
+    k, group = next(
+        (k, int(lost[0])) for k in range(len(support.space.sizes)) if len(lost := _lost_groups(support, k, dealt))
+    )
     factor = support.space.factors[k]
     culprit = f"{factor.name}={factor.labels[support.codes[support.groups([k]).representatives[group], k]]}"
     if len(support) * folds > _MOST_SOLVED:

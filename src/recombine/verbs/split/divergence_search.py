@@ -169,24 +169,24 @@ class BestSides:
     missed_rows: float
     kept: bool
 
-    def better_than(self, other: "BestSides | None", wanted: DivergenceGoal) -> bool:
+    def better_than(self, other: "BestSides | None", goal: DivergenceGoal) -> bool:
         """Within the limits before outside of them; then the higher compound divergence, or the lesser breach."""
         if other is None or self.kept != other.kept:
             return other is None or self.kept
-        return self.compounds > other.compounds if self.kept else _breach(self, wanted) < _breach(other, wanted)
+        return self.compounds > other.compounds if self.kept else _breach(self, goal) < _breach(other, goal)
 
 
 def search(
-    wanted: DivergenceGoal, rng: np.random.Generator, *, rounds: int, progress: Callable[[float], None] | None = None
+    goal: DivergenceGoal, rng: np.random.Generator, *, rounds: int, progress: Callable[[float], None] | None = None
 ) -> BestSides:
     """One try: from random sides to the best that so many rounds lead to."""
-    state = _State(wanted, _random_sides(wanted, rng))
+    state = _State(goal, _random_sides(goal, rng))
     best = state.found()
     boldness = 1.0
     for done in range(rounds):
         heat = 1.0 - done / rounds
-        state.width = max(wanted.atom_limit, 0.005) * (0.01 + 0.3 * heat**2)
-        over = heat < 0.5 and state.atoms.divergence > wanted.atom_limit
+        state.width = max(goal.atom_limit, 0.005) * (0.01 + 0.3 * heat**2)
+        over = heat < 0.5 and state.atoms.divergence > goal.atom_limit
         state.price = max(_PRICE, state.price * (1.05 if over else 0.95))
         before = state.worth()
         undo = state.exchange(_batch(state, rng, heat=heat, boldness=boldness))
@@ -196,7 +196,7 @@ def search(
             state.exchange(undo)
         elif state.may_better(best):
             now = state.found()
-            best = now if now.better_than(best, wanted) else best
+            best = now if now.better_than(best, goal) else best
         if progress and done % 16 == 0:
             progress(done / rounds)
     return best
@@ -285,28 +285,28 @@ def _best(state: _State, rng: np.random.Generator, now: int, to: int, budget: fl
     order = np.argsort(-gain, kind="stable")
     reach = np.cumsum(wanted.rows[fitting[order]])
     chosen = fitting[order[: max(1, int(np.searchsorted(reach, budget, side="right")))]]
-    return _keeping_values(state, chosen) if now == TRAIN else chosen
+    return _keep_values(state, chosen) if now == TRAIN else chosen
 
 
-def _keeping_values(state: _State, leaving: Ints) -> Ints:
+def _keep_values(state: _State, leaving: Ints) -> Ints:
     """Those that may leave training together: none of a value that would be left without any."""
     place = state.wanted.atoms.place[leaving]
     left = state.keeping - np.bincount(place.ravel(), minlength=len(state.keeping))
     return leaving[(left[place] > 0).all(axis=1)]
 
 
-def _random_sides(wanted: DivergenceGoal, rng: np.random.Generator) -> Sides:
+def _random_sides(goal: DivergenceGoal, rng: np.random.Generator) -> Sides:
     """Random sides of the sizes asked for, in which training holds every value."""
-    order = rng.permutation(len(wanted.rows))
-    keepers = _value_keepers(wanted.atoms, order)
-    sides = np.full(len(order), LEFT_OUT if wanted.leave_out else TRAIN, dtype=np.int8)
+    order = rng.permutation(len(goal.rows))
+    keepers = _value_keepers(goal.atoms, order)
+    sides = np.full(len(order), LEFT_OUT if goal.leave_out else TRAIN, dtype=np.int8)
     sides[keepers] = TRAIN
     free = order[~np.isin(order, keepers)]
-    test = _filled(wanted.rows[free], wanted.test_rows)
+    test = _fill_rows(goal.rows[free], goal.test_rows)
     sides[free[test]] = TEST
-    if wanted.leave_out:
+    if goal.leave_out:
         rest = free[~test]
-        sides[rest[_filled(wanted.rows[rest], wanted.train_rows - wanted.rows[keepers].sum())]] = TRAIN
+        sides[rest[_fill_rows(goal.rows[rest], goal.train_rows - goal.rows[keepers].sum())]] = TRAIN
     return sides
 
 
@@ -322,7 +322,7 @@ def _value_keepers(atoms: Compounds, order: Ints) -> Ints:
     return np.unique(np.concatenate(chosen))
 
 
-def _filled(rows: Numbers, budget: float) -> npt.NDArray[np.bool_]:
+def _fill_rows(rows: Numbers, budget: float) -> npt.NDArray[np.bool_]:
     """Take from the front what a budget of rows holds, and then whatever still fits into what is left of it."""
     taken = np.cumsum(rows) <= budget
     left = budget - rows[taken].sum()
@@ -331,8 +331,8 @@ def _filled(rows: Numbers, budget: float) -> npt.NDArray[np.bool_]:
     return taken
 
 
-def _breach(found: BestSides, wanted: DivergenceGoal) -> float:
-    return max(found.atoms - wanted.atom_limit, 0.0) + found.missed_rows / wanted.test_rows
+def _breach(sides: BestSides, goal: DivergenceGoal) -> float:
+    return max(sides.atoms - goal.atom_limit, 0.0) + sides.missed_rows / goal.test_rows
 
 
 Size = int | float
@@ -441,17 +441,17 @@ class CompoundDivergence(Splitter):
             instead="write smaller sizes, as numbers of rows or as shares: train_size=0.4, test_size=0.05",
         )
 
-    def _unreached(self, support: Support, wanted: DivergenceGoal, best: BestSides | None) -> SettingError:
+    def _unreached(self, support: Support, goal: DivergenceGoal, best: BestSides | None) -> SettingError:
         factor, needed = _least_rows(support)
-        if needed > wanted.train_rows + wanted.slack:
+        if needed > goal.train_rows + goal.slack:
             return SettingError(
-                f"{count(wanted.train_rows)} training rows do not hold every value",
+                f"{count(goal.train_rows)} training rows do not hold every value",
                 why=f"the values of {factor!r} alone take {count(needed)} rows, as combinations stay whole",
                 instead=f"let training keep {count(ceil(needed))} rows or more",
             )
         if best is None or best.missed_rows > 0:
             return SettingError(
-                f"no split of {count(wanted.train_rows)} training and {count(wanted.test_rows)} test rows was found",
+                f"no split of {count(goal.train_rows)} training and {count(goal.test_rows)} test rows was found",
                 why=f"combinations stay whole, and they have up to {count(float(support.counts.max()))} rows; "
                 "every value stays in training",
                 instead="ask for other sizes, or for more tries",

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from recombine.numerics.groups import Ints, Numbers
 
 _FREE = np.inf
-_TICK_SECONDS = 0.1
+_TICK_SECONDS = 0.1  # how soon an interruption is noticed
 
 
 @dataclass(frozen=True, eq=False)

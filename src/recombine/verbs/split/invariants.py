@@ -123,7 +123,7 @@ class Facts:
 
     def named(self, chosen: Ints) -> str:
         """The first few of some combinations, in the user's own values."""
-        return few([written(self.support, place) for place in chosen[:NAMED]], len(chosen))
+        return few([combination_text(self.support, place) for place in chosen[:NAMED]], len(chosen))
 
 
 def class_lines(target: Target | None) -> tuple[Ints, Ints, Numbers] | None:
@@ -131,7 +131,7 @@ def class_lines(target: Target | None) -> tuple[Ints, Ints, Numbers] | None:
     return (target.combination, target.label, target.count) if isinstance(target, LabelTarget) else None
 
 
-def written(support: Support, place: int) -> str:
+def combination_text(support: Support, place: int) -> str:
     """One combination as people read it."""
     return conjunction_text(support.combination(int(place)))
 
@@ -259,7 +259,7 @@ def absent(facts: Facts, promise: Promise) -> Invariant:
         found = holding(facts.support, conjunction) & facts.train_combinations
         if found.any():
             place = int(np.flatnonzero(found)[0])
-            said = f"{conjunction_text(conjunction)} is in training, in {written(facts.support, place)}"
+            said = f"{conjunction_text(conjunction)} is in training, in {combination_text(facts.support, place)}"
             return Invariant("absent", False, said)
     return Invariant("absent", True, f"{facts.amount(len(promise.absent), 'conjunction')} wholly absent from training")
 

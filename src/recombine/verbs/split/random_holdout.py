@@ -23,7 +23,7 @@ from recombine.verbs.split.coverage_constraints import (
 )
 from recombine.verbs.split.row_support import Names, row_count
 from recombine.verbs.split.splitter import Assignment, Splitter
-from recombine.verbs.split.strata import balanced, classes_of, main_class, order_by_chance
+from recombine.verbs.split.strata import balance_classes, classes_of, main_class, order_by_chance
 
 Guarantee = Literal["values", "determined", "none"]
 
@@ -74,7 +74,7 @@ class HoldOutCombinations(Splitter):
             raise self._unreachable(support, wanted, kept)
         rng = self.rng(fold, "exchange")
         test = np.zeros(len(support), dtype=bool)
-        test[balanced(support, free[:wanted], free[wanted:], stratify=self.stratify, rng=rng)] = True
+        test[balance_classes(support, free[:wanted], free[wanted:], stratify=self.stratify, rng=rng)] = True
         return Assignment.of(test)
 
     def _kept(self, support: Support, order: Ints, wanted: int) -> Kept:
@@ -139,7 +139,7 @@ class CombinationKFold(Splitter):
         label = np.zeros(len(support), dtype=np.int64)
         if self.stratify is not None:
             label = main_class(support, classes_of(support, self.stratify))
-        dealt = _dealt(support.counts, label, order, self.n_splits)
+        dealt = _deal_folds(support.counts, label, order, self.n_splits)
         return self._with_values(support, dealt) if self.guarantee == "values" else dealt
 
     def _with_values(self, support: Support, dealt: Ints) -> Ints:
@@ -162,7 +162,7 @@ class CombinationKFold(Splitter):
         )
 
 
-def _dealt(counts: Numbers, label: Ints, order: Ints, folds: int) -> Ints:
+def _deal_folds(counts: Numbers, label: Ints, order: Ints, folds: int) -> Ints:
     """Class by class, the largest first, each to the fold that has least of the class, then least of all."""
     dealt = np.empty(len(counts), dtype=np.int64)
     largest = order[np.lexsort((-counts[order], label[order]))]
@@ -177,12 +177,12 @@ def _dealt(counts: Numbers, label: Ints, order: Ints, folds: int) -> Ints:
             heapq.heapreplace(heap, (within + max(rows, 1e-9), load + max(rows, 1e-9), fold))
         for _, load, fold in heap:
             loads[fold] = load
-        dealt[rest] = _filled(counts[rest], loads)
+        dealt[rest] = _fill_folds(counts[rest], loads)
         loads = [load + float(counts[rest][dealt[rest] == fold].sum()) for fold, load in enumerate(loads)]
     return dealt
 
 
-def _filled(counts: Numbers, loads: list[float]) -> Ints:
+def _fill_folds(counts: Numbers, loads: list[float]) -> Ints:
     """Many small ones at once: the folds are filled one after the other up to an equal load."""
     level = (sum(loads) + float(counts.sum())) / len(loads)
     room = np.cumsum(np.maximum(level - np.array(loads), 0))
@@ -222,18 +222,18 @@ def train_test_split(
         stratify=stratify,
     )
     train, test = next(splitter.split(arrays[0], arrays[1] if len(arrays) > 1 else None))
-    return [taken(array, side) for array in arrays for side in (train, test)]
+    return [take_rows(array, side) for array in arrays for side in (train, test)]
 
 
-def taken(array: Any, rows: Ints) -> Any:
+def take_rows(array: Any, rows: Ints) -> Any:
     """Some rows of a table or array, as the same kind of thing.
 
     >>> import numpy as np
-    >>> taken([10, 20, 30], np.array([0, 2])), taken({"a": [1, 2]}, np.array([1]))
+    >>> take_rows([10, 20, 30], np.array([0, 2])), take_rows({"a": [1, 2]}, np.array([1]))
     ([10, 30], {'a': [2]})
     """
     if isinstance(array, dict):
-        return {name: taken(column, rows) for name, column in array.items()}
+        return {name: take_rows(column, rows) for name, column in array.items()}
     if hasattr(array, "iloc"):  # pandas
         return array.iloc[rows]
     if hasattr(array, "select_columns") or not hasattr(array, "__getitem__"):  # Hugging Face

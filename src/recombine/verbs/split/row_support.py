@@ -90,7 +90,7 @@ def rows_of_table(
         bins=bins,
         missing="value" if missing == "value" else "leave out",
     )
-    return _numbered(arrow, support, bins or {})
+    return _number_rows(arrow, support, bins or {})
 
 
 def rows_with_sides(
@@ -221,7 +221,7 @@ def _check_rows(arrow: pa.Table, names: list[str], missing: Missing) -> None:
             )
 
 
-def _numbered(arrow: pa.Table, support: Support, bins: Mapping[str, Bins]) -> RowSupport:
+def _number_rows(arrow: pa.Table, support: Support, bins: Mapping[str, Bins]) -> RowSupport:
     """The combination of each row, and its class."""
     found = row_codes(arrow, support, bins=bins)
     labels = isinstance(support.target, LabelTarget) and found.answers is not None
@@ -319,24 +319,24 @@ def known_columns(frame: Any) -> list[str]:
     return list(getattr(frame, "columns", []))
 
 
-def column_name(frame: Any, asked: str | int, *, role: str) -> str:
+def column_name(frame: Any, column: str | int, *, role: str) -> str:
     """A column's name from its name or position, or an error that suggests one."""
     known = known_columns(frame)
-    if isinstance(asked, int | np.integer) and not isinstance(asked, bool):
-        if -len(known) <= asked < len(known):
-            return known[asked]
+    if isinstance(column, int | np.integer) and not isinstance(column, bool):
+        if -len(known) <= column < len(known):
+            return known[column]
         raise ColumnError(
-            f"no column at position {asked} (given as {role})",
+            f"no column at position {column} (given as {role})",
             why=f"the table has {len(known)} columns",
             instead=f"count from 0 to {len(known) - 1}, or bind the table that holds it: table=frame",
         )
-    if asked not in known:
+    if column not in known:
         raise ColumnError(
-            f"no column {asked!r} (given as {role})",
+            f"no column {column!r} (given as {role})",
             why="the table has no such column",
-            instead=f"{nearest(str(asked), known)} Or bind the table that holds it: table=frame",
+            instead=f"{nearest(str(column), known)} Or bind the table that holds it: table=frame",
         )
-    return asked
+    return column
 
 
 def no_rows() -> TableError:

@@ -43,7 +43,7 @@ class OutgoingRows:
 
 
 @contextmanager
-def local(
+def open_locally(
     source: Any, question: TableQuery, table: str | None, staging: Path, *, sniff_all: bool
 ) -> Iterator[OpenTable]:
     """The source in a DuckDB of our own: files and frames are there already, other engines' rows are fetched once."""
@@ -54,14 +54,14 @@ def local(
         if open_table.backend.name == "duckdb" and not type(source).__module__.startswith("ibis."):
             yield open_table
             return
-        fetched = _fetched(staging)
+        fetched = _fetched_path(staging)
         _fetch(open_table, filtered(open_table.table, question.where, open_table.backend), fetched)
         name = open_table.name
     with opened(str(fetched)) as here:
         yield OpenTable(here.table, here.backend, name)
 
 
-def _fetched(staging: Path) -> Path:
+def _fetched_path(staging: Path) -> Path:
     """Where rows of another engine lie meanwhile: not beside the table, which may bear any name."""
     return staging.parents[1] / _FETCHED
 
@@ -80,10 +80,10 @@ def _fetch(open_table: OpenTable, rows: Any, path: Path) -> None:
 
 def rows_to_write(open_table: OpenTable, question: TableQuery, staging: Path, column: str) -> OutgoingRows:
     """The rows as they will be written."""
-    fetched = _fetched(staging).exists()
+    fetched = _fetched_path(staging).exists()
     as_text = destinations.ending(staging).startswith((".csv", ".tsv")) and question.where is None and not fetched
     kept = open_table.table if fetched else filtered(open_table.table, question.where, open_table.backend)
-    rows = verbatim(open_table, question) if as_text else OutgoingRows(kept, {})
+    rows = rows_as_text(open_table, question) if as_text else OutgoingRows(kept, {})
     taken = [name for name in rows.table.columns if name.lower() == column.lower()]
     if taken:
         raise ColumnError(
@@ -94,7 +94,7 @@ def rows_to_write(open_table: OpenTable, question: TableQuery, staging: Path, co
     return rows
 
 
-def rows_drawn(rows: OutgoingRows, id_: str | None, *, share: float, seed: int) -> Any:
+def draw_seen_rows(rows: OutgoingRows, id_: str | None, *, share: float, seed: int) -> Any:
     """Which rows a draw would keep apart: by a hash of the row, or of its id, so that twins stay together."""
     table = rows.table
     if id_ is not None:
@@ -107,7 +107,7 @@ def rows_drawn(rows: OutgoingRows, id_: str | None, *, share: float, seed: int) 
     return (whole.hash() % _HASHES + _HASHES) % _HASHES < round(share * _HASHES)
 
 
-def verbatim(open_table: OpenTable, question: TableQuery) -> OutgoingRows:
+def rows_as_text(open_table: OpenTable, question: TableQuery) -> OutgoingRows:
     """The rows of a CSV file with all columns as text; any other table as it is."""
     path = Path(open_table.name).expanduser()
     schema = open_table.table.schema()

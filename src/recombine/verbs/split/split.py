@@ -28,8 +28,8 @@ from recombine.verbs.split import destinations, manifest
 from recombine.verbs.split.checker import SEEN
 from recombine.verbs.split.lint.side_counts import SplitReading
 from recombine.verbs.split.random_holdout import HoldOutCombinations
-from recombine.verbs.split.row_writer import OutgoingRows, local, rows_drawn, rows_to_write
-from recombine.verbs.split.split_result import Split, count_combinations, decide, join_table, summed_up
+from recombine.verbs.split.row_writer import OutgoingRows, draw_seen_rows, open_locally, rows_to_write
+from recombine.verbs.split.split_result import Split, count_combinations, decide, join_table, summarize_split
 from recombine.verbs.split.splitter import Splitter
 
 _SEEN_SHARE = 0.1  # of the training rows, kept apart to be compared with unseen ones
@@ -180,11 +180,11 @@ class _WritingPlan:
 def _write(source: Any, new: Path, query: TableQuery, plan: _WritingPlan, *, sniff_all: bool) -> Split:
     """Count, decide, write the table and its manifest, from where they will be moved to their places together."""
     path, staging = plan.path, new / plan.path.name
-    with explained(path), local(source, query, plan.table, staging, sniff_all=sniff_all) as open_table:
+    with explained(path), open_locally(source, query, plan.table, staging, sniff_all=sniff_all) as open_table:
         try:
             open_table.backend.con.execute(f"SET memory_limit = '{_MEMORY}'")
             rows = rows_to_write(open_table, query, staging, plan.column)
-            drawn = rows_drawn(rows, plan.id, share=plan.seen_share, seed=plan.seed)
+            drawn = draw_seen_rows(rows, plan.id, share=plan.seen_share, seed=plan.seed)
             counted = count_combinations(
                 open_table, rows, drawn, query, of_step(plan.progress, "counting combinations")
             )
@@ -212,7 +212,7 @@ def _write(source: Any, new: Path, query: TableQuery, plan: _WritingPlan, *, sni
     seed = getattr(plan.splitter, "random_state", plan.seed)
     settings = query.settings() | {"seed": seed, "seen_share": plan.seen_share}
     provenance = Provenance(source=open_table.name, settings=settings, command=plan.command)
-    made = summed_up(counted, decided, plan.splitter, plan.file, plan.column, provenance)
+    made = summarize_split(counted, decided, plan.splitter, plan.file, plan.column, provenance)
     with explained(path):
         manifest.write(made, new / plan.note.name)
     return made

@@ -17,7 +17,7 @@ from recombine.base.errors import SettingError
 from recombine.base.grades import Grade
 from recombine.base.records import Provenance, Record
 from recombine.base.result import Result
-from recombine.base.words import amount, count, listing, percent
+from recombine.base.words import amount, count, free_name, listing, percent
 from recombine.data import columns
 from recombine.data.columns import FactorKey
 from recombine.data.counting import Aggregate, count_groups
@@ -35,7 +35,7 @@ from recombine.verbs.split.splitter import Splitter
 SIDE_COLUMN = "recombine_side"
 """The assignment's column for the side: no factor is likely to bear its name."""
 SIDES = (TRAIN, "test")
-_NAMED = 3
+_NAMED = 3  # values, and folds, that a sentence names
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Split(Result):
     @property
     def takes_away(self) -> dict[str, list[str]]:
         """For each fold, or the test side, the values that training lacks while it is held out; none: not listed."""
-        return taken_away(self.assignment, self.factors)
+        return lost_values(self.assignment, self.factors)
 
     def record(self) -> Record:
         """The split as plain data: the manifest, and the assignment as a table."""
@@ -134,11 +134,11 @@ TOLD = tuple(field.name for field in fields(Split) if field.name not in ("assign
 """What a manifest says of a split, beside where it came from."""
 
 
-def taken_away(assignment: pa.Table, factors: Sequence[str]) -> dict[str, list[str]]:
+def lost_values(assignment: pa.Table, factors: Sequence[str]) -> dict[str, list[str]]:
     """For each side but training, the values that no other side holds.
 
     >>> sides = {"colour": ["red", "blue"], "shape": ["disc", "disc"], SIDE_COLUMN: ["0", "1"]}
-    >>> taken_away(pa.table(sides), ["colour"])
+    >>> lost_values(pa.table(sides), ["colour"])
     {'0': ["colour 'red'"], '1': ["colour 'blue'"]}
     """
     found: dict[str, list[str]] = {}
@@ -228,7 +228,7 @@ def join_table(counted: CountedCombinations, decided: Decided) -> pa.Table:
     return pa.table(named | {"side": words, "may_be_seen": decided.seen[combination] > 0})
 
 
-def summed_up(
+def summarize_split(
     counted: CountedCombinations,
     decided: Decided,
     splitter: Splitter,
@@ -246,12 +246,9 @@ def summed_up(
     if decided.seen.any():
         sides.append(SplitSide(SEEN, int(decided.seen.sum()), int((decided.seen > 0).sum())))
     placed = np.flatnonzero(decided.side >= 0)
-    labels: Mapping[str, Any] = {
-        factor.name: pa.array(factor.labels, pa.string()).take(pa.array(support.codes[:, k]))
-        for k, factor in enumerate(support.space.factors)
-    }
+    labels: dict[str, Any] = support.space.labels(support.codes)
     words = pa.array(decided.words, pa.string()).take(pa.array(decided.side, mask=decided.side < 0))
-    assignment = pa.table({**labels, SIDE_COLUMN: words, "rows_" if "rows" in labels else "rows": rows})
+    assignment = pa.table({**labels, SIDE_COLUMN: words, free_name("rows", labels): rows})
     return Split(
         verdict=_verdict(sides, decided, column),
         grade="sound",
@@ -298,25 +295,22 @@ def _values_at_risk(assignment: pa.Table, splitter: Splitter, decided: Decided) 
         return ()
     told = " (guarantee='none')" if getattr(splitter, "guarantee", None) == "none" else ""
     said = f"That every value stays in training is not guaranteed{told}"
-    lost = taken_away(assignment, [str(factor) for factor in splitter.factors])
+    lost = lost_values(assignment, [str(factor) for factor in splitter.factors])
     folds = decided.words != SIDES
     if not lost:
         return (f"{said}, though {'in every fold' if folds else 'here'} it does.",)
     if not folds:
         (values,) = lost.values()
-        return (f"{said}, and it does not: training lacks {_named(values)}.",)
-    culprits = [f"fold {fold} takes away {_named(values)}" for fold, values in lost.items()]
+        return (f"{said}, and it does not: training lacks {_name_values(values)}.",)
+    culprits = [f"fold {fold} takes away {_name_values(values)}" for fold, values in lost.items()]
     broken = f"{len(lost)} of {len(decided.words)} folds"
-    return (f"{said}, and in {broken} it does not: {'; '.join(culprits[:_NAMED])}{_more(culprits)}.",)
+    more = f"; and {len(culprits) - _NAMED} more" if len(culprits) > _NAMED else ""
+    return (f"{said}, and in {broken} it does not: {'; '.join(culprits[:_NAMED])}{more}.",)
 
 
-def _named(values: list[str]) -> str:
+def _name_values(values: list[str]) -> str:
     """The first few values, and how many there are besides."""
     return listing(values if len(values) <= _NAMED else [*values[:_NAMED], f"{count(len(values) - _NAMED)} more"])
-
-
-def _more(culprits: list[str]) -> str:
-    return f"; and {len(culprits) - _NAMED} more" if len(culprits) > _NAMED else ""
 
 
 def _reasons(support: Support, decided: Decided, provenance: Provenance) -> tuple[str, ...]:

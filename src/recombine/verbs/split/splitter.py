@@ -203,20 +203,20 @@ def _python_own(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _checked_factors(given: Any) -> tuple[str | int, ...]:
+def _checked_factors(named: Any) -> tuple[str | int, ...]:
     """The factors' names or positions, at least two and each once; none at all where `recombine.split` will give them.
 
     >>> _checked_factors(["colour", "shape"])
     ('colour', 'shape')
     """
-    if isinstance(given, tuple) and not given:
+    if isinstance(named, tuple) and not named:
         return ()
-    several = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping)
-    factors = tuple(_python_own(factor) for factor in given) if several else (given,)
+    several = isinstance(named, Iterable) and not isinstance(named, str | bytes | Mapping)
+    factors = tuple(_python_own(factor) for factor in named) if several else (named,)
     strange = [factor for factor in factors if not isinstance(factor, str | int) or isinstance(factor, bool)]
     if strange or len(factors) < 2:
         raise SettingError(
-            f"factors={given!r}",
+            f"factors={named!r}",
             why="a combination needs at least two factors, each a column's name or its position",
             instead="name two or more columns: factors=['colour', 'shape']",
         )

@@ -54,7 +54,7 @@ def order_by_chance(support: Support, stratify: str | int | None, rng: np.random
     return order[np.argsort(place, kind="stable")]
 
 
-def balanced(
+def balance_classes(
     support: Support, test: Ints, spare: Ints, *, stratify: str | int | None, rng: np.random.Generator
 ) -> Ints:
     """The same number of held-out combinations with better class shares: some exchanged against spare ones."""

@@ -22,6 +22,7 @@ from recombine.base.checks import check_choice, check_number, check_whole
 from recombine.base.errors import SettingError
 from recombine.base.words import amount, count, percent
 from recombine.numerics.groups import Ints
+from recombine.verbs.split.invariants import combination_text
 from recombine.verbs.split.lint.lint_result import (
     CLAIMS,
     MOST_CULPRITS,
@@ -30,7 +31,6 @@ from recombine.verbs.split.lint.lint_result import (
     culprit_table,
     few,
     is_,
-    named,
     worst_first,
 )
 from recombine.verbs.split.lint.side_counts import TEST, TRAIN, Sided
@@ -91,7 +91,7 @@ class Expectation:
             )
 
 
-def in_training(sided: Sided, expect: Claim) -> LintCheck:
+def check_combinations(sided: Sided, expect: Claim) -> LintCheck:
     """Test combinations that are in training too, wholly or in part held out."""
     name, test, train = "combinations", sided.counts[:, TEST], sided.counts[:, TRAIN]
     leaked = worst_first(np.flatnonzero((test > 0) & (train > 0)), test)
@@ -112,14 +112,14 @@ def in_training(sided: Sided, expect: Claim) -> LintCheck:
     )
     parts = [
         f"{count(train[place])} of {amount(int(train[place] + test[place]), 'row')} of "
-        f"{named(sided.whole, place)} {is_(int(train[place]))} in training"
+        f"{combination_text(sided.whole, place)} {is_(int(train[place]))} in training"
         for place in leaked[:3].tolist()
     ]
     table = culprit_table(sided.whole, leaked, training_rows=train, test_rows=test)
     return LintCheck(name, "fail", f"{head}. Partly held out: {few(parts, len(leaked))}.", len(leaked), table)
 
 
-def in_conjunctions(sided: Sided, expect: Claim, order: int) -> LintCheck:
+def check_conjunctions(sided: Sided, expect: Claim, order: int) -> LintCheck:
     """Test combinations of which every conjunction of an order is in training."""
     name = "conjunctions"
     if expect != "conjunctions":
@@ -144,12 +144,12 @@ def in_conjunctions(sided: Sided, expect: Claim, order: int) -> LintCheck:
     return LintCheck(name, "fail", said, len(known), culprit_table(sided.whole, known, test_rows=test))
 
 
-def new_values(sided: Sided, expect: Claim, cold: Sequence[str]) -> LintCheck:
+def check_values(sided: Sided, expect: Claim, cold: Sequence[str]) -> LintCheck:
     """Values of test rows that training never shows: wrong when composing is claimed, right in a cold start."""
     if not sided.on(TEST).any():
         return LintCheck("values", "not enough evidence", "There are no test rows to look at.")
     novel = _novel(sided)
-    return _cold_start(sided, novel, cold) if expect == "values" else _composing(sided, novel, expect)
+    return _check_cold_start(sided, novel, cold) if expect == "values" else _check_composing(sided, novel, expect)
 
 
 def _novel(sided: Sided) -> npt.NDArray[np.bool_]:
@@ -161,7 +161,7 @@ def _novel(sided: Sided) -> npt.NDArray[np.bool_]:
     return np.stack([~seen[codes[:, k]] for k, seen in enumerate(known)], axis=1)
 
 
-def _composing(sided: Sided, novel: npt.NDArray[np.bool_], expect: Claim) -> LintCheck:
+def _check_composing(sided: Sided, novel: npt.NDArray[np.bool_], expect: Claim) -> LintCheck:
     test = sided.counts[:, TEST]
     lost = []
     for k, factor in enumerate(sided.whole.space.factors):
@@ -188,7 +188,7 @@ def _composing(sided: Sided, novel: npt.NDArray[np.bool_], expect: Claim) -> Lin
     return LintCheck("values", "fail", said, len(lost), table)
 
 
-def _cold_start(sided: Sided, novel: npt.NDArray[np.bool_], cold: Sequence[str]) -> LintCheck:
+def _check_cold_start(sided: Sided, novel: npt.NDArray[np.bool_], cold: Sequence[str]) -> LintCheck:
     """Every test row must hold a new value: of any factor, or of each that was named."""
     test = sided.counts[:, TEST]
     places = [sided.factors.index(name) for name in cold]
@@ -215,7 +215,7 @@ def _shares(sided: Sided, novel: npt.NDArray[np.bool_], test: Ints) -> str:
 
 
 def _with_rows(sided: Sided, place: int, rows: Ints) -> str:
-    return f"{named(sided.whole, place)}, {amount(int(rows[place]), 'row')}"
+    return f"{combination_text(sided.whole, place)}, {amount(int(rows[place]), 'row')}"
 
 
 def _capital(sentence: str) -> str:

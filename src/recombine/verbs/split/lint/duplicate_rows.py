@@ -33,7 +33,7 @@ from recombine.verbs.split.lint.side_counts import (
 
 _MOST_REPEATED = 0.5  # rows of a side that repeat others: beyond it, equal columns do not mean the same row
 _VALIDATION_IS_TEST = 0.9  # of the test rows: some may have been dropped or repaired on one side
-_SHOWN_COLUMNS = 4
+_SHOWN_COLUMNS = 4  # of a row that is named in a sentence
 _SIDES = tuple(side for side in EVERY_SIDE if side != NO_SIDE)
 _PAIRS = (("train", "test"), ("train", "validation"), ("train", SEEN), (SEEN, "test"), ("validation", "test"))
 _CALLED = {"train": "training"}
@@ -63,17 +63,17 @@ def identify(open_table: OpenTable, side: str, sided: Sided, query: SplitQuery, 
     """Count distinct rows by side, and those that two sides share, by the id or by all columns."""
     if query.id is not None:
         columns.require(open_table.table, [query.id], role="the id")
-        return _compared(open_table, side, sided, [query.id], f"the id {query.id!r}", progress)
+        return _compare_rows(open_table, side, sided, [query.id], f"the id {query.id!r}", progress)
     names = compared_columns(open_table.table, open_table.backend, side=side)
     # where no combination stands on two sides, no row can, as long as every row holds a whole combination
     if not sided.support.left_out and ((sided.counts[:, : len(_SIDES)] > 0).sum(axis=1) <= 1).all():
         return Identity("the combinations", shared=dict.fromkeys(_PAIRS, 0), apart=True)
     if not set(names) - {*sided.factors, query.target}:
         return Identity("all columns", "there are no columns but the factors and the target")
-    return _compared(open_table, side, sided, names, f"all {len(names)} columns but the split", progress)
+    return _compare_rows(open_table, side, sided, names, f"all {len(names)} columns but the split", progress)
 
 
-def _compared(
+def _compare_rows(
     open_table: OpenTable, side: str, sided: Sided, names: Sequence[str], by: str, progress: Progress | None
 ) -> Identity:
     rows = _by_row(open_table.table, side, sided, names)
@@ -83,8 +83,10 @@ def _compared(
     found = run(open_table.backend, rows.aggregate(**asked), progress).to_pylist()[0]
     distinct = {word: int(found[f"distinct_{place}"] or 0) for place, word in enumerate(_SIDES)}
     shared = {pair: int(found[f"shared_{place}"] or 0) for place, pair in enumerate(_PAIRS)}
-    why_not = "" if len(names) == 1 else _repeated(sided, distinct)
-    culprits = _listed(open_table, rows, present, names, progress) if any(shared.values()) and not why_not else None
+    why_not = "" if len(names) == 1 else _why_untold(sided, distinct)
+    culprits = (
+        _list_shared_rows(open_table, rows, present, names, progress) if any(shared.values()) and not why_not else None
+    )
     return Identity(by, why_not, distinct, shared, culprits)
 
 
@@ -98,7 +100,7 @@ def _by_row(table: Any, side: str, sided: Sided, names: Sequence[str]) -> Any:
     return known.group_by(**{f"key_{place}": known[name] for place, name in enumerate(names)}).aggregate(**flags)
 
 
-def _repeated(sided: Sided, distinct: dict[str, int]) -> str:
+def _why_untold(sided: Sided, distinct: dict[str, int]) -> str:
     """Why equal columns say nothing: where rows repeat within a side, they are not told apart by them."""
     for place, side in ((TRAIN, "train"), (TEST, "test")):
         rows = sided.rows(place)
@@ -108,7 +110,7 @@ def _repeated(sided: Sided, distinct: dict[str, int]) -> str:
     return ""
 
 
-def _listed(
+def _list_shared_rows(
     open_table: OpenTable, rows: Any, present: dict[str, Any], names: Sequence[str], progress: Progress | None
 ) -> pa.Table:
     """The rows that stand on two sides, by their columns, the worst first."""
@@ -126,21 +128,21 @@ def _listed(
     return found.rename_columns(titles)
 
 
-def on_both_sides(found: Identity, expect: Claim) -> LintCheck:
+def check_rows(identity: Identity, expect: Claim) -> LintCheck:
     """Rows of training that are kept apart elsewhere too."""
     name = "rows"
-    if found.apart:
+    if identity.apart:
         return LintCheck(name, "pass", "No combination is on two sides, so no row is.")
-    if not found.known:
-        said = f"Rows cannot be told apart: {found.why_not}. Name the column that does, with --id."
+    if not identity.known:
+        said = f"Rows cannot be told apart: {identity.why_not}. Name the column that does, with --id."
         return LintCheck(name, "not enough evidence" if expect == "rows" else "not asked", said)
-    culprits = {pair: number for pair, number in found.shared.items() if number and pair != ("validation", "test")}
+    culprits = {pair: number for pair, number in identity.shared.items() if number and pair != ("validation", "test")}
     if not culprits:
-        return LintCheck(name, "pass", f"No row is on two sides, by {found.by}.")
-    parts = [_overlap(pair, number, found.distinct) for pair, number in culprits.items()]
-    examples = _examples(found.culprits)
-    said = f"By {found.by}, {listing(parts)}{f', such as {examples}' if examples else ''}."
-    return LintCheck(name, "fail", said, sum(culprits.values()), found.culprits)
+        return LintCheck(name, "pass", f"No row is on two sides, by {identity.by}.")
+    parts = [_overlap(pair, number, identity.distinct) for pair, number in culprits.items()]
+    examples = _examples(identity.culprits)
+    said = f"By {identity.by}, {listing(parts)}{f', such as {examples}' if examples else ''}."
+    return LintCheck(name, "fail", said, sum(culprits.values()), identity.culprits)
 
 
 def _overlap(pair: tuple[str, str], number: int, distinct: dict[str, int]) -> str:
@@ -161,20 +163,20 @@ def _written(row: Sequence[str | None]) -> str:
     return repr(shown[0]) if len(row) == 1 else f"({', '.join(shown)}{more})"
 
 
-def repeated_ids(found: Identity, sided: Sided, identity: str | None) -> LintCheck:
+def check_ids(rows: Identity, sided: Sided, identity: str | None) -> LintCheck:
     """Ids that stand several times on one side: told, as a table may hold an example more than once on purpose."""
     if identity is None:
         return LintCheck("ids", "not asked", "No id was named.")
     places = {side: sided.rows(place) for place, side in enumerate(_SIDES)}
-    twice = {side: places[side] - found.distinct[side] for side in _SIDES if places[side] > found.distinct[side]}
+    twice = {side: places[side] - rows.distinct[side] for side in _SIDES if places[side] > rows.distinct[side]}
     if not twice:
-        return LintCheck("ids", "pass", f"Every row has an id of its own on its side, by {found.by}.")
+        return LintCheck("ids", "pass", f"Every row has an id of its own on its side, by {rows.by}.")
     parts = [f"{amount(number, 'row')} in {_CALLED.get(side, side)}" for side, number in twice.items()]
-    said = f"Not every row has an id of its own on its side, by {found.by}: {listing(parts)} repeat one or have none."
+    said = f"Not every row has an id of its own on its side, by {rows.by}: {listing(parts)} repeat one or have none."
     return LintCheck("ids", "warning", said, sum(twice.values()))
 
 
-def validation_is_test(sided: Sided, found: Identity) -> LintCheck:
+def check_validation(sided: Sided, identity: Identity) -> LintCheck:
     """Rows on both the validation and the test side, or the very same combinations in the very same numbers."""
     name = "validation"
     ours, theirs = sided.counts[:, VALIDATION], sided.counts[:, TEST]
@@ -183,8 +185,8 @@ def validation_is_test(sided: Sided, found: Identity) -> LintCheck:
             name, "not asked", "There is no validation side." if theirs.any() else "There is no test side."
         )
     common = float(np.minimum(ours, theirs).sum() / theirs.sum())
-    if found.known and not found.apart:
-        return _by_rows(found, common)
+    if identity.known and not identity.apart:
+        return _check_validation_rows(identity, common)
     agree = float(np.minimum(ours, theirs).sum() / max(ours.sum(), theirs.sum()))
     if np.array_equal(ours > 0, theirs > 0) and agree >= _VALIDATION_IS_TEST:
         said = (
@@ -195,15 +197,15 @@ def validation_is_test(sided: Sided, found: Identity) -> LintCheck:
     return LintCheck(name, "pass", f"Validation is not test: {percent(common)} of test has its like in validation.")
 
 
-def _by_rows(found: Identity, common: float) -> LintCheck:
-    shared, total = found.shared["validation", "test"], found.distinct["test"]
+def _check_validation_rows(identity: Identity, common: float) -> LintCheck:
+    shared, total = identity.shared["validation", "test"], identity.distinct["test"]
     like = f"by combinations, {percent(common)} of test has its like in validation"
     if not shared:
-        return LintCheck("validation", "pass", f"No test row is in validation, by {found.by}; {like}.")
+        return LintCheck("validation", "pass", f"No test row is in validation, by {identity.by}; {like}.")
     share = shared / total
     head = "Validation is test" if share >= _VALIDATION_IS_TEST else "Validation holds test rows"
     said = (
         f"{head}: {count(shared)} of {amount(total, 'test row')} ({percent(share)}) {is_(shared)} in both, "
-        f"by {found.by}; {like}."
+        f"by {identity.by}; {like}."
     )
-    return LintCheck("validation", "fail", said, shared, found.culprits)
+    return LintCheck("validation", "fail", said, shared, identity.culprits)

@@ -30,7 +30,7 @@ from recombine.verbs.split.lint.side_counts import (
     SplitQuery,
     SplitReading,
     count_sides,
-    gathered,
+    open_split,
     parts_of,
 )
 
@@ -144,7 +144,7 @@ def _count(
     parts: Sequence[SplitPart], query: SplitQuery, counting: Any, *, sniff_all: bool
 ) -> tuple[str, Sided, duplicate_rows.Identity]:
     """The table's name, its combinations by side, and which rows stand on several."""
-    with gathered(parts, query, sniff_all=sniff_all) as (open_table, side):
+    with open_split(parts, query, sniff_all=sniff_all) as (open_table, side):
         try:
             sided = count_sides(open_table, side, query, counting)
             identity = duplicate_rows.identify(open_table, side, sided, query, counting)
@@ -161,19 +161,19 @@ def _checks(
     """Every check, in the order in which they are told."""
     claim = expectation.claim
     return (
-        claims.in_training(sided, claim),
-        claims.in_conjunctions(sided, claim, expectation.order),
-        side_checks.exchanged(sided, claim, expectation.exchangeable),
-        claims.new_values(sided, claim, tuple(expectation.cold)),
-        duplicate_rows.on_both_sides(identity, claim),
-        duplicate_rows.repeated_ids(identity, sided, id_),
-        duplicate_rows.validation_is_test(sided, identity),
-        side_checks.classes(sided, expectation.class_tolerance),
-        side_checks.sides(sided),
-        side_checks.seen_side(sided),
-        side_checks.sizes(sided),
-        side_checks.left_out(sided),
-        side_checks.reach(sided),
+        claims.check_combinations(sided, claim),
+        claims.check_conjunctions(sided, claim, expectation.order),
+        side_checks.check_exchange(sided, claim, expectation.exchangeable),
+        claims.check_values(sided, claim, tuple(expectation.cold)),
+        duplicate_rows.check_rows(identity, claim),
+        duplicate_rows.check_ids(identity, sided, id_),
+        duplicate_rows.check_validation(sided, identity),
+        side_checks.check_classes(sided, expectation.class_tolerance),
+        side_checks.check_sides(sided),
+        side_checks.check_seen(sided),
+        side_checks.check_sizes(sided),
+        side_checks.check_missing(sided),
+        side_checks.check_reach(sided),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ from recombine.base.errors import SettingError
 from recombine.base.grades import Grade
 from recombine.base.records import Provenance, Record
 from recombine.base.result import Result
-from recombine.base.words import count
+from recombine.base.words import count, free_name
 from recombine.data.support import Support
 from recombine.numerics.groups import Ints
 
@@ -21,7 +21,7 @@ Verdict = Literal["pass", "fail", "warning", "not enough evidence", "told", "not
 Claim = Literal["rows", "combinations", "conjunctions", "values"]
 CLAIMS: tuple[Claim, ...] = ("rows", "combinations", "conjunctions", "values")
 MOST_CULPRITS = 10_000
-_NAMED = 3
+_NAMED = 3  # culprits that a sentence names; the table has the others
 
 _VERDICTS: tuple[Verdict, ...] = ("fail", "not enough evidence", "warning", "pass", "told", "not asked")
 
@@ -53,12 +53,6 @@ def is_(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def named(support: Support, place: int) -> str:
-    """A combination as it stands in a sentence."""
-    pairs = zip(support.space.factors, support.codes[place], strict=True)
-    return "(" + ", ".join(f"{factor.name}={factor.labels[code]}" for factor, code in pairs) + ")"
-
-
 def worst_first(places: Ints, weight: Ints) -> Ints:
     """Culprits by their weight, the heaviest first; ties in the order of the combinations."""
     return places[np.argsort(-weight[places], kind="stable")]
@@ -67,18 +61,8 @@ def worst_first(places: Ints, weight: Ints) -> Ints:
 def culprit_table(support: Support, places: Ints, **numbers: Ints) -> pa.Table:
     """The combinations by their values, each with its numbers, 10,000 at most."""
     places = places[:MOST_CULPRITS]
-    columns = {
-        factor.name: pa.array(factor.labels, pa.string()).take(pa.array(support.codes[places, k]))
-        for k, factor in enumerate(support.space.factors)
-    }
-    return pa.table(columns | {_free(name, columns): values[places] for name, values in numbers.items()})
-
-
-def _free(name: str, taken: object) -> str:
-    """A name for a column of numbers that no factor bears."""
-    while name in taken:  # type: ignore[operator]
-        name += "_"
-    return name
+    columns: dict[str, Any] = support.space.labels(support.codes[places])
+    return pa.table(columns | {free_name(name, columns): values[places] for name, values in numbers.items()})
 
 
 @dataclass(frozen=True)

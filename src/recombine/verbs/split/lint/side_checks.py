@@ -28,7 +28,8 @@ from recombine.numerics.hypothesis_tests import bonferroni
 from recombine.verbs.audit.combination_status import rungs
 from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.split.checker import SEEN
-from recombine.verbs.split.lint.lint_result import Claim, LintCheck, culprit_table, few, is_, named, worst_first
+from recombine.verbs.split.invariants import combination_text
+from recombine.verbs.split.lint.lint_result import Claim, LintCheck, culprit_table, few, is_, worst_first
 from recombine.verbs.split.lint.side_counts import EVERY_SIDE, TEST, TRAIN, Sided
 
 _BY_FAR = 2  # times as many test rows as training rows: fewer may be meant so
@@ -36,7 +37,7 @@ _ERROR = 0.05  # how often a difference that is chance alone may be called more
 _FEWEST = 5  # combinations on a side, for its spread to be known at all
 
 
-def sides(sided: Sided) -> LintCheck:
+def check_sides(sided: Sided) -> LintCheck:
     """Every side is there, and every row is on one."""
     name = "sides"
     lost = dict(sorted(sided.no_side.items(), key=lambda one: (-one[1], one[0])))
@@ -56,7 +57,7 @@ def sides(sided: Sided) -> LintCheck:
     return LintCheck(name, "pass", f"Every row is on a side: {listing(there)}.")
 
 
-def sizes(sided: Sided) -> LintCheck:
+def check_sizes(sided: Sided) -> LintCheck:
     """A test side much larger than training is often training by another name."""
     train, test = sided.rows(TRAIN), sided.rows(TEST)
     said = f"{amount(train, 'training row')}, {amount(test, 'test row')}."
@@ -65,7 +66,7 @@ def sizes(sided: Sided) -> LintCheck:
     return LintCheck("sizes", "pass" if test else "not asked", said)
 
 
-def left_out(sided: Sided) -> LintCheck:
+def check_missing(sided: Sided) -> LintCheck:
     """Rows that miss a factor hold no combination, so nothing here speaks of them."""
     lost = sided.support.left_out
     if not lost:
@@ -77,7 +78,7 @@ def left_out(sided: Sided) -> LintCheck:
     )
 
 
-def seen_side(sided: Sided) -> LintCheck:
+def check_seen(sided: Sided) -> LintCheck:
     """Rows kept apart as seen must be of combinations that training still holds."""
     place = EVERY_SIDE.index(SEEN)
     seen = sided.on(place)
@@ -91,7 +92,7 @@ def seen_side(sided: Sided) -> LintCheck:
     )
 
 
-def reach(sided: Sided) -> LintCheck:
+def check_reach(sided: Sided) -> LintCheck:
     """How the test combinations stand to training: seen, determined by it, undetermined, novel."""
     asked = np.flatnonzero(sided.on(TEST))
     if not len(asked) or not sided.on(TRAIN).any():
@@ -124,7 +125,7 @@ class Difference:
         return np.abs(self.test - self.train)
 
 
-def difference(sided: Sided, target: LabelTarget) -> Difference:
+def class_difference(sided: Sided, target: LabelTarget) -> Difference:
     """Class shares on both sides, with the error of the difference when combinations are the unit."""
     size, classes = len(sided.whole), len(target.classes)
     side = sided.support.codes[target.combination, -1]
@@ -149,7 +150,7 @@ def difference(sided: Sided, target: LabelTarget) -> Difference:
     return Difference(share[0], share[1], error, min(int((one > 0).sum()) for one in weight))
 
 
-def classes(sided: Sided, tolerance: float) -> LintCheck:
+def check_classes(sided: Sided, tolerance: float) -> LintCheck:
     """Class shares of the test side that are off: beyond the tolerance, and beyond chance."""
     target = sided.support.target
     if not isinstance(target, LabelTarget):
@@ -157,7 +158,7 @@ def classes(sided: Sided, tolerance: float) -> LintCheck:
     with_label = {int(side) for side in np.unique(sided.support.codes[target.combination, -1])}
     if not {TRAIN, TEST} <= with_label:
         return LintCheck("classes", "not enough evidence", f"One of the sides holds no {target.name}.")
-    found = difference(sided, target)
+    found = class_difference(sided, target)
     off = np.flatnonzero(found.gap > tolerance)
     worst = off[np.argsort(-found.gap[off], kind="stable")]
     if not len(off):
@@ -179,13 +180,13 @@ def classes(sided: Sided, tolerance: float) -> LintCheck:
     )
 
 
-def _shares(found: Difference, target: LabelTarget, worst: Ints) -> pa.Table:
+def _shares(difference: Difference, target: LabelTarget, worst: Ints) -> pa.Table:
     return pa.table(
         {
             "class": [text(target.classes[k]) for k in worst.tolist()],
-            "training_share": found.train[worst],
-            "test_share": found.test[worst],
-            "error": found.error[worst],
+            "training_share": difference.train[worst],
+            "test_share": difference.test[worst],
+            "error": difference.error[worst],
         }
     )
 
@@ -203,48 +204,48 @@ _LEAST_SHARED = 3  # values: two yes-or-no columns share theirs without meaning 
 _MOST_SUSPECTED = 45  # pairs of factors that are looked at
 
 
-def exchanged(sided: Sided, expect: Claim, names: Sequence[str]) -> LintCheck:
+def check_exchange(sided: Sided, expect: Claim, names: Sequence[str]) -> LintCheck:
     """Test combinations that are in training once the values of some factors may change places."""
     if expect == "rows":
         return LintCheck("exchanged", "not asked", "Held to rows: combinations may be in training, either way round.")
     if names:
-        return _held(sided, names)
-    suspected = [(pair, turned(sided, pair)) for pair in _alike(sided)]
+        return _check_named_exchange(sided, names)
+    suspected = [(pair, exchanged_combinations(sided, pair)) for pair in _factors_alike(sided)]
     pair, culprits = max(suspected, key=lambda one: len(one[1]), default=((), np.zeros(0, dtype=np.int64)))
     if not len(culprits):
         return LintCheck("exchanged", "not asked", "No factors were said to be exchangeable.")
     said = (
         f"{pair[0]} and {pair[1]} share their values, and {_how_many(sided, culprits)} in training the other way "
-        f"round, such as {named(sided.whole, int(culprits[0]))}. If the two can be exchanged, this split holds out "
-        f"less than it seems: Expectation(exchangeable=['{pair[0]}', '{pair[1]}']) "
+        f"round, such as {combination_text(sided.whole, int(culprits[0]))}. If the two can be exchanged, this split "
+        f"holds out less than it seems: Expectation(exchangeable=['{pair[0]}', '{pair[1]}']) "
         f"(--exchangeable {pair[0]},{pair[1]})."
     )
     return LintCheck("exchanged", "warning", said, len(culprits), _table(sided, culprits))
 
 
-def _held(sided: Sided, names: Sequence[str]) -> LintCheck:
+def _check_named_exchange(sided: Sided, names: Sequence[str]) -> LintCheck:
     if not sided.on(TEST).any():
         return LintCheck("exchanged", "not enough evidence", "There are no test rows to look at.")
-    culprits = turned(sided, names)
+    culprits = exchanged_combinations(sided, names)
     if not len(culprits):
         total = amount(int(sided.on(TEST).sum()), "test combination")
         return LintCheck("exchanged", "pass", f"Of {total}, none is in training with {listing(list(names))} exchanged.")
-    shown = [named(sided.whole, place) for place in culprits[:3].tolist()]
+    shown = [combination_text(sided.whole, place) for place in culprits[:3].tolist()]
     said = (
         f"{_how_many(sided, culprits)} in training with {listing(list(names))} exchanged: {few(shown, len(culprits))}."
     )
     return LintCheck("exchanged", "fail", said, len(culprits), _table(sided, culprits))
 
 
-def turned(sided: Sided, names: Sequence[str]) -> Ints:
+def exchanged_combinations(sided: Sided, names: Sequence[str]) -> Ints:
     """The test combinations that training lacks as they are, and holds in another order of some factors' values."""
-    keys = _unordered(sided, [sided.factors.index(name) for name in names])
+    keys = _order_free_numbers(sided, [sided.factors.index(name) for name in names])
     known = np.isin(keys, keys[sided.on(TRAIN)])
     culprits = np.flatnonzero(sided.on(TEST) & ~sided.on(TRAIN) & known)
     return worst_first(culprits, sided.counts[:, TEST])
 
 
-def _unordered(sided: Sided, places: Sequence[int]) -> Ints:
+def _order_free_numbers(sided: Sided, places: Sequence[int]) -> Ints:
     """A number for each combination, the same for those that differ in the order of some factors' values alone."""
     space = sided.whole.space
     codes: Codes = sided.whole.codes.copy()
@@ -254,7 +255,7 @@ def _unordered(sided: Sided, places: Sequence[int]) -> Ints:
     return np.asarray(np.unique(codes, axis=0, return_inverse=True)[1]).ravel()
 
 
-def _alike(sided: Sided) -> list[tuple[str, ...]]:
+def _factors_alike(sided: Sided) -> list[tuple[str, ...]]:
     """Pairs of factors that have most of their values in common."""
     values = {factor.name: set(factor.labels) for factor in sided.whole.space.factors}
     pairs = list(combinations(values, 2))[:_MOST_SUSPECTED]

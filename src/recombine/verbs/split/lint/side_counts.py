@@ -234,7 +234,7 @@ def _same_table(one: Any, other: Any) -> bool:
 
 
 @contextmanager
-def gathered(
+def open_split(
     parts: Sequence[SplitPart], query: SplitQuery, *, sniff_all: bool = False
 ) -> Iterator[tuple[OpenTable, str]]:
     """The split as one table for the time of one check, and the column that tells the side."""
