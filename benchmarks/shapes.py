@@ -20,7 +20,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from recombine.data.engine import silent
+from recombine.base.progress import silent
 from recombine.data.space import Factor, Space
 from recombine.data.support import Support
 from recombine.verbs.plan.collectable import Collectable, Costs, add_combinations

@@ -202,7 +202,7 @@ class Diff(Result):
     new: ComparedResult
     factors: tuple[str, ...]
     counted: tuple[CountChange, ...]
-    settings_sentence: tuple[ChangedWord, ...]
+    told: tuple[ChangedWord, ...]
     values: tuple[ValueChange, ...]
     scores: tuple[ScoreChange, ...]
     unscored: str | None
