@@ -277,7 +277,7 @@ def test_progress_is_told():
         ({"slots": 2, "bandwidth": 0}, SettingError, "bandwidth=0"),
         ({"slots": 2, "seed": -1}, SettingError, "seed=-1"),
         ({"slots": 2, "query": EVENLY[:, :1]}, SettingError, "query has 1 columns"),
-        ({"slots": 2, "query": "missing.parquet"}, SourceError, "cannot be read"),
+        ({"slots": 2, "query": "missing.parquet"}, SourceError, "no file"),
         ({"slots": 2, "model": 3}, SettingError, "model and slots"),
     ],
 )

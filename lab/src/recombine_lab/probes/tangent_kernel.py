@@ -15,19 +15,19 @@ deviation of at most √(2 / width) of the two lengths multiplied: `sketch_error
 """
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
 import numpy as np
+import torch
+from torch.func import functional_call, jacrev, vmap
 
 from recombine.base.checks import check_seed, check_whole
 from recombine.base.errors import SettingError, TableError
 from recombine.numerics.groups import Numbers
 from recombine.verbs.predict.examples.input_kernels import Kernel, fetched
+from recombine_lab.models.layers import evaluating
 
 EXACT = 2**15
 """Parameters of a module whose gradients are kept as they are by default."""
@@ -61,7 +61,6 @@ def gradients(
     Inputs are rows of numbers; `shape` is what the module takes for one of them, if it is not a plain row. Dropout and
     batch statistics are switched off while it is asked.
 
-    >>> torch = import_module("torch")
     >>> gradients(torch.nn.Linear(2, 1), [[3.0, 4.0]]).tolist()
     [[[3.0, 4.0, 1.0]]]
     """
@@ -69,7 +68,7 @@ def gradients(
     size = parameters(module)
     kept = min(width or (size if size <= EXACT else WIDTH), size)
     sketch = _Sketch.of(size, kept, seed) if kept < size else None
-    with _asked(module):
+    with evaluating(module):
         rows = _rows(module, inputs, shape)
         outputs = _outputs(module, rows)
         _refuse_too_large(len(rows), outputs, kept)
@@ -92,7 +91,6 @@ def own_tangent(
     Over all outputs, or for one `output` of them. Rows reach the module as they were given. Training the module further
     does not change the kernel: it is of a copy.
 
-    >>> torch = import_module("torch")
     >>> module = torch.nn.Linear(2, 1, bias=False)
     >>> own_tangent(module).between(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [1.0, 0.0]])).tolist()
     [[11.0, 1.0]]
@@ -143,7 +141,6 @@ class _Sketch:
         return cls(rng.integers(width, size=size), rng.integers(2, size=size) * 2 - 1, width)
 
     def __call__(self, found: Any) -> Any:
-        torch = import_module("torch")
         places = torch.as_tensor(self.places, device=found.device)
         signed = found * torch.as_tensor(self.signs, device=found.device, dtype=found.dtype)
         return found.new_zeros((*found.shape[:-1], self.width)).index_add_(-1, places, signed)
@@ -151,39 +148,25 @@ class _Sketch:
 
 def _jacobian(module: Any, rows: Any, sketch: _Sketch | None) -> Numbers:
     """The gradients at a few rows."""
-    func, torch = import_module("torch.func"), import_module("torch")
     trained = {name: weight.detach() for name, weight in module.named_parameters() if weight.requires_grad}
     fixed = {name: weight.detach() for name, weight in module.named_parameters() if not weight.requires_grad}
     fixed |= {name: buffer.detach() for name, buffer in module.named_buffers()}
 
     def answer(weights: Any, row: Any) -> Any:
-        return func.functional_call(module, {**weights, **fixed}, (row[None],)).reshape(-1)
+        return functional_call(module, {**weights, **fixed}, (row[None],)).reshape(-1)
 
-    found = func.vmap(func.jacrev(answer), in_dims=(None, 0))(trained, rows)
+    found = vmap(jacrev(answer), in_dims=(None, 0))(trained, rows)
     flat = torch.cat([part.flatten(start_dim=2) for part in found.values()], dim=2)
     return fetched((sketch(flat) if sketch else flat).detach())
 
 
-@contextmanager
-def _asked(module: Any) -> Iterator[None]:
-    """The module as it answers, not as it trains; afterwards as it was, part by part."""
-    before = [(part, part.training) for part in module.modules()]
-    module.eval()
-    try:
-        yield
-    finally:
-        for part, training in before:
-            part.training = training
-
-
 def _outputs(module: Any, rows: Any) -> int:
-    with import_module("torch").no_grad():
+    with torch.no_grad():
         return int(module(rows[:1]).numel())
 
 
 def _rows(module: Any, inputs: Any, shape: tuple[int, ...] | None) -> Any:
     weight = next(weight for weight in module.parameters() if weight.requires_grad)
-    torch = import_module("torch")
     rows = torch.as_tensor(np.asarray(fetched(inputs) if hasattr(inputs, "cpu") else inputs))
     rows = rows.to(device=weight.device, dtype=weight.dtype)
     if shape is None:

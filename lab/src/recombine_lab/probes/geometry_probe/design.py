@@ -3,7 +3,6 @@
 Letters: n rows, c combinations that occur, K factors.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,12 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from recombine.base.checks import check_listed
-from recombine.base.errors import ColumnError, SettingError, SourceError, TableError
-from recombine.base.files import place_of
-from recombine.data.locations import suggest_file
+from recombine.base.errors import ColumnError, SettingError, TableError
+from recombine_lab.probes.columns import check_even, read_parquet
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -128,29 +125,8 @@ def columns_of(table: Any) -> dict[str, Any]:
             why="it says the factors' values of every row",
             instead="write table={'x': […], 'y': […]}, an Arrow table, a data frame, or the name of a Parquet file",
         )
-    lengths = {name: len(column) for name, column in table.items()}
-    if len(set(lengths.values())) > 1:
-        raise TableError(
-            f"columns of {', '.join(f'{count:,} ({name})' for name, count in lengths.items())} rows",
-            why="each row has a value in every column",
-            instead="give columns of one length",
-        )
+    check_even(table, "a table")
     return {str(name): column for name, column in table.items()}
-
-
-def read_parquet(path: str | Path) -> pa.Table:
-    """A Parquet file, or words on why it cannot be read."""
-    place = place_of(path)
-    if not os.path.exists(place):  # noqa: PTH110 - a path that no file can have raises in `Path.exists`
-        raise SourceError(f"no file '{path}'", why="there is no such file", instead=suggest_file(place, (".parquet",)))
-    try:
-        return pq.read_table(place)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise SourceError(
-            f"'{path}' cannot be read as Parquet",
-            why=str(error).splitlines()[0],
-            instead="give a Parquet file with a list column for each layer and a column for each factor",
-        ) from error
 
 
 def is_list(column: Any) -> bool:

@@ -14,6 +14,7 @@ from recombine.base.checks import check_listed
 from recombine.base.errors import ColumnError, SettingError, nearest
 from recombine.base.seeds import derived
 from recombine_lab.models.layers import Forward, length
+from recombine_lab.probes.columns import read_parquet
 from recombine_lab.probes.geometry_probe.controls import Code, one_hot
 from recombine_lab.probes.geometry_probe.design import (
     GridDesign,
@@ -21,7 +22,6 @@ from recombine_lab.probes.geometry_probe.design import (
     designed,
     is_list,
     numbers_of,
-    read_parquet,
 )
 from recombine_lab.probes.geometry_probe.layer_sources import Arrays, LayerSource, Module, chosen_layers, kept_numbers
 from recombine_lab.probes.probe import SettingsGroup

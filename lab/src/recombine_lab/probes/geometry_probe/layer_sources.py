@@ -24,6 +24,7 @@ from recombine_lab.models.layers import (
     tensor_of,
     watching,
 )
+from recombine_lab.probes.asked_module import refusing
 from recombine_lab.probes.geometry_probe.design import GridDesign, Values
 from recombine_lab.probes.new_weights import redraw_weights
 
@@ -235,16 +236,9 @@ def _by_row(tensor: torch.Tensor, rows: int) -> bool:
 
 
 def _answered(module: nn.Module, batch: Any, forward: Forward | None) -> Any:
-    try:
+    what = f"{type(module).__name__} cannot be asked about the inputs"
+    with refusing(what, instead="give inputs as the module takes them, or forward=lambda module, batch: …"):
         answer = asked(module, batch, forward)
-    except SettingError:
-        raise
-    except Exception as error:
-        raise SettingError(
-            f"{type(module).__name__} cannot be asked about the inputs",
-            why=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no words'}",
-            instead="give inputs as the module takes them, or forward=lambda module, batch: …",
-        ) from error
     first = answer[0] if isinstance(answer, tuple | list) and len(answer) else answer
     for field in ("last_hidden_state", "logits"):
         first = getattr(first, field, first)

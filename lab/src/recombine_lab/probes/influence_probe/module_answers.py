@@ -26,6 +26,7 @@ from torch.nn import functional
 
 from recombine.base.errors import SettingError
 from recombine_lab.models.layers import BATCH, Forward, asked, evaluating, length, rows_of, tensor_of
+from recombine_lab.probes.asked_module import AskedModule, refusing
 
 Kind = Literal["classes", "values"]
 Floats = npt.NDArray[np.float64]
@@ -59,14 +60,9 @@ class Asking:
 
     def of_batch(self, module: nn.Module, batch: Any) -> Tensor:
         """What the module gives for some rows, their numbers as exact as its weights; what it cannot take is told."""
-        try:
+        what = f"{type(module).__name__} cannot be asked about these inputs"
+        with refusing(what, instead="give inputs as it takes them, or forward=a function of the module and a batch"):
             return tensor_of(asked(module, fitting(module, batch), self.forward), "")
-        except (RuntimeError, ValueError, TypeError, IndexError, KeyError) as error:
-            raise SettingError(
-                f"{type(module).__name__} cannot be asked about these inputs",
-                why=f"{type(error).__name__}: {(str(error).strip() or 'no reason given').splitlines()[0][:300]}",
-                instead="give inputs as it takes them, or forward=a function of the module and a batch",
-            ) from error
 
     def answers(self, scores: Tensor) -> Tensor:
         """(n, …) The answers that scores mean."""
@@ -185,7 +181,7 @@ class Network:
         return self._asked(double(inputs), self.weights if weights is None else weights)
 
     def _asked(self, inputs: Any, weights: Weights) -> Tensor:
-        called = _Called(self.module, self.forward)
+        called = AskedModule(self.module, self.forward)
         named = {f"module.{name}": weight for name, weight in weights.items()}
         found: Tensor = functional_call(called, named, (inputs,))
         return found.reshape(len(found), -1)
@@ -241,17 +237,6 @@ class Network:
                 for parts in found
             ]
         )
-
-
-class _Called(nn.Module):
-    """A module asked in the user's way, so that its weights can be put in by name."""
-
-    def __init__(self, module: nn.Module, forward: Forward | None) -> None:
-        super().__init__()
-        self.module, self._way = module, forward
-
-    def forward(self, inputs: Any) -> Tensor:
-        return tensor_of(asked(self.module, inputs, self._way), "")
 
 
 def double(inputs: Any) -> Any:

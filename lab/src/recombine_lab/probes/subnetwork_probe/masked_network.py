@@ -4,6 +4,7 @@ The module is never changed. Weights are put in its place for one call (`torch.f
 them side by side where the module allows it (`torch.func.vmap`).
 """
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ from torch.nn.utils import parametrize
 
 from recombine.base.errors import SettingError, nearest
 from recombine.base.seeds import derived
-from recombine_lab.models.layers import Forward, asked, tensor_of, uncompiled
+from recombine_lab.models.layers import Forward, uncompiled
+from recombine_lab.probes.asked_module import AskedModule, refusing
 from recombine_lab.probes.new_weights import redraw_weights
 from recombine_lab.probes.subnetwork_probe.components import ComponentData, side_by_side
 
@@ -71,12 +73,12 @@ class ParameterLayout:
     @property
     def size(self) -> int:
         """How many weights there are."""
-        return _product(self.shape)
+        return math.prod(self.shape)
 
     @property
     def groups(self) -> int:
         """How many groups they are in."""
-        return _product(self.mask)
+        return math.prod(self.mask)
 
     def times(self, weight: Tensor, mask: Tensor) -> Tensor:
         """Weights (…, shape) times their mask (…, mask)."""
@@ -90,13 +92,6 @@ class ParameterLayout:
     def whole(self, mask: Tensor) -> Tensor:
         """A mask for every weight."""
         return mask.expand(self.view).reshape(self.shape)
-
-
-def _product(shape: Sequence[int]) -> int:
-    found = 1
-    for size in shape:
-        found *= size
-    return found
 
 
 def unwrapped(model: Any) -> nn.Module:
@@ -224,25 +219,13 @@ def untrained_state(model: nn.Module, seed: int) -> dict[str, Tensor]:
     return state_of(redraw_weights(model, seed=derived(seed, "re-initialised network")))
 
 
-class _CallableNetwork(nn.Module):
-    """A module that is asked in the user's way, so that other weights can be put in its place."""
-
-    def __init__(self, model: nn.Module, forward: Forward | None) -> None:
-        super().__init__()
-        self.model = model
-        self.way = forward
-
-    def forward(self, inputs: Any) -> Tensor:
-        return tensor_of(asked(self.model, inputs, self.way), "")
-
-
 class Asker:
     """Asks a network with other weights, many sets of them at once where that is possible."""
 
     NOT_TRIED = "it was not tried"
 
     def __init__(self, model: nn.Module, score: Score, forward: Forward | None = None) -> None:
-        self.module = _CallableNetwork(model, forward)
+        self.module = AskedModule(model, forward)
         self.score = score
         self.together = False
         self.apart_because = self.NOT_TRIED
@@ -254,7 +237,7 @@ class Asker:
 
     def answers(self, weights: State, shared: State, inputs: Any) -> Tensor:
         """(n, …) What is answered with one set of weights."""
-        given = {f"model.{name}": value for name, value in {**shared, **weights}.items()}
+        given = {f"module.{name}": value for name, value in {**shared, **weights}.items()}
         found: Tensor = functional_call(self.module, given, (inputs,))
         return found
 
@@ -275,17 +258,9 @@ class Asker:
 
     def check(self, state: State, data: ComponentData) -> None:
         """Ask once, so that what does not fit is said before anything is learned."""
-        try:
-            with torch.no_grad():
-                loss, right = self.one({}, state, data.inputs, data.targets)
-        except SettingError:
-            raise
-        except Exception as error:
-            raise SettingError(
-                "the network cannot be asked about the examples",
-                why=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
-                instead="give inputs that it takes, or forward=lambda model, inputs: …, and a score for its answers",
-            ) from error
+        instead = "give inputs that it takes, or forward=lambda model, inputs: …, and a score for its answers"
+        with refusing("the network cannot be asked about the examples", instead=instead), torch.no_grad():
+            loss, right = self.one({}, state, data.inputs, data.targets)
         if tuple(loss.shape) != (len(data),) or tuple(right.shape) != (len(data),):
             raise SettingError(
                 f"the score of {len(data)} rows has the shapes {tuple(loss.shape)} and {tuple(right.shape)}",

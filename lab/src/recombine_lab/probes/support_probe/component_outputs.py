@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from recombine.base.errors import SettingError
 from recombine_lab.models.layers import evaluating
+from recombine_lab.probes.asked_module import refusing
 from recombine_lab.probes.support_probe.points import SupportPoints
 from recombine_lab.tasks.compositions import composition, jacobian
 from recombine_lab.tasks.sprites import Sprites
@@ -117,15 +118,12 @@ def _stacked(parts: Sequence[Any]) -> Tensor:
 
 def _checked(components: Components, points: SupportPoints) -> Components:
     """The same components, asked about two points first."""
-    try:
+    widths = ", ".join(f"(n, {slot.width})" for slot in points.slots)
+    with refusing(
+        f"the {components.kind} components cannot be asked",
+        instead=f"let them take float tensors of values {widths}, and give a tensor whose first axis is the point",
+    ):
         found = components.at(points.seen[:2])
-    except (RuntimeError, TypeError, IndexError, ValueError) as error:
-        widths = ", ".join(f"(n, {slot.width})" for slot in points.slots)
-        raise SettingError(
-            f"the {components.kind} components cannot be asked",
-            why=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no words'}",
-            instead=f"let them take float tensors of values {widths}, and give a tensor whose first axis is the point",
-        ) from error
     if found.ndim < 3 or found.shape[:2] != (2, len(points.slots)):
         raise SettingError(
             f"the {components.kind} components of 2 points have the shape {tuple(found.shape)}",
@@ -229,7 +227,10 @@ def usual_shape(composed: Composed) -> tuple[int, ...] | None:
 def check_composes(composed: Composed, components: Components, points: SupportPoints) -> Tensor:
     """The outputs at a few points; refuses what does not compose."""
     outputs = components.at(points.seen[:8])
-    try:
+    with refusing(
+        f"{composed.called} does not compose components of shape {tuple(outputs.shape)}",
+        instead="give a function of a tensor (n, slots, …) that returns (n, …), with torch's own operations",
+    ):
         if composed.name is not None:
             taken = composition(composed.name).channels
             if taken is not None and _as_pictures(outputs).shape[2] != taken:
@@ -243,12 +244,6 @@ def check_composes(composed: Composed, components: Components, points: SupportPo
             whole = composed.compose(outputs)
             if not isinstance(whole, Tensor) or whole.ndim < 1 or len(whole) != len(outputs):
                 raise TypeError(f"it gives {getattr(whole, 'shape', type(whole).__name__)} for {len(outputs)} points")
-    except (RuntimeError, TypeError, IndexError, ValueError) as error:
-        raise SettingError(
-            f"{composed.called} does not compose components of shape {tuple(outputs.shape)}",
-            why=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no words'}",
-            instead="give a function of a tensor (n, slots, …) that returns (n, …), with torch's own operations",
-        ) from error
     return outputs
 
 

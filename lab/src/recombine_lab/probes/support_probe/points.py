@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from recombine.base.checks import is_whole
-from recombine.base.errors import ColumnError, SettingError, SourceError, TableError, nearest
-from recombine_lab.probes.columns import check_even
+from recombine.base.errors import ColumnError, SettingError, TableError, nearest
+from recombine_lab.probes.columns import check_even, read_parquet
 
 Numbers = npt.NDArray[np.float64]
 LEVELS = 12
@@ -152,7 +151,7 @@ def product_of_marginals(seen: Numbers, slots: Sequence[Slot], n: int, rng: np.r
 def _numbers(given: Any, called: str) -> tuple[tuple[str, ...], npt.NDArray[Any]]:
     """Names and numbers of an array, a tensor, a table, a mapping of columns, or a Parquet file."""
     if isinstance(given, str | Path):
-        given = _parquet(Path(given), called)
+        given = read_parquet(given)
     if isinstance(given, Mapping):
         check_even(given, called)
         given = pa.table(dict(given))
@@ -171,17 +170,6 @@ def _numbers(given: Any, called: str) -> tuple[tuple[str, ...], npt.NDArray[Any]
             instead=f"give {called} as an array (n, entries), a table, or a Parquet file",
         )
     return tuple(f"entry {place}" for place in range(array.shape[1])), array.astype(np.float64)
-
-
-def _parquet(path: Path, called: str) -> pa.Table:
-    try:
-        return pq.read_table(path)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise SourceError(
-            f"{called}='{path}' cannot be read",
-            why=str(error).splitlines()[0],
-            instead="give a Parquet file, or a table or an array that was read already",
-        ) from error
 
 
 def _column(column: pa.ChunkedArray, name: str) -> Numbers:
