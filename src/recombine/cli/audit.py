@@ -35,7 +35,7 @@ def audit(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Which examples are drawn where a space is too large to list.")] = 0,
     *,
-    reading: table_options.TableOptions,
+    reading: table_options.ReadingOptions,
     output: outputs.FormattedOutputs,
 ) -> None:
     """Which combinations are missing, and which of them can be worked out from the rest?"""

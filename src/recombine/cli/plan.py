@@ -67,7 +67,7 @@ def plan(
     ] = [],  # noqa: B006
     seed: Annotated[int, typer.Option(min=0, help="What is drawn at random, in a replay or a vast space.")] = 0,
     *,
-    reading: table_options.TableOptions,
+    reading: table_options.ReadingOptions,
     output: outputs.Outputs,
 ) -> None:
     """Which combinations should be collected next, and what would each of them buy?"""

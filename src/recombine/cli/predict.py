@@ -116,7 +116,7 @@ def predict(
         int, typer.Option(help="What is held out, and which combinations are drawn from a vast space.")
     ] = 0,
     *,
-    reading: table_options.TableOptions,
+    reading: table_options.ReadingOptions,
     output: outputs.FormattedOutputs,
 ) -> None:
     """Which unseen combinations would come out wrong, and why: a leak, a shortcut, or out of reach?"""

@@ -43,7 +43,7 @@ def rehearse(
     ] = [],  # noqa: B006
     seed: Annotated[int, typer.Option(min=0, help="What is held out, and the learner's own chance.")] = 0,
     *,
-    reading: table_options.TableOptions,
+    reading: table_options.ReadingOptions,
     output: outputs.Outputs,
 ) -> None:
     """How well will my learner do on unseen combinations? Trained anew without seen ones that are like them."""

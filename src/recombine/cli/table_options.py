@@ -103,7 +103,7 @@ class SpaceOptions(RowOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableOptions(SpaceOptions):
+class ReadingOptions(SpaceOptions):
     """How a table of examples is read, a row of which may stand for several."""
 
     weight: Annotated[

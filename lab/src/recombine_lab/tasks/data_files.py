@@ -133,12 +133,12 @@ def _fetched(name: str, target: Path) -> Path:
 def fetch(address: str, target: Path, *, wanted: str, progress: Progress) -> Path:
     """A file from the network, beside its place until it is complete and checked; what is cut off leaves nothing."""
     pooch.get_logger().setLevel(logging.WARNING)  # the bar says it already
-    downloader = pooch.HTTPDownloader(progressbar=_ProgressBar(progress), chunk_size=_PIECE, timeout=_PATIENCE)
+    downloader = pooch.HTTPDownloader(progressbar=_DownloadProgress(progress), chunk_size=_PIECE, timeout=_PATIENCE)
     known = f"{_method(wanted)}:{wanted}"
     return Path(pooch.retrieve(address, known, fname=target.name, path=target.parent, downloader=downloader))
 
 
-class _ProgressBar:
+class _DownloadProgress:
     """What pooch asks of a progress bar."""
 
     def __init__(self, progress: Progress) -> None:
