@@ -36,8 +36,8 @@ from recombine.numerics.resampling import IntervalSettings
 from recombine_lab import fit
 from recombine_lab.models import MLP
 from recombine_lab.probes import FactorExamples, influence
+from recombine_lab.probes.influence_probe.influence_figures import boundaries
 from recombine_lab.probes.influence_probe.influence_functions import taught
-from recombine_lab.probes.influence_probe.listing import boundaries
 from recombine_lab.probes.influence_probe.paired_experiment import paired
 from recombine_lab.probes.influence_probe.probe_examples import ProbeExamples
 from recombine_lab.probes.influence_probe.retraining import left_out

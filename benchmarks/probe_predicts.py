@@ -25,7 +25,7 @@ from probed.two_questions import Asked, networks
 from recombine.numerics.rank_correlation import spearman
 from recombine_lab.probes import AnswerKey, MaskEvidence, MaskSearch, geometry, influence, subnetworks
 from recombine_lab.tasks import Toy
-from validity_cells.listing import cells, smoke_cells
+from validity_cells.cell_list import cells, smoke_cells
 
 DOCS = Path(__file__).parents[1] / "docs" / "measured"
 FORECASTS = ("predict", "predict, unseen inputs", "predict, seen inputs", "linear probe")

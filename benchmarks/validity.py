@@ -3,7 +3,7 @@
     python benchmarks/validity.py [--open] [--group G] [--forecaster F] [--cache DIR] [--write]
     python benchmarks/validity.py --train --cache DIR
 
-A cell is task × support × model × noise (`validity_cells/listing.py`). What its networks came to is kept in
+A cell is task × support × model × noise (`validity_cells/cell_list.py`). What its networks came to is kept in
 docs/measured/validity_cells.json, so nothing is trained here unless asked for; its rows are made anew, the same every
 time. A third of the cells is sealed: `--open` leaves them out, and forecasts are developed with nothing else.
 `--write` keeps the result (docs/measured/validity.json) and draws the tables and the picture of docs/forecasts.md;
@@ -25,6 +25,7 @@ import numpy as np
 
 import measure
 from validity_cells.cell import Cell, sealed
+from validity_cells.cell_list import cells, smoke_cells
 from validity_cells.forecasters import (
     FORECASTERS,
     SCORED,
@@ -36,7 +37,6 @@ from validity_cells.forecasters import (
     missing,
     together,
 )
-from validity_cells.listing import cells, smoke_cells
 from validity_cells.page import draw_page, shown
 from validity_cells.scoring import LEAST, Told, by_grade, summary
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine import audit, evaluate, predict, read
-from recombine.data import counting
+from recombine.data import centred_sums
 from recombine.data.support import NumberTarget, Support
 from recombine.verbs.predict.answers import answers
 from recombine.verbs.predict.kernel.salience_fit import estimate
@@ -168,7 +168,7 @@ def test_a_score_of_ones_own_keeps_its_spread() -> None:
 def test_supports_about_different_numbers_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     found = read_at(1e8)
     for centre in (1e8, 1e8 + 3, 1e8 - 100):
-        monkeypatch.setattr(counting, "near", lambda _, centre=centre: centre)
+        monkeypatch.setattr(centred_sums, "near", lambda _, centre=centre: centre)
         other = read_at(1e8)
         assert other.target.shift == centre
         assert other == found
@@ -185,7 +185,7 @@ def test_first_rows_that_mislead_are_noticed(monkeypatch: pytest.MonkeyPatch) ->
     columns["y"][:2_000] = 0.0
     columns["y"][:2_000:2] = 1.0
     asked = []
-    monkeypatch.setattr(counting, "better", _listening(asked, counting.better))
+    monkeypatch.setattr(centred_sums, "better", _listening(asked, centred_sums.better))
     support = read(columns | {"a": columns["a"] + (columns["y"] < 10) * 10}, factors=["a", "b"], target="y")
     assert asked[0] is None  # so far from each other, the two kinds are the spread
     support = read({**columns, "y": np.where(columns["y"] < 10, np.nan, columns["y"])}, factors=["a", "b"], target="y")
@@ -210,7 +210,7 @@ def test_an_ordinary_target_is_summed_about_zero() -> None:
 @given(st.lists(st.integers(-(10**6), 10**6), min_size=5, max_size=5), st.integers(-(2**40), 2**40))
 def test_a_pilot_is_near_and_exactly_subtracted(drawn: list[int], offset: int) -> None:
     quartiles = [float(value + offset) for value in sorted(drawn)]
-    centre = counting.near(quartiles)
+    centre = centred_sums.near(quartiles)
     spread = (quartiles[3] - quartiles[1]) / 2 or (quartiles[4] - quartiles[0]) / 2
     assert abs(quartiles[2] - centre) <= max(101 * spread, 0.0)
     assert all(Fraction(value - centre) == Fraction(value) - Fraction(centre) for value in quartiles)

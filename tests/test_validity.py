@@ -16,9 +16,9 @@ from scipy.stats import spearmanr
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from validity import figures
 from validity_cells.cell import Cell, sealed
+from validity_cells.cell_list import cells
 from validity_cells.data import Rows, data_of, rows_evenly
 from validity_cells.forecasters import constant, score
-from validity_cells.listing import cells
 from validity_cells.page import figures_text, picture
 from validity_cells.points import answers, points, shown
 from validity_cells.scoring import Told, by_grade, ranks, summary

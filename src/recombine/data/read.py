@@ -11,9 +11,10 @@ from typing import Any, Literal, Unpack, cast
 from recombine.base.checks import check_choice, check_known
 from recombine.base.errors import ColumnError, SettingError
 from recombine.data import columns
+from recombine.data.centred_sums import Centres, Sums, about, pilots, settled
 from recombine.data.columns import Bins
-from recombine.data.counting import Aggregate, Centres, EngineCounts, Sums, about, count_table, pilots, settled
 from recombine.data.engine import Progress
+from recombine.data.group_counts import Aggregate, EngineCounts, count_table
 from recombine.data.space import Value
 from recombine.data.support import Support
 from recombine.data.support_assembly import TargetAsked, assemble, floats

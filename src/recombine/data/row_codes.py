@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from recombine.data import columns
 from recombine.data.columns import Bins, FactorKey
-from recombine.data.counting import factor_keys
+from recombine.data.group_counts import factor_keys
 from recombine.data.locations import is_database
 from recombine.data.sources import opened
 from recombine.data.space import Factor, Space

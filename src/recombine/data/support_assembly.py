@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from recombine.base.errors import ColumnError, SpaceError, TableError, nearest
 from recombine.base.records import Provenance
 from recombine.data import columns
+from recombine.data.centred_sums import out_of_range
 from recombine.data.columns import FactorKey
-from recombine.data.counting import EngineCounts, out_of_range
+from recombine.data.group_counts import EngineCounts
 from recombine.data.space import MISSING, Factor, Space, Value, text
 from recombine.data.support import WEIGHTLESS, LabelTarget, NumberTarget, Support, Target
 from recombine.data.table_query import MOST_VALUES, TableQuery, TargetKind

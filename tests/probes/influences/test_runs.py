@@ -14,7 +14,7 @@ from recombine.cli.app import app
 from recombine_lab import fit
 from recombine_lab.models import MLP
 from recombine_lab.probes.influence_probe.factor_measures import counted_bits
-from recombine_lab.probes.influence_probe.listing import boundaries
+from recombine_lab.probes.influence_probe.influence_figures import boundaries
 from recombine_lab.probes.influence_probe.paired_experiment import _over_seeds, in_setting, paired
 from recombine_lab.tasks import Addition, DigitPairs, Toy
 from recombine_lab.tasks.conjunction_tasks import PartialExposure

@@ -157,11 +157,11 @@ _INTERVALS = IntervalSettings()
 _COMPARE = {
     "audit": "audit_diff:compare",
     "evaluation": "evaluation_diff:compare",
-    "lint": "listing_diff:compare",
-    "plan": "listing_diff:compare_plans",
+    "lint": "lines_diff:compare",
+    "plan": "lines_diff:compare_plans",
     "prediction": "prediction_diff:compare",
-    "rehearsal": "listing_diff:compare_rehearsals",
-    "split": "listing_diff:compare_splits",
+    "rehearsal": "lines_diff:compare_rehearsals",
+    "split": "lines_diff:compare_splits",
 }
 """Which kinds can be compared, and by whom; imported when they are."""
 

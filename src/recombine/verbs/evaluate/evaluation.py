@@ -21,13 +21,12 @@ from recombine.data.space import Value
 from recombine.data.split_sides import SplitColumn
 from recombine.data.table_query import TableQuery, TargetKind, Where, declared_values
 from recombine.numerics.resampling import IntervalSettings
-from recombine.verbs.evaluate import listing
+from recombine.verbs.evaluate import scored_combinations
 from recombine.verbs.evaluate import verdict as wording
 from recombine.verbs.evaluate.additivity import Additivity, additivity
 from recombine.verbs.evaluate.baselines import Baselines, baselines, expected_score, simple_rules
 from recombine.verbs.evaluate.deviations import RATE, Deviations, deviations
 from recombine.verbs.evaluate.error_causes import Anatomy, anatomy
-from recombine.verbs.evaluate.listing import ScoredCombination, Untested, list_untested
 from recombine.verbs.evaluate.matched_gap import (
     Balanced,
     MatchedGap,
@@ -40,6 +39,7 @@ from recombine.verbs.evaluate.model_comparison import ModelComparison, compariso
 from recombine.verbs.evaluate.outcome_reader import OutcomeReading, outcomes_of
 from recombine.verbs.evaluate.outcomes import Outcomes, Score, describe_outcomes, load_outcomes, outcome_tables
 from recombine.verbs.evaluate.prediction_query import gather
+from recombine.verbs.evaluate.scored_combinations import ScoredCombination, Untested, list_untested
 from recombine.verbs.evaluate.scores import ScoreGap, Shrunk, SideScore, masks, parts, scores, shrunk
 from recombine.verbs.evaluate.scoring import Columns, PredictionQuestion
 from recombine.verbs.evaluate.swap_test import SwapTest, swap_test
@@ -357,7 +357,7 @@ def _measure(reading: OutcomeReading, settings: IntervalSettings, tell: Progress
         gap=gap,
         matched=matched_gap(outcomes, settings),
         group=worst_group(outcomes, rules, missing.total, settings),
-        worst=listing.worst(outcomes, pulled, apart),
+        worst=scored_combinations.worst(outcomes, pulled, apart),
         untested=missing,
         deviations=_list_deviating(outcomes, pulled, apart),
         against=None if reading.paired is None else comparison(outcomes, reading.paired, settings, other=other),
@@ -366,7 +366,7 @@ def _measure(reading: OutcomeReading, settings: IntervalSettings, tell: Progress
         additivity=None,
         theory=None,
         pairs_left_out=by_part.left_out,
-        table=listing.table(outcomes, pulled, apart),
+        table=scored_combinations.table(outcomes, pulled, apart),
         by_value=by_part.values,
         by_pair=by_part.pairs,
         outcomes=outcomes,
@@ -397,8 +397,8 @@ def _add_causes(found: Evaluation, theory: Prediction | None, tell: Progress, *,
 
 
 def _list_deviating(outcomes: Outcomes, pulled: Shrunk, apart: Deviations) -> Deviating:
-    listed = listing.deviating(outcomes, pulled, apart)
-    worse = int((listing.worse(outcomes, apart) & (apart.q <= RATE)).sum())
+    listed = scored_combinations.deviating(outcomes, pulled, apart)
+    worse = int((scored_combinations.worse(outcomes, apart) & (apart.q <= RATE)).sum())
     return Deviating(apart.sentence, apart.testable, apart.rank, apart.found, worse, RATE, listed)
 
 

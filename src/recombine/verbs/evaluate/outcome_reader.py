@@ -18,7 +18,7 @@ from recombine.base.errors import ColumnError, TableError
 from recombine.base.records import Provenance
 from recombine.base.words import count as counted
 from recombine.base.words import listing
-from recombine.data.counting import out_of_range
+from recombine.data.centred_sums import out_of_range
 from recombine.data.space import Space, Value, text
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
 from recombine.data.support_assembly import encoded, floats, refuse_no_rows, without_missing

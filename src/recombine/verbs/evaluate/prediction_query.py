@@ -14,21 +14,10 @@ import pyarrow.compute as pc
 
 from recombine.base.errors import ColumnError, RecombineError, SettingError, TableError
 from recombine.data import columns
+from recombine.data.centred_sums import Centres, Sums, about, pilots, settled
 from recombine.data.columns import FactorKey
-from recombine.data.counting import (
-    Aggregate,
-    Centres,
-    EngineCounts,
-    JoinedTable,
-    Sums,
-    about,
-    columns_of,
-    count_table,
-    pilots,
-    settled,
-    stacked,
-)
 from recombine.data.engine import Progress
+from recombine.data.group_counts import Aggregate, EngineCounts, JoinedTable, columns_of, count_table, stacked
 from recombine.data.sources import opened
 from recombine.data.space import text
 from recombine.data.split_sides import SplitColumn, likeliest, no_side, sides_of

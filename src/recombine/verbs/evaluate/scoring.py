@@ -16,7 +16,7 @@ import numpy as np
 from recombine.base.checks import check_choice
 from recombine.base.errors import ColumnError, SettingError, nearest
 from recombine.data import columns
-from recombine.data.counting import Centres, difference
+from recombine.data.centred_sums import Centres, difference
 from recombine.data.read import target_kind
 from recombine.data.space import text
 from recombine.data.split_sides import SplitColumn

@@ -20,8 +20,8 @@ from recombine.base.result import Result
 from recombine.base.words import amount, count, free_name, listing, percent
 from recombine.data import columns
 from recombine.data.columns import FactorKey
-from recombine.data.counting import Aggregate, count_groups
 from recombine.data.engine import OpenTable, Progress
+from recombine.data.group_counts import Aggregate, count_groups
 from recombine.data.space import MISSING, text
 from recombine.data.support import Support
 from recombine.data.support_assembly import TargetAsked, assemble, encoded, without_missing

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from recombine_lab.models.layers import evaluating
 from recombine_lab.probes.influence_probe.factor_locations import Located, located
 from recombine_lab.probes.influence_probe.factor_measures import bits, changes, donors, frozen, slopes
-from recombine_lab.probes.influence_probe.listing import boundaries
+from recombine_lab.probes.influence_probe.influence_figures import boundaries
 from recombine_lab.probes.influence_probe.module_answers import Asking
 from recombine_lab.runs.run import TEXTS, Run
 from recombine_lab.tasks.conjunction_tasks import Toy

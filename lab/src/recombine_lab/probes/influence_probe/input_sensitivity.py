@@ -12,7 +12,7 @@ from recombine.base.progress import Progress
 from recombine.base.seeds import derived
 from recombine_lab.models.layers import Forward, length
 from recombine_lab.probes.influence_probe.factor_locations import Located, check_apart, form_of, located
-from recombine_lab.probes.influence_probe.listing import hanging_figures, measures_of, steps_table
+from recombine_lab.probes.influence_probe.influence_figures import measures_of, sensitivity_figures, steps_table
 from recombine_lab.probes.influence_probe.module_answers import Asking, asking_of
 from recombine_lab.probes.influence_probe.probe_examples import check_column, check_rows, codes_of, inputs_of, table_of
 from recombine_lab.probes.influence_probe.questions import Half, InfluenceQuestion
@@ -115,7 +115,7 @@ def inputs_half(
         measures_of(found, control, ask, score, most),
         numbers,
         tables,
-        hanging_figures(module, snapshots, found, by_step, control, ask),
+        sensitivity_figures(module, snapshots, found, by_step, control, ask),
         length(ask.where.inputs),
     )
 

@@ -23,9 +23,9 @@ from torch.utils.data import DataLoader, TensorDataset
 from recombine.base.errors import SettingError
 from recombine.base.progress import Progress
 from recombine_lab.models.layers import Forward
+from recombine_lab.probes.influence_probe.influence_figures import training_figures, training_measures
 from recombine_lab.probes.influence_probe.influence_functions import MOST_WEIGHTS, InfluenceMatrix, taught
 from recombine_lab.probes.influence_probe.influence_summary import retrained, summed
-from recombine_lab.probes.influence_probe.listing import teaching_figures, teaching_measures
 from recombine_lab.probes.influence_probe.module_answers import Network, double, loss_of
 from recombine_lab.probes.influence_probe.probe_examples import ProbeExamples, combinations_of, examples_of
 from recombine_lab.probes.influence_probe.questions import Half, TrainingRows
@@ -171,7 +171,7 @@ def teaching_half(
         numbers["rank correlation with training again"] = total.rank.value
     said = said_of_teaching(total)
     said = replace(said, reasons=(*said.reasons, f"Worked out by {found.how}, damping {found.damping:.3g}."))
-    return Half(said, teaching_measures(total), numbers, {"combinations": listed}, teaching_figures(found), len(seen))
+    return Half(said, training_measures(total), numbers, {"combinations": listed}, training_figures(found), len(seen))
 
 
 def _shared_factors(seen: ProbeExamples, unseen: ProbeExamples) -> list[str]:

@@ -30,8 +30,8 @@ from recombine.base.errors import SettingError
 from recombine.base.seeds import derived
 from recombine.data import columns
 from recombine.data.columns import FactorKey
-from recombine.data.counting import factor_keys
 from recombine.data.engine import OpenTable, explained, sniffing_again
+from recombine.data.group_counts import factor_keys
 from recombine.data.row_codes import answer_codes, factor_codes, has_order
 from recombine.data.sources import opened
 from recombine.data.support import LabelTarget, Support

@@ -13,7 +13,7 @@ import numpy as np
 from recombine.base.errors import SettingError, TableError
 from recombine.base.seeds import derived
 from recombine.base.words import percent
-from recombine.data.counting import LARGEST
+from recombine.data.centred_sums import LARGEST
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.numerics.predictive_intervals import Score
 from recombine.numerics.resampling import IntervalSettings

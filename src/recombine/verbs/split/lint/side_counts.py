@@ -24,8 +24,8 @@ from recombine.base.errors import ColumnError, SettingError
 from recombine.base.redaction import redacted
 from recombine.data import columns
 from recombine.data.columns import Bins, FactorKey
-from recombine.data.counting import Aggregate, EngineCounts, count_groups
 from recombine.data.engine import OpenTable, Progress, stream
+from recombine.data.group_counts import Aggregate, EngineCounts, count_groups
 from recombine.data.sources import opened
 from recombine.data.space import Value, text
 from recombine.data.split_sides import SIDES, Side, SplitColumn, sides_of

@@ -99,7 +99,7 @@ def steps_table(by_step: Mapping[str, Mapping[str, FactorSensitivity]]) -> pa.Ta
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def teaching_measures(total: Summed) -> list[Measure]:
+def training_measures(total: Summed) -> list[Measure]:
     """The share of influence from neighbours, by chance beside it; and whether training again says the same."""
     low, high = total.interval or (None, None)
     rows = [Measure("unseen combinations", "influence from neighbours", total.share, low=low, high=high)]
@@ -172,7 +172,7 @@ MOST_FIELDS = 8
 MOST_POINTS = 150
 
 
-def hanging_figures(
+def sensitivity_figures(
     module: nn.Module,
     snapshots: Mapping[str, nn.Module],
     found: Mapping[str, FactorSensitivity],
@@ -278,7 +278,7 @@ def _names(ask: SensitivityQuestion) -> tuple[str, str]:
     return at.get(0, "first input"), at.get(1, "second input")
 
 
-def teaching_figures(found: InfluenceMatrix) -> tuple[Figure, ...]:
+def training_figures(found: InfluenceMatrix) -> tuple[Figure, ...]:
     """Unseen by seen combinations, those with the strongest influence."""
     size = np.nan_to_num(np.abs(found.influence))
     rows = np.sort(np.argsort(-size.max(axis=1))[:MOST_CELLS])
