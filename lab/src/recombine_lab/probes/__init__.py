@@ -10,7 +10,7 @@ no torch.
 To add a number of a probe: a function of arrays in its folder, a `Measure` with its controls, a twin and the trio
 perfect, empty, adversarial in `tests/probes/`. A measure of geometry: its call in `kernel_measures` (dot products) or
 `measures` (features), its side in `benchmarks/probe_geometry.py`, so that the table says whom it is fooled by. A
-sensitivity: `influence_probe/sensitivity` (its number and its control), its row in `listing`. Of subnetworks:
+sensitivity: `influence_probe/sensitivity` (its number and its control), its row in `influence_figures`. Of subnetworks:
 `component_usage` decides; an estimator of masks is in `mask_settings`, an ablation in `ablation`, a control in
 `mask_search`. A probe: a folder that returns a `Probe`, its line in `__init__.pyi` and in `commands/probe`.
 """
