@@ -329,7 +329,7 @@ def replays(repeats: int) -> list[Line]:
         rng = np.random.default_rng(8)
         past = replaying._past(support, goal, rng)
         replayer = replaying._Replayer(goal, replaying.LearnerSettings("relu:3", 0.0), 0)
-        steps = replaying._grid(len(past.pool), 8)
+        steps = sorted({round(min(len(past.pool), 24) * step / 16) for step in range(17)})
         curves = np.stack([replayer.along(past, rng.permutation(len(past.pool)), steps) for _ in range(2_000)])
         means = curves.mean(axis=1)
         for name, figures in (("along the curve", means), ("half way", curves[:, len(steps) // 2])):

@@ -138,7 +138,7 @@ def test_words_for_one_run(here):
     assert "The run is in the store; it was damaged, and trained again." in said
     assert "curve.parquet has 0 bytes instead of" in said
     first, second = read_plan({**yaml.safe_load(FILE), "models": "mlp", "seeds": 2}).runs
-    assert room._named([first, second]).endswith("and 1 other of its pack")
+    assert room._describe_runs([first, second]).endswith("and 1 other of its pack")
 
 
 def test_a_dry_run_tells_what_does_not_fit(here):

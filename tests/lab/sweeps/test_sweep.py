@@ -164,7 +164,7 @@ def test_a_run_that_another_sweep_has_just_mended_stays(tmp_path, pool, monkeypa
     workers = pool(lambda pack, times: None)
     (key, *_) = swept(tmp_path).keys
     looks = iter([{key: "cut off"}, {}])  # damaged at the first look, whole again when it is handed out
-    monkeypatch.setattr(room, "damaged", lambda store, keys: next(looks))
+    monkeypatch.setattr(room, "damaged_runs", lambda store, keys: next(looks))
     monkeypatch.setattr(Store, "remove", None)
     assert swept(tmp_path).complete
     assert workers.store.faults(key) == []

@@ -176,7 +176,7 @@ def test_cd_3_under_squared_loss(salience: str, margin: float) -> None:
 
 @pytest.mark.parametrize(("salience", "wrong"), [("relu:3", 18), ("relu:10", 0)])
 def test_cd_3_at_the_hard_margin(salience: str, wrong: int) -> None:
-    found, _, _ = predicted(ContextDependence(), salience, loss="margin")
+    found, _, _ = predicted(ContextDependence(), salience, fit=recombine.FitSettings(loss="margin"))
     assert (found.known.known, found.known.wrong) == (18, wrong)
 
 

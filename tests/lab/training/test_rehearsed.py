@@ -12,7 +12,7 @@ import recombine_lab as lab
 from recombine.base.errors import RecombineError, SettingError
 from recombine.verbs.rehearse.learners import Estimator
 from recombine.verbs.rehearse.round_examples import examples_of
-from recombine_lab.sweeps.ray_pool import _answered, _heard
+from recombine_lab.sweeps.ray_pool import _answer_round, _heard
 
 SEEN = [(a, b) for a, b in product(range(6), range(6)) if (a + 2 * b) % 5]
 FACTORS = ["a", "b"]
@@ -67,7 +67,7 @@ def test_what_a_worker_is_refused_for_is_said_in_the_same_words() -> None:
     told = table(lambda a, b: (a - b) / 3)
     support = recombine.read(told, factors=FACTORS, target="y")
     examples = examples_of(support, told, {"factors": FACTORS, "target": "y"}, rows=True)
-    sent = pickle.dumps(_answered(Estimator(_Refuses()), examples, examples, 0))
+    sent = pickle.dumps(_answer_round(Estimator(_Refuses()), examples, examples, 0))
     ray = SimpleNamespace(get=pickle.loads, exceptions=SimpleNamespace(RayTaskError=(), RayError=()))
     with pytest.raises(SettingError, match="_Refuses failed: refuses"):
         _heard(ray, sent)

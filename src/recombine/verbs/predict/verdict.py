@@ -354,7 +354,7 @@ def _unread(found: PredictionFindings) -> str:
         return ""
     return (
         "What a model makes of noisy examples is not in this forecast: give their inputs, or say that all examples of "
-        "a combination look the same (symbols=True, --symbols)."
+        "a combination look the same (Examples(symbols=True), --symbols)."
     )
 
 
