@@ -117,9 +117,7 @@ def _tests(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
     """What was tested, and how firmly the seen combinations hold the others."""
     test = audit.additive
     if test is not None and test.tested:
-        best = max((one for one in test.rules[1:] if one.name.endswith(" alone")), key=lambda one: one.score)
-        others = [one for one in test.rules[1:] if not one.name.endswith(" alone")]
-        said = ", ".join(f"{short(one.name)} {percent(max(one.score, 0.0))}" for one in (best, *others))
+        said = ", ".join(f"{short(one.name)} {percent(max(one.score, 0.0))}" for one in test.rivals)
         lost = f", {test.untestable:,} cannot be held out" if test.untestable else ""
         yield "tested", f"{test.tested:,} seen combinations, each held out once{lost}", escape(said)
     islands = "one island" if audit.island_count == 1 else f"{audit.island_count:,} islands"

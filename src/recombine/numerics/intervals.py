@@ -231,8 +231,8 @@ def student_mean_interval(
     if len(known) < 2:
         return None
     middle, error = float(known.mean()), float(known.std(ddof=1)) / math.sqrt(len(known))
-    reach = float(student_quantile((1 + confidence) / 2, len(known) - 1)) * error
-    return max(middle - reach, min(least, middle)), min(middle + reach, max(most, middle))
+    bounds = (min(least, middle), max(most, middle))  # rounding may carry the mean itself beyond them
+    return _one_student_interval(middle, error, len(known) - 1, confidence=confidence, bounds=bounds)
 
 
 def welch_interval(one: Sequence[float], other: Sequence[float], *, confidence: float = 0.95) -> Interval | None:
@@ -251,8 +251,7 @@ def welch_interval(one: Sequence[float], other: Sequence[float], *, confidence: 
         return apart, apart
     # Satterthwaite's, from shares of the total: squares of very small variances would vanish.
     shares = sum((part / total) ** 2 / (len(side) - 1) for part, side in zip(spread, sides, strict=True))
-    reach = float(student_quantile((1 + confidence) / 2, 1 / shares)) * math.sqrt(total)
-    return apart - reach, apart + reach
+    return _one_student_interval(apart, math.sqrt(total), 1 / shares, confidence=confidence)
 
 
 def jackknife_interval(
@@ -270,8 +269,7 @@ def jackknife_interval(
     if not without:
         return None
     variance = sum((len(part) - 1) * float(np.var(part)) for part in without)
-    reach = float(student_quantile(0.975, min(map(len, without)) - 1)) * math.sqrt(variance)
-    return max(value - reach, least), min(value + reach, most)
+    return _one_student_interval(value, math.sqrt(variance), min(map(len, without)) - 1, bounds=(least, most))
 
 
 def wilson_interval(share: float, trials: float, *, freedom: float = math.inf) -> Interval:
@@ -312,6 +310,21 @@ def student_ends(
     """
     reach = student_quantile(1 - settings.tail, freedom) * error
     return np.maximum(value - reach, least), np.minimum(value + reach, most)
+
+
+def _one_student_interval(
+    value: float,
+    error: float,
+    freedom: float,
+    *,
+    confidence: float = 0.95,
+    bounds: Interval = (-math.inf, math.inf),
+) -> Interval:
+    """`student_ends` of one value."""
+    low, high = student_ends(
+        value, error, freedom, IntervalSettings(confidence=confidence), least=bounds[0], most=bounds[1]
+    )
+    return float(low), float(high)
 
 
 def wilson(share: Numbers, worth: Numbers, freedom: Numbers, settings: IntervalSettings) -> tuple[Numbers, Numbers]:

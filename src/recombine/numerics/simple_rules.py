@@ -57,6 +57,15 @@ def alone_name(factor: str, counted: Counted = "combinations") -> str:
     return rule_name(f"{factor} alone", counted)
 
 
+def is_alone(rule: str) -> bool:
+    """Whether that is the name of a rule that looks at one factor.
+
+    >>> is_alone(alone_name("colour")), is_alone(alone_name("colour", "rows")), is_alone(NEAREST)
+    (True, True, False)
+    """
+    return rule.endswith((alone_name(""), alone_name("", "rows")))
+
+
 def filled(answers: Numbers, otherwise: Numbers | float) -> Numbers:
     """What a rule says, and something else where it says nothing (NaN)."""
     return np.where(np.isnan(answers), otherwise, answers)

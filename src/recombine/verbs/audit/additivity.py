@@ -19,7 +19,7 @@ from recombine.data.space import text
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
 from recombine.numerics.additive_fit import LeaveOneOut, dense, held_out
 from recombine.numerics.groups import Codes, Ints, Numbers, commonest, pooled_variance
-from recombine.numerics.simple_rules import MAJORITY, MEAN, NEAREST, SimpleRules, alone_name, filled
+from recombine.numerics.simple_rules import MAJORITY, MEAN, NEAREST, SimpleRules, alone_name, filled, is_alone
 
 ADDITIVE = "adding up effects"
 
@@ -68,6 +68,14 @@ class AdditiveTest:
     def rule(self, name: str) -> RuleScore:
         """One of the rules, by its name."""
         return next(one for one in self.rules if one.name == name)
+
+    @property
+    def rivals(self) -> tuple[RuleScore, ...]:
+        """The best factor alone, then the other simple rules: the other factors would only crowd the list."""
+        simple = [one for one in self.rules if one.name != ADDITIVE]
+        alone = [one for one in simple if is_alone(one.name)]
+        best = sorted(alone, key=lambda one: -one.score)[:1]
+        return (*best, *(one for one in simple if one not in alone))
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +162,7 @@ def expected_scores(test: AdditiveTest, losses: Losses, unseen: int) -> tuple[Ex
         return nothing, nothing
     of_rule = {name: 1 - lost if test.kind == "label" else lost for name, lost in losses.of_rule.items()}
     own = of_rule.pop(ADDITIVE)
-    apart = {name: lost for name, lost in of_rule.items() if not name.endswith(alone_name(""))}
+    apart = {name: lost for name, lost in of_rule.items() if not is_alone(name)}
     against_all = expected_score(own, of_rule, score=test.score, unseen=unseen, codes=losses.codes)
     if against_all.baseline_name in apart:  # the best of all is then the best of these
         return against_all, against_all

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from recombine.base.words import listing, measure, percent
 from recombine.numerics.simple_rules import MAJORITY
-from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest, RuleScore
+from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest
 from recombine.verbs.audit.coverage import FactorCoverage, OrderCoverage
 from recombine.verbs.audit.dependence import Dependence, Redundancy
 from recombine.verbs.audit.grade import AuditEvidence
@@ -43,7 +43,7 @@ def _additive_reasons(test: AdditiveTest | None) -> list[str]:
         f"Shown all of them, one effect for each value explains {percent(test.explained)} of what the combinations "
         f"differ by in {test.target}; held out {_share(test.held_out)}.{noise}"
     ]
-    others = [f"{one.name} {_share(one.score)}" for one in _beside(test)]
+    others = [f"{one.name} {_share(one.score)}" for one in sorted(test.rivals, key=lambda one: -one.score)]
     got = "Right" if test.kind == "label" else "Explained"
     drawn = f" drawn of {test.combinations:,}" if test.sampled else ""
     tested = f"{test.tested:,} combinations{drawn}, each held out once"
@@ -55,15 +55,6 @@ def _additive_reasons(test: AdditiveTest | None) -> list[str]:
     if test.untestable:
         said.append(f"{test.untestable:,} seen combinations could not be held out: without them their answer is open.")
     return said
-
-
-def _beside(test: AdditiveTest) -> list[RuleScore]:
-    """The other rules, of the factors alone only the best."""
-    named = [one for one in test.rules if one.name != ADDITIVE]
-    alone = [one for one in named if one.name.endswith(" alone")]
-    best = max(alone, key=lambda one: one.score, default=None)
-    kept = [one for one in named if one not in alone or one is best]
-    return sorted(kept, key=lambda one: -one.score)
 
 
 def _share(score: float) -> str:

@@ -23,7 +23,7 @@ from recombine.numerics.distributions import normal_quantile
 from recombine.numerics.groups import Ints, Numbers
 from recombine.numerics.intervals import Interval, difference_interval, interval
 from recombine.numerics.resampling import FEWEST, IntervalSettings, difference, mean, root_difference
-from recombine.numerics.simple_rules import alone_name
+from recombine.numerics.simple_rules import is_alone
 from recombine.verbs.predict.answers import Answers, answers
 from recombine.verbs.predict.diagnosis import WRONG
 from recombine.verbs.predict.ensemble_members import choose_learners
@@ -263,11 +263,7 @@ def record_of(learner: FittedLearner, tested: HoldoutScheme) -> Backtest:
 
 def _best_factor_alone(own: Answers, tried: HeldOutAnswers) -> HeldOutAnswers:
     """Of the rules that look at one factor, the best alone: the others would only crowd the table."""
-    loss = {
-        name: float(losses_of(own, tried, said).mean())
-        for name, said in tried.said.items()
-        if name.endswith(alone_name(""))
-    }
+    loss = {name: float(losses_of(own, tried, said).mean()) for name, said in tried.said.items() if is_alone(name)}
     best = (min if own.kind == "number" else max)(loss, key=loss.__getitem__)  # of classes it is a share of hits
     return replace(tried, said={name: said for name, said in tried.said.items() if name == best or name not in loss})
 

@@ -113,10 +113,9 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
         truth = read_truth(truth, support, **reading)
     known = None if truth is None else truth_of(truth, support, own)
     tell("weighing conjunctions", None)
-    chosen = choose_learners(
-        trained(support, own), own, salience=salience, loss=fit.loss, model=model, with_truth=known is not None
-    )
-    weights = resolve(chosen.explains, trained(support, own), seed=seed)
+    seen = trained(support, own)
+    chosen = choose_learners(seen, own, salience=salience, loss=fit.loss, model=model, with_truth=known is not None)
+    weights = resolve(chosen.explains, seen, seed=seed)
     panel = fit_panel(chosen, support, own, weights, ridge=fit.ridge, seed=seed)
     codes, sampled = _listed(panel.learner, combinations, known, seed)
     refuse_too_large(panel.learner.support, weights.weights, questions=own.questions, rows=len(codes))
