@@ -1,0 +1,84 @@
+"""What a combination never saw: the smallest sets of factors whose values did not occur together.
+
+A combination that was never seen may still have seen every pair of its values; or a whole pair may be missing, with all
+the combinations that hold it. These are not alike. What is known about a pair that was never seen must come from
+elsewhere, and all combinations that miss the same pair stand or fall together. So the missing conjunction says two
+things: what a seen combination has to lose to stand for an unseen one (every combination that shares the conjunction,
+its *block*), and what counts as one piece of evidence (the block, however many combinations it has).
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from recombine.data.support import Support
+from recombine.numerics.groups import Codes, Ints
+
+FactorSet = tuple[int, ...]
+_MOST_SETS = 300
+"""Sets of factors that are looked at: all sets of nine factors but the largest, all pairs of twenty."""
+
+
+@dataclass(frozen=True, eq=False)
+class MissingConjunctions:
+    """For each of some combinations its kind: the sets of factors, all of one size, whose values it never saw together.
+
+    A combination that saw every smaller conjunction misses nothing but itself: the set of all factors. A seen one
+    misses nothing at all, and its kind is empty.
+    """
+
+    kinds: tuple[tuple[FactorSet, ...], ...]
+    kind: Ints  # (c,) which of them
+
+    def of(self, place: int) -> tuple[FactorSet, ...]:
+        """The sets that one of the combinations misses."""
+        return self.kinds[self.kind[place]]
+
+    def shares(self) -> dict[FactorSet, float]:
+        """How large a share of the combinations misses each set, the commonest first."""
+        often = np.bincount(self.kind, minlength=len(self.kinds))
+        counted: Counter[FactorSet] = Counter()
+        for sets, count in zip(self.kinds, often.tolist(), strict=True):
+            counted.update(dict.fromkeys(sets, count))
+        return {one: count / max(len(self.kind), 1) for one, count in counted.most_common()}
+
+
+def missing_conjunctions(known: Support, codes: Codes) -> MissingConjunctions:
+    """What each combination never saw, given the known ones.
+
+    >>> import recombine
+    >>> rows = [("red", "disc", "big"), ("red", "bar", "small"), ("blue", "disc", "small"), ("blue", "disc", "big")]
+    >>> table = {name: [row[k] for row in rows] for k, name in enumerate(("colour", "shape", "size"))}
+    >>> seen = recombine.read(table, factors=["colour", "shape", "size"])
+    >>> asked = [("blue", "bar", "big"), ("red", "disc", "small"), ("red", "disc", "big")]
+    >>> found = missing_conjunctions(seen, seen.space.encode(asked))
+    >>> [found.of(place) for place in range(3)]
+    [((0, 1), (1, 2)), ((0, 1, 2),), ()]
+    """
+    factors = codes.shape[1]
+    found: list[tuple[FactorSet, ...]] = [()] * len(codes)
+    left = np.arange(len(codes))
+    for sets in _sets_by_size(factors):
+        missing = np.stack([known.groups(one).lookup(codes[left]) < 0 for one in sets], axis=1)
+        patterns, which = np.unique(missing, axis=0, return_inverse=True)
+        kinds = [tuple(one for one, lost in zip(sets, pattern, strict=True) if lost) for pattern in patterns]
+        for place, kind in zip(left.tolist(), which.ravel().tolist(), strict=True):
+            found[place] = kinds[kind]
+        left = left[~missing.any(axis=1)]
+    names = sorted(set(found))
+    place_of = {kind: place for place, kind in enumerate(names)}
+    return MissingConjunctions(tuple(names), np.array([place_of[kind] for kind in found], dtype=np.int64))
+
+
+def _sets_by_size(factors: int) -> list[list[FactorSet]]:
+    """Sets of one factor, of two, …, as long as there are not too many; then the set of all."""
+    sizes, looked_at = [], 0
+    for size in range(1, factors):
+        looked_at += comb(factors, size)
+        if looked_at > _MOST_SETS:
+            break
+        sizes.append(list(combinations(range(factors), size)))
+    return [*sizes, [tuple(range(factors))]]
