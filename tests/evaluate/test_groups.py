@@ -6,6 +6,7 @@ import pytest
 
 import recombine
 from recombine.base.errors import SettingError
+from recombine.numerics.intervals import lowest_share_interval
 from recombine.numerics.resampling import IntervalSettings
 from recombine.verbs.evaluate.evaluation import Evaluation, evaluate
 
@@ -43,6 +44,38 @@ def test_the_worst_group_is_what_pandas_finds():
     assert ours.verdict.startswith(
         "Of 4 groups of bird, the true label, and place, the worst is bird=water, place=wood"
     )
+    assert ", allowing for its being the worst of 4) of " in ours.verdict
+
+
+@pytest.mark.parametrize("of", [4, 16, 40])
+@pytest.mark.parametrize("world", ["alike", "differ", "one is bad"])
+def test_the_interval_of_the_worst_group_knows_that_it_was_picked(world, of):
+    rng, held = np.random.default_rng(of), []
+    for _ in range(400):
+        true = {
+            "alike": np.full(of, 0.9),
+            "differ": rng.beta(8, 2, of),
+            "one is bad": np.where(np.arange(of) == 0, 0.5, 0.9),
+        }[world]
+        hits = rng.binomial(50, true).astype(float)
+        place, (low, high) = lowest_share_interval(hits, np.full(of, 50.0), IntervalSettings())
+        assert place == hits.argmin()
+        held.append(low <= true[place] <= high)
+    assert np.mean(held) >= 0.93
+
+
+def test_a_group_alone_was_not_picked_and_one_far_below_has_no_rivals():
+    alone = lowest_share_interval(np.array([40.0]), np.array([50.0]), IntervalSettings())
+    far = lowest_share_interval(np.array([40.0, 500, 500, 500]), np.array([50.0, 500, 500, 500]), IntervalSettings())
+    near = lowest_share_interval(np.array([40.0, 41, 41, 41]), np.full(4, 50.0), IntervalSettings())
+    assert alone == far
+    assert near[1][0] == alone[1][0]
+    assert near[1][1] > alone[1][1]
+
+
+def test_of_perfect_groups_the_upper_end_is_1_and_of_hopeless_ones_the_lower_0():
+    assert lowest_share_interval(np.full(4, 20.0), np.full(4, 20.0), IntervalSettings())[1][1] == 1.0
+    assert lowest_share_interval(np.zeros(4), np.full(4, 20.0), IntervalSettings())[1][0] == 0.0
 
 
 def test_the_label_is_no_simple_rule():

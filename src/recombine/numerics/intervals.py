@@ -294,6 +294,31 @@ def exact_share_interval(hits: int, trials: int, *, confidence: float = 0.95) ->
     return low, high
 
 
+def lowest_share_interval(hits: Numbers, trials: Numbers, settings: IntervalSettings) -> tuple[int, Interval]:
+    """Where the lowest of several shares stands, and an interval for it that knows that it was picked.
+
+    The lowest of many is low by luck too, so its upper end is that of a share at 1 / K of the usual tail, and holds
+    for all K at once. K counts those that could have been picked instead: a share that surely lies above the upper end
+    of the picked one could not. The lower end needs no such care: to be picked makes a share look lower, not higher.
+    Ends are Jeffreys', which hold where shares are near 1 and Wilson's do not (of 40 groups at 97 %: 97 % to 84 %).
+
+    >>> place, ends = lowest_share_interval(np.array([45.0, 40, 46, 44]), np.full(4, 50.0), IntervalSettings())
+    >>> place, [round(end, 3) for end in ends]
+    (1, [0.674, 0.912])
+    """
+    place, tail = int(np.argmin(hits / trials)), settings.tail
+    own = hits[place : place + 1], trials[place : place + 1]
+    highest = _jeffreys(1 - tail / len(hits), *own)
+    rivals = int((_jeffreys(tail / len(hits), hits, trials) <= highest).sum())
+    return place, (float(_jeffreys(tail, *own)[0]), float(_jeffreys(1 - tail / rivals, *own)[0]))
+
+
+def _jeffreys(share: float, hits: Numbers, trials: Numbers) -> Numbers:
+    """A quantile of what half a hit and half a miss more tell of a share; 0 and 1 where no other could be told."""
+    found = beta_quantile(share, hits + 0.5, trials - hits + 0.5)
+    return np.where((hits <= 0) & (share < 0.5), 0.0, np.where((hits >= trials) & (share > 0.5), 1.0, found))
+
+
 def student_ends(
     value: Numbers | float,
     error: Numbers | float,

@@ -276,7 +276,8 @@ def _worst_group(group: Data) -> Headline:
     where = shorten(", ".join(f"{value(name)}={value(one)}" for name, one in group["combination"].items()), 120)
     spread = percent_range(group["low"], group["high"]).replace(" %", "\u00a0%")
     untested = len(group["thin"]) + group["missing"]
-    notes = [f"{spread}, from {whole(group['rows'])} rows of {where}"]
+    of = group["groups"] - len(group["thin"])
+    notes = [f"{spread}, from {whole(group['rows'])} rows of {where}, the worst of {whole(of)} groups"]
     notes += [f"{whole(untested)} of the groups could not be tested"] if untested else []
     return Headline(percent(group["score"]), "of the answers in the worst group are right", notes)
 

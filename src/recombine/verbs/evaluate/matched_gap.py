@@ -29,7 +29,7 @@ from recombine.base.words import listing
 from recombine.data.support import LabelTarget
 from recombine.numerics.additive_design import AdditiveFit
 from recombine.numerics.groups import Codes, Ints, Numbers, number, totals
-from recombine.numerics.intervals import student_ends, student_interval, wilson
+from recombine.numerics.intervals import lowest_share_interval, student_ends, student_interval
 from recombine.numerics.resampling import FEWEST, IntervalSettings
 from recombine.verbs.evaluate.baselines import Rules
 from recombine.verbs.evaluate.outcomes import Mask, Outcomes
@@ -251,7 +251,8 @@ class WorstGroup:
     """The group, a combination with the true class as a factor, of which the fewest rows are answered right.
 
     `thin` groups have fewer than ten tested rows, and `missing` ones none at all: none of them passes. The interval is
-    over the group's rows. `baseline` is the best that a simple rule gets in its own worst group.
+    over the group's rows, and allows for its being picked: the worst of many is low by luck too. `baseline` is the best
+    that a simple rule gets in its own worst group.
     """
 
     label: str
@@ -265,6 +266,11 @@ class WorstGroup:
     missing: int
     baseline: float | None
     baseline_name: str | None
+
+    @property
+    def picked_from(self) -> int:
+        """How many groups it is the worst of: those with enough rows."""
+        return self.groups - len(self.thin)
 
     @property
     def grade(self) -> Grade:
@@ -321,21 +327,20 @@ def worst_group(outcomes: Outcomes, rules: Rules, missing: int, settings: Interv
         return None
     enough = outcomes.rows >= THIN
     thin = tuple(outcomes.labels(int(place)) for place in np.flatnonzero(~enough))
-    place = worst_place(outcomes)
     found = WorstGroup(target.name, None, 0, None, None, None, len(outcomes), thin, missing, None, None)
-    if place is None:
+    if not enough.any():
         return found
-    rows, score = outcomes.rows[place], float(outcomes.mean[place])
-    low, high = wilson(np.array(score), rows, rows - 1, settings)
+    lowest, (low, high) = lowest_share_interval(outcomes.total[enough], outcomes.rows[enough], settings)
+    place = int(np.flatnonzero(enough)[lowest])
     least = {name: float((right / outcomes.rows)[enough].min()) for name, right in rules.gained.items()}
     best = max(least, key=lambda name: least[name], default=None)
     return replace(
         found,
         combination=outcomes.labels(place),
-        rows=int(rows),
-        score=score,
-        low=round(float(low), 9),
-        high=round(float(high), 9),
+        rows=int(outcomes.rows[place]),
+        score=float(outcomes.mean[place]),
+        low=round(low, 9),
+        high=round(high, 9),
         baseline=None if best is None else least[best],
         baseline_name=best,
     )

@@ -112,9 +112,17 @@ def _of_groups(result: "Evaluation", group: WorstGroup) -> str:
         rule = f" {does[0].upper()}{does[1:]} gets {percent(group.baseline)} right in its own worst group."
     return (
         f"Of {what}, the worst is {named(group.combination)}: "
-        f"it gets {percent(group.score)} right{_around(group.low, group.high)} of {amount(group.rows, 'row')}; "
+        f"it gets {percent(group.score)} right{_as_worst(group)} of {amount(group.rows, 'row')}; "
         f"of all rows {percent(result.side('all').score or 0.0)}.{rule}{thin}"
     )
+
+
+def _as_worst(group: WorstGroup) -> str:
+    """Its interval, and that it is that of a group which was picked."""
+    if group.low is None or group.high is None:
+        return ""
+    picked = f", allowing for its being the worst of {count(group.picked_from)}" if group.picked_from > 1 else ""
+    return f" ({percent_range(group.low, group.high)}{picked})"
 
 
 def _around(low: float | None, high: float | None) -> str:
