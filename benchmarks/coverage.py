@@ -1,22 +1,33 @@
-"""How often an interval that promises 95 % holds the truth, where rows of one combination share its luck.
+"""How often an interval that promises 95 % holds the truth, grades come true, and statements are false.
 
-Simulated models whose score differs from combination to combination. Truth is the mean over all combinations that could
-have been drawn. Beside the intervals of `recombine.evaluate` (combinations resampled, studentised) stands what one
-would use instead: a bootstrap of the rows, and the quantiles of a bootstrap of combinations.
+Planted worlds of 107 families (`benchmarks/evidence/`), each through its verb: what audits,
+rehearsals and evaluations promise beside what is true; what is said of worst groups, deviating combinations, causes
+and differences where there is nothing to say, and where there is. `--against FILE` sets an earlier run beside it, table
+by table: the shares then, and how much wider the intervals are now. `--families` takes verbs and families.
+
+With `--scores`, simulated models whose score differs from combination to combination. Truth is the mean over all
+combinations that could have been drawn. Beside the intervals of `recombine.evaluate` (combinations resampled,
+studentised) stands what one would use instead: a bootstrap of the rows, and the quantiles of a bootstrap of
+combinations.
 
 With `--rooms`, the intervals of the other rooms instead: a back-test, the swap test, theory beside measurement and the
 replay of a plan, each beside the plain quantiles of draws that stood there before.
 
-    python benchmarks/coverage.py [--rooms]
+    python benchmarks/coverage.py [--families audit,pair_block] [--tables 300] [--against before.json]
+    python benchmarks/coverage.py --scores
+    python benchmarks/coverage.py --rooms
 """
 
+import argparse
 import math
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from scipy.stats import rankdata, spearmanr
 
+from evidence import run as evidence
 from measure import options, table, write
 from recombine.data.space import Space
 from recombine.data.support import LabelTarget, NumberTarget, Support
@@ -135,22 +146,40 @@ LEVELS = {"accuracy": (2.5, 0.6), "mse": (0.0, 0.7)}
 
 def main() -> None:
     asked = options(__doc__)
+    asked.add_argument("--families", help="verbs or families, with commas between them (default: all)")
+    asked.add_argument("--tables", type=int, help="how many of each family (default: 25 to 150, by verb)")
+    asked.add_argument("--against", type=Path, help="the file of an earlier run")
+    asked.add_argument("--scores", action="store_true", help="scores, gaps and differences beside plain bootstraps")
     asked.add_argument("--rooms", action="store_true", help="the intervals of the other rooms")
     given = asked.parse_args()
-    repeats = 100 if given.smoke else 1_000
     if given.rooms:
-        lines = [line for room in ROOMS for line in room(repeats)]
-        print(f"\n{repeats:,} planted worlds each, nominal 95 %; in brackets the mean width")
-        table(
-            ("", "recombine", "plain quantiles"),
-            [(n, f"{a:.3f} ({b:.2g})", f"{c:.3f} ({d:.2g})") for n, a, b, c, d in lines],
-        )
-        write(
-            "coverage_rooms",
-            given,
-            [dict(zip(("of", "ours", "width", "plain", "plain_width"), line, strict=True)) for line in lines],
-        )
-        return
+        print_rooms(given)
+    elif given.scores:
+        write("coverage_scores", given, print_scores(given))
+    else:
+        chosen = evidence.asked_for(given)
+        write("coverage", given, evidence.report(evidence.collect(chosen, given), chosen, given))
+        if given.smoke:  # no other run tries it
+            print_scores(given)
+
+
+def print_rooms(given: argparse.Namespace) -> None:
+    repeats = 100 if given.smoke else 1_000
+    lines = [line for room in ROOMS for line in room(repeats)]
+    print(f"\n{repeats:,} planted worlds each, nominal 95 %; in brackets the mean width")
+    table(
+        ("", "recombine", "plain quantiles"),
+        [(n, f"{a:.3f} ({b:.2g})", f"{c:.3f} ({d:.2g})") for n, a, b, c, d in lines],
+    )
+    write(
+        "coverage_rooms",
+        given,
+        [dict(zip(("of", "ours", "width", "plain", "plain_width"), line, strict=True)) for line in lines],
+    )
+
+
+def print_scores(given: argparse.Namespace) -> list[dict[str, float | str]]:
+    repeats = 100 if given.smoke else 1_000
     lines, figures = [], []
     for name, levels in LEVELS.items():
         truth = truths({"accuracy": accuracy, "mse": squared}[name], levels)
@@ -165,7 +194,7 @@ def main() -> None:
     luck = 1.96 * math.sqrt(0.95 * 0.05 / repeats)
     print(f"\n{repeats:,} simulated tables each, nominal 95 %; luck alone moves a figure by ±{luck:.3f}")
     table(("", "recombine", "combinations, plain quantiles", "rows"), lines)
-    write("coverage", given, figures)
+    return figures
 
 
 Line = tuple[str, float, float, float, float]
