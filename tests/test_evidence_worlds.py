@@ -48,7 +48,7 @@ def test_effects_that_add_up_without_noise_are_told_exactly() -> None:
     mean = codes @ np.array([1.0, -2.0])
     world = number_world(codes, seen_by_chance(codes, 0.6, rng), mean, rng, noise=0.0)
     rows = world.sample(np.flatnonzero(world.seen), rng)
-    true = additive_truth(world, *rows, rng, spoken_of=0)
+    true = additive_truth(world, *rows, rng, of=0)
     assert true.of_determined == pytest.approx(1.0)
     assert true.determined == 1.0
     assert true.of_constant == pytest.approx(0.0)

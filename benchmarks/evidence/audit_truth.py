@@ -16,9 +16,9 @@ _LIKE = 1.1
 class AdditiveTruth:
     """Scores of the additive rule, taught all that is seen, on unseen combinations.
 
-    `of_spoken` is of those that the audit speaks of: as many as it says (`as_many`) if they are the ones whose leverage
-    is within reach of the tested, else all that are determined. `of_determined` is of these, `of_constant` what one
-    answer for all reaches there; `determined` is their share of the unseen.
+    `of_spoken` is of those that the audit speaks of, whose leverage is within reach of tested ones of their kind; if
+    these are not as many as it says (`as_many`), of all that are determined. `of_determined` is of these, and
+    `of_constant` what one answer for all reaches there; `determined` is their share of the unseen.
     """
 
     of_spoken: float | None
@@ -29,9 +29,12 @@ class AdditiveTruth:
 
 
 def additive_truth(
-    world: AuditWorld, combination: Ints, values: npt.NDArray[Any], rng: Rng, *, spoken_of: int
+    world: AuditWorld, combination: Ints, values: npt.NDArray[Any], rng: Rng, *, of: int, spoken_of: Mask | None = None
 ) -> AdditiveTruth:
-    """Fresh rows of every unseen combination, as many as a seen one has, beside what the rule says of it."""
+    """Fresh rows of every unseen combination, as many as a seen one has, beside what the rule says of it.
+
+    `of` is how many of them the audit speaks of, `spoken_of` (n,) which, where it says so.
+    """
     seen, unseen = np.flatnonzero(world.seen), np.flatnonzero(~world.seen)
     design = one_hot(world.codes)
     answers = world.answers(combination, values, seen)
@@ -40,10 +43,11 @@ def additive_truth(
     determined, like = _reach(design, seen, unseen)
     target = world.answers(*world.sample(unseen, rng), unseen)
     constant = np.tile(middle, (len(world.codes), 1))
-    spoken = like if like.sum() == spoken_of else determined
+    told = like if spoken_of is None else determined & spoken_of[unseen]
+    spoken = told if told.sum() == of else determined
     return AdditiveTruth(
         _score(world, target, fit[unseen], middle, spoken),
-        bool(spoken.sum() == spoken_of),
+        bool(spoken.sum() == of),
         _score(world, target, fit[unseen], middle, determined),
         _score(world, target, constant[unseen], middle, determined),
         float(determined.mean()),

@@ -4,28 +4,54 @@ Opening an engine is nine tenths of the time that a small table takes, and has n
 `tests/test_evidence_worlds.py` holds both ways to the same verdicts.
 """
 
+import importlib
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-import recombine
 from evidence.drawing import Columns, Ints, Mask, Numbers
 from recombine.base.progress import silent
 from recombine.data.space import Factor, Space
 from recombine.data.support import LabelTarget, NumberTarget, Support
 from recombine.numerics.resampling import IntervalSettings
+from recombine.verbs.audit.leverage import Leverage
+from recombine.verbs.audit.structural_zeros import suspect_zeros
 from recombine.verbs.evaluate import evaluation
 from recombine.verbs.evaluate.outcome_reader import OutcomeReading
 from recombine.verbs.evaluate.outcomes import Outcomes, Score
 
+audit = importlib.import_module("recombine.verbs.audit.audit")  # the module, not the verb of that name
+LIKE = 1.1
+"""Times the error of a tested combination: up to there an unseen one is as firmly told as that."""
 INTERVALS = IntervalSettings(draws=500)
 """Fewer draws than a user gets: what an interval holds hardly moves, and the time does."""
 
 
 def audit_of(table: Columns, factors: list[str]) -> Any:
     space, codes = _coded(table, factors)
-    return recombine.audit(_Side(space, codes, table["y"], _classes(table)).support)
+    return audit.audit(_Side(space, codes, table["y"], _classes(table)).support)
+
+
+def spoken_of(found: Any, codes: Ints) -> Mask | None:
+    """(n,) Which combinations hang on no less than a tested one that missed as much; None before audits asked that."""
+    if not hasattr(audit, "_some_unseen"):
+        return None
+    support = found.support
+    _, possible = suspect_zeros(support)
+    leverage = Leverage(support, found.determinacy)
+    _, losses = audit.additive_test(support, audit._some_unseen(possible, leverage, seed=0), seed=0)
+    asked = np.stack([_codes_of(factor, column) for factor, column in zip(support.space.factors, codes.T, strict=True)])
+    asked = np.asfortranarray(asked.T, dtype=np.int32)
+    follow = found.determinacy.determined(asked) & ~possible.space.is_impossible(asked)
+    like = np.zeros(len(codes), dtype=bool)
+    like[follow] = 1 + leverage.of(asked[follow]) <= LIKE**2 * (1 + losses.reach_of(support, asked[follow]))
+    return like
+
+
+def _codes_of(factor: Factor, column: Ints) -> Ints:
+    """The places of a world's values among those of a table, which are sorted as words."""
+    return np.array([factor.code(f"{factor.name}{value}") for value in range(int(column.max()) + 1)])[column]
 
 
 def evaluation_of(table: Columns, factors: list[str], *, causes: bool = False) -> Any:

@@ -16,10 +16,10 @@ PROMISING = ("audit", "rehearse", "evaluate", "worst group")
 """Verbs whose records hold an interval."""
 SOUND, TOO_LOW = 0.8, 0.6
 """A *sound* that reaches less than 0.8 was too bold, below 0.6 it was wrong."""
-UNTESTED_KIND = re.compile(r"no tested combination|no held-out combination|nothing of that kind", re.IGNORECASE)
+UNTESTED_KIND = re.compile("no tested combination was missing")
 """The number is an *if*: none that was tested was missing what these are missing."""
-CHOSEN = re.compile(r"(seem|appear|look|sign)[^.]*(chosen|selected|picked)|goes with (the|their) (answer|error)")
-"""A sign that the seen ones were chosen by their answer; the clause that only names the assumption is none."""
+CHOSEN = re.compile(r"Careful: .*?(chosen by their answer|easy ones were collected)")
+"""A sign that the seen ones were chosen by their answer; a clause that only names the assumption is none."""
 
 
 @dataclass(frozen=True)
