@@ -1,7 +1,7 @@
 """Break It Down: do networks hold separate parts for separate components, and does it matter?"""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from recombine_studies.subnetworks.grids import (
     tune,
     tuning_items,
 )
-from recombine_studies.subnetworks.measures import mask_items, search_masks, search_structure, structure_items
+from recombine_studies.subnetworks.measures import CONTROLS, mask_items, search_masks, search_structure, structure_items
 
 CHECKS: Mapping[str, Check] = {
     "whole networks": claims.base_networks,
@@ -39,16 +39,17 @@ CHECKS: Mapping[str, Check] = {
 }
 
 
-def _search_updates(settings: Settings, kinds: tuple[str, ...], who: int) -> int:
+def _search_updates(settings: Settings, kinds: tuple[str, ...], controls: Sequence[str] = ()) -> int:
     """Steps of all masks of the largest search among some kinds: two components, on the network and its controls."""
-    return max(_of_search(settings["search"][kind]) for kind in kinds) * 2 * who
+    return max(_of_search(settings["search"][kind], controls) for kind in kinds)
 
 
-def _of_search(search: dict[str, Any]) -> int:
+def _of_search(search: dict[str, Any], controls: Sequence[str]) -> int:
     grid = (search.get("rates", (0, 0)), search.get("starts", range(4 if search.get("published") else 1)))
     settings = math.prod(map(len, grid)) * len(search.get("penalties", (0,)))
     epoch = math.ceil(0.8 * search["problems"] / search["batch_size"])
-    return (settings + int(search["seeds"])) * int(search.get("steps", PUBLISHED_EPOCHS * epoch))
+    networks = 1 + ("re-initialised" in search.get("controls", controls))
+    return 2 * networks * (settings + int(search["seeds"])) * int(search.get("steps", PUBLISHED_EPOCHS * epoch))
 
 
 _PRESETS = {"smoke": SMOKE, "small": SMALL, "paper": PAPER}
@@ -76,13 +77,13 @@ STUDY = Study(
             name="structure",
             items=structure_items,
             measure=search_structure,
-            updates=lambda settings: _search_updates(settings, (QUESTIONS,), 1),
+            updates=lambda settings: _search_updates(settings, (QUESTIONS,)),
         ),
         Step(
             name="masks",
             items=mask_items,
             measure=search_masks,
-            updates=lambda settings: _search_updates(settings, (SCENES, SENTENCES), 2),
+            updates=lambda settings: _search_updates(settings, (SCENES, SENTENCES), CONTROLS),
         ),
     ),
     trial=TRIAL,

@@ -41,7 +41,7 @@ _COMPONENTS = {
     "subject_verb": ("subject", "verb"),
     "reflexive": ("pronoun", "antecedent"),
 }
-_CONTROLS = ("re-initialised", "random")
+CONTROLS = ("re-initialised", "random")
 
 
 def mask_items(evidence: Evidence) -> Sequence[Row]:
@@ -82,7 +82,7 @@ def search_masks(item: Row, bench: Bench) -> Sequence[Row]:
         )
         for name, which in ((first, "first"), (second, "second"))
     }
-    settings = group_settings(subnetworks, {**asked, "controls": _CONTROLS, "base_accuracy": 0.0})
+    settings = group_settings(subnetworks, {"controls": CONTROLS, **asked, "base_accuracy": 0.0})
     found = subnetworks(module, components=components, **settings, seed=seed)
     both = _accuracy(module, problems(task, "both_violated", tested, seed=seed, part="test"))
     return [{"table": "network", "outcome": found.outcome, **found.numbers, "both broken": both}, *told(found)]
