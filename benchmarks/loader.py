@@ -54,13 +54,12 @@ def bare(task: Any, model: Any, steps: int) -> float:
 def loop_seconds(task: Any, model: Any, steps: int, **recipe: Any) -> float:
     """Seconds a step of the loop whose update does nothing."""
     from recombine_lab.training.batches import feed_of
-    from recombine_lab.training.learners import RunTrainer
     from recombine_lab.training.loop import Loop, TrainingContext
 
     member = member_of(task, model, steps=steps, **recipe)
     module = member.start()
 
-    class Idle(RunTrainer):
+    class Idle:
         def step(self, batch: Any, step: int) -> list[float]:  # noqa: ARG002 - that is what it is for
             return [0.0]
 
