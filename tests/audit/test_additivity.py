@@ -221,3 +221,48 @@ def test_every_seen_combination_that_is_determined_without_itself_is_tested() ->
     alone = [brute_determined(support.subset(np.delete(np.arange(6), i))) for i in range(6)]
     cells = support.codes[:, 0] * 3 + support.codes[:, 1]
     assert found.tested == sum(bool(fixed[cell]) for fixed, cell in zip(alone, cells, strict=True))
+
+
+def blocks_world(seed: int, *, interaction: float) -> tuple[dict[str, list], np.ndarray]:
+    """Three factors; some pairs of a and b are never seen, with any c. What does not add up lives on these pairs."""
+    rng = np.random.default_rng(seed)
+    codes = np.array([(a, b, c) for a in range(6) for b in range(6) for c in range(4)])
+    pair = interaction * rng.normal(size=(6, 6))
+    effects = [rng.normal(size=6), rng.normal(size=6), rng.normal(size=4)]
+    truth = sum(effect[codes[:, k]] for k, effect in enumerate(effects)) + pair[codes[:, 0], codes[:, 1]]
+    shown = (codes[:, 0] + 2 * codes[:, 1] + seed) % 4 > 0
+    table = {name: codes[shown, k].tolist() for k, name in enumerate("abc")}
+    return table | {"y": (truth + 0.1 * rng.normal(size=len(codes)))[shown].tolist()}, codes[~shown]
+
+
+def test_whole_blocks_are_held_out_where_whole_pairs_are_unseen():
+    table, unseen = blocks_world(1, interaction=1.5)
+    found = recombine.audit(table, factors=["a", "b", "c"], target="y")
+    assert found.additive.blocks == (("a", "b"),)
+    assert found.expected.of == len(unseen)
+    alone = found.additive.held_out
+    assert found.expected.value < alone - 0.2, "one at a time the pair is still shown by the other values of c"
+    assert any("held out together with all that share their values of a with b" in reason for reason in found.reasons)
+
+
+def test_what_adds_up_is_told_as_well_in_blocks():
+    table, _ = blocks_world(2, interaction=0.0)
+    found = recombine.audit(table, factors=["a", "b", "c"], target="y")
+    assert found.expected.low > 0.85
+    assert found.grade == "sound"
+
+
+def test_what_cannot_be_held_out_as_the_unseen_are_missing_is_said():
+    grid = [(a, b, c) for a in range(2) for b in range(2) for c in range(12) if (a, b) != (1, 1)]
+    table = {name: [row[k] for row in grid] for k, name in enumerate("abc")}
+    table["y"] = [a + b + float(np.sin(9 * c)) for a, b, c in grid]
+    found = recombine.audit(table, factors=["a", "b", "c"], target="y")
+    assert found.expected.abstains
+    assert found.grade == "untested"
+    assert "no tested combination was missing a whole pair of values (a with b), as these are" in found.verdict
+
+
+def test_two_factors_are_held_out_one_at_a_time():
+    grid = [(a, b) for a in range(6) for b in range(6) if (a + b) % 4]
+    table = {"a": [a for a, _ in grid], "b": [b for _, b in grid], "y": [a + 2.0 * b for a, b in grid]}
+    assert recombine.audit(table, factors=["a", "b"], target="y").additive.blocks == ()

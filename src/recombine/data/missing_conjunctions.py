@@ -8,6 +8,7 @@ its *block*), and what counts as one piece of evidence (the block, however many 
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -43,7 +44,15 @@ class MissingConjunctions:
         counted: Counter[FactorSet] = Counter()
         for sets, count in zip(self.kinds, often.tolist(), strict=True):
             counted.update(dict.fromkeys(sets, count))
-        return {one: count / max(len(self.kind), 1) for one, count in counted.most_common()}
+        return {one: count / max(len(self.kind), 1) for one, count in counted.most_common() if count}
+
+    def leading(self, order: Iterable[FactorSet]) -> tuple[tuple[FactorSet, ...], Ints]:
+        """One set for each combination: of those that it misses the first in this order; -1 where it misses none of
+        them.
+        """
+        sets = tuple(order)
+        first = [min((sets.index(one) for one in kind if one in sets), default=-1) for kind in self.kinds]
+        return sets, np.array(first, dtype=np.int64)[self.kind] if len(self.kind) else self.kind
 
 
 def missing_conjunctions(known: Support, codes: Codes) -> MissingConjunctions:
@@ -58,19 +67,17 @@ def missing_conjunctions(known: Support, codes: Codes) -> MissingConjunctions:
     >>> [found.of(place) for place in range(3)]
     [((0, 1), (1, 2)), ((0, 1, 2),), ()]
     """
-    factors = codes.shape[1]
-    found: list[tuple[FactorSet, ...]] = [()] * len(codes)
+    kinds: list[tuple[FactorSet, ...]] = [()]
+    kind = np.zeros(len(codes), dtype=np.int64)
     left = np.arange(len(codes))
-    for sets in _sets_by_size(factors):
+    for sets in _sets_by_size(codes.shape[1]):
         missing = np.stack([known.groups(one).lookup(codes[left]) < 0 for one in sets], axis=1)
-        patterns, which = np.unique(missing, axis=0, return_inverse=True)
-        kinds = [tuple(one for one, lost in zip(sets, pattern, strict=True) if lost) for pattern in patterns]
-        for place, kind in zip(left.tolist(), which.ravel().tolist(), strict=True):
-            found[place] = kinds[kind]
+        patterns, which = np.unique(np.packbits(missing, axis=1), axis=0, return_inverse=True)
+        kind[left] = len(kinds) + which.ravel()
+        lost = np.unpackbits(patterns, axis=1, count=len(sets)).astype(bool)
+        kinds += [tuple(one for one, gone in zip(sets, line, strict=True) if gone) for line in lost]
         left = left[~missing.any(axis=1)]
-    names = sorted(set(found))
-    place_of = {kind: place for place, kind in enumerate(names)}
-    return MissingConjunctions(tuple(names), np.array([place_of[kind] for kind in found], dtype=np.int64))
+    return MissingConjunctions(tuple(kinds), kind)
 
 
 def _sets_by_size(factors: int) -> list[list[FactorSet]]:

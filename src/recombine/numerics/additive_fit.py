@@ -7,13 +7,19 @@ every combination in turn.
 Where h is 1 the others do not tell the answer at all, so the combination cannot be held out. What is left of its
 leverage without it is h / (1 - h), on the scale on which unseen combinations have theirs.
 
+A whole block B is held out at once in the same way: with the leverages H_BB of its combinations on each other, the
+fit of all others misses their answers by (I - H_BB)⁻¹ (y_B - f_B), and amplifies noise by the diagonal of that inverse
+less 1.
+
 Small systems are inverted once (`additive_design`); large ones are solved sparsely, for as many combinations as are
 asked for. No matrix over pairs of combinations is ever built.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from recombine.numerics.additive_design import ALONE, AdditiveDesign, AdditiveFit, Sizes
 from recombine.numerics.groups import Codes, Ints, Numbers
@@ -33,6 +39,10 @@ class LeaveOneOut:
     untestable: int  # tried, but the others leave them open
     unsolved: int  # tried, but their equations were not solved to the last digits
     fitted: float  # the sum of squares of the fit to all answers
+
+    def subset(self, kept: npt.NDArray[np.bool_]) -> "LeaveOneOut":
+        """Some of those that could be tested."""
+        return replace(self, rows=self.rows[kept], said=self.said[kept], leverage=self.leverage[kept])
 
 
 def additive_answers(codes: Codes, sizes: Sizes, values: Numbers, weights: Numbers, asked: Codes) -> Numbers:
@@ -109,6 +119,41 @@ def held_out(codes: Codes, sizes: Sizes, answers: Numbers, tried: Ints) -> Leave
         untestable=int(open_.sum()),
         unsolved=int((~solved).sum()),
         fitted=square,
+    )
+
+
+def blocks_held_out(codes: Codes, sizes: Sizes, answers: Numbers, blocks: Iterable[Ints]) -> LeaveOneOut:
+    """Hold out each of the `blocks` at once, and work all its combinations out from what is left.
+
+    >>> codes = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1]], dtype=np.int32)
+    >>> values = np.array([[0.0], [1.0], [2.0], [9.0], [4.0], [5.0]])
+    >>> found = blocks_held_out(codes, (3, 2), values, [np.array([3]), np.array([2, 3])])
+    >>> found.rows.tolist(), found.said.round(6).ravel().tolist(), found.untestable  # without both, 1 is a new value
+    ([3], [3.0], 2)
+    """
+    design = design_matrix(codes, sizes, constant=False)
+    eigenvalues, vectors = np.linalg.eigh(design.T @ design)
+    kept = eigenvalues > _ROUNDING * eigenvalues[-1]
+    scores = design @ (vectors[:, kept] / np.sqrt(eigenvalues[kept]))  # the leverages are products of these rows
+    fitted = scores @ (scores.T @ answers)
+    rows, said, leverage, open_ = [], [], [], 0
+    for block in blocks:
+        own, directions = np.linalg.eigh(scores[block] @ scores[block].T)
+        free = 1 - own >= ALONE
+        testable = np.square(directions[:, ~free]).sum(axis=1) < ALONE
+        inverse = (directions[:, free] / (1 - own[free])) @ directions[:, free].T
+        missed = inverse @ (answers[block] - fitted[block])
+        rows.append(block[testable])
+        said.append((answers[block] - missed)[testable])
+        leverage.append((inverse.diagonal() - 1)[testable])
+        open_ += int((~testable).sum())
+    return LeaveOneOut(
+        rows=np.concatenate([*rows, np.zeros(0, dtype=np.int64)]),
+        said=np.concatenate([*said, np.zeros((0, answers.shape[1]))]),
+        leverage=np.concatenate([*leverage, np.zeros(0)]),
+        untestable=open_,
+        unsolved=0,
+        fitted=float(np.square(fitted).sum()),
     )
 
 

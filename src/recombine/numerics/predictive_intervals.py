@@ -26,7 +26,7 @@ from recombine.base.grades import FEWEST_TESTED, Expected
 from recombine.numerics.distributions import student_quantile
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.numerics.intervals import Interval, difference_interval
-from recombine.numerics.resampling import IntervalSettings, difference
+from recombine.numerics.resampling import EvidencePieces, IntervalSettings, difference
 from recombine.numerics.simple_rules import CONSTANTS, MEAN
 
 Score = Literal["accuracy", "R²"]
@@ -48,6 +48,7 @@ def expected_score(
     unseen: int,
     codes: Codes | None = None,
     weights: Numbers | None = None,
+    pieces: EvidencePieces | None = None,
     basis: str = "combinations",
     settings: IntervalSettings | None = None,
 ) -> Expected:
@@ -57,19 +58,27 @@ def expected_score(
     squared error, and one of the baselines is the mean. The best baseline is the one to beat. A constant answer is that
     of all seen combinations: the commonest class of those that are left is less often that of the one held out, which
     would make a coin look better than guessing. `weights` say how much each held-out combination counts where some are
-    more like the unseen ones than others; the interval is then that of fewer, (Σw)² / Σw².
+    more like the unseen ones than others; the interval is then that of fewer, (Σw)² / Σw². Those of one of the
+    `pieces` stand or fall together, so it is a piece that counts.
 
     >>> right = np.array([1.0] * 45 + [0.0] * 5)
     >>> found = expected_score(right, {"majority": np.tile([1.0, 0.0], 25)}, score="accuracy", unseen=25)
     >>> found.value, round(found.low, 2), round(found.high, 2), found.baseline, found.lift[0] > 0
     (0.9, 0.72, 1.0, 0.5, True)
     """
-    sure = settings or IntervalSettings()
+    sure, count = settings or IntervalSettings(), len(own)
     own, unit = np.asarray(own, dtype=np.float64), _unit(own, baselines, score)
+    if pieces is not None:
+        own, unit, baselines, codes, weights = _by_piece(pieces.of, own, unit, baselines, codes, weights)
     why = _unsaid(own, unit, unseen)
     if why:
-        return Expected(score, tested=len(own), of=unseen, reason=why)
-    tested = _TestedShare(unseen, codes, sure, None if weights is None else np.asarray(weights) / np.mean(weights))
+        return Expected(score, tested=count, of=unseen, reason=why)
+    tested = _TestedShare(
+        unseen if pieces is None else pieces.unseen,
+        codes,
+        sure,
+        None if weights is None else np.asarray(weights) / np.mean(weights),
+    )
     low, high = (_accuracy if score == "accuracy" else _r2)(own, unit, tested)
     if tested.weights is not None:  # sums are all that is needed of what follows
         own, unit = own * tested.weights, unit * tested.weights
@@ -87,10 +96,30 @@ def expected_score(
         baseline_name=name,
         lift=lifts[name],
         over_constant=lifts.get(constant) if constant else None,
-        tested=len(own),
+        tested=count,
         of=unseen,
         basis=basis,
     )
+
+
+def _by_piece(
+    pieces: Ints,
+    own: Numbers,
+    unit: Numbers,
+    baselines: Mapping[str, Numbers],
+    codes: Codes | None,
+    weights: Numbers | None,
+) -> tuple[Numbers, Numbers, dict[str, Numbers], Codes | None, Numbers]:
+    """The mean over each piece, the codes of its first combination, and how much all of it counts."""
+    _, first, ids = np.unique(pieces, return_index=True, return_inverse=True)
+    each = np.ones(len(own)) if weights is None else np.asarray(weights)
+    total = np.bincount(ids, each)
+
+    def averaged(values: Numbers) -> Numbers:
+        return np.asarray(np.bincount(ids, each * np.asarray(values, dtype=np.float64)) / total)
+
+    means = {name: averaged(values) for name, values in baselines.items()}
+    return averaged(own), averaged(unit), means, None if codes is None else codes[first], total
 
 
 @dataclass(frozen=True, eq=False)

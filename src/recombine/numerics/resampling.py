@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recombine.numerics.groups import Numbers
+from recombine.numerics.groups import Ints, Numbers
 
 FEWEST = 5
 """With fewer combinations nothing can be said about the next one."""
@@ -45,6 +45,14 @@ class IntervalSettings:
     def tail(self) -> float:
         """The share left out on each side."""
         return (1 - self.confidence) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class EvidencePieces:
+    """Which tested combinations are one piece of evidence, and how many such pieces the unseen ones are."""
+
+    of: Ints
+    unseen: int
 
 
 @dataclass(frozen=True, eq=False)

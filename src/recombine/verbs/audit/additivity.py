@@ -8,18 +8,23 @@ Beside it stand rules that anybody could use: always the same answer, the neares
 A combination counts once, however many rows it has: its answer is their mean, or their commonest label.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from recombine.base.grades import Expected
+from recombine.base.words import listing
+from recombine.data.missing_conjunctions import FactorSet
 from recombine.data.space import text
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
-from recombine.numerics.additive_fit import LeaveOneOut, dense, held_out
+from recombine.numerics.additive_fit import LeaveOneOut, blocks_held_out, dense, held_out
 from recombine.numerics.groups import Codes, Ints, Numbers, commonest, pooled_variance
+from recombine.numerics.resampling import EvidencePieces
 from recombine.numerics.simple_rules import MAJORITY, MEAN, NEAREST, SimpleRules, alone_name, filled, is_alone
+from recombine.verbs.audit.block_holdout import LIKE, HeldOutPart, MissingClasses, blocks_of
 
 ADDITIVE = "adding up effects"
 
@@ -28,6 +33,7 @@ _SOLVED_ONE_BY_ONE = 100  # where no inverse is affordable
 _MOST_COMPARED = 2 * 10**9  # values of tested combinations with those of all others: some seconds
 _MOST_ANSWERS = 5 * 10**7  # combinations times classes: 400 MB
 _MOST_CLASSES = 1_000
+_WIDEST = 2_000  # values of all factors: up to there holding out blocks takes less than a second
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,9 @@ class AdditiveTest:
     `held_out` where each is held out, and `explainable` what any rule could explain at most: the rest is the noise of
     few rows. For labels the shares are those of the squared differences between the combinations' shares of labels.
     `untestable` combinations cannot be held out, since the others leave them open. `reach` is the largest leverage
-    among those tested; `commonest` is the label that most combinations have.
+    among those tested; `commonest` is the label that most combinations have. `blocks` are the sets of factors whose
+    values unseen combinations never saw together, and for which whole blocks were held out; `untested_blocks` those for
+    which that could not be done.
     """
 
     target: str
@@ -64,6 +72,8 @@ class AdditiveTest:
     reach: float | None
     commonest: str | None = None
     reason: str | None = None
+    blocks: tuple[tuple[str, ...], ...] = ()
+    untested_blocks: tuple[tuple[str, ...], ...] = ()
 
     def rule(self, name: str) -> RuleScore:
         """One of the rules, by its name."""
@@ -80,11 +90,26 @@ class AdditiveTest:
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """What each rule lost on each combination held out: a squared error, or 1 where the label was wrong."""
+    """What each rule lost on each combination held out: a squared error, or 1 where the label was wrong.
+
+    `reach` is the largest leverage that was tested for each set of factors that unseen combinations miss (`classes`).
+    Where whole blocks were held out, `weights` say how much each combination counts, so that together they miss what
+    the unseen ones do, and `pieces` which of them are one piece of evidence.
+    """
 
     codes: Codes
-    leverage: Numbers
     of_rule: Mapping[str, Numbers]
+    classes: MissingClasses | None = None
+    reach: Mapping[FactorSet, float] = field(default_factory=dict)
+    weights: Numbers | None = None
+    pieces: EvidencePieces | None = None
+
+    def reach_of(self, known: Support, codes: Codes) -> Numbers:
+        """(c,) For unseen combinations, the largest leverage of a test of their kind; -1 where there was none."""
+        if self.classes is None:
+            return np.full(len(codes), max(self.reach.values(), default=-1.0))
+        of_set = np.array([*(self.reach.get(factors, -1.0) for factors in self.classes.sets), -1.0])
+        return of_set[self.classes.places(known, codes)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +128,14 @@ class _SeenAnswers:
         return np.asarray(self.values.mean(axis=0))
 
 
-def additive_test(support: Support, *, seed: int = 0) -> tuple[AdditiveTest, Losses] | None:
-    """Test the additive rule; None without a target, and no losses where there is nothing to test."""
+def additive_test(
+    support: Support, unseen: tuple[Codes, Numbers] | None = None, *, seed: int = 0
+) -> tuple[AdditiveTest, Losses] | None:
+    """Test the additive rule; None without a target, and no losses where there is nothing to test.
+
+    Some of the combinations that are `unseen`, with their leverages, say how seen ones are to be held out: without them
+    one at a time.
+    """
     if support.target is None:
         return None
     reason = _why_untestable(support.target, len(support))
@@ -116,18 +147,104 @@ def additive_test(support: Support, *, seed: int = 0) -> tuple[AdditiveTest, Los
     codes = support.codes[answers.rows]
     tried = _choose_tested(codes, support.space.sizes, seed)
     found = held_out(codes, support.space.sizes, answers.values, tried)
-    rules = SimpleRules(codes, support.subset(answers.rows).groups, answers.values, np.ones(len(codes)))
-    asked, own = codes[found.rows], found.rows
-    others = (answers.values.sum(axis=0) - answers.values[own]) / (len(codes) - 1)  # where a rule finds nobody to ask
-    said = {ADDITIVE: found.said, NEAREST: filled(rules.nearest(asked, own=own), others)}
-    said |= {
+    known = support.subset(answers.rows)
+    alone = _one_at_a_time(known, answers, found)
+    of_rule = _losses_of_rules(answers, alone)
+    test = _summary(support.target, answers, found, alone.said, of_rule, sampled=len(tried) < len(codes))
+    classes = None if unseen is None or codes.shape[1] <= 2 else MissingClasses.of(known, *unseen)
+    if classes is None or classes.sets in ((), (alone.factors,)):
+        return test, Losses(codes[found.rows], of_rule, classes, _reach([alone]))
+    losses = _losses_like_unseen(known, answers, alone, classes, seed=seed)
+    named = {factors: tuple(known.space.names[k] for k in factors) for factors in classes.sets}
+    done = tuple(name for factors, name in named.items() if factors in losses.reach and factors != alone.factors)
+    open_ = tuple(name for factors, name in named.items() if factors not in losses.reach)
+    return replace(test, blocks=done, untested_blocks=open_), losses
+
+
+def _one_at_a_time(known: Support, answers: _SeenAnswers, found: LeaveOneOut) -> HeldOutPart:
+    """Each combination held out alone, and what the simple rules say of it without it."""
+    rules = SimpleRules(known.codes, known.groups, answers.values, np.ones(len(known)))
+    own, count = found.rows, len(known)
+    others = (answers.values.sum(axis=0) - answers.values[own]) / (count - 1)  # where a rule finds nobody to ask
+    said = {ADDITIVE: found.said} | _simple_answers(known, rules, known.codes[own], others, own=own)
+    said[_constant_rule(answers)] = _constant_answer(answers, own)
+    return HeldOutPart(tuple(range(known.codes.shape[1])), own, found.leverage, said, np.arange(len(own)))
+
+
+def _simple_answers(
+    known: Support, rules: SimpleRules, asked: Codes, others: Numbers, *, own: Ints | None = None
+) -> dict[str, Numbers]:
+    said = {NEAREST: filled(rules.nearest(asked, own=own), others)}
+    return said | {
         alone_name(name): filled(rules.factor_alone(k, asked, own=own), others)
-        for k, name in enumerate(support.space.names)
+        for k, name in enumerate(known.space.names)
     }
-    said[_constant_rule(answers)] = _constant_answer(answers, found.rows)
-    of_rule = {name: _losses(answers, found.rows, values) for name, values in said.items()}
-    losses = Losses(codes[found.rows], found.leverage, of_rule)
-    return _summary(support.target, answers, found, said, of_rule, sampled=len(tried) < len(codes)), losses
+
+
+def _in_blocks(
+    known: Support, answers: _SeenAnswers, classes: MissingClasses, place: int, *, seed: int
+) -> HeldOutPart | None:
+    """Combinations held out with all that share their values of some factors; None where that is not affordable.
+
+    Those that are left more open by it than any unseen combination is are no test of these.
+    """
+    if sum(known.space.sizes) > _WIDEST:
+        return None
+    factors = classes.sets[place]
+    blocks = blocks_of(known, factors, share=float(classes.shares[place]), seed=seed)
+    found = blocks_held_out(known.codes, known.space.sizes, answers.values, blocks)
+    found = found.subset(1 + found.leverage <= LIKE**2 * (1 + classes.leverage[place]))
+    piece = np.full(len(known), -1, dtype=np.int64)
+    for number, block in enumerate(blocks):
+        piece[block] = number
+    constant, simple = _constant_rule(answers), []
+    for number in np.unique(piece[found.rows]):
+        rest, asked = np.flatnonzero(piece != number), found.rows[piece[found.rows] == number]
+        left = known.subset(rest)
+        rules = SimpleRules(left.codes, left.groups, answers.values[rest], np.ones(len(rest)))
+        simple.append(_simple_answers(left, rules, known.codes[asked], answers.values[rest].mean(axis=0)))
+    if not simple:
+        return None
+    said = {ADDITIVE: found.said} | {name: np.concatenate([one[name] for one in simple]) for name in simple[0]}
+    said[constant] = _constant_answer(answers, found.rows)
+    return HeldOutPart(factors, found.rows, found.leverage, said, piece[found.rows])
+
+
+def _losses_like_unseen(
+    known: Support, answers: _SeenAnswers, alone: HeldOutPart, classes: MissingClasses, *, seed: int
+) -> Losses:
+    """Losses of combinations that were held out as the unseen ones are missing, each kind with its share of these."""
+    tried = {
+        factors: alone if factors == alone.factors else _in_blocks(known, answers, classes, place, seed=seed)
+        for place, factors in enumerate(classes.sets)
+    }
+    parts = [part for part in tried.values() if part is not None and part.enough]
+    share = {factors: float(part) for factors, part in zip(classes.sets, classes.shares, strict=True)}
+    blocks = dict(zip(classes.sets, classes.blocks.tolist(), strict=True))
+    if not parts:
+        return Losses(known.codes[:0], {name: np.zeros(0) for name in alone.said}, classes)
+    weights = np.concatenate([np.full(len(part.rows), share[part.factors] / len(part.rows)) for part in parts])
+    starts = np.cumsum([0, *(int(part.pieces.max()) + 1 for part in parts)])
+    several = [_losses_of_rules(answers, part) for part in parts]
+    return Losses(
+        codes=np.concatenate([known.codes[part.rows] for part in parts]),
+        of_rule={name: np.concatenate([one[name] for one in several]) for name in several[0]},
+        classes=classes,
+        reach=_reach(parts),
+        weights=weights / weights.mean(),
+        pieces=EvidencePieces(
+            np.concatenate([part.pieces + start for part, start in zip(parts, starts[:-1], strict=True)]),
+            sum(blocks[part.factors] for part in parts),
+        ),
+    )
+
+
+def _losses_of_rules(answers: _SeenAnswers, part: HeldOutPart) -> dict[str, Numbers]:
+    return {name: _losses(answers, part.rows, values) for name, values in part.said.items()}
+
+
+def _reach(parts: Sequence[HeldOutPart]) -> dict[FactorSet, float]:
+    return {part.factors: float(part.leverage.max()) for part in parts if len(part.leverage)}
 
 
 def _empty_test(target: Target, reason: str) -> tuple[AdditiveTest, Losses]:
@@ -147,8 +264,7 @@ def _empty_test(target: Target, reason: str) -> tuple[AdditiveTest, Losses]:
         reach=None,
         reason=reason,
     )
-    none = np.zeros(0)
-    return test, Losses(np.zeros((0, 0), dtype=np.int32), none, {})
+    return test, Losses(np.zeros((0, 0), dtype=np.int32), {})
 
 
 def expected_scores(test: AdditiveTest, losses: Losses, unseen: int) -> tuple[Expected, Expected]:
@@ -157,16 +273,34 @@ def expected_scores(test: AdditiveTest, losses: Losses, unseen: int) -> tuple[Ex
     """
     from recombine.numerics.predictive_intervals import expected_score  # noqa: PLC0415 - SciPy is loaded where it is needed
 
-    if test.reason is not None:
-        nothing = Expected(test.score, of=unseen, reason=test.reason)
+    reason = test.reason or (None if len(losses.codes) else missing_reason(test))
+    if reason is not None:
+        nothing = Expected(test.score, of=unseen, reason=reason)
         return nothing, nothing
     of_rule = {name: 1 - lost if test.kind == "label" else lost for name, lost in losses.of_rule.items()}
     own = of_rule.pop(ADDITIVE)
     apart = {name: lost for name, lost in of_rule.items() if not is_alone(name)}
-    against_all = expected_score(own, of_rule, score=test.score, unseen=unseen, codes=losses.codes)
+    scored = partial(
+        expected_score,
+        score=test.score,
+        unseen=unseen,
+        codes=losses.codes,
+        weights=losses.weights,
+        pieces=losses.pieces,
+    )
+    against_all = scored(own, of_rule)
+    if losses.pieces is not None:  # a combination may be held out in several blocks
+        against_all = replace(against_all, tested=len(np.unique(losses.codes, axis=0)))
     if against_all.baseline_name in apart:  # the best of all is then the best of these
         return against_all, against_all
-    return against_all, expected_score(own, apart, score=test.score, unseen=unseen, codes=losses.codes)
+    return against_all, scored(own, apart)
+
+
+def missing_reason(test: AdditiveTest) -> str:
+    """Why the tests say nothing about unseen combinations that miss a whole conjunction."""
+    several = listing([" with ".join(names) for names in test.untested_blocks])
+    whole = "pair" if all(len(names) == 2 for names in test.untested_blocks) else "conjunction"
+    return f"no tested combination was missing a whole {whole} of values ({several}), as these are"
 
 
 def _why_untestable(target: Target, combinations: int) -> str | None:

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Unpack
 
+import numpy as np
 import pyarrow as pa
 
 from recombine.base import records
@@ -19,7 +20,7 @@ from recombine.data.read import support_of
 from recombine.data.space import rows_of, text
 from recombine.data.support import Support
 from recombine.data.table_query import TableOptions
-from recombine.numerics.groups import Codes
+from recombine.numerics.groups import Codes, Numbers
 from recombine.verbs.audit import audit_record
 from recombine.verbs.audit.additivity import AdditiveTest, additive_test, expected_scores
 from recombine.verbs.audit.combination_status import PairMap, StatusCounts, counts, ladder, pair_maps
@@ -37,7 +38,12 @@ from recombine.verbs.audit.determinacy import Determinacy, Island, determinacy, 
 from recombine.verbs.audit.grade import AuditEvidence, grade
 from recombine.verbs.audit.leverage import Leverage
 from recombine.verbs.audit.structural_zeros import Zeros, as_csv, suspect_zeros
-from recombine.verbs.audit.unseen_combinations import LeverageSummary, UnseenCombination, list_unseen
+from recombine.verbs.audit.unseen_combinations import (
+    LeverageSummary,
+    UnseenCombination,
+    list_unseen,
+    unseen_combinations,
+)
 from recombine.verbs.audit.verdict import verdict
 from recombine.verbs.audit.verdict_reasons import reasons
 
@@ -156,6 +162,7 @@ class Audit(Result):
 
 
 _MOST_LISTED = 100_000
+_SORTED = 5_000  # unseen combinations: their shares are then known to two points of a hundred
 _A_LIST = 20  # rows, from which on a single row for each combination is no accident
 _APART = ("maps", "support", "determinacy")
 _RESULTS = tuple(field.name for field in fields(Audit) if field.name not in _APART)
@@ -184,13 +191,27 @@ def audit(
     return _assemble(support, determinacy(support, seed=seed), pair_maps(support), seed=seed)
 
 
+def _some_unseen(support: Support, leverage: Leverage, *, seed: int) -> tuple[Codes, Numbers] | None:
+    """Unseen combinations that would follow, with their leverages, to see what they miss; None where they can miss
+    nothing but themselves, or where no leverage of so many is to be had.
+    """
+    if support.target is None or len(support.space.sizes) <= 2 or not leverage.inverts:
+        return None
+    values = [np.flatnonzero(island >= 0) for island in leverage.determinacy.islands]
+    codes, _ = unseen_combinations(support, values, listed=_SORTED, drawn=_SORTED, seed=seed)
+    codes = np.asfortranarray(codes[leverage.determinacy.determined(codes)])
+    told = leverage.of(codes)
+    return codes[np.isfinite(told)], told[np.isfinite(told)]
+
+
 def _assemble(support: Support, solved: Determinacy, maps: tuple[PairMap, ...], *, seed: int) -> Audit:
     divided = counts(support, solved)
     zeros, possible = suspect_zeros(support)
     likely = counts(possible, solved) if zeros is not None and zeros.combinations is not None else None
-    tested = additive_test(support, seed=seed)
-    reach = tested[0].reach if tested is not None else None
-    shown = list_unseen(possible, Leverage(support, solved), (likely or divided).determined, seed=seed, reach=reach)
+    leverage = Leverage(support, solved)
+    tested = additive_test(support, _some_unseen(possible, leverage, seed=seed), seed=seed)
+    reach = partial(tested[1].reach_of, support) if tested is not None else None
+    shown = list_unseen(possible, leverage, (likely or divided).determined, seed=seed, reach=reach)
     like = shown.leverage.like_the_tested if shown.leverage is not None else 0
     expected, of_many = expected_scores(*tested, like) if tested is not None else (None, None)
     evidence = AuditEvidence(

@@ -4,13 +4,14 @@
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from recombine.data.support import Support
 from recombine.numerics.groups import Codes, Ints, Numbers
+from recombine.verbs.audit.block_holdout import LIKE
 from recombine.verbs.audit.coverage import expected_rows
 from recombine.verbs.audit.leverage import WEAK, Leverage
 
@@ -18,7 +19,7 @@ LISTED_SPACE = 10**6  # combinations of seen values up to which all of them are 
 _DRAWN = 20_000  # that stand for a larger space: shares have a standard error of 0.35 % at most
 _SOLVED_ONE_BY_ONE = 32  # leverages that are looked at where no inverse is affordable
 _SHOWN = 200  # combinations of each list that a record keeps; more than anybody reads on a page
-_LIKE = 1.1  # times the error of the weakest combination that could be held out
+Reach = Callable[[Codes], Numbers]
 
 
 def unseen_combinations(
@@ -113,11 +114,11 @@ class UnseenListing:
 
 
 def list_unseen(
-    support: Support, leverage: Leverage, determined: int, *, seed: int, reach: float | None = None
+    support: Support, leverage: Leverage, determined: int, *, seed: int, reach: Reach | None = None
 ) -> UnseenListing:
     """Summarise the leverage of the determined ones, and list the undetermined ones that one would meet most often.
 
-    `reach` is the largest leverage among seen combinations that could be held out.
+    `reach` tells of unseen combinations the largest leverage among seen ones that were held out as these are missing.
     """
     values = [np.flatnonzero(island >= 0) for island in leverage.determinacy.islands]
     codes, sampled = unseen_combinations(support, values, listed=LISTED_SPACE, drawn=_DRAWN, seed=seed)
@@ -137,7 +138,7 @@ def list_unseen(
 
 
 def _summary(
-    support: Support, tried: Numbers, codes: Codes, determined: int, *, sampled: bool, reach: float | None
+    support: Support, tried: Numbers, codes: Codes, determined: int, *, sampled: bool, reach: Reach | None
 ) -> LeverageSummary | None:
     if not len(tried):
         return None
@@ -159,7 +160,7 @@ def _summary(
             for i, often in zip(worst, expected, strict=True)
         ),
         unknown=int((~solved).sum()),
-        like_tested=None if reach is None else int((1 + leverages <= _LIKE**2 * (1 + reach)).sum()),
+        like_tested=None if reach is None else int((1 + leverages <= LIKE**2 * (1 + reach(codes))).sum()),
     )
 
 

@@ -3,7 +3,7 @@
 from recombine.base.grades import FAILING_BELOW, Expected, earned
 from recombine.base.words import count, listing, named, percent, percent_range
 from recombine.numerics.simple_rules import MAJORITY, MEAN, NEAREST
-from recombine.verbs.audit.additivity import AdditiveTest
+from recombine.verbs.audit.additivity import AdditiveTest, missing_reason
 from recombine.verbs.audit.combination_status import StatusCounts
 from recombine.verbs.audit.grade import FEWEST_SEEN, AuditEvidence, grade
 from recombine.verbs.audit.structural_zeros import Zeros
@@ -152,7 +152,7 @@ def _beyond_sentence(evidence: AuditEvidence) -> str:
     counts, expected = evidence.divided, evidence.expected
     said = []
     if expected is not None and not expected.abstains and _rule_held(evidence) and counts.determined > expected.of:
-        said.append(f"{counts.determined - expected.of:,} hang on less than any combination that could be held out.")
+        said.append(_unlike_sentence(counts.determined - expected.of, evidence.additive))
     if counts.undetermined:
         even = " even then" if counts.determined else " if effects add up"
         verb = _verb(counts.undetermined, "does", "do")
@@ -160,6 +160,13 @@ def _beyond_sentence(evidence: AuditEvidence) -> str:
         start = f"{all_}{even}" if all_ else f"{counts.undetermined:,} {verb} not follow{even}"
         said.append(f"{start}, because {_cause(evidence)}.")
     return " ".join(said)
+
+
+def _unlike_sentence(number: int, test: AdditiveTest | None) -> str:
+    """The unseen combinations of which the test does not speak, and why."""
+    if test is not None and test.untested_blocks:
+        return f"Of {number:,} it says nothing: {missing_reason(test)}."
+    return f"{number:,} hang on less than any combination that could be held out."
 
 
 def _cause(evidence: AuditEvidence) -> str:

@@ -52,6 +52,12 @@ def _additive_reasons(test: AdditiveTest | None) -> list[str]:
     if by_rows is not None and abs(by_rows - test.rule(ADDITIVE).score) >= 0.01:
         other = test.rule(MAJORITY).by_rows or 0.0
         said.append(f"Weighted by rows it gets {percent(by_rows)} right, always the same label {percent(other)}.")
+    if test.blocks:
+        several = listing([" with ".join(names) for names in test.blocks])
+        said.append(
+            "What is expected of the unseen ones was tested as they are missing: held out together with all that share "
+            f"their values of {several}."
+        )
     if test.untestable:
         said.append(f"{test.untestable:,} seen combinations could not be held out: without them their answer is open.")
     return said

@@ -1,0 +1,100 @@
+"""Seen combinations held out as the unseen ones are missing: together with all that share the missing conjunction.
+
+Where a pair of values was never seen, neither was any combination that holds it. A seen combination that is held out
+alone is then no test: the others still show its pairs. So the unseen ones are sorted by the conjunction that each
+misses (`data.missing_conjunctions`), and for each such set of factors whole blocks of seen combinations are held out,
+those that share their values of these factors. A block is one piece of evidence, however many combinations it has: in
+an interval it counts once. What misses nothing but itself is held out one at a time, as ever.
+
+An unseen combination that misses several conjunctions of one size is counted with those that miss the commonest.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from recombine.base.grades import FEWEST_TESTED
+from recombine.data.missing_conjunctions import FactorSet, missing_conjunctions
+from recombine.data.support import Support
+from recombine.numerics.groups import Codes, Ints, Numbers
+
+_RARE = 0.01
+"""Of the unseen combinations: what so few of them miss is not tested, and nothing is said of these."""
+_FEWEST_BLOCKS, _MOST_BLOCKS = 20, 200
+LIKE = 1.1
+"""Times the error of another: up to there a combination is as firmly told as that one."""
+_MOST_LEFT = 2 * 10**7  # combinations that are left, over all blocks: each block takes a look at all of them
+
+
+@dataclass(frozen=True, eq=False)
+class MissingClasses:
+    """The sets of factors that unseen combinations miss together: the share of each, how many blocks they are, and the
+    largest leverage among them.
+    """
+
+    sets: tuple[FactorSet, ...]
+    shares: Numbers
+    blocks: Ints
+    leverage: Numbers
+
+    @classmethod
+    def of(cls, known: Support, unseen: Codes, leverage: Numbers) -> "MissingClasses":
+        """Of these unseen combinations, each with its leverage, given the known ones.
+
+        >>> import recombine
+        >>> grid = [(a, b, c) for a in range(3) for b in range(3) for c in range(4) if (a, b) != (2, 2)]
+        >>> table = {name: [row[k] for row in grid] for k, name in enumerate("abc")}
+        >>> seen = recombine.read(table, factors=["a", "b", "c"])
+        >>> found = MissingClasses.of(seen, np.array([[2, 2, c] for c in range(4)], dtype=np.int32), np.ones(4))
+        >>> found.sets, found.shares.tolist(), found.blocks.tolist()
+        (((0, 1),), [1.0], [1])
+        """
+        missing = missing_conjunctions(known, unseen)
+        sets, which = missing.leading(missing.shares())
+        often = np.bincount(which[which >= 0], minlength=len(sets)) / max(len(unseen), 1)
+        usual = [place for place in range(len(sets)) if often[place] >= _RARE]
+        blocks = [len(np.unique(unseen[which == place][:, sets[place]], axis=0)) for place in usual]
+        most = [leverage[which == place].max() for place in usual]
+        return cls(
+            tuple(sets[place] for place in usual), often[usual], np.array(blocks, dtype=np.int64), np.array(most)
+        )
+
+    def places(self, known: Support, codes: Codes) -> Ints:
+        """(c,) Which of the sets each of some unseen combinations misses; -1 for none of them."""
+        return missing_conjunctions(known, codes).leading(self.sets)[1]
+
+
+def blocks_of(known: Support, factors: FactorSet, *, share: float = 1.0, seed: int = 0) -> list[Ints]:
+    """The seen combinations that share their values of some factors, block by block; some blocks where there are many,
+    the fewer the smaller the `share` of the unseen ones that is tested by them.
+
+    >>> import recombine
+    >>> seen = recombine.read({"a": [0, 0, 1], "b": [0, 1, 0], "c": [0, 0, 1]}, factors=["a", "b", "c"])
+    >>> [block.tolist() for block in blocks_of(seen, (0, 2))]
+    [[0, 1], [2]]
+    """
+    groups = known.groups(factors)
+    most = min(max(_FEWEST_BLOCKS, round(share * _MOST_BLOCKS)), max(FEWEST_TESTED, _MOST_LEFT // max(len(known), 1)))
+    chosen = np.arange(groups.size)
+    if groups.size > most:
+        chosen = np.sort(np.random.default_rng(seed).choice(groups.size, size=most, replace=False))
+    order = np.argsort(groups.ids, kind="stable")
+    ends = np.cumsum(np.bincount(groups.ids, minlength=groups.size))
+    return [np.sort(order[ends[one - 1] if one else 0 : ends[one]]) for one in chosen.tolist()]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutPart:
+    """What was held out for one set of factors. Legend: t combinations."""
+
+    factors: FactorSet
+    rows: Ints  # (t,) which seen combinations
+    leverage: Numbers  # (t,)
+    said: Mapping[str, Numbers]  # (t, m) what each rule said of them
+    pieces: Ints  # (t,) the block of each
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are blocks enough to say anything of another one."""
+        return len(np.unique(self.pieces)) >= FEWEST_TESTED
