@@ -113,7 +113,7 @@ def _by_piece(
     """The mean over each piece, the codes of its first combination, and how much all of it counts."""
     _, first, ids = np.unique(pieces, return_index=True, return_inverse=True)
     each = np.ones(len(own)) if weights is None else np.asarray(weights)
-    total = np.bincount(ids, each)
+    total = np.bincount(ids, each).astype(np.float64)
 
     def averaged(values: Numbers) -> Numbers:
         return np.asarray(np.bincount(ids, each * np.asarray(values, dtype=np.float64)) / total)

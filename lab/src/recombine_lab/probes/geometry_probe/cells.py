@@ -22,6 +22,7 @@ MOST_CELLS = 2_500
 """Combinations of which every pair is looked at; a larger grid is thinned."""
 RIDGE = 1e-3
 """Of linear probes: this share of the mean squared length of a vector measured from the mean."""
+_NO_SPREAD = 1e-200
 _CHUNK = 4_096
 
 
@@ -78,7 +79,8 @@ class Cells:
     def inverse(self) -> Numbers:
         """(c, c) Of the dot products measured from their mean, with the ridge of the linear probes."""
         kernel = self.centred.gram
-        size = max(float(np.trace(kernel)) / len(kernel), 1e-300)
+        size = float(np.trace(kernel)) / len(kernel)
+        size = size if size > _NO_SPREAD else 1.0  # of a dead layer any ridge tells the same: nothing can be read
         # A long constant beside the features is an intercept that costs next to nothing: from where they are measured
         # then does not matter, and no probe learns anything from the mean of combinations that it is asked about.
         return np.asarray(inv(kernel + 10 * size + RIDGE * size * np.eye(len(kernel)), check_finite=False))
