@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from recombine.data.support import Support
-from recombine.numerics.hypothesis_tests import absent_by_chance, means_differ, shares_differ
+from recombine.numerics.hypothesis_tests import absent_by_chance, losses_by_redraw, means_differ, shares_differ
 from recombine.numerics.resampling import IntervalSettings
 from recombine.verbs.diff import audit_diff, evaluation_diff
 from recombine.verbs.diff.combination_pairs import MergedSpace, PairedCombinations
-from recombine.verbs.diff.findings import Findings, ScoreChange, correct_for_many, table_of
-from recombine.verbs.diff.verdict import grade
+from recombine.verbs.diff.findings import Changes, Findings, Outcome, ScoreChange, correct_for_many, table_of
+from recombine.verbs.diff.verdict import grade, verdict
 from tests.diff.worlds import grid, labelled, outcomes, rate
 
 SURE = IntervalSettings(draws=300)
@@ -78,6 +78,64 @@ def test_a_real_drop_is_found_and_fails() -> None:
     found = [measured(seed, 0.15) for seed in range(20)]
     assert np.mean([one.scores[0].outcome == "worse" for one in found]) >= 0.9
     assert {grade(one, "sound", "sound", unchanged=False) for one in found} <= {"failing", "weak"}
+
+
+def compared(outcome: Outcome | None, *changes: Changes, by_redraw: tuple[str, ...] = ()) -> Findings:
+    """What was found where one score (or none) came out like this."""
+    score = (
+        None
+        if outcome is None
+        else ScoreChange("unseen", "accuracy", True, "higher", 9, 0.9, 0.8, -0.1, -0.2, 0.1, outcome)
+    )
+    return Findings(table_of(SPACE, changes), SPACE.names, scores=(score,) if score else (), by_redraw=by_redraw)
+
+
+LOST = Changes(SPACE.every()[:1], "lost", ["seen"], ["determined"], ["worse"])
+
+
+def test_a_grade_that_fell_by_less_than_chance_is_not_worse() -> None:
+    """A grade is a threshold on a score: noise alone carries it across."""
+    within = compared("within chance")
+    assert grade(within, "sound", "weak", unchanged=False) == "plausible"
+    assert "The grade of the audit went from sound to weak, no more than chance explains." in verdict(
+        "audit", within, "sound", "weak", unchanged=False
+    )
+    assert grade(compared("worse"), "sound", "sound", unchanged=False) == "failing"
+    assert grade(compared("not enough evidence"), "sound", "weak", unchanged=False) == "untested"
+
+
+def test_a_grade_that_fell_with_what_was_lost_is_worse_unless_rows_were_drawn_anew() -> None:
+    assert grade(compared(None), "sound", "failing", unchanged=False) == "failing"  # a lint: nothing in it is luck
+    assert grade(compared("within chance", LOST), "sound", "weak", unchanged=False) == "failing"
+    assert grade(compared("within chance", LOST), "weak", "weak", unchanged=False) == "weak"
+    redrawn = compared("within chance", LOST, by_redraw=("lost", "rung"))
+    assert grade(redrawn, "sound", "weak", unchanged=False) == "plausible"
+    assert "Another draw of the rows from the same source would lose as many." in verdict(
+        "audit", redrawn, "sound", "weak", unchanged=False
+    )
+
+
+def drawn(rng: np.random.Generator, rows: int, chance: np.ndarray) -> np.ndarray:
+    return rng.multinomial(rows, chance / chance.sum()).astype(float)
+
+
+def test_another_draw_of_rows_loses_combinations_and_that_is_hardly_ever_more_than_chance() -> None:
+    source, rng = np.outer(1 / np.arange(1, 8), 1 / np.arange(1, 9)).ravel(), np.random.default_rng(0)
+    alarms = 0
+    for _ in range(200):
+        old, new = drawn(rng, 300, source), drawn(rng, 200, source)
+        either = old + new > 0
+        lost = ((old > 0) & (new == 0)).any()
+        alarms += bool(lost) and not losses_by_redraw(old[either], new[either])
+    assert alarms <= 10
+
+
+def test_combinations_that_were_taken_out_are_no_luck() -> None:
+    rng, source = np.random.default_rng(1), np.ones(60)
+    old = drawn(rng, 300, source)
+    assert not losses_by_redraw(old, drawn(rng, 300, np.where(np.arange(60) < 12, 0.0, source)))  # of new rows
+    assert not losses_by_redraw(old, np.where(np.arange(60) < 2, 0.0, old))  # of the same rows
+    assert not losses_by_redraw(old, np.where(np.arange(60) < 2, 0.0, np.maximum(old - (np.arange(60) == 5), 1)))
 
 
 def test_the_combinations_that_got_worse_are_named_and_no_others() -> None:

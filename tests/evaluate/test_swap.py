@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.base.decoding import revive
+from recombine.data.support import LabelTarget, Support
 from recombine.numerics.resampling import times_drawn
 from recombine.verbs.evaluate import swap_test as module
 from recombine.verbs.evaluate.swap_test import SwapTest, swap_test
+from recombine.verbs.evaluate.value_following import followed, following_chances
 from tests.evaluate.test_additivity import number_outcomes
 from tests.evaluate.test_anatomy import label_outcomes
 from tests.properties import examples
@@ -176,6 +178,67 @@ def test_noise_seldom_passes_for_reliance(knows):
         found = swap_test(label_outcomes(support_of(CELLS), codes, truth, said, classes=3), draws=60, seed=draw)
         alarms += of(found, "f1").excess.low > 0
     assert alarms <= 4
+
+
+def own_error_rates(rng, codes, truth):
+    """Each combination has an error rate of its own, and a wrong class is drawn at random: no factor is followed."""
+    rate = rng.beta(1.5, 4, size=(6, 6))[codes[:, 0], codes[:, 1]]
+    return np.where(rng.random(len(codes)) < rate, (truth + rng.integers(1, 3, len(codes))) % 3, truth)
+
+
+def wrong_throughout(rng, codes, truth):
+    """Some combinations are answered wrongly in every row, with a class of their own."""
+    wrong, by = rng.random((6, 6)) < 0.25, rng.integers(1, 3, (6, 6))
+    place = codes[:, 0], codes[:, 1]
+    return np.where(wrong[place], (truth + by[place]) % 3, truth)
+
+
+def hard_values(rng, codes, truth):
+    """Some values of the second factor are hard, and a wrong class is drawn at random."""
+    rate = rng.beta(2, 5, size=6)[codes[:, 1]]
+    return np.where(rng.random(len(codes)) < rate, (truth + rng.integers(1, 3, len(codes))) % 3, truth)
+
+
+@pytest.mark.parametrize("trained", [False, True])
+@pytest.mark.parametrize("world", [own_error_rates, wrong_throughout, hard_values])
+def test_difficulty_seldom_passes_for_a_factor_that_is_followed(world, trained):
+    rng, codes, alarms = np.random.default_rng(5), np.repeat(CELLS, 8, axis=0), 0
+    training = seen_diagonally() if trained else support_of(CELLS)
+    for seed in range(40):
+        said = world(rng, codes, codes[:, 0] % 3)
+        outcomes = label_outcomes(training, codes, codes[:, 0] % 3, said, classes=3)
+        alarms += any(followed(following_chances(outcomes, draws=60, seed=seed)))
+    assert alarms <= 5
+
+
+def seen_diagonally() -> Support:
+    """A training table in which the second factor goes with the class, but for a few combinations."""
+    kept = CELLS[(CELLS[:, 0] % 3 == CELLS[:, 1] % 3) | ((CELLS[:, 0] + 2 * CELLS[:, 1]) % 5 == 0)]
+    label = (kept[:, 0] % 3).astype(np.int64)
+    ones = np.ones(len(kept))
+    target = LabelTarget("y", ("c0", "c1", "c2"), np.arange(len(kept)), label, ones)
+    return Support(support_of(CELLS).space, np.asfortranarray(kept), ones, target, rows=len(kept))
+
+
+def test_a_shortcut_on_unseen_combinations_is_found():
+    """It is taken in three of ten rows: the second factor is named, and the first, which is the truth's, never."""
+    rng, codes, found = np.random.default_rng(6), np.repeat(CELLS, 8, axis=0), []
+    training, truth, misled = seen_diagonally(), codes[:, 0] % 3, codes[:, 1] % 3
+    for seed in range(20):
+        plain = label_outcomes(training, codes, truth, truth, classes=3)
+        unseen = plain.unseen.reshape(6, 6)[codes[:, 0], codes[:, 1]]
+        said = np.where((rng.random(len(codes)) < 0.3) & unseen, misled, truth)
+        outcomes = label_outcomes(training, codes, truth, said, classes=3)
+        found.append(followed(following_chances(outcomes, draws=60, seed=seed)))
+    assert not any(first for first, _ in found)
+    assert np.mean([second for _, second in found]) >= 0.8
+
+
+def test_where_combinations_differ_and_none_is_followed_the_verdict_says_so():
+    rng, codes = np.random.default_rng(2), np.repeat(CELLS, 20, axis=0)
+    said = own_error_rates(rng, codes, codes[:, 0] % 3)
+    verdict = swap_test(label_outcomes(support_of(CELLS), codes, codes[:, 0] % 3, said, classes=3)).verdict
+    assert "but no factor is followed" in verdict
 
 
 @pytest.mark.slow

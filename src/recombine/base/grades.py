@@ -32,9 +32,10 @@ MEANING: Mapping[Grade, str] = {
 }
 OF_DIFFS: Mapping[Grade, str] = {
     "sound": "nothing got worse: nothing changed, or a drop of the score by more than 5 points is ruled out",
-    "plausible": "nothing got worse as far as can be told: the score's change is within chance, or there is no score",
-    "weak": "combinations were lost or single ones got worse, but no grade fell, nor a score by more than chance",
-    "failing": "the grade fell, or a score is worse by more than chance",
+    "plausible": "nothing got worse as far as can be told: what changed is within chance, or there is no score",
+    "weak": "combinations were lost or single ones got worse, by more than chance, but no grade fell, nor a score by "
+    "more than chance",
+    "failing": "a score is worse by more than chance, or the grade fell and chance does not explain it",
     "untested": "nothing is known to be worse, but there is not enough evidence that the score is not",
 }
 """The same scale where two results are compared: how far it is safe to say that nothing got worse."""

@@ -11,6 +11,10 @@ import numpy as np
 
 from recombine.numerics.groups import Numbers
 
+_ERROR = 0.05  # of single losses, in either direction: half of these are losses
+_ONE_SIDED = 1.645  # standard deviations, in the one direction that is a loss
+_TOO_ALIKE = 0.005  # of two draws agree as well as this
+
 
 def false_discovery(p: Numbers) -> Numbers:
     """Benjamini and Hochberg's q-values; NaN stays NaN and takes no part.
@@ -45,6 +49,38 @@ def absent_by_chance(count: Numbers, here: float, there: float) -> Numbers:
     [1.0, 0.03125]
     """
     return np.asarray(np.minimum(2 * (here / (here + there)) ** np.asarray(count), 1.0))
+
+
+def losses_by_redraw(old: Numbers, new: Numbers) -> bool:
+    """Whether the cells that one table has lost are no more than another draw of rows from one source would lose.
+
+    `old` and `new` are the rows of each cell that either table has. Three things must hold, and they fail in at most
+    one of twenty pairs of draws. The rows look drawn anew at all: where nothing but losses differs, or the counts of
+    both agree better than those of two draws do (the lowest 0.5 % of chi-square), the same rows were asked for and some
+    were taken out, and that is no luck. No single loss is too large for luck. And given the rows that fell to one table
+    alone, no more of these cells are the old table's than their sizes let one expect.
+
+    >>> losses_by_redraw(np.array([30.0, 12, 1, 0]), np.array([25.0, 17, 0, 1]))
+    True
+    >>> losses_by_redraw(np.array([5.0, 5, 5, 5]), np.array([5.0, 5, 5, 0]))  # the others did not move at all
+    False
+    """
+    from scipy.special import gammainc  # noqa: PLC0415 - as above
+
+    here, there = float(old.sum()), float(new.sum())
+    lost, gained = (old > 0) & (new == 0), (old == 0) & (new > 0)
+    if not (here and there and lost.any() and (old != new)[~lost].any()):
+        return False
+    apart = float(((old * there - new * here) ** 2 / (old + new)).sum()) / (here * there)
+    if gammainc((len(old) - 1) / 2, apart / 2) < _TOO_ALIKE:
+        return False
+    alone = lost | gained
+    p = np.where(lost, absent_by_chance(old, here, there), absent_by_chance(new, there, here))
+    q = false_discovery(np.where(alone, p, 1.0))
+    odds = (there / here) ** (old + new)[alone]  # that all rows of such a cell fell to the new table, to the old one
+    luck = 1 / (1 + odds)
+    spread = float(np.sqrt((luck * (1 - luck)).sum()))
+    return bool((q[lost] > _ERROR).all() and lost.sum() - luck.sum() <= _ONE_SIDED * spread + 0.5)
 
 
 def shares_differ(hits: Numbers, of: Numbers, other_hits: Numbers, other_of: Numbers) -> Numbers:

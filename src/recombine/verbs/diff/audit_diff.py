@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from recombine.data.support import Support
 from recombine.numerics.groups import Codes, Numbers
-from recombine.numerics.hypothesis_tests import absent_by_chance
+from recombine.numerics.hypothesis_tests import absent_by_chance, losses_by_redraw
 from recombine.numerics.intervals import difference_interval, interval
 from recombine.numerics.predictive_intervals import design_effect
 from recombine.numerics.resampling import IntervalSettings, Statistic, difference, explained_difference
@@ -65,8 +65,17 @@ def compare(old: Audit, new: Audit, sure: IntervalSettings) -> Findings:
         values=value_changes(old.support, new.support, both),
         scores=scores,
         unscored=unscored,
+        by_redraw=("lost", "rung") if redrawn(old.support, new.support, both) else (),
         notes=notes,
     )
+
+
+def redrawn(old: Support, new: Support, both: MergedSpace) -> bool:
+    """Whether the combinations that were lost are no more than another draw of rows would lose."""
+    if not (_counts_rows(old) and _counts_rows(new)):
+        return False
+    codes = both.pair(old.codes, new.codes).codes
+    return losses_by_redraw(rows_of(old, both.old, codes), rows_of(new, both.new, codes))
 
 
 def _rungs(audit: Audit, side: ValueNumbering, codes: Codes) -> Words:

@@ -13,7 +13,7 @@ from recombine.numerics.groups import Numbers
 from recombine.numerics.hypothesis_tests import bonferroni, means_differ, shares_differ
 from recombine.numerics.intervals import difference_interval
 from recombine.numerics.resampling import FEWEST, IntervalSettings, Statistic, difference, mean, r2, r2_difference
-from recombine.verbs.diff.audit_diff import Mask, value_changes
+from recombine.verbs.diff.audit_diff import Mask, redrawn, value_changes
 from recombine.verbs.diff.combination_pairs import MergedSpace, PairedCombinations
 from recombine.verbs.diff.findings import (
     RATE,
@@ -51,7 +51,17 @@ def compare(old: Evaluation, new: Evaluation, sure: IntervalSettings) -> Finding
         values=value_changes(first.tested, second.tested, both),
         scores=scores,
         unscored=None if scores else "no combination was tested in both",
+        by_redraw=_by_redraw(first, second, both),
     )
+
+
+def _by_redraw(old: Outcomes, new: Outcomes, both: MergedSpace) -> tuple[str, ...]:
+    """What is tested follows the tested rows, and on which rung it stands those of training."""
+    trained = None
+    if old.training is not None and new.training is not None:
+        trained = redrawn(old.training, new.training, MergedSpace.of(old.training.space, new.training.space))
+    asked = {"lost": redrawn(old.tested, new.tested, both), "rung": trained}
+    return tuple(what for what, yes in asked.items() if yes)
 
 
 def _counted(old: Evaluation, new: Evaluation) -> tuple[CountChange, ...]:

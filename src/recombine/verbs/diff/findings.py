@@ -120,6 +120,8 @@ class Findings:
     scores: tuple[ScoreChange, ...] = ()
     unscored: str | None = None
     """Why no score was compared, where there was one in either."""
+    by_redraw: tuple[str, ...] = ()
+    """Respects (lost, rung) in which combinations changed no more than another draw of the rows would change them."""
     notes: tuple[str, ...] = field(default=())
 
 

@@ -5,12 +5,16 @@ The grade of a comparison: how far it is safe to say that nothing got worse.
 | grade | |
 |---|---|
 | sound | nothing changed; or nothing got worse, and a drop of the score by more than five points is ruled out |
-| plausible | nothing got worse as far as can be told: the score's change is within chance, or there is no score |
-| weak | combinations were lost, or single ones got worse; the grade did not fall, nor the score beyond chance |
-| failing | the grade fell, or a score is worse by more than chance |
+| plausible | nothing got worse as far as can be told: what changed is within chance, or there is no score |
+| weak | combinations were lost, or single ones got worse, by more than chance; the grade did not fall, nor the score \
+beyond chance |
+| failing | a score is worse by more than chance, or the grade fell and chance does not explain it |
 | untested | nothing is known to be worse, and there is not enough evidence that the score is not |
 
-So `--fail-on worse` needs no rule of its own: a gate ends as the grade says.
+So `--fail-on worse` needs no rule of its own: a gate ends as the grade says. Where nothing but the noise was drawn anew
+it fails in about one of twenty comparisons, all that is compared taken together. A grade is a threshold on a score, so
+noise alone carries it across: that it fell is no finding where a score was compared and is not worse by more than
+chance, and nothing else got worse.
 """
 
 from collections.abc import Mapping
@@ -46,7 +50,7 @@ def grade(findings: Findings, old: Grade, new: Grade, *, unchanged: bool) -> Gra
     if unchanged:
         return "sound"
     outcomes = {score.outcome for score in findings.scores}
-    if grade_fell(old, new) or "worse" in outcomes:
+    if "worse" in outcomes or (grade_fell(old, new) and not fell_by_chance(findings)):
         return "failing"
     if count_worse(findings):
         return "weak"
@@ -55,9 +59,17 @@ def grade(findings: Findings, old: Grade, new: Grade, *, unchanged: bool) -> Gra
     return "sound" if findings.scores and all(map(_drop_ruled_out, findings.scores)) else "plausible"
 
 
+def fell_by_chance(findings: Findings) -> bool:
+    """Whether chance explains that a grade fell: it was measured anew, and nothing is worse by more than that."""
+    measured_anew = bool(findings.scores) or bool(findings.by_redraw)
+    return measured_anew and all(one.outcome != "worse" for one in findings.scores) and not count_worse(findings)
+
+
 def count_worse(findings: Findings) -> int:
-    """How many changes of single combinations are for the worse."""
-    return int(findings.table[column_names(findings.factors)["way"]].to_pylist().count("worse"))
+    """How many changes of single combinations are for the worse, and not what another draw of rows would bring."""
+    names = column_names(findings.factors)
+    what, way = (findings.table[names[name]].to_pylist() for name in ("what", "way"))
+    return sum(one == "worse" and which not in findings.by_redraw for which, one in zip(what, way, strict=True))
 
 
 def _drop_ruled_out(score: ScoreChange) -> bool:
@@ -103,8 +115,13 @@ def verdict(kind: str, findings: Findings, old: Grade, new: Grade, *, unchanged:
     told = [score_sentence(findings.scores[0])] if findings.scores else []
     told += [f"No score was compared: {findings.unscored}."] if findings.unscored else []
     told += [_combinations(kind, findings)]
+    if findings.by_redraw:
+        told.append("Another draw of the rows from the same source would lose as many.")
     if old != new:
-        told.append(f"The grade of the {kind} {'fell' if grade_fell(old, new) else 'went'} from {old} to {new}.")
+        by_chance = grade_fell(old, new) and fell_by_chance(findings)
+        went = "fell" if grade_fell(old, new) and not by_chance else "went"
+        why = ", no more than chance explains" if by_chance else ""
+        told.append(f"The grade of the {kind} {went} from {old} to {new}{why}.")
     return " ".join(told)
 
 

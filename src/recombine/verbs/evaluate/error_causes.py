@@ -6,6 +6,9 @@ class, or none of these (any wrong class alike). Their shares are those that mak
 maximisation; the likelihood is concave, so there is one best value). An error is then split among its explanations in
 proportion. Right answers count as evidence too: a shortcut that should have misled the model and did not is no cause.
 
+A shortcut is named only if the answers go with the factor's values by more than chance (`value_following`): where each
+combination has an error rate of its own, some factor's answers always fit the errors best.
+
 Intervals resample combinations. Each resample starts from other shares, so what the data leave open stays wide.
 No library fits this: it is twenty lines, and vectorised over the resamples.
 """
@@ -32,6 +35,7 @@ from recombine.verbs.evaluate.error_explanations import (
     unseen_lines,
 )
 from recombine.verbs.evaluate.outcomes import Outcomes
+from recombine.verbs.evaluate.value_following import followed, following_chances
 
 _FEWEST = 10  # unseen combinations with an error, for an interval
 _SURE = 0.9  # of the resamples that must name the same explanation
@@ -91,8 +95,9 @@ class Example:
 class Anatomy:
     """The errors on unseen combinations and what explains them, the largest share first.
 
-    `leading` is None where the data cannot tell; `sure` is the share of resamples that agree on the first place.
-    `several` errors are fitted by more than one explanation, `none` by not one.
+    `leading` is None where the data cannot tell, or where it would be a shortcut and answers do not follow the factor
+    beyond chance; `sure` is the share of resamples that agree on the first place. `several` errors are fitted by more
+    than one explanation, `none` by not one.
     """
 
     verdict: str
@@ -138,7 +143,10 @@ def anatomy(outcomes: Outcomes, *, seed: int = 0) -> Anatomy | None:
     if not lines.errors or not training.target.count.sum() > 0:
         return _nothing(lines)
     habits = together(explanations(training, lines), lines)
-    return _assemble(outcomes, lines, habits, mixture_of(lines, habits, seed=seed))
+    mixture = mixture_of(lines, habits, seed=seed)
+    chances = following_chances(outcomes, draws=DRAWS, seed=seed)
+    trusted = {name for name, yes in zip(training.space.names, followed(chances), strict=True) if yes}
+    return _assemble(outcomes, lines, habits, mixture, trusted)
 
 
 def _nothing(lines: ConfusionLines) -> Anatomy:
@@ -153,7 +161,13 @@ def _nothing(lines: ConfusionLines) -> Anatomy:
     return Anatomy(verdict, lines.errors, right, tested, (), None, None, 0.0, 0.0, (), None, (), 0)
 
 
-def _assemble(outcomes: Outcomes, lines: ConfusionLines, habits: tuple[Explanation, ...], mixture: Mixture) -> Anatomy:
+def _assemble(
+    outcomes: Outcomes,
+    lines: ConfusionLines,
+    habits: tuple[Explanation, ...],
+    mixture: Mixture,
+    trusted: set[str],
+) -> Anatomy:
     wrong, errors, rows = lines.wrong, lines.errors, float(lines.count.sum())
     fits = np.stack([one.probability > 0 for one in habits], axis=1)
     fitting = fits.sum(axis=1)
@@ -173,7 +187,9 @@ def _assemble(outcomes: Outcomes, lines: ConfusionLines, habits: tuple[Explanati
     shares.append(Share("neither", "neither", (), *part, none, none, none / errors, None, None))
     shares.sort(key=lambda one: -one.share)
     sure = _agreement(mixture) if firm else None
-    leading = shares[0] if sure is not None and sure >= _SURE else None
+    by_factor = shares[0].factors and shares[0].habit == "shortcut"
+    told = sure is not None and sure >= _SURE and (not by_factor or bool(trusted & set(shares[0].factors)))
+    leading = shares[0] if told else None
     unclear = _cannot_tell(lines, habits, mixture)
     pair = _together(habits, mixture) if firm and leading is None else None
     return Anatomy(

@@ -8,6 +8,9 @@ Two rows of one and the same combination can differ too, by everything that is n
 the two combinations of each pair stands beside it, and only what lies above it is put down to the swap. That excess
 is half the squared distance between the two combinations' answers: nothing if they answer alike, however unsurely.
 
+Combinations differ in how hard they are, and then swapping any factor changes answers. So a factor is named only if the
+answers also go with its value whatever the truth (`value_following`); else no factor is said to be followed.
+
 Every combination counts alike, whatever its rows. Pairs are never listed: a group of all factors but one holds the
 combinations that differ in that one, and the number of pairs with some property is a square of sums less a sum of
 squares. Its derivative by how often a combination counts is a sum too, so every draw has a standard error of its own,
@@ -26,6 +29,7 @@ from recombine.numerics.groups import Ints, Numbers, number, totals
 from recombine.numerics.intervals import resampled_difference_interval, resampled_interval
 from recombine.numerics.resampling import IntervalSettings, Resampled, influence_error, times_drawn
 from recombine.verbs.evaluate.outcomes import Outcomes
+from recombine.verbs.evaluate.value_following import followed, following_chances
 
 Flags = npt.NDArray[np.bool_]
 Moved = tuple[float, Numbers]
@@ -52,7 +56,8 @@ class FactorSwap:
     `changed`: the answer changes though the truth does not. `within`: how often two rows of one combination differ;
     `excess`: how much more often those of two do, both over pairs whose combinations have two rows or more. `stayed`:
     the answer stays though the truth changes. `pairs` of combinations share the truth, and `other_pairs` do not; where
-    the rows of a combination differ in their truth, a pair counts in part for each.
+    the rows of a combination differ in their truth, a pair counts in part for each. `by_chance`: how likely the answers
+    go with its values as much by chance, whatever the truth; None where no value was tested with two truths.
     """
 
     factor: str
@@ -64,6 +69,7 @@ class FactorSwap:
     other_pairs: float
     stayed: Rate
     sentence: str
+    by_chance: float | None = None
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,11 @@ def swap_test(outcomes: Outcomes, *, draws: int = _DRAWS, seed: int = 0) -> Swap
         resampled[draw] = [one.rates(times) for one in swaps]
     settings = IntervalSettings(draws=draws)
     names = outcomes.tested.space.names
-    found = tuple(_describe(name, swaps[k], resampled[:, k], settings) for k, name in enumerate(names))
+    chances = following_chances(outcomes, draws=draws, seed=seed)
+    found = tuple(
+        replace(_describe(name, swaps[k], resampled[:, k], settings), by_chance=chances[k])
+        for k, name in enumerate(names)
+    )
     return SwapTest(_verdict(found), found, draws)
 
 
@@ -303,9 +313,16 @@ def _verdict(swaps: tuple[FactorSwap, ...]) -> str:
     if not relied:
         names = listing([one.factor for one in sure])
         return f"Swapping {names} where it does not matter changes the answers no more than chance does."
-    first = max(relied, key=lambda one: one.excess.share or 0.0)
+    chances = followed(tuple(one.by_chance for one in swaps))
+    named = [one for one, yes in zip(swaps, chances, strict=True) if yes and one in relied]
+    first = max(named or relied, key=lambda one: one.excess.share or 0.0)
+    changes = (
+        f"{percent(first.changed.share or 0.0)} of the answers, "
+        f"against {percent(first.within or 0.0)} between two rows of one combination"
+    )
+    if named:
+        return f"The answer hangs on {first.factor} where it should not: swapping it changes {changes}."
     return (
-        f"The answer hangs on {first.factor} where it should not: "
-        f"swapping it changes {percent(first.changed.share or 0.0)} of the answers, "
-        f"against {percent(first.within or 0.0)} between two rows of one combination."
+        f"Swapping {first.factor} where it does not matter changes {changes}, but no factor is followed: answers go "
+        "with no factor's values by more than chance. Combinations differ in how hard they are."
     )
