@@ -140,7 +140,7 @@ def options_of(verb: str) -> frozenset[str]:
 
     found: Any = typer.main.get_command(app)
     for word in verb.split():
-        found = found.commands[word]
+        found = found.get_command(typer.Context(found), word)  # commands of other packages are not listed
     return frozenset(name for parameter in found.params for name in parameter.opts)
 
 
