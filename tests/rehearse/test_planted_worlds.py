@@ -58,6 +58,7 @@ def test_intervals_hold_what_happens() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # minutes where the machine is busy
 def test_intervals_hold_what_happens_in_many_worlds() -> None:
     families = [name for name in worlds.FAMILIES if name not in SKIPPED]
     tried, inside = forecasts(families, range(6), ["additive", "nearest"])

@@ -27,6 +27,7 @@ def test_a_study_says_what_it_is(name):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # one study lists the runs of all the others: minutes where the machine is busy
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_preset_parses(name, preset, data, monkeypatch):

@@ -38,6 +38,7 @@ def test_a_device_that_is_not_there_is_refused_in_words():
         assert "device='auto'" in refused.value.instead
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("together", ["always", "never"])
 def test_a_device_gives_nearly_the_numbers_of_the_processor(device, together):

@@ -82,10 +82,10 @@ def support(  # noqa: PLR0913 - each is a thing of its own that a user may know
     an exact diagonal, on which all slots are alike and nothing can be told apart.
 
     >>> rng = np.random.default_rng(0)
-    >>> alike = np.repeat(rng.random((400, 1)), 2, axis=1)
+    >>> alike = np.repeat(rng.random((150, 1)), 2, axis=1)
     >>> support(alike, slots=2, composition="add").outcome
     'insufficient'
-    >>> support(rng.random((400, 2)), slots=2, composition="add").outcome
+    >>> support(rng.random((150, 2)), slots=2, composition="add").outcome
     'sufficient'
     """
     check_seed(seed)
