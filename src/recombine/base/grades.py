@@ -22,8 +22,8 @@ from recombine.base.words import percent
 Grade = Literal["sound", "plausible", "weak", "failing", "untested"]
 
 MEANING: Mapping[Grade, str] = {
-    "sound": "tested on held-out combinations: better than one answer for all, worse than no simple rule beyond "
-    "chance, and the low end reaches what was asked",
+    "sound": "tested on held-out combinations: better than one answer for all, no simple rule is better by what "
+    "counts, and the low end reaches what was asked",
     "plausible": "better than the best simple rule, but not as good as asked for certain; or it follows if something "
     "holds that could not be tested here, such as that the factors add up",
     "weak": "tested, and not reliably better than a simple rule; or hanging on one or two examples",
@@ -60,6 +60,10 @@ SOUND_FROM = 0.8
 """What the low end must reach for *sound*, where nobody asked for more or less."""
 FAILING_BELOW = 0.5
 """More often wrong than right; of R², more missed than explained."""
+MATERIAL_LOSS = 0.05
+"""What a simple rule must be better by to count: five points, as between two results (`OF_DIFFS`). With enough tested
+combinations the smallest loss is beyond chance, and who estimates one number more than the truth needs always loses a
+little to who does not."""
 
 MOST_MATCHED = 0.8
 """Of the unseen rows, that a matched gap must speak for to be told as theirs: else those without a match, which are the
@@ -104,13 +108,25 @@ class Expected:
         lift = self.over_constant or self.lift
         return lift is not None and lift[0] > 0
 
+    @property
+    def loses(self) -> bool:
+        """Whether the best simple rule is better beyond chance, and by what counts; of one answer for all, by anything.
+
+        >>> Expected("R²", 0.97, 0.9, 0.99, 0.98, "a alone", (-0.02, -0.01, -0.001), (0.8, 0.97, 1.1), 30, 9).loses
+        False
+        """
+        if self.lift is None or self.lift[2] >= 0:
+            return False
+        return self.lift[1] <= -MATERIAL_LOSS or not self.beats_constant
+
 
 def earned(expected: Expected | None, *, asked: float | None = None) -> Grade:
     """The grade that a tested score earns. `asked` is the score that somebody holds it to.
 
     What must be beaten beyond chance is one answer for all. Adding up, one factor alone and the nearest seen are rules
     that a good model holds within itself: to be level with them is what it does where they are right, so a tie costs
-    nothing where the score itself is high enough; to lose to one of them beyond chance does.
+    nothing where the score itself is high enough. Where one factor tells the answer, adding up all of them loses to it
+    by the noise of the others' effects: a loss counts if it is beyond chance and five points (`Expected.loses`).
 
     >>> good = Expected("accuracy", 0.9, 0.85, 0.94, 0.5, "majority", (0.3, 0.4, 0.5), tested=200, of=40)
     >>> earned(good), earned(good, asked=0.9), earned(good, asked=0.95), earned(Expected("accuracy"))
@@ -122,7 +138,7 @@ def earned(expected: Expected | None, *, asked: float | None = None) -> Grade:
         return "untested"
     if expected.lift is None:
         return "untested"
-    if expected.lift[2] < 0 or expected.high < (FAILING_BELOW if asked is None else asked):
+    if expected.loses or expected.high < (FAILING_BELOW if asked is None else asked):
         return "failing"
     if not expected.beats_constant:
         return "weak"
@@ -182,7 +198,7 @@ def _weak(expected: Expected) -> str:
 
 def _failing(expected: Expected) -> str:
     assert expected.lift is not None  # noqa: S101 - as above
-    if expected.lift[2] < 0:
+    if expected.loses:
         return f"worse than {_rule(expected)} beyond chance"
     more = "more is wrong than right" if expected.score == "accuracy" else "more is missed than explained"
     if (expected.high or 0.0) < FAILING_BELOW:

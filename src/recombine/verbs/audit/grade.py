@@ -120,3 +120,8 @@ def _grade_earned(evidence: AuditEvidence) -> Grade:
     found = earned(evidence.expected)
     many = earned(evidence.expected_of_many)
     return _at_most("plausible", many) if found == "weak" else found
+
+
+def rule_held(evidence: AuditEvidence) -> bool:
+    """Whether the additive rule itself held where it was tested, whatever it does not reach."""
+    return _grade_earned(evidence) in ("sound", "plausible")

@@ -1,11 +1,11 @@
 """What the audit says in a few sentences: what was tested, what would follow, what cannot be known."""
 
-from recombine.base.grades import FAILING_BELOW, Expected, earned
+from recombine.base.grades import FAILING_BELOW, Expected
 from recombine.base.words import count, listing, named, percent, percent_range
-from recombine.numerics.simple_rules import MAJORITY, MEAN, NEAREST
+from recombine.numerics.simple_rules import MAJORITY, MEAN, NEAREST, is_alone
 from recombine.verbs.audit.additivity import AdditiveTest, missing_reason
 from recombine.verbs.audit.combination_status import StatusCounts
-from recombine.verbs.audit.grade import FEWEST_SEEN, AuditEvidence, grade
+from recombine.verbs.audit.grade import FEWEST_SEEN, AuditEvidence, grade, rule_held
 from recombine.verbs.audit.structural_zeros import Zeros
 
 _MOST_NAMED = 4  # values of a combination that are all named in a sentence
@@ -39,7 +39,7 @@ def _score(expected: Expected, test: AdditiveTest) -> str:
     """The tested score, its interval, and what the best simple rule gets."""
     if expected.value is None or expected.low is None or expected.high is None:
         return ""
-    beside = f"{_rule(expected, test)} {_gets(expected.baseline, test)}"
+    beside = f"{_rule(expected, test)} {_gets(expected.baseline, test)}{_dominates(expected, test)}"
     if test.kind == "label":
         sure = percent_range(expected.low, expected.high)
         right = f"gets {percent(expected.value)} of held-out combinations right ({sure})"
@@ -64,6 +64,14 @@ def _rule(expected: Expected, test: AdditiveTest) -> str:
     return "answering like the nearest seen ones" if expected.baseline_name == NEAREST else str(expected.baseline_name)
 
 
+def _dominates(expected: Expected, test: AdditiveTest) -> str:
+    """That one factor tells as much as all of them, where it does."""
+    if expected.lift is None or expected.lift[0] > 0 or expected.loses or not is_alone(expected.baseline_name or ""):
+        return ""
+    two = sum(is_alone(one.name) for one in test.rules) == 2
+    return f" (the other {'factor adds' if two else 'factors add'} nothing beyond chance)"
+
+
 def _gets(score: float | None, test: AdditiveTest) -> str:
     if test.kind == "label":
         return f"gets {percent(score or 0.0)}"
@@ -84,7 +92,7 @@ def _rest_sentence(evidence: AuditEvidence) -> str:
     """What would follow for the others, as an if."""
     counts, expected = evidence.divided, evidence.expected
     if expected is not None and not expected.abstains:
-        if grade(evidence) in ("weak", "failing") and not _rule_held(evidence):
+        if grade(evidence) in ("weak", "failing") and not rule_held(evidence):
             return f". Adding up {_why_not(expected)}: do not rely on what it would give for {_others(counts)}."
         follow = _verb(expected.of, "follows", "follow")
         return f"; if the rule holds beyond them, {_share_of(expected.of, counts)} {follow}."
@@ -105,16 +113,11 @@ def _rest_sentence(evidence: AuditEvidence) -> str:
 
 def _why_not(expected: Expected) -> str:
     """What the test says against the rule."""
-    if expected.lift is not None and expected.lift[2] < 0:
+    if expected.loses:
         return "does worse than a simpler rule"
     if expected.beats_constant and (expected.high or 0) < FAILING_BELOW:
         return "misses more than it gets"
     return "is not reliably better than a simpler rule"
-
-
-def _rule_held(evidence: AuditEvidence) -> bool:
-    """Whether the rule itself held where it was tested, whatever it does not reach."""
-    return earned(evidence.expected_of_many) in ("sound", "plausible")
 
 
 def _others(counts: StatusCounts) -> str:
@@ -151,7 +154,7 @@ def _beyond_sentence(evidence: AuditEvidence) -> str:
     """What the rule leaves open, and what hangs on less than could be tested."""
     counts, expected = evidence.divided, evidence.expected
     said = []
-    if expected is not None and not expected.abstains and _rule_held(evidence) and counts.determined > expected.of:
+    if expected is not None and not expected.abstains and rule_held(evidence) and counts.determined > expected.of:
         said.append(_unlike_sentence(counts.determined - expected.of, evidence.additive))
     if counts.undetermined:
         even = " even then" if counts.determined else " if effects add up"

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from recombine.base.checks import check_number, check_whole
 from recombine.base.errors import TableError
+from recombine.base.grades import MATERIAL_LOSS
 from recombine.base.progress import Progress
 from recombine.data.read import support_of
 from recombine.data.table_query import TableOptions, reading_of
@@ -121,7 +122,7 @@ class Backtest:
 
     @property
     def loses_to(self) -> tuple[str, ...]:
-        """The methods that are better than the kernel, beyond chance; for a number, by what counts as wrong."""
+        """The methods that are better than the kernel, beyond chance and by what counts."""
         lead = {m.name: -self._sign * (self.methods[0].score - m.score) for m in self.methods}
         return tuple(name for name in self.behind if lead[name] > self._counts)
 
@@ -133,8 +134,8 @@ class Backtest:
 
     @property
     def _counts(self) -> float:
-        """The least difference that counts: a tenth of the error of always answering the mean; of classes, any."""
-        return WRONG * self.methods[-1].score if self.better == "lower" else 0.0
+        """The least difference that counts: a tenth of the error of always answering the mean; of classes, 5 points."""
+        return WRONG * self.methods[-1].score if self.better == "lower" else MATERIAL_LOSS
 
     @property
     def _sign(self) -> int:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from recombine.base.grades import SOUND_FROM, Expected, Grade, earned
-from recombine.base.words import listing, measure, percent, percent_range
+from recombine.base.grades import MATERIAL_LOSS, SOUND_FROM, Expected, Grade, earned
+from recombine.base.words import listing, measure, percent, percent_range, points
 from recombine.data.space import text
 from recombine.numerics.groups import Numbers
 from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, MEAN, NEAREST
@@ -92,8 +92,7 @@ def _against_truth(found: PredictionFindings, best: Grade) -> Grade:
     """Nothing is sound that a model might not read, and nothing is good that lost to one answer for all."""
     if best not in ("sound", "plausible"):
         return best
-    lost = found.expected.lift is not None and found.expected.lift[2] < 0
-    if lost and not found.expected.abstains:
+    if found.expected.loses and not found.expected.abstains:
         return "weak"
     return best if found.symbols else "plausible"
 
@@ -407,7 +406,8 @@ def _track_record(record: Backtest | None) -> str:
     if len(record.beats) == len(record.methods) - 1:
         return f"{said}, better than {listing(list(record.beats))}."
     if record.behind:
-        little = f"less than {percent(WRONG)} of what the mean is off"
+        mean = f"{percent(WRONG)} of what the mean is off"
+        little = f"less than {points(MATERIAL_LOSS) if record.better == 'higher' else mean}"
         return f"{said}, which is worse than {listing(list(record.behind))}, though by {little}."
     tied = [method.name for method in record.methods if method.name not in (*record.beats, KERNEL)]
     return f"{said}, not reliably different from {listing(tied)}."

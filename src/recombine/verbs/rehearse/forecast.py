@@ -133,14 +133,14 @@ class _CombinationScores:
         return found if score == "accuracy" else 1 - found / self.usual if self.usual > 0 else math.nan
 
     def expected(self, score: Score, unseen: int, settings: IntervalSettings) -> Expected:
-        """Beside the constant answer; beside a simple rule where that is better beyond chance."""
+        """Beside the constant answer; beside a simple rule where that is better, beyond chance and by what counts."""
         name, *others = self.simple
         constant = self._beside([name], score, unseen, settings)
         if constant.abstains:
             return constant
         better = [one for one in others if self.score_of(self.simple[one], score) > (constant.value or 0.0)]
         found = self._beside([name, *better], score, unseen, settings) if better else constant
-        return found if found.lift is not None and found.lift[2] < 0 else constant
+        return found if found.loses else constant
 
     def _beside(self, names: list[str], score: Score, unseen: int, settings: IntervalSettings) -> Expected:
         return expected_score(
