@@ -5,6 +5,7 @@ import pytest
 
 import recombine
 from recombine.base.grades import Expected, earned
+from recombine.base.words import percent_range
 
 
 def additive(seed: int, *, spread: tuple[float, float], noise: float) -> dict[str, list[str] | list[float]]:
@@ -56,3 +57,31 @@ def test_a_rule_that_is_worse_than_one_factor_alone_by_what_counts_fails_and_not
 def test_a_loss_counts_if_it_is_beyond_chance_and_five_points(lift, over_constant, grade: str) -> None:
     found = Expected("accuracy", 0.9, 0.85, 0.94, 0.9 - lift[1], "rule", lift, over_constant, tested=200, of=40)
     assert earned(found) == grade
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "grade"),
+    [
+        (-110.0, 0.9997, "untested"),  # worse than the mean, or sound: it says nothing
+        (-0.1, 0.75, "weak"),
+        (-0.4, 0.45, "failing"),
+        (0.1, 0.9, "plausible"),
+        (0.85, 0.99, "sound"),
+    ],
+)
+def test_an_r2_that_may_be_worse_than_the_mean_promises_nothing(low: float, high: float, grade: str) -> None:
+    found = Expected("R²", (0.3 + high) / 2, low, high, 0.0, "mean", (0.2, 0.5, 0.7), tested=20, of=5)
+    assert earned(found) == grade
+    assert found.is_open() == (grade == "untested")
+
+
+def test_an_interval_that_begins_below_0_is_printed_as_it_is() -> None:
+    """The high end alone would promise what nobody knows."""
+    audit = recombine.audit(additive(2, spread=(0.4, 0.4), noise=0.7), factors=["a", "b"], target="y")
+    expected = audit.expected
+    assert expected is not None
+    assert expected.low < 0
+    assert percent_range(expected.low, expected.high) in audit.verdict
+    assert "worse than always answering the mean" in audit.verdict
+    assert audit.grade in ("failing", "weak", "untested")
+    assert "if the rule holds" not in audit.verdict

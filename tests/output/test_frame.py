@@ -85,7 +85,7 @@ def test_a_tested_score_stands_on_top_with_interval_and_baseline():
     assert sure == "74 to 87 %, from 83 tested combinations, for 109 unseen ones"
     assert simple == 'always answering "mid" gets 52 %'
     number, what, *_ = shown("evaluation", {"expected": EXPECTED | {"score": "R²", "value": -0.4, "low": -2.0}})
-    assert (number, what[-4:]) == ("below 0 %", "(R²)")
+    assert (number, what[-4:]) == ("-40 %", "(R²)")
 
 
 def test_what_was_not_tested_says_so_in_large_type():

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from recombine.base.words import percent
+from recombine.base.words import WORSE_THAN_MEAN, percent
 
 Grade = Literal["sound", "plausible", "weak", "failing", "untested"]
 
@@ -119,6 +119,19 @@ class Expected:
             return False
         return self.lift[1] <= -MATERIAL_LOSS or not self.beats_constant
 
+    def is_open(self, asked: float = SOUND_FROM) -> bool:
+        """Whether an R² may be worse than the mean's and as good as asked: an interval that holds both says nothing.
+
+        >>> Expected("R²", 0.9, -110.0, 0.9997, 0.0, "mean", (0.2, 0.9, 0.99), tested=8, of=3).is_open()
+        True
+        """
+        return self.below_mean and (self.high or 0.0) >= asked
+
+    @property
+    def below_mean(self) -> bool:
+        """Whether the interval of an R² does not rule out that always answering the mean is better."""
+        return self.score == "R²" and self.low is not None and self.low < 0
+
 
 def earned(expected: Expected | None, *, asked: float | None = None) -> Grade:
     """The grade that a tested score earns. `asked` is the score that somebody holds it to.
@@ -128,23 +141,36 @@ def earned(expected: Expected | None, *, asked: float | None = None) -> Grade:
     nothing where the score itself is high enough. Where one factor tells the answer, adding up all of them loses to it
     by the noise of the others' effects: a loss counts if it is beyond chance and five points (`Expected.loses`).
 
+    An R² whose interval begins below 0 is *weak*: the mean may be as good on the unseen ones, however surely it was
+    worse on those tested. If the same interval ends where it would be sound there is not enough evidence to say.
+
     >>> good = Expected("accuracy", 0.9, 0.85, 0.94, 0.5, "majority", (0.3, 0.4, 0.5), tested=200, of=40)
     >>> earned(good), earned(good, asked=0.9), earned(good, asked=0.95), earned(Expected("accuracy"))
     ('sound', 'plausible', 'failing', 'untested')
     >>> earned(Expected("accuracy", 0.5, 0.43, 0.57, 0.52, "majority", (-0.1, -0.02, 0.06), tested=200, of=40))
     'weak'
     """
-    if expected is None or expected.abstains or expected.low is None or expected.high is None:
-        return "untested"
-    if expected.lift is None:
+    if expected is None or expected.lift is None or expected.abstains or expected.low is None or expected.high is None:
         return "untested"
     if expected.loses or expected.high < (FAILING_BELOW if asked is None else asked):
         return "failing"
-    if not expected.beats_constant:
+    goal = SOUND_FROM if asked is None else asked
+    if expected.is_open(goal):
+        return "untested"
+    if not expected.beats_constant or expected.below_mean:
         return "weak"
-    if expected.low >= (SOUND_FROM if asked is None else asked):
+    if expected.low >= goal:
         return "sound"
     return "plausible" if expected.lift[0] > 0 else "weak"
+
+
+def at_most(limit: Grade, grade: Grade) -> Grade:
+    """A grade, held down by what its score does not know; what was not tested stays so.
+
+    >>> at_most("weak", "sound"), at_most("plausible", "failing"), at_most("weak", "untested")
+    ('weak', 'failing', 'untested')
+    """
+    return grade if grade == "untested" else max(limit, grade, key=GRADES.index)
 
 
 def because(grade: Grade, expected: Expected | None) -> str:
@@ -166,13 +192,8 @@ def _rule(expected: Expected) -> str:
     return "one answer for all" if named in ("majority", "mean", None) else f"the best simple rule ({named})"
 
 
-def _low(expected: Expected) -> str:
-    low = expected.low or 0.0
-    return percent(low) if low >= 0 else "less than nothing"
-
-
 def _sound(expected: Expected) -> str:
-    reached = f"the low end of its interval, {_low(expected)}, reaches {percent(SOUND_FROM)}"
+    reached = f"the low end of its interval, {percent(expected.low or 0.0)}, reaches {percent(SOUND_FROM)}"
     return f"better than one answer for all beyond chance, and {reached}"
 
 
@@ -183,7 +204,7 @@ def _plausible(expected: Expected) -> str:
         return "better than a simple rule only if something holds that was not tested here: see the reasons"
     if expected.low >= SOUND_FROM:
         return "as good as asked where it was tested, but it hangs on something that was not tested: see the reasons"
-    below = f"the low end of its interval, {_low(expected)}, is below {percent(SOUND_FROM)}"
+    below = f"the low end of its interval, {percent(expected.low)}, is below {percent(SOUND_FROM)}"
     return f"better than {_rule(expected)} beyond chance, but {below}"
 
 
@@ -191,6 +212,8 @@ def _weak(expected: Expected) -> str:
     assert expected.lift is not None  # noqa: S101 - as above
     if not expected.beats_constant:
         return "not better than one answer for all beyond chance"
+    if expected.below_mean:
+        return f"its interval begins below 0, which is {WORSE_THAN_MEAN}"
     if expected.lift[0] <= 0:
         return f"not better than {_rule(expected)} beyond chance"
     return "on what was held out a simple rule did as well or better"
@@ -206,7 +229,9 @@ def _failing(expected: Expected) -> str:
     return f"even if every example can be read it is worse than a simple rule, or {more}"
 
 
-def _unlike(expected: Expected) -> str:  # noqa: ARG001 - of one shape with the others
+def _unlike(expected: Expected) -> str:
+    if expected.is_open():
+        return f"its interval holds what is {WORSE_THAN_MEAN}, and what would be sound"
     return "most of what is unseen is not like what was tested, or too uncertain to say"
 
 

@@ -38,6 +38,18 @@ def percent_range(low: float, high: float) -> str:
     return f"{ends[0]} to {ends[1]} %" if ends[0] != ends[1] else f"{ends[0]} %"
 
 
+def r2_range(low: float, high: float) -> str:
+    """The ends of an interval of R², each as it is: it has no lower end, so below 0 it says what that means.
+
+    >>> r2_range(0.88, 0.97), r2_range(-110.0, 0.9997)
+    ('88 to 97 %', '-11,000 to 99.97 %; below 0 is worse than always answering the mean')
+    """
+    return percent_range(low, high) + ("" if low >= 0 else f"; below 0 is {WORSE_THAN_MEAN}")
+
+
+WORSE_THAN_MEAN = "worse than always answering the mean"
+"""What an R² below 0 is."""
+
 _NEARLY = {"under 0.01": "nearly 0", "over 99.99": "nearly 100"}
 """An end of an interval is an estimate: two decimals of it say nothing."""
 
@@ -78,7 +90,7 @@ def _of_hundred(share: float) -> str:
     sign, size = ("-" if share < 0 else ""), 100 * abs(share)
     off = min(size, 100 - size)
     if not 0 < off < 1:
-        return f"{sign}{size:.0f}"
+        return f"{sign}{size:,.0f}" if size < _MANY else f"{sign}{size:.0e}"
     if off < 0.005:
         return f"under {sign}0.01" if size < 1 else f"over {sign}99.99"
     return sign + f"{size:.{1 if off >= 0.095 else 2}f}".removesuffix(".0")
@@ -126,6 +138,8 @@ def named(combination: Mapping[str, Any], *, usual: Mapping[str, Any] | None = N
     return named(apart) + (", otherwise as usual" if len(apart) < len(combination) else "")
 
 
+_MANY = 10**6
+"""Hundredths from which on the digits of an R² far below 0 say nothing."""
 _EXACT = 2.0**53
 """Up to here a sum of weights is a whole number to its last digit."""
 

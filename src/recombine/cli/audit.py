@@ -117,7 +117,7 @@ def _tests(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
     """What was tested, and how firmly the seen combinations hold the others."""
     test = audit.additive
     if test is not None and test.tested:
-        said = ", ".join(f"{short(one.name)} {percent(max(one.score, 0.0))}" for one in test.rivals)
+        said = ", ".join(f"{short(one.name)} {percent(one.score)}" for one in test.rivals)
         lost = f", {test.untestable:,} cannot be held out" if test.untestable else ""
         yield "tested", f"{test.tested:,} seen combinations, each held out once{lost}", escape(said)
     islands = "one island" if audit.island_count == 1 else f"{audit.island_count:,} islands"

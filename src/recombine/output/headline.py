@@ -145,8 +145,8 @@ def tested(expected: Data) -> Headline:
         return Headline(UNTESTED, expected.get("reason") or "Nothing like the unseen combinations was tested.")
     baseline = expected.get("baseline")
     rule = expected.get("baseline_name") or "the best simple rule"
-    simple = [] if baseline is None else [f"{_simple(rule)} gets {_share(baseline)}"]
-    return Headline(_share(score), _what(expected), [_sure(expected), *simple])
+    simple = [] if baseline is None else [f"{_simple(rule)} gets {percent(baseline)}"]
+    return Headline(percent(score), _what(expected), [_sure(expected), *simple])
 
 
 def _forecast(expected: Data) -> Headline:
@@ -180,15 +180,6 @@ def _simple(rule: str) -> str:
     if rule in _CONSTANT:
         return _CONSTANT[rule]
     return rule if " " in rule else f"the best simple rule ({value(rule)})"
-
-
-def _share(number: float) -> str:
-    """A share in percent; of R², which has no lower end, only that it is below nothing.
-
-    >>> _share(-0.3)
-    'below 0\u00a0%'
-    """
-    return "below 0\u00a0%" if number < 0 else percent(number)
 
 
 def _combinations(number: int, adjective: str) -> str:

@@ -11,13 +11,14 @@ follow, each at least as firmly as by one example |
 | weak | earned; or one in twenty is beyond the rule; or most hang on less than any tested one | all would \
 follow, some only weakly |
 | failing | earned; or most unseen ones are beyond the rule | some would not follow, or hold a value never seen |
-| untested | it could not be tested | none of the seen is to spare, too few were seen, or a leverage is not known |
+| untested | it could not be tested, or the interval promises nothing | \
+none of the seen is to spare, too few were seen, or a leverage is not known |
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from recombine.base.grades import Expected, Grade, earned
+from recombine.base.grades import Expected, Grade, at_most, earned
 from recombine.verbs.audit.additivity import AdditiveTest
 from recombine.verbs.audit.combination_status import StatusCounts
 from recombine.verbs.audit.coverage import FactorCoverage, OrderCoverage, ThinCombination
@@ -31,7 +32,6 @@ FEWEST_SEEN = 1e-3
 
 _NEARLY_ALL = 0.95  # of the unseen ones: what the rule does not reach may be one in twenty before the grade falls
 _HALF = 0.5  # where the rule does not speak of most unseen ones, how well it speaks of the others is beside the point
-_WORST_TO_BEST: tuple[Grade, ...] = ("failing", "weak", "plausible", "sound")
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,7 @@ def grade(evidence: AuditEvidence) -> Grade:
     else:
         found = _grade_tested(evidence) if evidence.expected is not None else _grade_untested(evidence)
     # that pairs of values cannot occur is suspected, not known
-    return found if evidence.likely is None else _at_most("plausible", found)
-
-
-def _at_most(limit: Grade, grade: Grade) -> Grade:
-    return grade if grade == "untested" else min(limit, grade, key=_WORST_TO_BEST.index)
+    return found if evidence.likely is None else at_most("plausible", found)
 
 
 def _grade_untested(evidence: AuditEvidence) -> Grade:
@@ -111,15 +107,15 @@ def _grade_tested(evidence: AuditEvidence) -> Grade:
         return "failing"
     spoken_of = expected.of / counts.unseen
     if beyond > 1 - _NEARLY_ALL or spoken_of < _HALF:
-        return _at_most("weak", _grade_earned(evidence))
-    return _at_most("plausible" if beyond or spoken_of < _NEARLY_ALL else "sound", _grade_earned(evidence))
+        return at_most("weak", _grade_earned(evidence))
+    return at_most("plausible" if beyond or spoken_of < _NEARLY_ALL else "sound", _grade_earned(evidence))
 
 
 def _grade_earned(evidence: AuditEvidence) -> Grade:
     """Of a target that one factor tells, adding up all of them can't be better: then it is held to the other rules."""
     found = earned(evidence.expected)
     many = earned(evidence.expected_of_many)
-    return _at_most("plausible", many) if found == "weak" else found
+    return at_most("plausible", many) if found == "weak" else found
 
 
 def rule_held(evidence: AuditEvidence) -> bool:

@@ -1,7 +1,7 @@
 """What the audit says in a few sentences: what was tested, what would follow, what cannot be known."""
 
 from recombine.base.grades import FAILING_BELOW, Expected
-from recombine.base.words import count, listing, named, percent, percent_range
+from recombine.base.words import WORSE_THAN_MEAN, count, listing, named, percent, percent_range, r2_range
 from recombine.numerics.simple_rules import MAJORITY, MEAN, NEAREST, is_alone
 from recombine.verbs.audit.additivity import AdditiveTest, missing_reason
 from recombine.verbs.audit.combination_status import StatusCounts
@@ -32,7 +32,8 @@ def _test_sentence(evidence: AuditEvidence) -> str:
         return f"{'Not enough evidence. ' if few else ''}Nothing was tested: no target was named."
     if expected.abstains:
         return f"Not enough evidence. Nothing could be tested: {expected.reason}."
-    return _score(expected, test)
+    few = "Not enough evidence. " if expected.is_open() else ""
+    return f"{few}{_score(expected, test)}"
 
 
 def _score(expected: Expected, test: AdditiveTest) -> str:
@@ -45,13 +46,14 @@ def _score(expected: Expected, test: AdditiveTest) -> str:
         right = f"gets {percent(expected.value)} of held-out combinations right ({sure})"
         return f"Adding up one effect for each value {right}; {beside}."
     if expected.value <= 0:
-        most = f" (at most {percent(expected.high)})" if expected.high > 0 else ""
-        beside = ": always answering the mean does no worse" if expected.baseline_name == MEAN else f"; {beside}"
+        beside = "" if expected.baseline_name == MEAN else f"; {beside}"
+        worse = WORSE_THAN_MEAN if expected.value < 0 else "no better than always answering the mean"
         return (
-            f"Adding up one effect for each value explains nothing{most} of what held-out combinations differ by in "
-            f"{test.target}{beside}."
+            f"On held-out combinations adding up one effect for each value is {worse}: it explains "
+            f"{percent(expected.value)} of what they differ by in {test.target} "
+            f"({percent_range(expected.low, expected.high)}){beside}."
         )
-    sure = percent_range(max(expected.low, 0.0), expected.high)
+    sure = r2_range(expected.low, expected.high)
     explained = f"{percent(expected.value)} of what held-out combinations differ by in {test.target} ({sure})"
     return f"Adding up one effect for each value explains {explained}; {beside}."
 
@@ -75,7 +77,7 @@ def _dominates(expected: Expected, test: AdditiveTest) -> str:
 def _gets(score: float | None, test: AdditiveTest) -> str:
     if test.kind == "label":
         return f"gets {percent(score or 0.0)}"
-    return "explains nothing" if not score or score <= 0 else f"explains {percent(score)}"
+    return f"explains {percent(score)}" if score else "explains nothing"
 
 
 def _coverage_sentence(evidence: AuditEvidence) -> str:
@@ -92,7 +94,7 @@ def _rest_sentence(evidence: AuditEvidence) -> str:
     """What would follow for the others, as an if."""
     counts, expected = evidence.divided, evidence.expected
     if expected is not None and not expected.abstains:
-        if grade(evidence) in ("weak", "failing") and not rule_held(evidence):
+        if grade(evidence) in ("weak", "failing", "untested") and not rule_held(evidence):
             return f". Adding up {_why_not(expected)}: do not rely on what it would give for {_others(counts)}."
         follow = _verb(expected.of, "follows", "follow")
         return f"; if the rule holds beyond them, {_share_of(expected.of, counts)} {follow}."
@@ -117,6 +119,8 @@ def _why_not(expected: Expected) -> str:
         return "does worse than a simpler rule"
     if expected.beats_constant and (expected.high or 0) < FAILING_BELOW:
         return "misses more than it gets"
+    if expected.is_open():
+        return "may as well fail as hold"
     return "is not reliably better than a simpler rule"
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from recombine.base.words import listing, measure, percent
+from recombine.base.words import WORSE_THAN_MEAN, listing, measure, percent
 from recombine.numerics.simple_rules import MAJORITY
 from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest
 from recombine.verbs.audit.coverage import FactorCoverage, OrderCoverage
@@ -44,10 +44,12 @@ def _additive_reasons(test: AdditiveTest | None) -> list[str]:
         f"differ by in {test.target}; held out {_share(test.held_out)}.{noise}"
     ]
     others = [f"{one.name} {_share(one.score)}" for one in sorted(test.rivals, key=lambda one: -one.score)]
+    lowest = min(one.score for one in (test.rule(ADDITIVE), *test.rivals))
+    below = f" (below 0: {WORSE_THAN_MEAN})" if lowest < 0 else ""
     got = "Right" if test.kind == "label" else "Explained"
     drawn = f" drawn of {test.combinations:,}" if test.sampled else ""
     tested = f"{test.tested:,} combinations{drawn}, each held out once"
-    said.append(f"{got} on {tested}: {ADDITIVE} {_share(test.rule(ADDITIVE).score)}, {', '.join(others)}.")
+    said.append(f"{got} on {tested}: {ADDITIVE} {_share(test.rule(ADDITIVE).score)}, {', '.join(others)}{below}.")
     by_rows = test.rule(ADDITIVE).by_rows
     if by_rows is not None and abs(by_rows - test.rule(ADDITIVE).score) >= 0.01:
         other = test.rule(MAJORITY).by_rows or 0.0
@@ -64,7 +66,7 @@ def _additive_reasons(test: AdditiveTest | None) -> list[str]:
 
 
 def _share(score: float) -> str:
-    return "nothing" if score <= 0 else percent(score)
+    return percent(score) if score else "nothing"
 
 
 def _zeros_reason(evidence: AuditEvidence) -> str | None:

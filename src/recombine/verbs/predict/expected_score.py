@@ -224,5 +224,5 @@ def _disagree(one: Expected, other: Expected | None) -> str:
     low, high = sorted(((one.low or 0.0, one.high or 0.0), (other.low or 0.0, other.high or 0.0)))
     if low[1] >= high[0]:
         return ""
-    between = f"{percent(max(low[1], 0.0))} and {percent(max(high[0], 0.0))}"
+    between = f"{percent(low[1])} and {percent(high[0])}"
     return f" The two disagree by more than chance explains (nothing between {between} fits both): rely on neither."

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from recombine.base.grades import MATERIAL_LOSS, SOUND_FROM, Expected, Grade, earned
-from recombine.base.words import listing, measure, percent, percent_range, points
+from recombine.base.words import listing, measure, percent, percent_range, points, r2_range
 from recombine.data.space import text
 from recombine.numerics.groups import Numbers
 from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, MEAN, NEAREST
@@ -128,7 +128,7 @@ def _forecast(found: PredictionFindings) -> str:
     if expected.score == "accuracy":
         known = expected.baseline_name not in (None, MAJORITY)
         rule = expected.baseline_name if known else simple_rules.always(_commonest(found.answers))
-        right = f"get {percent(value)} of {these} right ({_between(low, high)})"
+        right = f"get {percent(value)} of {these} right ({percent_range(low, high)})"
         said = f"{right}; {rule} gets {percent(base)}"
     elif value <= 0:
         said = (
@@ -136,7 +136,7 @@ def _forecast(found: PredictionFindings) -> str:
             f"(R² {_signed(value)}, {_signed(low)} to {_signed(high)})"
         )
     else:
-        said = f"explain {percent(value)} of what {these} differ by ({_between(low, high)})"
+        said = f"explain {percent(value)} of what {these} differ by ({r2_range(low, high)})"
     return f"{who} {said}. {'' if found.symbols else f'{UNREAD} '}"
 
 
@@ -188,9 +188,9 @@ def _score(found: PredictionFindings) -> str:
     value, low, high = (number or 0.0 for number in (expected.value, expected.low, expected.high))
     rule, base = _rule(found), expected.baseline or 0.0
     if expected.score == "accuracy":
-        range_ = f"{_between(low, high)}"
         return (
-            f"Held-out combinations like these come out right {percent(value)} of the time ({range_}); "
+            f"Held-out combinations like these come out right {percent(value)} of the time "
+            f"({percent_range(low, high)}); "
             f"{rule} gets {percent(base)}{_also(found)}"
         )
     if value <= 0:
@@ -200,15 +200,8 @@ def _score(found: PredictionFindings) -> str:
         )
     return (
         f"Of what held-out combinations like these differ by, the forecast explains {percent(value)} "
-        f"({_between(low, high)}); {rule} explains {percent(max(base, 0.0))}"
+        f"({r2_range(low, high)}); {rule} explains {percent(base)}"
     )
-
-
-def _between(low: float, high: float) -> str:
-    """A range of shares in one unit; what explains less than nothing is said to be so."""
-    if low < 0:
-        return f"less than nothing to {percent(max(high, 0.0))}"
-    return percent_range(low, high)
 
 
 def _signed(number: float) -> str:

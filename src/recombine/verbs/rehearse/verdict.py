@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from recombine.base.grades import Expected
-from recombine.base.words import amount, listing, percent, percent_range, points
+from recombine.base.words import amount, listing, percent, percent_range, points, r2_range
 from recombine.numerics.simple_rules import CONSTANTS
 from recombine.verbs.predict import track_record
 from recombine.verbs.rehearse import difficulty
@@ -109,10 +109,9 @@ def _score(result: "Rehearsal") -> str:
             f"Trained anew without them, {who} answers held-out combinations like the unseen ones no better "
             f"than always answering the mean (R² {value:.2f}, {low:.2f} to {high:.2f})."
         )
-    ends = f"below 0 to {percent(high)}" if low < 0 else percent_range(low, high)
     return (
         f"Trained anew without them, {who} explains {percent(value)} of what held-out combinations like the "
-        f"unseen ones differ by ({ends}); {beside}."
+        f"unseen ones differ by ({r2_range(low, high)}); {beside}."
     )
 
 
@@ -121,8 +120,7 @@ def _beside(expected: Expected) -> str:
     if expected.baseline_name in CONSTANTS:
         rule = "always giving one answer"
         return f"{rule} gets {percent(base)}" if expected.score == "accuracy" else "always answering the mean gets 0 %"
-    said = percent(base) if base >= 0 else "less than the mean"
-    return f"{expected.baseline_name} alone is better: {said}"
+    return f"{expected.baseline_name} alone is better: {percent(base)}"
 
 
 def reasons(result: "Rehearsal") -> tuple[str, ...]:
