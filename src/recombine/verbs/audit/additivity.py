@@ -138,10 +138,10 @@ def additive_test(
     """
     if support.target is None:
         return None
-    reason = _why_untestable(support.target, len(support))
+    reason = why_untestable(support.target, len(support))
     if reason is not None:
         return _empty_test(support.target, reason)
-    answers = _answers(support.target, len(support))
+    answers = seen_answers(support.target, len(support))
     if len(answers.rows) < 2:
         return _empty_test(support.target, f"only one combination has a {support.target.name}")
     codes = support.codes[answers.rows]
@@ -303,7 +303,8 @@ def missing_reason(test: AdditiveTest) -> str:
     return f"no tested combination was missing a whole {whole} of values ({several}), as these are"
 
 
-def _why_untestable(target: Target, combinations: int) -> str | None:
+def why_untestable(target: Target, combinations: int) -> str | None:
+    """Why no rule can be fitted to a target, if none can."""
     if not target.count.sum() > 0:
         return f"no row has a {target.name}"
     if not target.varies:
@@ -318,7 +319,8 @@ def _why_untestable(target: Target, combinations: int) -> str | None:
     return None
 
 
-def _answers(target: Target, combinations: int) -> _SeenAnswers:
+def seen_answers(target: Target, combinations: int) -> _SeenAnswers:
+    """The answer of each combination that has one, each counted once."""
     if isinstance(target, NumberTarget):
         rows = np.flatnonzero(target.count > 0)
         mine = target.subset(rows)

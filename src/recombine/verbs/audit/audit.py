@@ -37,6 +37,7 @@ from recombine.verbs.audit.dependence import Dependence, Redundancy, dependence,
 from recombine.verbs.audit.determinacy import Determinacy, Island, determinacy, islands
 from recombine.verbs.audit.grade import AuditEvidence, grade
 from recombine.verbs.audit.leverage import Leverage
+from recombine.verbs.audit.selection_bias import selection_sign
 from recombine.verbs.audit.structural_zeros import Zeros, as_csv, suspect_zeros
 from recombine.verbs.audit.unseen_combinations import (
     LeverageSummary,
@@ -236,6 +237,7 @@ def _assemble(support: Support, solved: Determinacy, maps: tuple[PairMap, ...], 
         rows=support.rows,
         rows_left_out=support.left_out.get("(any)", 0),
         weightless=support.weightless,
+        selection=None if expected is None or expected.abstains else selection_sign(possible, seed=seed),
     )
     said = {field.name: getattr(evidence, field.name) for field in fields(AuditEvidence) if field.name in _RESULTS}
     return Audit(

@@ -24,6 +24,7 @@ from recombine.verbs.audit.combination_status import StatusCounts
 from recombine.verbs.audit.coverage import FactorCoverage, OrderCoverage, ThinCombination
 from recombine.verbs.audit.dependence import Dependence, Redundancy
 from recombine.verbs.audit.determinacy import Island
+from recombine.verbs.audit.selection_bias import SelectionSign
 from recombine.verbs.audit.structural_zeros import Zeros
 from recombine.verbs.audit.unseen_combinations import LeverageSummary
 
@@ -59,6 +60,7 @@ class AuditEvidence:
     rows: int
     rows_left_out: int
     weightless: str | None = None
+    selection: SelectionSign | None = None  # that the seen ones look as if they were chosen by their answer
 
     @property
     def divided(self) -> StatusCounts:
@@ -82,6 +84,8 @@ def grade(evidence: AuditEvidence) -> Grade:
         found: Grade = "plausible" if evidence.counts.thin else "sound"
     else:
         found = _grade_tested(evidence) if evidence.expected is not None else _grade_untested(evidence)
+    if evidence.selection is not None and evidence.divided.unseen:
+        found = at_most(evidence.selection.limit, found)
     # that pairs of values cannot occur is suspected, not known
     return found if evidence.likely is None else at_most("plausible", found)
 

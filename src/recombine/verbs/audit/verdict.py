@@ -16,6 +16,7 @@ def verdict(evidence: AuditEvidence) -> str:
     said = [
         _test_sentence(evidence),
         _coverage_sentence(evidence),
+        evidence.selection.warning if evidence.selection is not None else "",
         _beyond_sentence(evidence),
         _impossible(evidence.zeros),
         _novel(evidence),

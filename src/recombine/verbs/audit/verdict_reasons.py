@@ -8,6 +8,7 @@ from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest
 from recombine.verbs.audit.coverage import FactorCoverage, OrderCoverage
 from recombine.verbs.audit.dependence import Dependence, Redundancy
 from recombine.verbs.audit.grade import AuditEvidence
+from recombine.verbs.audit.selection_bias import ASSUMPTION
 from recombine.verbs.audit.unseen_combinations import LeverageSummary
 
 
@@ -16,6 +17,7 @@ def reasons(evidence: AuditEvidence) -> tuple[str, ...]:
     found = [
         _identifier_reason(evidence),
         *_additive_reasons(evidence.additive),
+        ASSUMPTION if evidence.tested and evidence.selection is None else None,
         _zeros_reason(evidence),
         _list_reason(evidence),
         _values_reason(evidence.factors),

@@ -11,7 +11,7 @@ from recombine.base import records
 from recombine.base.checks import check_number, check_seed, check_whole
 from recombine.base.decoding import revive_all
 from recombine.base.errors import SettingError
-from recombine.base.grades import FEWEST_TESTED, Expected, Grade, earned
+from recombine.base.grades import FEWEST_TESTED, Expected, Grade, at_most, earned
 from recombine.base.progress import Progress, silent
 from recombine.base.records import Provenance, Record
 from recombine.base.result import Result
@@ -26,6 +26,7 @@ from recombine.numerics.groups import Codes, Numbers
 from recombine.numerics.predictive_intervals import Score
 from recombine.numerics.resampling import IntervalSettings
 from recombine.numerics.simple_rules import ADDITIVE, NEAREST
+from recombine.verbs.audit.selection_bias import ASSUMPTION, selection_sign
 from recombine.verbs.audit.unseen_combinations import unseen_combinations
 from recombine.verbs.predict import simple_rules, track_record
 from recombine.verbs.predict.answers import Answers, Truth, read_truth, truth_of
@@ -189,7 +190,17 @@ def rehearse(  # noqa: PLR0913 - each is one plain question, and all but two hav
         provenance=replace(support.source, settings={**support.source.settings, **settings}),
     )
     found = untried if untried.expected.reason else _try(untried, taught, examples, unseen, rounds, seed, tell)
-    return replace(found, verdict=wording.verdict(found), grade=earned(found.expected), reasons=wording.reasons(found))
+    if found.expected.abstains:
+        return replace(found, verdict=wording.verdict(found), reasons=wording.reasons(found))
+    # whose right answers are known cannot have been left out for them unnoticed
+    sign = selection_sign(examples.support, seed=seed) if unseen.truth is None else None
+    assumed = (ASSUMPTION,) if unseen.truth is None and sign is None else ()
+    return replace(
+        found,
+        verdict=f"{wording.verdict(found)}{f' {sign.warning}' if sign else ''}",
+        grade=at_most(sign.limit if sign else "sound", earned(found.expected)),
+        reasons=(*wording.reasons(found), *assumed),
+    )
 
 
 def _read_truth(
