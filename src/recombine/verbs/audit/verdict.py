@@ -33,8 +33,8 @@ def _test_sentence(evidence: AuditEvidence) -> str:
         return f"{'Not enough evidence. ' if few else ''}Nothing was tested: no target was named."
     if expected.abstains:
         return f"Not enough evidence. Nothing could be tested: {expected.reason}."
-    few = "Not enough evidence. " if expected.is_open() else ""
-    return f"{few}{_score(expected, test)}"
+    open_ = "Not enough evidence. " if expected.is_open() else ""
+    return f"{open_}{_score(expected, test)}"
 
 
 def _score(expected: Expected, test: AdditiveTest) -> str:
