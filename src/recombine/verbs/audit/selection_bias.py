@@ -140,7 +140,7 @@ class _Told:
         shown, asked = (design_matrix(codes, sizes, constant=True) for codes in (seen, unseen))
         penalty = np.full(shown.shape[1], _PENALTY)
         penalty[0] = 0.0
-        inverse = np.linalg.inv(shown.T @ shown + np.diag(penalty))
+        inverse = np.asarray(np.linalg.inv(shown.T @ shown + np.diag(penalty)), dtype=np.float64)
         leverage = np.einsum("ij,jk,ik->i", shown, inverse, shown)
         is_seen = np.repeat([1.0, 0.0], [len(seen), len(unseen)])
         often, _ = main_effects(np.concatenate([seen, unseen]), sizes, is_seen[:, None], constant=True)
