@@ -5,6 +5,7 @@ import pytest
 
 import recombine
 from recombine.numerics.additive_fit import design_matrix
+from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.audit.selection_bias import _PENALTY, _Told, selection_sign
 
 SIZES = (8, 8)
@@ -19,7 +20,8 @@ def table(seen: np.ndarray, answers: np.ndarray) -> dict[str, list]:
 
 
 def sign_of(seen: np.ndarray, answers: np.ndarray):
-    return selection_sign(recombine.read(table(seen, answers), factors=["a", "b"], target="y"))
+    support = recombine.read(table(seen, answers), factors=["a", "b"], target="y")
+    return selection_sign(support, determinacy(support))
 
 
 def effects(rng: np.random.Generator, size: float = 1.0) -> np.ndarray:

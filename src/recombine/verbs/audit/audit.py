@@ -237,7 +237,7 @@ def _assemble(support: Support, solved: Determinacy, maps: tuple[PairMap, ...], 
         rows=support.rows,
         rows_left_out=support.left_out.get("(any)", 0),
         weightless=support.weightless,
-        selection=None if expected is None or expected.abstains else selection_sign(possible, seed=seed),
+        selection=None if expected is None or expected.abstains else selection_sign(possible, solved, seed=seed),
     )
     said = {field.name: getattr(evidence, field.name) for field in fields(AuditEvidence) if field.name in _RESULTS}
     return Audit(

@@ -34,6 +34,7 @@ from recombine.data.support import LabelTarget, Support
 from recombine.numerics.additive_fit import design_matrix, main_effects
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.verbs.audit.additivity import seen_answers, why_untestable
+from recombine.verbs.audit.determinacy import Determinacy
 from recombine.verbs.audit.unseen_combinations import unseen_combinations
 
 _DRAWS = 199
@@ -41,6 +42,7 @@ _LEVEL = 0.02
 """Of each sign. Where what the rule misses comes in blocks, chance makes about twice as many false alarms."""
 _PENALTY = 1.0
 _MATTERS = 0.3  # of the largest: a factor whose effects move the answers less than that is not consulted
+_ALSO = 1.28  # standard deviations: what a factor for itself shows by chance one time in ten
 _FEWEST = 8  # seen combinations: with fewer no pattern is beyond chance
 _LISTED, _DRAWN = 4_000, 2_000  # combinations of each side that are compared
 _MOST_WORK = 5 * 10**8  # multiplications of all draws: less than a second
@@ -82,13 +84,17 @@ ASSUMPTION = (
 )
 
 
-def selection_sign(support: Support, *, seed: int = 0) -> SelectionSign | None:
+def selection_sign(support: Support, solved: Determinacy, *, seed: int = 0) -> SelectionSign | None:
     """The stronger of the signs that seen combinations were chosen by their answer; None where there is none.
 
+    They are compared with the unseen ones that they determine: of the others the rule tells nothing.
+
     >>> import recombine
+    >>> from recombine.verbs.audit.determinacy import determinacy
     >>> seen = [(a, b) for a in range(9) for b in range(9) if a + b > 5]
     >>> table = {"a": [a for a, b in seen], "b": [b for a, b in seen], "y": [a + b + 0.1 for a, b in seen]}
-    >>> selection_sign(recombine.read(table, factors=["a", "b"], target="y")).towards
+    >>> support = recombine.read(table, factors=["a", "b"], target="y")
+    >>> selection_sign(support, determinacy(support)).towards
     'higher'
     """
     target = support.target
@@ -102,7 +108,7 @@ def selection_sign(support: Support, *, seed: int = 0) -> SelectionSign | None:
     most = max(min(_DRAWN, _MOST_WORK // work), _FEWEST)
     seen = _some(np.arange(len(known)), most, rng)
     unseen, _ = unseen_combinations(support, values, listed=_LISTED, drawn=most, seed=seed)
-    unseen = unseen[_some(np.arange(len(unseen)), most, rng)]
+    unseen = unseen[_some(np.flatnonzero(solved.determined(unseen)), most, rng)]
     if len(seen) < _FEWEST or not len(unseen):
         return None
     told = _Told.of(known.codes[seen], unseen, known.space.sizes, answers.values[seen])
@@ -207,7 +213,7 @@ def _shared_lead(of_factor: Numbers) -> tuple[float, int, bool] | None:
     place = int(np.abs(moved[:, 0]).argmax())
     higher = bool(moved[place, 0] > 0)
     matters = spread[:, place] >= _MATTERS * spread[:, place].max()
-    alike = of_factor[matters, place, 0] * (1 if higher else -1) >= spread[matters, place]
+    alike = of_factor[matters, place, 0] * (1 if higher else -1) >= _ALSO * spread[matters, place]
     if matters.sum() < 2 or not alike.all():
         return None
     return _rank(np.abs(moved).max(axis=0)), place, higher

@@ -26,6 +26,7 @@ from recombine.numerics.groups import Codes, Numbers
 from recombine.numerics.predictive_intervals import Score
 from recombine.numerics.resampling import IntervalSettings
 from recombine.numerics.simple_rules import ADDITIVE, NEAREST
+from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.audit.selection_bias import ASSUMPTION, selection_sign
 from recombine.verbs.audit.unseen_combinations import unseen_combinations
 from recombine.verbs.predict import simple_rules, track_record
@@ -193,7 +194,7 @@ def rehearse(  # noqa: PLR0913 - each is one plain question, and all but two hav
     if found.expected.abstains:
         return replace(found, verdict=wording.verdict(found), reasons=wording.reasons(found))
     # whose right answers are known cannot have been left out for them unnoticed
-    sign = selection_sign(examples.support, seed=seed) if unseen.truth is None else None
+    sign = selection_sign(examples.support, determinacy(examples.support), seed=seed) if unseen.truth is None else None
     assumed = (ASSUMPTION,) if unseen.truth is None and sign is None else ()
     return replace(
         found,
