@@ -101,6 +101,7 @@ def swap_test(outcomes: Outcomes, *, draws: int = _DRAWS, seed: int = 0) -> Swap
     if outcomes.kind != "label" or not len(outcomes.count):
         return None
     size, swaps, rng = len(outcomes), _swaps(outcomes), np.random.default_rng([seed, 2])
+    chances = following_chances(outcomes, draws=draws, seed=seed)
     draws = min(draws, max(_FEWEST_DRAWS, _MOST_WORK // len(outcomes.count)))
     resampled = np.empty((draws, len(swaps), 2, 4))
     for draw in range(draws):
@@ -108,7 +109,6 @@ def swap_test(outcomes: Outcomes, *, draws: int = _DRAWS, seed: int = 0) -> Swap
         resampled[draw] = [one.rates(times) for one in swaps]
     settings = IntervalSettings(draws=draws)
     names = outcomes.tested.space.names
-    chances = following_chances(outcomes, draws=draws, seed=seed)
     found = tuple(
         replace(_describe(name, swaps[k], resampled[:, k], settings), by_chance=chances[k])
         for k, name in enumerate(names)

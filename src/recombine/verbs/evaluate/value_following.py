@@ -22,10 +22,10 @@ from recombine.data.support import LabelTarget
 from recombine.numerics.groups import Ints, Numbers, commonest, number, totals
 from recombine.verbs.evaluate.outcomes import Outcomes
 
-FOLLOWED = 0.05
-"""The chance that any factor at all is called followed where none is."""
+FOLLOWED = 0.025
+"""The chance that any factor at all is called followed where none is: of one direction, as an interval's end."""
 _MOST_CLASSES = 64  # that are told apart: those that are answered wrongly most; the rest count as one
-_FEWEST_DRAWS, _MOST_WORK = 100, 10**7  # shares times draws: beyond, draws are fewer
+_MOST_WORK = 10**7  # shares times draws: beyond, draws are fewer
 _ROUNDING = 1e-9
 
 _Agreement = Callable[[Numbers], float]
@@ -48,15 +48,17 @@ def following_chances(outcomes: Outcomes, *, draws: int, seed: int = 0) -> tuple
     (True, True)
     """
     lines = _AnswerShares.of(outcomes)
-    draws = min(draws, max(_FEWEST_DRAWS, _MOST_WORK // lines.shares.size))
+    width = len(outcomes.tested.space.factors)
+    fewest = int(2 * width / FOLLOWED)  # with fewer draws no chance could be as small as is asked for
+    draws = min(draws, max(fewest, _MOST_WORK // lines.shares.size))
     rng = np.random.default_rng([seed, 3])
-    return tuple(_chance(outcomes, lines, factor, draws, rng) for factor in range(len(outcomes.tested.space.factors)))
+    return tuple(_chance(outcomes, lines, factor, draws, rng) for factor in range(width))
 
 
 def followed(chances: tuple[float | None, ...]) -> tuple[bool, ...]:
     """Which factors are followed, by more than chance: as many as could be asked about share one error.
 
-    >>> followed((None, 0.04)), followed((0.5, 0.04))
+    >>> followed((None, 0.02)), followed((0.5, 0.02))
     ((False, True), (False, False))
     """
     asked = sum(chance is not None for chance in chances)
