@@ -73,8 +73,21 @@ class Statistic:
 
     @property
     def combinations(self) -> int:
-        """How many combinations it is a score of."""
+        """How many combinations, or pieces of several, it is a score of."""
         return len(self.parts)
+
+    def by_piece(self, pieces: Ints) -> "Statistic":
+        """The same score, of which combinations that are one piece of evidence are drawn together.
+
+        >>> alike = mean(np.ones(4), np.array([1.0, 1.0, 0.0, 0.0])).by_piece(np.array([0, 0, 1, 1]))
+        >>> alike.of_all, alike.combinations
+        (0.5, 2)
+        """
+        if (np.diff(pieces) > 0).all():  # each is a piece of its own
+            return self
+        _, ids = np.unique(pieces, return_inverse=True)
+        sums = [np.bincount(ids, part) for part in self.parts.T]
+        return Statistic(np.stack(sums, axis=1), self.value, self.slope)
 
     @property
     def of_all(self) -> float:

@@ -277,8 +277,7 @@ def test_a_store_from_elsewhere_imports_and_calls_nothing(folder, tmp_path):
     (made,) = fit(Difference(), "everything", make_net, RECIPE, store=folder / "runs", progress=None)
     code = f"""
         import sys
-        from recombine.base import plugins
-from recombine.base.errors import SettingError
+        from recombine.base.errors import SettingError
         from recombine_lab import Store, models
         store = Store.open("runs")
         for key in ("{run.key}", "{made.key}"):
@@ -316,8 +315,7 @@ def test_what_the_running_script_defines_is_fitted_and_refused_for_workers(tmp_p
     script.write_text(
         textwrap.dedent(f"""
         from torch import nn
-        from recombine.base import plugins
-from recombine.base.errors import SettingError
+        from recombine.base.errors import SettingError
         from recombine_lab import fit, sweep
 
         class Net(nn.Sequential):

@@ -22,7 +22,7 @@ from recombine.data.space import text
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
 from recombine.numerics.additive_design import AdditiveFit
 from recombine.numerics.additive_fit import additive_answers
-from recombine.numerics.groups import Codes, Numbers, commonest, number, totals
+from recombine.numerics.groups import Codes, Ints, Numbers, commonest, number, totals
 from recombine.numerics.intervals import Interval, difference_interval, interval, wilson
 from recombine.numerics.resampling import FEWEST, IntervalSettings, Statistic, difference, mean
 from recombine.numerics.simple_rules import (
@@ -83,10 +83,11 @@ class RuleTally:
     score: str
     gained: Numbers
     of: Numbers
+    pieces: Ints
 
     def statistic(self, chosen: Mask) -> Statistic:
         """The model's score on some of the combinations."""
-        return mean(self.of[chosen], self.gained[chosen])
+        return mean(self.of[chosen], self.gained[chosen]).by_piece(self.pieces[chosen])
 
     @property
     def is_share(self) -> bool:
@@ -186,10 +187,10 @@ def _project(training: Support, factors: list[int]) -> Support:
 
 def _tally(outcomes: Outcomes, target: Target | None) -> RuleTally | None:
     if outcomes.kind == "label":
-        return RuleTally("accuracy", outcomes.rows - outcomes.wrong, outcomes.rows)
+        return RuleTally("accuracy", outcomes.rows - outcomes.wrong, outcomes.rows, outcomes.pieces)
     if outcomes.kind == "number" and isinstance(target, NumberTarget) and outcomes.score.name in ("mse", "r2"):
         nothing = _squared_error(outcomes, np.full(len(outcomes), _mean_of(target)))
-        return RuleTally("R²", nothing - outcomes.total, nothing)
+        return RuleTally("R²", nothing - outcomes.total, nothing, outcomes.pieces)
     return None
 
 
@@ -279,7 +280,7 @@ def _why_none(outcomes: Outcomes) -> str:
 def _lift(
     own: RuleTally, gained: Numbers, chosen: Mask, settings: IntervalSettings
 ) -> tuple[float, float, float] | None:
-    apart = difference(own.of[chosen], gained[chosen], own.gained[chosen])
+    apart = difference(own.of[chosen], gained[chosen], own.gained[chosen]).by_piece(own.pieces[chosen])
     if apart.combinations >= FEWEST and not apart.parts[:, 1].any():
         return 0.0, 0.0, 0.0  # it answers as the rule does
     found = difference_interval(apart, settings, "lift", share=own.is_share)

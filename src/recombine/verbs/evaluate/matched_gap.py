@@ -101,6 +101,7 @@ class Matching:
     on: str
     share: float
     met: tuple[int, int]  # combinations that are looked at: seen ones, unseen ones
+    pieces: int  # of evidence on the side that has fewer
 
     def scores(self, outcomes: Outcomes, score: Numbers) -> tuple[float, float]:
         """The score of the seen ones, weighted like the unseen ones, and that of the unseen ones."""
@@ -138,7 +139,7 @@ def matched_gap(outcomes: Outcomes, settings: IntervalSettings) -> MatchedGap | 
     error, freedom = _error(outcomes, way, score)
     low = high = None
     # an error that is nothing but rounding would promise a gap to the last digit
-    if min(way.met) >= FEWEST and error > 10**-_DIGITS * way.unit(score):
+    if way.pieces >= FEWEST and error > 10**-_DIGITS * way.unit(score):
         most = 1.0 if outcomes.score.is_share else math.inf
         low, high = map(float, student_ends(value, error, freedom, settings, least=-most, most=most))
     return MatchedGap(value, low, high, seen, unseen, way.on, way.share, way.met[1], None)
@@ -169,7 +170,9 @@ def matching(outcomes: Outcomes) -> Matching | None:
         spare = int(used.sum()) - both.rank
         if spare >= FEWEST:
             met = (len(np.unique(cells.combination[looked])), len(np.unique(cells.combination[chosen])))
-            return Matching(cells, both, spare, used, weight, asked, design.on, share, met)
+            piece = outcomes.pieces[cells.combination]
+            pieces = min(len(np.unique(piece[looked])), len(np.unique(piece[chosen])))
+            return Matching(cells, both, spare, used, weight, asked, design.on, share, met, pieces)
     return None
 
 
@@ -223,8 +226,9 @@ def _error(outcomes: Outcomes, way: Matching, score: Numbers) -> tuple[float, fl
     own = residual / np.sqrt(np.maximum(left, _ALONE))
     usual = float((cells.rows * residual**2).sum()) / way.spare  # of one row: for cells that the fit goes through
     alone = used & (left <= _ALONE)
-    moved = totals(cells.combination, weight * np.where(alone, 0.0, own), len(outcomes)) ** 2
-    moved += totals(cells.combination, np.where(alone, weight**2 * usual / cells.rows, 0.0), len(outcomes))
+    piece = outcomes.pieces[cells.combination]
+    moved = totals(piece, weight * np.where(alone, 0.0, own), len(outcomes)) ** 2
+    moved += totals(piece, np.where(alone, weight**2 * usual / cells.rows, 0.0), len(outcomes))
     if not moved.any():
         return 0.0, float(way.spare)
     freedom = max(float(moved.sum() ** 2 / (moved**2).sum()), 1.0)  # which it is, but for rounding

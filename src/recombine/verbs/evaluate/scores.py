@@ -36,7 +36,7 @@ class SideScore:
     """The score on some of the tested combinations.
 
     `score` counts every row once, as scikit-learn does; `macro` counts every combination once. What cannot be known
-    is None, and `note` says why.
+    is None, and `note` says why. Where whole blocks were held out, the combinations are so many `pieces` of evidence.
     """
 
     name: str
@@ -49,6 +49,7 @@ class SideScore:
     macro_low: float | None
     macro_high: float | None
     note: str | None
+    pieces: int | None = None
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,10 @@ def scores(outcomes: Outcomes, settings: IntervalSettings) -> tuple[tuple[SideSc
         if twin is not None:  # the same combinations have the same draws
             found[name] = replace(found[twin], name=name)
             continue
-        several = [one for one in (score_of(outcomes, mask), macro_of(outcomes, mask)) if one is not None]
-        draws = resampled(several, settings, name) if int(mask.sum()) >= FEWEST else (None,) * len(several)
+        both = (score_of(outcomes, mask), macro_of(outcomes, mask))
+        several = [one.by_piece(outcomes.pieces[mask]) for one in both if one is not None]
+        enough = several[0].combinations >= FEWEST
+        draws = resampled(several, settings, name) if enough else (None,) * len(several)
         found[name] = _side(outcomes, name, list(zip(several, draws, strict=True)), settings)
         if draws[0] is not None:
             drawn[name] = draws[0]
@@ -88,7 +91,8 @@ def scores(outcomes: Outcomes, settings: IntervalSettings) -> tuple[tuple[SideSc
 def _gap(outcomes: Outcomes, settings: IntervalSettings, drawn: dict[str, Resampled]) -> ScoreGap | None:
     """How much worse unseen is than seen; None where one of them was not tested."""
     names = ("seen", "unseen") if outcomes.score.better == "higher" else ("unseen", "seen")
-    better, worse = (score_of(outcomes, masks(outcomes)[name]) for name in names)
+    chosen = (masks(outcomes)[name] for name in names)
+    better, worse = (score_of(outcomes, mask).by_piece(outcomes.pieces[mask]) for mask in chosen)
     value = better.of_all - worse.of_all
     if not math.isfinite(value):
         return None
@@ -107,18 +111,20 @@ def _side(
         for statistic, drawn in several
     ]
     values = [known(statistic.of_all) for statistic, _ in several]
+    chosen = masks(outcomes)[name]
     score, macro = several[0][0], (values[1], *ends[1]) if len(several) > 1 else (None, None, None)
     return SideScore(
         name=name,
-        rows=int(masks(outcomes)[name] @ outcomes.rows),
-        combinations=score.combinations,
+        rows=int(chosen @ outcomes.rows),
+        combinations=int(chosen.sum()),
         score=values[0],
         low=ends[0][0],
         high=ends[0][1],
         macro=macro[0],
         macro_low=macro[1],
         macro_high=macro[2],
-        note=_note(outcomes, score.combinations, score.of_all) if ends[0][0] is None else None,
+        note=_note(outcomes, int(chosen.sum()), score) if ends[0][0] is None else None,
+        pieces=score.combinations if score.combinations < int(chosen.sum()) else None,
     )
 
 
@@ -149,15 +155,20 @@ def known(number: float) -> float | None:
     return float(number) if math.isfinite(number) else None
 
 
-def _note(outcomes: Outcomes, count: int, score: float) -> str:
+def _note(outcomes: Outcomes, count: int, score: Statistic) -> str:
     if not count and outcomes.training is None:
         return "It was not told what the model was trained on, so seen and unseen combinations cannot be told apart."
     if not count:
         return "No such combination was tested: nothing is known about it."
-    if not math.isfinite(score):
+    if not math.isfinite(score.of_all):
         return "The true answers do not vary here, so R² means nothing."
     if count < FEWEST:
         return f"{count} combination{'s are' if count > 1 else ' is'} too few for an interval: {FEWEST} at least."
+    if score.combinations < FEWEST:
+        return (
+            f"The {count:,} combinations are blocks that were held out whole, {score.combinations} in all: an interval "
+            f"takes {FEWEST}."
+        )
     return "Every combination has the same score, so there is nothing to build an interval on."
 
 

@@ -311,6 +311,11 @@ def _side_reasons(result: "Evaluation") -> list[str]:
         if side.combinations:
             said.append(f"{amount(side.combinations, 'tested combination')} {what}: on them {_is(result, side)}.")
     unseen = result.side("unseen")
+    if unseen.pieces is not None:
+        said.append(
+            f"Whole blocks were held out: the {count(unseen.combinations)} unseen combinations count as "
+            f"{amount(unseen.pieces, 'piece')} of evidence, since those of a block share their luck."
+        )
     if unseen.combinations and unseen.note:
         said.append(unseen.note)
     return said

@@ -6,6 +6,7 @@ the mask, and no test.
 Masks that nobody searched for, as large as one that was: random, by magnitude, by gradient.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -188,10 +189,15 @@ def highest(scores: Mask, worth: Mask, wanted: float) -> dict[str, Tensor]:
     >>> {name: mask.tolist() for name, mask in highest(scores, {"a": torch.ones(2), "b": torch.ones(1)}, 2).items()}
     {'a': [True, False], 'b': [True]}
     """
-    order = torch.cat([one.flatten() for one in scores.values()]).argsort(descending=True)
-    each = torch.cat([worth[name].flatten() for name in scores])[order].double()
-    chosen = torch.zeros(len(order), dtype=torch.bool)
-    chosen[order] = each.cumsum(0) - each < wanted  # what comes before is not enough yet
+    ranked = torch.cat([one.flatten() for one in scores.values()])
+    each = torch.cat([worth[name].flatten() for name in scores]).double()
+    chosen = torch.zeros(len(ranked), dtype=torch.bool)
+    if each[0] > 0 and bool((each == each[0]).all()):  # 25 million weights are not sorted for a random mask
+        enough = min(max(math.ceil(wanted / float(each[0])), 0), len(each))
+        chosen[ranked.topk(enough, sorted=False).indices] = True
+    else:
+        order = ranked.argsort(descending=True)
+        chosen[order] = each[order].cumsum(0) - each[order] < wanted  # what comes before is not enough yet
     parts = torch.split(chosen, [one.numel() for one in scores.values()])
     return {name: part.reshape(one.shape) for (name, one), part in zip(scores.items(), parts, strict=True)}
 

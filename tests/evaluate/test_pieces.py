@@ -1,0 +1,56 @@
+"""What counts as one piece of evidence: a combination, or the block that was held out whole."""
+
+import numpy as np
+
+import recombine
+
+CODES = np.array([(a, b, c) for a in range(6) for b in range(6) for c in range(8)])
+
+
+def evaluated(seed: int, unseen: np.ndarray) -> recombine.Evaluation:
+    """A model whose share of right answers belongs to the pair of a and b; c does nothing."""
+    rng = np.random.default_rng(seed)
+    share = rng.beta(8, 2, (6, 6))
+    rows = np.repeat(np.arange(len(CODES)), 4)
+    right = rng.random(len(rows)) < share[CODES[rows, 0], CODES[rows, 1]]
+    truth = rng.integers(0, 3, len(rows))
+    train = np.flatnonzero(~unseen)
+    every = np.concatenate([rows, train])
+    table = {name: CODES[every, k].tolist() for k, name in enumerate("abc")}
+    table["truth"] = [*map(str, truth), *["0"] * len(train)]
+    table["said"] = [*map(str, np.where(right, truth, (truth + 1) % 3)), *["0"] * len(train)]
+    table["split"] = ["test"] * len(rows) + ["train"] * len(train)
+    how = {"target": "truth", "prediction": "said", "split": "split", "causes": False}
+    return recombine.evaluate(table, factors=["a", "b", "c"], **how)
+
+
+def blocks(seed: int) -> np.ndarray:
+    pairs = np.zeros(36, dtype=bool)
+    pairs[np.random.default_rng([seed, 1]).choice(36, 8, replace=False)] = True
+    return pairs[CODES[:, 0] * 6 + CODES[:, 1]]
+
+
+def test_combinations_of_a_block_count_once():
+    found = evaluated(0, blocks(0))
+    assert found.side("unseen").combinations == 64
+    assert found.side("unseen").pieces == 8
+    assert found.side("seen").pieces == 28
+    assert any("the 64 unseen combinations count as 8 pieces of evidence" in reason for reason in found.reasons)
+
+
+def test_blocks_make_an_interval_as_wide_as_it_must_be():
+    apart = [evaluated(seed, blocks(seed)) for seed in range(4)]
+    alone = [evaluated(seed, np.random.default_rng(seed).random(len(CODES)) < 0.22) for seed in range(4)]
+    wide, narrow = (
+        np.mean([one.side("unseen").high - one.side("unseen").low for one in several]) for several in (apart, alone)
+    )
+    assert wide > 1.5 * narrow
+    assert all(one.side("unseen").pieces is None for one in alone)
+
+
+def test_too_few_blocks_have_no_interval():
+    found = evaluated(1, (CODES[:, 0] == CODES[:, 1]) & (CODES[:, 0] < 3))
+    assert found.side("unseen").pieces == 3
+    assert found.side("unseen").low is None
+    assert "3 in all: an interval takes 5" in found.side("unseen").note
+    assert found.grade == "untested"
