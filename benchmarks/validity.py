@@ -34,7 +34,6 @@ from validity_cells.forecasters import (
     WITHOUT_LIBRARY,
     Forecast,
     ask,
-    missing,
     together,
 )
 from validity_cells.page import draw_page, shown
@@ -110,7 +109,7 @@ def forecasts(
     asks nobody.
     """
     said = {name: found for name in names if (found := _said_before(cell, name, folder, reuse=reuse))}
-    wanted = [name for name in names if name not in said and not missing(name) and not only_kept]
+    wanted = [name for name in names if name not in said and not only_kept]
     data = cell.make() if wanted else None
     for name in wanted:
         said[name] = replace(ask(name, cell, data, seen=seen), commit=version())
@@ -261,7 +260,7 @@ def smoke() -> None:
     about = [{"group": cell.group, "learner": cell.learner, "known": False, "sealed": False} for cell in listed]
     made = [(cell, cell.make()) for cell in listed]
     measured = {c.name: one | {"kind": d.kind} | train(c, d) for one, (c, d) in zip(about, made, strict=True)}
-    lines = bench(listed, measured, [name for name in FORECASTERS if not missing(name)], None)
+    lines = bench(listed, measured, list(FORECASTERS), None)
     found = figures(lines)
     for name in found:
         said = [line["forecasts"][name].get("value") for line in lines.values()]
@@ -287,11 +286,7 @@ def main() -> None:
     closed = sealed(listed)
     asked = [cell for cell in listed if cell.name in measured and not (given.open and cell.name in closed)]
     asked = [cell for cell in asked if given.group in (None, cell.group)]
-    names = given.forecaster
-    for name in names:
-        if missing(name):
-            print(f"{name} is left out: {missing(name)}")
-    lines = bench(asked, measured, names, given.cache, reuse=given.reuse, only_kept=given.only_kept)
+    lines = bench(asked, measured, given.forecaster, given.cache, reuse=given.reuse, only_kept=given.only_kept)
     found = figures(lines)
     for part in ("all", "open", "sealed", "symbols", "pictures", "points", "table", "drawings"):
         print(f"\n{part}\n{shown(found, part)}")

@@ -183,17 +183,6 @@ WITHOUT_LIBRARY = ("majority or mean", "linear probe")
 SEEN, TOGETHER = "unseen = seen", "all together"
 
 
-def missing(name: str) -> str | None:
-    """Why a forecaster can't be asked with this version of the library."""
-    import inspect  # noqa: PLC0415
-
-    if name == "rehearse" and not hasattr(recombine, "rehearse"):
-        return "there is no recombine.rehearse yet"
-    if "inputs" in name and "inputs" not in inspect.signature(recombine.predict).parameters:
-        return "predict takes no inputs yet"
-    return None
-
-
 def ask(name: str, cell: Cell, data: Data, *, seen: float) -> Forecast:
     """What a forecaster says of a cell, and in how many seconds. A refusal is an abstention, with its words."""
     started = time.perf_counter()
