@@ -11,6 +11,7 @@ from recombine.numerics import additive_fit as module
 from recombine.numerics.additive_fit import held_out
 from recombine.numerics.simple_rules import MAJORITY, NEAREST
 from recombine.verbs.audit.additivity import ADDITIVE, additive_test
+from tests.commands import run_command
 from tests.properties import examples
 from tests.twins import brute_determined, labels, numbers, one_hot, support_of, supports
 
@@ -243,6 +244,15 @@ def test_whole_blocks_are_held_out_where_whole_pairs_are_unseen():
     alone = found.additive.held_out
     assert found.expected.value < alone - 0.2, "one at a time the pair is still shown by the other values of c"
     assert any("held out together with all that share their values of a with b" in reason for reason in found.reasons)
+
+
+def test_the_command_says_that_the_score_is_of_blocks(tmp_path):
+    table, _ = blocks_world(1, interaction=1.5)
+    lines = [",".join(table), *(",".join(map(str, row)) for row in zip(*table.values(), strict=True))]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    said = run_command(tmp_path, "audit", "t.csv", "-f", "a,b,c", "-t", "y")
+    assert said.returncode == 0
+    assert "all that share a with b at once" in " ".join(said.stdout.split())
 
 
 def test_what_adds_up_is_told_as_well_in_blocks():

@@ -120,6 +120,9 @@ def _tests(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
         said = ", ".join(f"{short(one.name)} {percent(one.score)}" for one in test.rivals)
         lost = f", {test.untestable:,} cannot be held out" if test.untestable else ""
         yield "tested", f"{test.tested:,} seen combinations, each held out once{lost}", escape(said)
+        if test.blocks:
+            blocks = ", ".join(" with ".join(map(short, names)) for names in test.blocks)
+            yield "", f"for the score above: all that share {escape(blocks)} at once", ""
     islands = "one island" if audit.island_count == 1 else f"{audit.island_count:,} islands"
     yield "pairs", f"{percent(audit.share('pairs'))} seen", islands
     if audit.thin:
