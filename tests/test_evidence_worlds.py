@@ -12,9 +12,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 from evidence import audit_worlds, evaluate_worlds, statement_worlds
 from evidence.audit_truth import additive_truth
-from evidence.counting import INTERVALS, audit_of, evaluation_of
+from evidence.counted_tables import INTERVALS, audit_of, evaluation_of
+from evidence.coverage_summary import held_lines, share_words, statement_lines
 from evidence.drawing import generator, grid, number_world, seen_by_chance
-from evidence.judging import held_lines, share_words, statement_lines
 
 
 @pytest.mark.parametrize("family", ["hetero", "label_blocks"])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from evidence import audit_worlds, evaluate_worlds
-from evidence.counting import audit_of, evaluation_of
+from evidence.counted_tables import audit_of, evaluation_of
 from evidence.drawing import AuditWorld, EvaluateWorld, Rng, additive, grid, value_columns
 
 

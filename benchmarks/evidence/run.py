@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from evidence.judging import (
+from evidence.coverage_summary import (
     GRADE_HEADER,
     HELD_HEADER,
     STATEMENT_HEADER,

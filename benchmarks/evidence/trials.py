@@ -15,7 +15,7 @@ import numpy as np
 import recombine
 from evidence import audit_worlds, diff_worlds, evaluate_worlds
 from evidence.audit_truth import additive_truth, learner_truth
-from evidence.counting import audit_of, evaluation_of, spoken_of
+from evidence.counted_tables import audit_of, evaluation_of, spoken_of
 from evidence.diff_worlds import Compare
 from evidence.drawing import AuditWorld, CannotPlantError, EvaluateWorld, Rng, generator
 from evidence.statement_worlds import CAUSES, DEVIATIONS, GROUPS, CauseWorld, DeviationWorld, GroupWorld

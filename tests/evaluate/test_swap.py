@@ -13,8 +13,8 @@ from recombine.base.decoding import revive
 from recombine.data.support import LabelTarget, Support
 from recombine.numerics.resampling import times_drawn
 from recombine.verbs.evaluate import swap_test as module
+from recombine.verbs.evaluate.shortcut_test import followed, following_chances
 from recombine.verbs.evaluate.swap_test import SwapTest, swap_test
-from recombine.verbs.evaluate.value_following import followed, following_chances
 from tests.evaluate.test_additivity import number_outcomes
 from tests.evaluate.test_anatomy import label_outcomes
 from tests.properties import examples

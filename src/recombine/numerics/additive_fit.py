@@ -122,19 +122,25 @@ def held_out(codes: Codes, sizes: Sizes, answers: Numbers, tried: Ints) -> Leave
     )
 
 
-def blocks_held_out(codes: Codes, sizes: Sizes, answers: Numbers, blocks: Iterable[Ints]) -> LeaveOneOut:
-    """Hold out each of the `blocks` at once, and work all its combinations out from what is left.
-
-    >>> codes = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1]], dtype=np.int32)
-    >>> values = np.array([[0.0], [1.0], [2.0], [9.0], [4.0], [5.0]])
-    >>> found = blocks_held_out(codes, (3, 2), values, [np.array([3]), np.array([2, 3])])
-    >>> found.rows.tolist(), found.said.round(6).ravel().tolist(), found.untestable  # without both, 1 is a new value
-    ([3], [3.0], 2)
-    """
+def leverage_rows(codes: Codes, sizes: Sizes) -> Numbers:
+    """(n, rank) A row for each combination: the product of two is the leverage of one on the other."""
     design = design_matrix(codes, sizes, constant=False)
     eigenvalues, vectors = np.linalg.eigh(design.T @ design)
     kept = eigenvalues > _ROUNDING * eigenvalues[-1]
-    scores = design @ (vectors[:, kept] / np.sqrt(eigenvalues[kept]))  # the leverages are products of these rows
+    return np.asarray(design @ (vectors[:, kept] / np.sqrt(eigenvalues[kept])))
+
+
+def blocks_held_out(scores: Numbers, answers: Numbers, blocks: Iterable[Ints]) -> LeaveOneOut:
+    """Hold out each of the `blocks` at once, and work all its combinations out from what is left.
+
+    `scores` are the `leverage_rows` of all combinations, which hang on no block.
+
+    >>> codes = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1]], dtype=np.int32)
+    >>> values = np.array([[0.0], [1.0], [2.0], [9.0], [4.0], [5.0]])
+    >>> found = blocks_held_out(leverage_rows(codes, (3, 2)), values, [np.array([3]), np.array([2, 3])])
+    >>> found.rows.tolist(), found.said.round(6).ravel().tolist(), found.untestable  # without both, 1 is a new value
+    ([3], [3.0], 2)
+    """
     fitted = scores @ (scores.T @ answers)
     rows, said, leverage, open_ = [], [], [], 0
     for block in blocks:

@@ -17,14 +17,14 @@ import numpy as np
 
 from recombine.base.grades import Expected
 from recombine.base.words import listing
-from recombine.data.missing_conjunctions import FactorSet
+from recombine.data.missing_conjunctions import FactorSet, missing_conjunctions
 from recombine.data.space import text
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
-from recombine.numerics.additive_fit import LeaveOneOut, blocks_held_out, dense, held_out
+from recombine.numerics.additive_fit import LeaveOneOut, blocks_held_out, dense, held_out, leverage_rows
 from recombine.numerics.groups import Codes, Ints, Numbers, commonest, pooled_variance
 from recombine.numerics.resampling import EvidencePieces
 from recombine.numerics.simple_rules import MAJORITY, MEAN, NEAREST, SimpleRules, alone_name, filled, is_alone
-from recombine.verbs.audit.block_holdout import LIKE, HeldOutPart, MissingClasses, blocks_of
+from recombine.verbs.audit.block_holdout import LIKE, HeldOutPart, MissingClass, blocks_of, missing_classes
 
 ADDITIVE = "adding up effects"
 
@@ -99,7 +99,7 @@ class Losses:
 
     codes: Codes
     of_rule: Mapping[str, Numbers]
-    classes: MissingClasses | None = None
+    classes: tuple[MissingClass, ...] | None = None
     reach: Mapping[FactorSet, float] = field(default_factory=dict)
     weights: Numbers | None = None
     pieces: EvidencePieces | None = None
@@ -108,8 +108,8 @@ class Losses:
         """(c,) For unseen combinations, the largest leverage of a test of their kind; -1 where there was none."""
         if self.classes is None:
             return np.full(len(codes), max(self.reach.values(), default=-1.0))
-        of_set = np.array([*(self.reach.get(factors, -1.0) for factors in self.classes.sets), -1.0])
-        return of_set[self.classes.places(known, codes)]
+        sets, place = missing_conjunctions(known, codes).leading(one.factors for one in self.classes)
+        return np.array([*(self.reach.get(factors, -1.0) for factors in sets), -1.0])[place]
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,18 +144,18 @@ def additive_test(
     answers = seen_answers(support.target, len(support))
     if len(answers.rows) < 2:
         return _empty_test(support.target, f"only one combination has a {support.target.name}")
-    codes = support.codes[answers.rows]
+    known = support.subset(answers.rows)
+    codes = known.codes
     tried = _choose_tested(codes, support.space.sizes, seed)
     found = held_out(codes, support.space.sizes, answers.values, tried)
-    known = support.subset(answers.rows)
     alone = _one_at_a_time(known, answers, found)
     of_rule = _losses_of_rules(answers, alone)
     test = _summary(support.target, answers, found, alone.said, of_rule, sampled=len(tried) < len(codes))
-    classes = None if unseen is None or codes.shape[1] <= 2 else MissingClasses.of(known, *unseen)
-    if classes is None or classes.sets in ((), (alone.factors,)):
+    classes = None if unseen is None or codes.shape[1] <= 2 else missing_classes(known, *unseen)
+    if all(one.factors == alone.factors for one in classes or ()):
         return test, Losses(codes[found.rows], of_rule, classes, _reach([alone]))
-    losses = _losses_like_unseen(known, answers, alone, classes, seed=seed)
-    named = {factors: tuple(known.space.names[k] for k in factors) for factors in classes.sets}
+    losses = _losses_like_unseen(known, answers, alone, classes or (), seed=seed)
+    named = {one.factors: tuple(known.space.names[k] for k in one.factors) for one in classes or ()}
     done = tuple(name for factors, name in named.items() if factors in losses.reach and factors != alone.factors)
     open_ = tuple(name for factors, name in named.items() if factors not in losses.reach)
     return replace(test, blocks=done, untested_blocks=open_), losses
@@ -182,22 +182,19 @@ def _simple_answers(
 
 
 def _in_blocks(
-    known: Support, answers: _SeenAnswers, classes: MissingClasses, place: int, *, seed: int
+    known: Support, answers: _SeenAnswers, missing: MissingClass, scores: Numbers, *, seed: int
 ) -> HeldOutPart | None:
-    """Combinations held out with all that share their values of some factors; None where that is not affordable.
+    """Combinations held out with all that share their values of some factors; None where none can be.
 
     Those that are left more open by it than any unseen combination is are no test of these.
     """
-    if sum(known.space.sizes) > _WIDEST:
-        return None
-    factors = classes.sets[place]
-    blocks = blocks_of(known, factors, share=float(classes.shares[place]), seed=seed)
-    found = blocks_held_out(known.codes, known.space.sizes, answers.values, blocks)
-    found = found.subset(1 + found.leverage <= LIKE**2 * (1 + classes.leverage[place]))
+    blocks = blocks_of(known, missing.factors, share=missing.share, seed=seed)
+    found = blocks_held_out(scores, answers.values, blocks)
+    found = found.subset(1 + found.leverage <= LIKE**2 * (1 + missing.leverage))
     piece = np.full(len(known), -1, dtype=np.int64)
     for number, block in enumerate(blocks):
         piece[block] = number
-    constant, simple = _constant_rule(answers), []
+    simple = []
     for number in np.unique(piece[found.rows]):
         rest, asked = np.flatnonzero(piece != number), found.rows[piece[found.rows] == number]
         left = known.subset(rest)
@@ -206,24 +203,27 @@ def _in_blocks(
     if not simple:
         return None
     said = {ADDITIVE: found.said} | {name: np.concatenate([one[name] for one in simple]) for name in simple[0]}
-    said[constant] = _constant_answer(answers, found.rows)
-    return HeldOutPart(factors, found.rows, found.leverage, said, piece[found.rows])
+    said[_constant_rule(answers)] = _constant_answer(answers, found.rows)
+    return HeldOutPart(missing.factors, found.rows, found.leverage, said, piece[found.rows])
 
 
 def _losses_like_unseen(
-    known: Support, answers: _SeenAnswers, alone: HeldOutPart, classes: MissingClasses, *, seed: int
+    known: Support, answers: _SeenAnswers, alone: HeldOutPart, classes: tuple[MissingClass, ...], *, seed: int
 ) -> Losses:
     """Losses of combinations that were held out as the unseen ones are missing, each kind with its share of these."""
-    tried = {
-        factors: alone if factors == alone.factors else _in_blocks(known, answers, classes, place, seed=seed)
-        for place, factors in enumerate(classes.sets)
-    }
-    parts = [part for part in tried.values() if part is not None and part.enough]
-    share = {factors: float(part) for factors, part in zip(classes.sets, classes.shares, strict=True)}
-    blocks = dict(zip(classes.sets, classes.blocks.tolist(), strict=True))
-    if not parts:
+    affordable = sum(known.space.sizes) <= _WIDEST
+    scores = leverage_rows(known.codes, known.space.sizes) if affordable else None
+    tested: list[tuple[MissingClass, HeldOutPart]] = []
+    for one in classes:
+        part = alone if one.factors == alone.factors else None
+        if part is None and scores is not None:
+            part = _in_blocks(known, answers, one, scores, seed=seed)
+        if part is not None and part.enough:
+            tested.append((one, part))
+    if not tested:
         return Losses(known.codes[:0], {name: np.zeros(0) for name in alone.said}, classes)
-    weights = np.concatenate([np.full(len(part.rows), share[part.factors] / len(part.rows)) for part in parts])
+    parts = [part for _, part in tested]
+    weights = np.concatenate([np.full(len(part.rows), one.share / len(part.rows)) for one, part in tested])
     starts = np.cumsum([0, *(int(part.pieces.max()) + 1 for part in parts)])
     several = [_losses_of_rules(answers, part) for part in parts]
     return Losses(
@@ -234,7 +234,7 @@ def _losses_like_unseen(
         weights=weights / weights.mean(),
         pieces=EvidencePieces(
             np.concatenate([part.pieces + start for part, start in zip(parts, starts[:-1], strict=True)]),
-            sum(blocks[part.factors] for part in parts),
+            sum(one.blocks for one, _ in tested),
         ),
     )
 
@@ -296,9 +296,18 @@ def expected_scores(test: AdditiveTest, losses: Losses, unseen: int) -> tuple[Ex
     return against_all, scored(own, apart)
 
 
+def conjunction_names(several: Sequence[Sequence[str]]) -> str:
+    """Sets of factors in words.
+
+    >>> conjunction_names([("colour", "shape"), ("shape", "size")])
+    'colour with shape and shape with size'
+    """
+    return listing([" with ".join(names) for names in several])
+
+
 def missing_reason(test: AdditiveTest) -> str:
     """Why the tests say nothing about unseen combinations that miss a whole conjunction."""
-    several = listing([" with ".join(names) for names in test.untested_blocks])
+    several = conjunction_names(test.untested_blocks)
     whole = "pair" if all(len(names) == 2 for names in test.untested_blocks) else "conjunction"
     return f"no tested combination was missing a whole {whole} of values ({several}), as these are"
 

@@ -27,42 +27,38 @@ LIKE = 1.1
 _MOST_LEFT = 2 * 10**7  # combinations that are left, over all blocks: each block takes a look at all of them
 
 
-@dataclass(frozen=True, eq=False)
-class MissingClasses:
-    """The sets of factors that unseen combinations miss together: the share of each, how many blocks they are, and the
-    largest leverage among them.
+@dataclass(frozen=True)
+class MissingClass:
+    """Unseen combinations that miss the same set of factors together: their share of all, how many blocks they are, and
+    the largest leverage among them.
     """
 
-    sets: tuple[FactorSet, ...]
-    shares: Numbers
-    blocks: Ints
-    leverage: Numbers
+    factors: FactorSet
+    share: float
+    blocks: int
+    leverage: float
 
-    @classmethod
-    def of(cls, known: Support, unseen: Codes, leverage: Numbers) -> "MissingClasses":
-        """Of these unseen combinations, each with its leverage, given the known ones.
 
-        >>> import recombine
-        >>> grid = [(a, b, c) for a in range(3) for b in range(3) for c in range(4) if (a, b) != (2, 2)]
-        >>> table = {name: [row[k] for row in grid] for k, name in enumerate("abc")}
-        >>> seen = recombine.read(table, factors=["a", "b", "c"])
-        >>> found = MissingClasses.of(seen, np.array([[2, 2, c] for c in range(4)], dtype=np.int32), np.ones(4))
-        >>> found.sets, found.shares.tolist(), found.blocks.tolist()
-        (((0, 1),), [1.0], [1])
-        """
-        missing = missing_conjunctions(known, unseen)
-        sets, which = missing.leading(missing.shares())
-        often = np.bincount(which[which >= 0], minlength=len(sets)) / max(len(unseen), 1)
-        usual = [place for place in range(len(sets)) if often[place] >= _RARE]
-        blocks = [len(np.unique(unseen[which == place][:, sets[place]], axis=0)) for place in usual]
-        most = [leverage[which == place].max() for place in usual]
-        return cls(
-            tuple(sets[place] for place in usual), often[usual], np.array(blocks, dtype=np.int64), np.array(most)
-        )
+def missing_classes(known: Support, unseen: Codes, leverage: Numbers) -> tuple[MissingClass, ...]:
+    """What these unseen combinations, each with its leverage, miss, given the known ones; the commonest first.
 
-    def places(self, known: Support, codes: Codes) -> Ints:
-        """(c,) Which of the sets each of some unseen combinations misses; -1 for none of them."""
-        return missing_conjunctions(known, codes).leading(self.sets)[1]
+    >>> import recombine
+    >>> grid = [(a, b, c) for a in range(3) for b in range(3) for c in range(4) if (a, b) != (2, 2)]
+    >>> table = {name: [row[k] for row in grid] for k, name in enumerate("abc")}
+    >>> seen = recombine.read(table, factors=["a", "b", "c"])
+    >>> missing_classes(seen, np.array([[2, 2, c] for c in range(4)], dtype=np.int32), np.ones(4))
+    (MissingClass(factors=(0, 1), share=1.0, blocks=1, leverage=1.0),)
+    """
+    missing = missing_conjunctions(known, unseen)
+    sets, which = missing.leading(missing.shares())
+    found = []
+    for place, factors in enumerate(sets):
+        mine = which == place
+        share = float(mine.sum() / len(unseen))
+        if share >= _RARE:
+            blocks = len(np.unique(unseen[mine][:, factors], axis=0))
+            found.append(MissingClass(factors, share, blocks, float(leverage[mine].max())))
+    return tuple(found)
 
 
 def blocks_of(known: Support, factors: FactorSet, *, share: float = 1.0, seed: int = 0) -> list[Ints]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from recombine.base.words import WORSE_THAN_MEAN, listing, measure, percent
 from recombine.numerics.simple_rules import MAJORITY
-from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest
+from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest, conjunction_names
 from recombine.verbs.audit.coverage import FactorCoverage, OrderCoverage
 from recombine.verbs.audit.dependence import Dependence, Redundancy
 from recombine.verbs.audit.grade import AuditEvidence
@@ -57,10 +57,9 @@ def _additive_reasons(test: AdditiveTest | None) -> list[str]:
         other = test.rule(MAJORITY).by_rows or 0.0
         said.append(f"Weighted by rows it gets {percent(by_rows)} right, always the same label {percent(other)}.")
     if test.blocks:
-        several = listing([" with ".join(names) for names in test.blocks])
         said.append(
             "What is expected of the unseen ones was tested as they are missing: held out together with all that share "
-            f"their values of {several}."
+            f"their values of {conjunction_names(test.blocks)}."
         )
     if test.untestable:
         said.append(f"{test.untestable:,} seen combinations could not be held out: without them their answer is open.")

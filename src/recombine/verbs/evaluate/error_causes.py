@@ -6,7 +6,7 @@ class, or none of these (any wrong class alike). Their shares are those that mak
 maximisation; the likelihood is concave, so there is one best value). An error is then split among its explanations in
 proportion. Right answers count as evidence too: a shortcut that should have misled the model and did not is no cause.
 
-A shortcut is named only if the answers go with the factor's values by more than chance (`value_following`): where each
+A shortcut is named only if the answers go with the factor's values by more than chance (`shortcut_test`): where each
 combination has an error rate of its own, some factor's answers always fit the errors best.
 
 Intervals resample combinations. Each resample starts from other shares, so what the data leave open stays wide.
@@ -35,7 +35,7 @@ from recombine.verbs.evaluate.error_explanations import (
     unseen_lines,
 )
 from recombine.verbs.evaluate.outcomes import Outcomes
-from recombine.verbs.evaluate.value_following import followed, following_chances
+from recombine.verbs.evaluate.shortcut_test import followed, following_chances
 
 _FEWEST = 10  # unseen combinations with an error, for an interval
 _SURE = 0.9  # of the resamples that must name the same explanation

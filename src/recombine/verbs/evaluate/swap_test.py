@@ -9,7 +9,7 @@ the two combinations of each pair stands beside it, and only what lies above it 
 is half the squared distance between the two combinations' answers: nothing if they answer alike, however unsurely.
 
 Combinations differ in how hard they are, and then swapping any factor changes answers. So a factor is named only if the
-answers also go with its value whatever the truth (`value_following`); else no factor is said to be followed.
+answers also go with its value whatever the truth (`shortcut_test`); else no factor is said to be followed.
 
 Every combination counts alike, whatever its rows. Pairs are never listed: a group of all factors but one holds the
 combinations that differ in that one, and the number of pairs with some property is a square of sums less a sum of
@@ -29,7 +29,7 @@ from recombine.numerics.groups import Ints, Numbers, number, totals
 from recombine.numerics.intervals import resampled_difference_interval, resampled_interval
 from recombine.numerics.resampling import IntervalSettings, Resampled, influence_error, times_drawn
 from recombine.verbs.evaluate.outcomes import Outcomes
-from recombine.verbs.evaluate.value_following import followed, following_chances
+from recombine.verbs.evaluate.shortcut_test import followed, following_chances
 
 Flags = npt.NDArray[np.bool_]
 Moved = tuple[float, Numbers]
