@@ -1,12 +1,13 @@
 """What is true of the unseen combinations of a planted world, by a plain least-squares fit of our own."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evidence.drawing import AuditWorld, Codes, Ints, Mask, Numbers, Rng, sizes_of
+from evidence.drawing import AuditWorld, Codes, Ints, Mask, Numbers, Rng, sizes_of, value_columns
 
 _LIKE = 1.1
 """As an audit says it: an unseen combination is like the tested ones if its error is at most a tenth above theirs."""
@@ -78,6 +79,22 @@ def _score(world: AuditWorld, target: Numbers, said: Numbers, middle: Numbers, c
         return float((best[np.arange(len(said)), said.argmax(axis=1)] / best.sum(axis=1)).mean())
     usual = np.square(target - middle).sum()
     return float(1 - np.square(target - said).sum() / usual) if usual > 0 else None
+
+
+def predicted_truth(
+    world: AuditWorld, said: Mapping[tuple[str, ...], Any], combination: Ints, values: npt.NDArray[Any], rng: Rng
+) -> float | None:
+    """The score of what was said of some combinations, by their values, on fresh rows of these."""
+    columns = value_columns(world.codes)
+    names = list(zip(*(columns[name] for name in world.factors), strict=True))
+    asked = np.array([place for place, name in enumerate(names) if name in said])
+    if not len(asked):
+        return None
+    told = [said[names[place]] for place in asked]
+    wide = np.eye(world.classes)[[int(one[1:]) for one in told]] if world.classes else np.array(told)[:, None]
+    middle = world.answers(combination, values, np.flatnonzero(world.seen)).mean(axis=0)
+    target = world.answers(*world.sample(asked, rng), asked)
+    return _score(world, target, wide, middle, np.ones(len(asked), dtype=bool))
 
 
 def learner_truth(

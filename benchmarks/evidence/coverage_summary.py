@@ -12,7 +12,7 @@ import numpy as np
 from evidence.trials import Record
 
 Cell = str | int | float
-PROMISING = ("audit", "rehearse", "evaluate", "worst group")
+PROMISING = ("audit", "rehearse", "predict", "evaluate", "worst group")
 """Verbs whose records hold an interval."""
 SOUND, TOO_LOW = 0.8, 0.6
 """A *sound* that reaches less than 0.8 was too bold, below 0.6 it was wrong."""
@@ -125,7 +125,7 @@ HELD_HEADER = (
 
 
 def held_lines(records: Sequence[Record], sealed: frozenset[str]) -> list[Held]:
-    """One for each family of audit and rehearse, and for each number of evaluate and worst group."""
+    """One for each family of audit, rehearse and predict, and for each number of evaluate and worst group."""
     found = []
     for name, mine in _by_name(one for one in records if one["verb"] in PROMISING).items():
         kinds = dict.fromkeys(kind for record in mine for kind in (record.get("intervals") or {"": None}))

@@ -14,7 +14,7 @@ import numpy as np
 
 import recombine
 from evidence import audit_worlds, diff_worlds, evaluate_worlds
-from evidence.audit_truth import additive_truth, learner_truth
+from evidence.audit_truth import additive_truth, learner_truth, predicted_truth
 from evidence.counted_tables import audit_of, evaluation_of, spoken_of
 from evidence.diff_worlds import Compare
 from evidence.drawing import AuditWorld, CannotPlantError, EvaluateWorld, Rng, generator
@@ -87,6 +87,20 @@ def try_rehearsal(rng: Rng, *, plant: Callable[[Rng], AuditWorld]) -> Record:
     found = recombine.rehearse(world.table(combination, values), learner, factors=world.factors, target="y")
     expected = found.expected
     true = learner_truth(world, learner, combination, values, rng)
+    return _said(found) | {"interval": [true, expected.value, expected.low, expected.high], "true": true}
+
+
+def try_prediction(rng: Rng, *, plant: Callable[[Rng], AuditWorld]) -> Record:
+    """A forecast over combinations, and how its answers fare on the unseen ones that are like the tested."""
+    world = plant(rng)
+    combination, values = world.sample(np.flatnonzero(world.seen), rng)
+    if len(np.unique(values)) < 2:
+        raise CannotPlantError
+    found = recombine.predict(world.table(combination, values), factors=world.factors, target="y")
+    lines = found.table.filter(found.table["like_tested"]).to_pydict()
+    names = zip(*(lines[name] for name in world.factors), strict=True)
+    true = predicted_truth(world, dict(zip(names, lines["prediction"], strict=True)), combination, values, rng)
+    expected = found.expected
     return _said(found) | {"interval": [true, expected.value, expected.low, expected.high], "true": true}
 
 
@@ -178,6 +192,7 @@ def _open() -> Iterator[Trial]:
         yield Trial("evaluate", family, partial(try_evaluation, plant=tested), 100)
     for family in REHEARSED:
         yield Trial("rehearse", family, partial(try_rehearsal, plant=audits[family]), 25)
+        yield Trial("predict", family, partial(try_prediction, plant=audits[family]), 25)
     for family, grouped in GROUPS.items():
         yield Trial("worst group", family, partial(try_group, plant=grouped), 150)
     for family, deviating in DEVIATIONS.items():

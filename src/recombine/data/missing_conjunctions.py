@@ -22,6 +22,9 @@ FactorSet = tuple[int, ...]
 _MOST_SETS = 300
 """Sets of factors that are looked at: all sets of nine factors but the largest, all pairs of twenty."""
 
+_IN_BLOCKS = 0.2
+"""Of the unseen combinations: where so many miss one conjunction, they come in blocks."""
+
 
 @dataclass(frozen=True, eq=False)
 class MissingConjunctions:
@@ -78,6 +81,23 @@ def missing_conjunctions(known: Support, codes: Codes) -> MissingConjunctions:
         kinds += [tuple(one for one, gone in zip(sets, line, strict=True) if gone) for line in lost]
         left = left[~missing.any(axis=1)]
     return MissingConjunctions(tuple(kinds), kind)
+
+
+def missing_block(known: Support, unseen: Codes) -> FactorSet | None:
+    """The factors whose values most of these unseen combinations never saw together, where they come in blocks; None
+    where they miss nothing but themselves, or something else each.
+
+    >>> import recombine
+    >>> grid = [(a, b, c) for a in range(3) for b in range(3) for c in range(4) if (a, b) != (2, 2)]
+    >>> table = {name: [row[k] for row in grid] for k, name in enumerate("abc")}
+    >>> seen = recombine.read(table, factors=["a", "b", "c"])
+    >>> missing_block(seen, np.array([[2, 2, c] for c in range(4)], dtype=np.int32))
+    (0, 1)
+    """
+    if unseen.shape[1] <= 2 or not len(unseen):  # a pair that was never seen is the whole combination
+        return None
+    factors, share = next(iter(missing_conjunctions(known, unseen).shares().items()))
+    return factors if len(factors) < unseen.shape[1] and share >= _IN_BLOCKS else None
 
 
 def _sets_by_size(factors: int) -> list[list[FactorSet]]:

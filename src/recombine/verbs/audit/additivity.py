@@ -16,7 +16,6 @@ from typing import Literal
 import numpy as np
 
 from recombine.base.grades import Expected
-from recombine.base.words import listing
 from recombine.data.missing_conjunctions import FactorSet, missing_conjunctions
 from recombine.data.space import text
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
@@ -24,7 +23,15 @@ from recombine.numerics.additive_fit import LeaveOneOut, blocks_held_out, dense,
 from recombine.numerics.groups import Codes, Ints, Numbers, commonest, pooled_variance
 from recombine.numerics.resampling import EvidencePieces
 from recombine.numerics.simple_rules import MAJORITY, MEAN, NEAREST, SimpleRules, alone_name, filled, is_alone
-from recombine.verbs.audit.block_holdout import LIKE, HeldOutPart, MissingClass, blocks_of, missing_classes
+from recombine.verbs.audit.block_holdout import (
+    LIKE,
+    HeldOutPart,
+    MissingClass,
+    blocks_of,
+    missing_classes,
+    missing_reason,
+    weigh_classes,
+)
 
 ADDITIVE = "adding up effects"
 
@@ -223,19 +230,15 @@ def _losses_like_unseen(
     if not tested:
         return Losses(known.codes[:0], {name: np.zeros(0) for name in alone.said}, classes)
     parts = [part for _, part in tested]
-    weights = np.concatenate([np.full(len(part.rows), one.share / len(part.rows)) for one, part in tested])
-    starts = np.cumsum([0, *(int(part.pieces.max()) + 1 for part in parts)])
+    weights, pieces = weigh_classes([(one, part.pieces) for one, part in tested])
     several = [_losses_of_rules(answers, part) for part in parts]
     return Losses(
         codes=np.concatenate([known.codes[part.rows] for part in parts]),
         of_rule={name: np.concatenate([one[name] for one in several]) for name in several[0]},
         classes=classes,
         reach=_reach(parts),
-        weights=weights / weights.mean(),
-        pieces=EvidencePieces(
-            np.concatenate([part.pieces + start for part, start in zip(parts, starts[:-1], strict=True)]),
-            sum(one.blocks for one, _ in tested),
-        ),
+        weights=weights,
+        pieces=pieces,
     )
 
 
@@ -273,7 +276,7 @@ def expected_scores(test: AdditiveTest, losses: Losses, unseen: int) -> tuple[Ex
     """
     from recombine.numerics.predictive_intervals import expected_score  # noqa: PLC0415 - SciPy is loaded where it is needed
 
-    reason = test.reason or (None if len(losses.codes) else missing_reason(test))
+    reason = test.reason or (None if len(losses.codes) else missing_reason(test.untested_blocks))
     if reason is not None:
         nothing = Expected(test.score, of=unseen, reason=reason)
         return nothing, nothing
@@ -294,22 +297,6 @@ def expected_scores(test: AdditiveTest, losses: Losses, unseen: int) -> tuple[Ex
     if against_all.baseline_name in apart:  # the best of all is then the best of these
         return against_all, against_all
     return against_all, scored(own, apart)
-
-
-def conjunction_names(several: Sequence[Sequence[str]]) -> str:
-    """Sets of factors in words.
-
-    >>> conjunction_names([("colour", "shape"), ("shape", "size")])
-    'colour with shape and shape with size'
-    """
-    return listing([" with ".join(names) for names in several])
-
-
-def missing_reason(test: AdditiveTest) -> str:
-    """Why the tests say nothing about unseen combinations that miss a whole conjunction."""
-    several = conjunction_names(test.untested_blocks)
-    whole = "pair" if all(len(names) == 2 for names in test.untested_blocks) else "conjunction"
-    return f"no tested combination was missing a whole {whole} of values ({several}), as these are"
 
 
 def why_untestable(target: Target, combinations: int) -> str | None:

@@ -9,15 +9,17 @@ an interval it counts once. What misses nothing but itself is held out one at a 
 An unseen combination that misses several conjunctions of one size is counted with those that miss the commonest.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from recombine.base.grades import FEWEST_TESTED
+from recombine.base.words import listing
 from recombine.data.missing_conjunctions import FactorSet, missing_conjunctions
 from recombine.data.support import Support
 from recombine.numerics.groups import Codes, Ints, Numbers
+from recombine.numerics.resampling import EvidencePieces
 
 _RARE = 0.01
 """Of the unseen combinations: what so few of them miss is not tested, and nothing is said of these."""
@@ -78,6 +80,40 @@ def blocks_of(known: Support, factors: FactorSet, *, share: float = 1.0, seed: i
     order = np.argsort(groups.ids, kind="stable")
     ends = np.cumsum(np.bincount(groups.ids, minlength=groups.size))
     return [np.sort(order[ends[one - 1] if one else 0 : ends[one]]) for one in chosen.tolist()]
+
+
+def weigh_classes(tested: Sequence[tuple[MissingClass, Ints]]) -> tuple[Numbers, EvidencePieces]:
+    """How much each combination counts that was held out for one of these classes, given the blocks of each: together
+    they then miss what the unseen ones do. And which of them are one piece of evidence.
+
+    >>> pair, whole = MissingClass((0, 1), 0.25, 3, 1.0), MissingClass((0, 1, 2), 0.75, 9, 1.0)
+    >>> weights, pieces = weigh_classes([(pair, np.array([0, 0])), (whole, np.array([0, 1]))])
+    >>> weights.tolist(), pieces.of.tolist(), pieces.unseen
+    ([0.5, 0.5, 1.5, 1.5], [0, 0, 1, 2], 12)
+    """
+    weights = np.concatenate([np.full(len(pieces), one.share / max(len(pieces), 1)) for one, pieces in tested])
+    starts = np.cumsum([0, *(int(pieces.max(initial=-1)) + 1 for _, pieces in tested)])
+    of = np.concatenate([pieces + start for (_, pieces), start in zip(tested, starts[:-1], strict=True)])
+    return weights / weights.mean(), EvidencePieces(of, sum(one.blocks for one, _ in tested))
+
+
+def conjunction_names(several: Sequence[Sequence[str]]) -> str:
+    """Sets of factors in words.
+
+    >>> conjunction_names([("colour", "shape"), ("shape", "size")])
+    'colour with shape and shape with size'
+    """
+    return listing([" with ".join(names) for names in several])
+
+
+def missing_reason(several: Sequence[Sequence[str]]) -> str:
+    """Why the tests say nothing about unseen combinations that miss whole conjunctions of these factors.
+
+    >>> missing_reason([("colour", "shape")])
+    'no tested combination was missing a whole pair of values (colour with shape), as these are'
+    """
+    whole = "pair" if all(len(names) == 2 for names in several) else "conjunction"
+    return f"no tested combination was missing a whole {whole} of values ({conjunction_names(several)}), as these are"
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,8 @@
 from recombine.base.grades import FAILING_BELOW, Expected
 from recombine.base.words import WORSE_THAN_MEAN, count, listing, named, percent, percent_range, r2_range
 from recombine.numerics.simple_rules import MAJORITY, MEAN, NEAREST, is_alone
-from recombine.verbs.audit.additivity import AdditiveTest, missing_reason
+from recombine.verbs.audit.additivity import AdditiveTest
+from recombine.verbs.audit.block_holdout import missing_reason
 from recombine.verbs.audit.combination_status import StatusCounts
 from recombine.verbs.audit.grade import FEWEST_SEEN, AuditEvidence, grade, rule_held
 from recombine.verbs.audit.structural_zeros import Zeros
@@ -173,7 +174,7 @@ def _beyond_sentence(evidence: AuditEvidence) -> str:
 def _unlike_sentence(number: int, test: AdditiveTest | None) -> str:
     """The unseen combinations of which the test does not speak, and why."""
     if test is not None and test.untested_blocks:
-        return f"Of {number:,} it says nothing: {missing_reason(test)}."
+        return f"Of {number:,} it says nothing: {missing_reason(test.untested_blocks)}."
     return f"{number:,} hang on less than any combination that could be held out."
 
 

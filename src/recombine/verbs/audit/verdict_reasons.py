@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from recombine.base.words import WORSE_THAN_MEAN, listing, measure, percent
 from recombine.numerics.simple_rules import MAJORITY
-from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest, conjunction_names
+from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest
+from recombine.verbs.audit.block_holdout import conjunction_names
 from recombine.verbs.audit.coverage import FactorCoverage, OrderCoverage
 from recombine.verbs.audit.dependence import Dependence, Redundancy
 from recombine.verbs.audit.grade import AuditEvidence

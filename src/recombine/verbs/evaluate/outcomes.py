@@ -17,7 +17,7 @@ from recombine.base.decoding import revive
 from recombine.base.errors import TableError
 from recombine.base.records import Record
 from recombine.data import support
-from recombine.data.missing_conjunctions import missing_conjunctions
+from recombine.data.missing_conjunctions import missing_block
 from recombine.data.space import Space, Value
 from recombine.data.support import LabelTarget, Support
 from recombine.numerics.groups import Codes, Ints, Numbers, totals
@@ -29,8 +29,6 @@ Mask = npt.NDArray[np.bool_]
 _ROUNDING = 1e-12  # of the sum of squares: less of it within combinations is rounding, and no luck
 _OWN_ROUNDING = 1e-10
 """A score far from 0 is no surer than this share of it: below lies what its own arithmetic left."""
-_IN_BLOCKS = 0.2
-"""Of the unseen combinations: where so many miss one conjunction, it is blocks that were held out."""
 
 RUNGS = ("seen", "determined", "undetermined", "novel")
 UNKNOWN = "unknown"
@@ -188,14 +186,8 @@ class Outcomes:
         of a block share its luck: those that share the conjunction are one piece, seen or not. Elsewhere each
         combination is one.
         """
-        alone, chosen = np.arange(len(self)), self.unseen
-        if self.training is None or not chosen.any() or self.tested.codes.shape[1] <= 2:
-            return alone
-        missing = missing_conjunctions(self.training, self.tested.codes[chosen])
-        factors, share = next(iter(missing.shares().items()))
-        if len(factors) == self.tested.codes.shape[1] or share < _IN_BLOCKS:
-            return alone
-        return self.tested.groups(factors).ids
+        factors = None if self.training is None else missing_block(self.training, self.tested.codes[self.unseen])
+        return np.arange(len(self)) if factors is None else self.tested.groups(factors).ids
 
     def with_scores(self, total: Numbers, squares: Numbers, shift: float = 0.0) -> "Outcomes":
         """The same rows with other scores; what hangs on the rows alone is not looked up again.

@@ -31,16 +31,18 @@ from recombine.base.errors import SettingError
 from recombine.base.grades import FEWEST_TESTED, Expected, Grade, earned
 from recombine.base.words import interval_words, measure, percent
 from recombine.data.support import Support
-from recombine.numerics.groups import Ints, Numbers
+from recombine.numerics.groups import Numbers
 from recombine.numerics.predictive_intervals import Score, expected_score
 from recombine.numerics.resampling import IntervalSettings
+from recombine.verbs.audit.block_holdout import missing_reason, weigh_classes
 from recombine.verbs.predict import simple_rules
 from recombine.verbs.predict.answers import Answers
 from recombine.verbs.predict.backtest import Backtest, losses_of
+from recombine.verbs.predict.block_record import HeldOutClass, HeldOutClasses
 from recombine.verbs.predict.diagnosis import Diagnosis
 from recombine.verbs.predict.ensemble_members import Panel
 from recombine.verbs.predict.ensembles import expected_of
-from recombine.verbs.predict.holdout_record import KERNEL, HeldOutAnswers
+from recombine.verbs.predict.holdout_record import KERNEL, HeldOutAnswers, joined
 
 Flags = npt.NDArray[np.bool_]
 _ROUNDING = 1e-9
@@ -52,48 +54,60 @@ def score_of(answers: Answers) -> Score:
     return "R²" if answers.kind == "number" else "accuracy"
 
 
-def like_tested(tried: HeldOutAnswers, diagnosis: Diagnosis) -> Flags:
-    """Which of the diagnosed combinations are unseen, and no harder than what was held out."""
-    tested = tried.determined
-    if not tested.any():
-        return np.zeros(len(diagnosis.codes), dtype=bool)
+def like_tested(held: HeldOutClasses, diagnosis: Diagnosis) -> Flags:
+    """Which of the diagnosed combinations are unseen, and no harder than what was held out of their class."""
+    hardest = [float(one.tried.doubt[one.tried.determined].max(initial=-np.inf)) for one in held.tested]
+    limit = np.array([*hardest, -np.inf])[held.which]
     asked = ~diagnosis.seen & (diagnosis.rungs == "determined")
-    hardest = float(tried.doubt[tested].max())
-    return np.asarray(asked & (diagnosis.doubts <= hardest * (1 + _ROUNDING) + _ROUNDING))
+    return np.asarray(asked & (diagnosis.doubts <= limit * (1 + _ROUNDING) + _ROUNDING))
 
 
-def expected_from(tried: HeldOutAnswers, diagnosis: Diagnosis, like: Flags, *, unseen: int) -> Expected:
+def expected_from(held: HeldOutClasses, diagnosis: Diagnosis, like: Flags, *, unseen: int) -> Expected:
     """The score to expect on `unseen` combinations like those that are flagged, from those that were held out."""
     own = diagnosis.learner.answers
-    spared = int(tried.determined.sum())
+    if not held.tested:
+        return Expected(score_of(own), reason=missing_reason(held.untested))
+    spared = sum(one.spared for one in held.tested)
     if spared < FEWEST_TESTED:
         few = "none" if not spared else f"only {spared}"
-        why = f"{few} of the {len(tried):,} seen combinations can be spared, the others then leave its answer open"
+        count = sum(len(one.tried) for one in held.tested)
+        why = f"{few} of the {count:,} seen combinations can be spared, the others then leave its answer open"
         return Expected(score_of(own), tested=spared, reason=why)
-    chosen = np.flatnonzero(_comparable(tried, diagnosis.doubts[like]))
-    name, base = _best_constant(own, tried, chosen)
-    return expected_score(
-        losses_of(own, tried, tried.said[KERNEL])[chosen],
+    chosen = [
+        np.flatnonzero(_comparable(one, diagnosis.doubts[like & (held.which == place)]))
+        for place, one in enumerate(held.tested)
+    ]
+    tried = joined([one.tried.subset(rows) for one, rows in zip(held.tested, chosen, strict=True)])
+    weights, pieces = weigh_classes(
+        [(one.missing, one.pieces[rows]) for one, rows in zip(held.tested, chosen, strict=True)]
+    )
+    in_blocks = any(len(one.missing.factors) < len(diagnosis.codes[0]) for one in held.tested)
+    name, base = _best_constant(own, tried)
+    found = expected_score(
+        losses_of(own, tried, tried.said[KERNEL]),
         {name: base},
         score=score_of(own),
         unseen=unseen,
-        codes=tried.codes[chosen],
+        codes=tried.codes,
+        weights=weights if in_blocks else None,
+        pieces=pieces if in_blocks else None,
         settings=IntervalSettings(seed=diagnosis.learner.seed),
     )
+    return replace(found, tested=len(np.unique(tried.codes, axis=0)))
 
 
-def _best_constant(own: Answers, tried: HeldOutAnswers, chosen: Ints) -> tuple[str, Numbers]:
+def _best_constant(own: Answers, tried: HeldOutAnswers) -> tuple[str, Numbers]:
     """One answer for all of those tested, the best."""
     usual = simple_rules.constant_name(own)
-    other = None if own.kind == "number" else simple_rules.commonest(own, own.hits(tried.values[chosen]))
-    return other or (usual, losses_of(own, tried, tried.said[usual])[chosen])
+    other = None if own.kind == "number" else simple_rules.commonest(own, own.hits(tried.values))
+    return other or (usual, losses_of(own, tried, tried.said[usual]))
 
 
-def _comparable(tried: HeldOutAnswers, doubts: Numbers) -> Flags:
+def _comparable(held: HeldOutClass, doubts: Numbers) -> Flags:
     """Tested combinations that are not easier than all unseen ones, as long as some are left."""
-    tested = tried.determined
-    harder = tested & (tried.doubt * (1 + _ROUNDING) + _ROUNDING >= doubts.min(initial=np.inf))
-    return harder if harder.sum() >= FEWEST_TESTED else tested
+    tested = held.tried.determined
+    harder = tested & (held.tried.doubt * (1 + _ROUNDING) + _ROUNDING >= doubts.min(initial=np.inf))
+    return harder if len(np.unique(held.pieces[harder])) >= FEWEST_TESTED else tested
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,11 @@ class HeldOutAnswers:
         """(t,) Which of them the others fix, if the factors add up."""
         return np.asarray(self.rungs == "determined")
 
+    def subset(self, places: Ints) -> "HeldOutAnswers":
+        """Some of them."""
+        arrays = {one.name: getattr(self, one.name)[places] for one in fields(self) if one.name != "said"}
+        return HeldOutAnswers(**arrays, said={name: said[places] for name, said in self.said.items()})
+
 
 def one_at_a_time(learner: FittedLearner) -> HeldOutAnswers | None:
     """Seen combinations as the others would answer them; None where there is no closed form, or not in time."""

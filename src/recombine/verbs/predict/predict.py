@@ -20,6 +20,7 @@ from recombine.verbs.predict import effect_transfer as slopes
 from recombine.verbs.predict import verdict
 from recombine.verbs.predict.answers import Answers, Truth, answers, class_names, read_truth, truth_of
 from recombine.verbs.predict.backtest import Backtest, held_out, record_of
+from recombine.verbs.predict.block_record import held_out_classes
 from recombine.verbs.predict.diagnosis import (
     CANNOT,
     IMPOSSIBLE,
@@ -151,10 +152,12 @@ def _tested(
         found = held_out(diagnosis.learner, chosen.explains, progress=tell)
     except RecombineError as error:  # what is left after holding some out may be too little for this learner
         return _BacktestOutcome(None, Expected(score_of(own), reason=f"the back-test failed: {error.what}"), nothing)
-    like = like_tested(found.tried, diagnosis)
+    asked = np.flatnonzero(~diagnosis.seen & (diagnosis.rungs == "determined"))
+    held = held_out_classes(diagnosis.learner, chosen.explains, found.tried, diagnosis.codes, asked, progress=tell)
+    like = like_tested(held, diagnosis)
     listed = int((~diagnosis.seen).sum())
     of = round(unseen * like.sum() / listed) if listed else 0
-    expected = expected_from(found.tried, diagnosis, like, unseen=of)
+    expected = expected_from(held, diagnosis, like, unseen=of)
     if not listed:
         expected = replace(expected, reason="every combination was seen")
     return _BacktestOutcome(record_of(diagnosis.learner, found), expected, like)

@@ -25,7 +25,7 @@ from recombine.numerics.distributions import normal_quantile
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.numerics.intervals import widened as wider
 from recombine.numerics.predictive_intervals import Score, expected_score
-from recombine.numerics.resampling import IntervalSettings
+from recombine.numerics.resampling import EvidencePieces, IntervalSettings
 from recombine.verbs.rehearse.difficulty import Difficulty
 from recombine.verbs.rehearse.holdout_matching import gaps, overlap, weights_of
 
@@ -77,18 +77,20 @@ def forecast(
     spread: float | None = None,
     miss: float = 0.0,
     settings: IntervalSettings,
+    pieces: EvidencePieces | None = None,
 ) -> RehearsalForecast:
     """The score to expect on `unseen` combinations of this difficulty.
 
     `spread` is the mean squared error of the constant answer on them, where their true answers are known; `miss` the
-    standard deviation by which a learner that stands for another is off.
+    standard deviation by which a learner that stands for another is off. `pieces` say which seen combinations are one
+    piece of evidence, and how many such pieces the unseen ones are.
     """
     held, goal = trial.difficulty.scaled, unseen_difficulty.scaled
     weights = weights_of(held, goal)
     apart = gaps(held, weights, goal)
-    merged = _merge_rounds(trial, weights)
+    merged = _merge_rounds(trial, weights, pieces)
     raw = merged.expected(score, unseen, settings)
-    naive = _merge_rounds(trial, np.full(len(weights), 1 / len(weights))).expected(score, unseen, settings)
+    naive = _merge_rounds(trial, np.full(len(weights), 1 / len(weights)), pieces).expected(score, unseen, settings)
     near = overlap(held, goal)
     moved, widened = _regression(trial, weights, apart, score)
     expected = _extrapolate(raw, moved, math.hypot(widened, _disagreement(trial, weights, score), miss), settings)
@@ -118,10 +120,12 @@ class _CombinationScores:
     simple: Mapping[str, Numbers]
     weights: Numbers
     codes: Codes
+    pieces: EvidencePieces | None
 
     @property
     def effective(self) -> float:
-        return float(self.weights.sum() ** 2 / np.square(self.weights).sum())
+        weights = self.weights if self.pieces is None else np.bincount(self.pieces.of, self.weights)
+        return float(weights.sum() ** 2 / np.square(weights).sum())
 
     @property
     def usual(self) -> float:
@@ -150,12 +154,13 @@ class _CombinationScores:
             unseen=unseen,
             codes=self.codes,
             weights=self.weights,
+            pieces=self.pieces,
             basis="rehearsal",
             settings=settings,
         )
 
 
-def _merge_rounds(trial: Trial, weights: Numbers) -> _CombinationScores:
+def _merge_rounds(trial: Trial, weights: Numbers, pieces: EvidencePieces | None) -> _CombinationScores:
     """Of each combination the weighted mean over its rounds. Combinations that count for nothing are left out."""
     _, first, place = np.unique(trial.places, return_index=True, return_inverse=True)
     total = np.bincount(place, weights).astype(np.float64)
@@ -170,6 +175,7 @@ def _merge_rounds(trial: Trial, weights: Numbers) -> _CombinationScores:
         simple={name: mean(losses) for name, losses in trial.simple.items()},
         weights=total[counts],
         codes=np.column_stack([trial.codes[first][counts], rounds]),
+        pieces=None if pieces is None else replace(pieces, of=pieces.of[trial.places[first][counts]]),
     )
 
 

@@ -18,13 +18,14 @@ from recombine.base.result import Result
 from recombine.base.seeds import derived
 from recombine.base.words import free_name, plain_setting
 from recombine.data.locations import names_a_table
+from recombine.data.missing_conjunctions import missing_block
 from recombine.data.read import read, support_of
 from recombine.data.space import Space
 from recombine.data.support import Support
 from recombine.data.table_query import ReadOptions, TableOptions, TargetKind, reading_of
 from recombine.numerics.groups import Codes, Numbers
 from recombine.numerics.predictive_intervals import Score
-from recombine.numerics.resampling import IntervalSettings
+from recombine.numerics.resampling import EvidencePieces, IntervalSettings
 from recombine.numerics.simple_rules import ADDITIVE, NEAREST
 from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.audit.selection_bias import ASSUMPTION, selection_sign
@@ -298,6 +299,7 @@ def _try(
         spread=_spread(own, unseen.truth),
         miss=track_record.miss("rehearsal", examples.score) if untried.stands_for_a_network else 0.0,
         settings=IntervalSettings(seed=seed),
+        pieces=_pieces(support, unseen.codes),
     )
     expected = found.expected
     if expected.abstains and (expected.reason or "").startswith("held_out"):
@@ -319,6 +321,14 @@ def _try(
         simple=found.simple,
         table=_table(trial, found, support.space, examples.score),
     )
+
+
+def _pieces(seen: Support, unseen: Codes) -> EvidencePieces | None:
+    """Where the unseen ones miss whole conjunctions, the seen ones that share one are a single piece of evidence."""
+    missing = missing_block(seen, unseen)
+    if missing is None:
+        return None
+    return EvidencePieces(seen.groups(missing).ids, len(np.unique(unseen[:, missing], axis=0)))
 
 
 def _trial(

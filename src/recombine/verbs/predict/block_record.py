@@ -1,0 +1,108 @@
+"""Seen combinations held out for each class of unseen ones as that class is missing: alone, or block by block.
+
+Which classes there are, and what a block is: `audit.block_holdout`. The learner is taught anew without each block.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from recombine.base.errors import RecombineError
+from recombine.base.grades import FEWEST_TESTED
+from recombine.base.progress import Progress
+from recombine.data.missing_conjunctions import missing_conjunctions
+from recombine.numerics.groups import Codes, Ints
+from recombine.verbs.audit.block_holdout import MissingClass, blocks_of, missing_classes
+from recombine.verbs.predict.holdout_record import HeldOutAnswers, fold, joined
+from recombine.verbs.predict.kernel.salience import Salience
+from recombine.verbs.predict.learner import FittedLearner
+
+_LOOKED_AT = 20_000
+"""Unseen combinations by which it is told what they miss."""
+_MOST_BLOCKS = 40
+"""Over all classes, each by its share, and no class less than twice the fewest that say anything."""
+_MOST_WORK = 2 * 10**9
+"""Blocks times the cube of the combinations that are left: some ten seconds."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutClass:
+    """What was held out for one class of unseen combinations, and the block of each."""
+
+    missing: MissingClass
+    tried: HeldOutAnswers
+    pieces: Ints
+
+    @property
+    def spared(self) -> int:
+        """How many pieces of evidence there are about combinations that the others fix."""
+        return len(np.unique(self.pieces[self.tried.determined]))
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutClasses:
+    """What was held out, class by class, and for each combination that was asked about which class stands for it.
+
+    `untested` are the sets of factors for which nothing like the unseen ones could be held out.
+    """
+
+    tested: tuple[HeldOutClass, ...]
+    which: Ints  # -1 where none does
+    untested: tuple[tuple[str, ...], ...] = ()
+
+
+def held_out_classes(
+    learner: FittedLearner,
+    salience: Salience | str,
+    alone: HeldOutAnswers,
+    codes: Codes,
+    asked: Ints,
+    *,
+    progress: Progress | None = None,
+) -> HeldOutClasses:
+    """Hold out as those of the `codes` are missing that are `asked` about; `alone` are those held out one at a time, or
+    in folds at random.
+    """
+    known, every = learner.support, tuple(range(codes.shape[1]))
+    one_by_one = HeldOutClass(MissingClass(every, 1.0, len(asked), 1.0), alone, np.arange(len(alone)))
+    if len(every) <= 2 or not len(asked):  # a pair that was never seen is the whole combination
+        return HeldOutClasses((one_by_one,), np.zeros(len(codes), dtype=np.int64))
+    some = asked[:: max(len(asked) // _LOOKED_AT, 1)]
+    found: list[HeldOutClass] = []
+    classes = missing_classes(known, codes[some], np.ones(len(some)))
+    for missing in classes:
+        if progress:
+            progress("back-testing in blocks", len(found) / len(classes))
+        one = (
+            HeldOutClass(missing, alone, one_by_one.pieces)
+            if missing.factors == every
+            else _in_blocks(learner, salience, missing)
+        )
+        if one is not None and (one.spared >= FEWEST_TESTED or missing.factors == every):
+            found.append(one)
+    done = [one.missing.factors for one in found]
+    names = [tuple(known.space.names[k] for k in one.factors) for one in classes if one.factors not in done]
+    sets, leading = missing_conjunctions(known, codes).leading(one.factors for one in classes)
+    place = np.array([*(done.index(one) if one in done else -1 for one in sets), -1])
+    return HeldOutClasses(tuple(found), place[leading], tuple(names))
+
+
+def _in_blocks(learner: FittedLearner, salience: Salience | str, missing: MissingClass) -> HeldOutClass | None:
+    """The learner taught without one block after another, as many as there is time for."""
+    known = learner.support
+    blocks = blocks_of(known, missing.factors, share=missing.share, seed=learner.seed)
+    most = min(max(2 * FEWEST_TESTED, round(_MOST_BLOCKS * missing.share)), _MOST_WORK // len(known) ** 3)
+    if most < FEWEST_TESTED:
+        return None
+    if len(blocks) > most:
+        chosen = np.random.default_rng(learner.seed).choice(len(blocks), size=most, replace=False)
+        blocks = [blocks[number] for number in np.sort(chosen)]
+    found: list[HeldOutAnswers] = []
+    for block in blocks:
+        try:
+            found.append(fold(learner, salience, np.setdiff1d(np.arange(len(known)), block), block))
+        except RecombineError:  # what is left is too little for this learner: such a block cannot be spared
+            continue
+    if not found:
+        return None
+    return HeldOutClass(missing, joined(found), np.repeat(np.arange(len(found)), [len(one) for one in found]))
