@@ -1,7 +1,8 @@
 """Who forecasts, what they are given, and what they said of a cell.
 
 All but one know nothing of the trained network; "unseen = seen" is its measured score on seen combinations. The truth
-of unseen combinations is given (`truth=`): a forecast is then of the learner's answers, not of the rule.
+of unseen combinations is given (`truth=`): a forecast is then of the learner's answers, not of the rule. *Blind* are
+those that are not given it.
 """
 
 import time
@@ -115,6 +116,19 @@ def with_unseen_inputs(cell: Cell, data: Data) -> Forecast:  # noqa: ARG001
     return _predicted(data, table, Examples(np.concatenate([data.seen.flat, data.unseen.flat])))
 
 
+def blind(cell: Cell, data: Data) -> Forecast:  # noqa: ARG001
+    """The same without any true answer of an unseen combination, as everybody has to ask."""
+    table = _stacked(columns(data.seen, data), columns(data.unseen, data, answers=False))
+    given = Examples(np.concatenate([data.seen.flat, data.unseen.flat]))
+    return _said(lambda: recombine.predict(table, examples=given, **_asked(data)), data)
+
+
+def blind_by_combinations(cell: Cell, data: Data) -> Forecast:
+    """`predict` with nothing but the table."""
+    given = Examples(symbols=cell.group == "symbols")
+    return _said(lambda: recombine.predict(columns(data.seen, data), examples=given, **_asked(data)), data)
+
+
 def with_seen_score(cell: Cell, data: Data, *, seen: float) -> Forecast:  # noqa: ARG001
     """The same, told how well the trained network does on new rows of combinations that it has seen."""
     return _of_arrays(data, data.unseen.flat, data.unseen, seen_score=min(seen, 1.0))
@@ -150,7 +164,11 @@ def _predicted(data: Data, table: dict[str, list[Any]], examples: Examples, **ho
 
 
 def _reading(data: Data) -> dict[str, Any]:
-    return {"factors": factors(data), "target": ANSWER, "truth": columns(data.unseen, data)}
+    return {**_asked(data), "truth": columns(data.unseen, data)}
+
+
+def _asked(data: Data) -> dict[str, Any]:
+    return {"factors": factors(data), "target": ANSWER}
 
 
 def _said(ask: Callable[[], Any], data: Data) -> Forecast:
@@ -178,6 +196,8 @@ FORECASTERS: dict[str, Forecaster] = {
     SCORED: with_seen_score,
     "predict, seen inputs": with_seen_inputs,
     "rehearse": rehearsed,
+    "predict, unseen inputs, blind": blind,
+    "predict, blind": blind_by_combinations,
 }
 WITHOUT_LIBRARY = ("majority or mean", "linear probe")
 SEEN, TOGETHER = "unseen = seen", "all together"

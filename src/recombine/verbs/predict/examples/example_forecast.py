@@ -50,6 +50,8 @@ class ExampleForecast:
     notes: tuple[str, ...] = ()
     constant: str | None = None  # one answer for all; of a label its class, as people read it
     fewer: float | None = None  # the score with four fifths of the rows
+    assumption: str | None = None  # what is taken for granted, where no true answer is known
+    only_if: bool = False  # whether nothing could test that
 
     @property
     def score(self) -> str:
@@ -111,6 +113,8 @@ _PLAIN = (
     "notes",
     "constant",
     "fewer",
+    "assumption",
+    "only_if",
 )
 
 
@@ -163,7 +167,7 @@ def revived(saved: dict[str, Any] | None, table: pa.Table | None, expected: Expe
     """A forecast as it was. In older records there is no word of fewer rows, nor of an expected score of its own."""
     if saved is None or table is None or expected is None:
         return None
-    kept = revive_all(ExampleForecast, _PLAIN, {"fewer": None} | saved)
+    kept = revive_all(ExampleForecast, _PLAIN, {"fewer": None, "assumption": None, "only_if": False} | saved)
     factors = sum(name.startswith("code") for name in table.column_names)
     return ExampleForecast(
         **kept,
@@ -185,7 +189,10 @@ def verdict(found: ExampleForecast) -> str:
     expected = found.expected
     if expected.value is None:
         return f"Nothing can be forecast from the examples: {expected.reason}."
-    return " ".join(part for part in (_first(found, expected), _noise(found)) if part)
+    first = _first(found, expected)
+    if found.only_if:
+        first = f"If unseen combinations answer as the factors suggest, {first[0].lower()}{first[1:]}"
+    return " ".join(part for part in (first, found.assumption, _noise(found)) if part)
 
 
 def _first(found: ExampleForecast, expected: Expected) -> str:

@@ -7,6 +7,7 @@ from recombine.base.grades import earned
 from recombine.base.progress import Progress
 from recombine.data.table_query import ReadOptions
 from recombine.verbs.predict.examples import example_forecast
+from recombine.verbs.predict.examples.rule_answers import rule_answers
 from recombine.verbs.predict.examples.table_forecast import Examples, Known, forecast_from
 
 _Prediction = TypeVar("_Prediction", bound=Any)
@@ -17,23 +18,34 @@ def with_examples(
 ) -> _Prediction:
     """The same prediction with a forecast from examples: its sentence leads, its score is the one to expect.
 
-    Without true answers a forecast rests on seen combinations that were held out. Where none of these is like the
-    unseen ones, it can be wrong either way, and nothing is forecast.
+    Without true answers those of the prediction over combinations stand for them, unless it failed its own test
+    (`rule_answers`). Then seen combinations are held out from the machines.
     """
     if options.inputs is None:
         return found
     unseen = sum(count for verdict, count in found.counts.items() if verdict not in ("seen", "novel"))
+    rule = rule_answers(found) if found.truth is None else None
+    rule = None if rule is None or rule.test == "failed" or not len(rule.truth.codes) else rule
+    truth = found.truth if rule is None else rule.truth
+    untested = rule is not None and rule.test == "untested"
     held = found.held_out
     unlike = held.reason if held is not None and held.abstains else None
-    known = Known(found.support, found.learner.answers, found.truth, unseen, unlike, found.learner.seed)
+    known = Known(found.support, found.learner.answers, truth, unseen, unlike, found.learner.seed, untested)
     made = forecast_from(source, known, options, reading, tell=tell)
+    if rule is not None and made.way != "held out":
+        made = replace(
+            made,
+            expected=rule.expected(made.expected),
+            assumption=rule.assumption,
+            only_if=untested,
+        )
     if made.expected.value is None:
         reasons = (example_forecast.verdict(made), *found.reasons)
         return replace(found, examples=made, reasons=reasons, expected=made.expected, grade="untested")
     return replace(
         found,
         verdict=example_forecast.verdict(made),
-        grade=earned(made.expected),
+        grade=earned(made.expected) if rule is None else rule.grade(made.expected),
         reasons=(*example_forecast.reasons(made), _beside(found.verdict), *_kept(found.reasons)),
         expected=made.expected,
         examples=made,

@@ -105,6 +105,7 @@ class Known:
     unseen: int  # how many combinations are unseen
     unlike: str | None = None  # why no seen combination that could be held out stands for them, if none does
     seed: int = 0
+    only_if: bool = False  # whether the truth is that of a rule which nothing could test
 
 
 def forecast_from(
@@ -124,6 +125,8 @@ def forecast_from(
     if known.truth is not None and known.answers.unsettled > _UNSETTLED:
         notes.append(_WITHIN)
         known, asked = replace(known, truth=None), None
+    if known.only_if and asked is None:  # an untested rule beside rows that nobody has seen would be two guesses
+        known = replace(known, truth=None)
     counted = int(known.answers.counts.sum())
     if known.unlike and _asked_about(known, asked)[0] is None:
         why = Expected("R²" if known.answers.kind == "number" else "accuracy", of=known.unseen, reason=known.unlike)

@@ -1,0 +1,105 @@
+"""A forecast for who does not know the answers of unseen combinations: what stands for them, and what it costs."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import recombine
+from recombine.base.grades import Expected
+from recombine.verbs.predict.answers import Truth
+from recombine.verbs.predict.examples.rule_answers import RuleAnswers
+
+HOW = {"factors": ["a", "b"], "target": "y"}
+NOTHING = Truth("nobody", (2, 2), np.zeros((0, 2), dtype=np.int32), np.zeros(0), np.zeros(0))
+SHARES = st.floats(0.0, 1.0)
+
+
+def rule(value: float, low: float, high: float, score: str = "accuracy") -> RuleAnswers:
+    return RuleAnswers(NOTHING, Expected(score, value, low, high, tested=40))
+
+
+def arrived(value: float, low: float, high: float, score: str = "accuracy") -> Expected:
+    return Expected(score, value, low, high, 0.2, "majority", (low - 0.2, value - 0.2, high - 0.2), tested=30, of=30)
+
+
+@given(SHARES, SHARES, st.integers(0, 2**32 - 1))
+def test_shares_multiply_and_squared_errors_add_up(reached: float, right: float, seed: int) -> None:
+    """The twin: a rule that is right by chance, and a network that arrives at its answers by another."""
+    rng = np.random.default_rng(seed)
+    own, other = rng.random((2, 200_000)) < np.array([[reached], [right]])
+    found = rule(right, right, right).expected(arrived(reached, reached, reached)).value
+    assert found == pytest.approx((own & other).mean(), abs=0.006)
+    truth, miss, off = rng.normal(size=(3, 200_000))
+    said = truth + np.sqrt(1 - right) * off
+    network = said + np.sqrt(1 - reached) * miss
+    fit = rule(right, right, right, "R²").expected(arrived(reached, reached, reached, "R²")).value
+    assert fit == pytest.approx(1 - np.square(network - truth).mean() / np.square(truth).mean(), abs=0.03)
+
+
+@given(st.tuples(SHARES, SHARES, SHARES).map(sorted), st.tuples(SHARES, SHARES, SHARES).map(sorted))
+def test_who_knows_less_is_never_surer(net: list[float], known: list[float]) -> None:
+    """With the truth given the interval would be that of the machines; a rule in its place only widens it."""
+    machines = arrived(net[1], net[0], net[2])
+    blind = rule(known[1], known[0], known[2]).expected(machines)
+    sure = rule(known[1], known[1], known[1]).expected(machines)
+    assert blind.low is not None
+    assert blind.high is not None
+    assert blind.low <= (sure.low or 0.0) + 1e-12
+    assert blind.high >= (sure.high or 0.0) - 1e-12
+
+
+def pictures(seed: int = 0, *, noise: float = 0.4) -> tuple[np.ndarray, np.ndarray]:
+    """Codes of two factors of six values, eight rows of each combination, and inputs that show both."""
+    codes = np.array([(a, b) for a in range(6) for b in range(6)] * 8)
+    inputs = np.eye(6)[codes].reshape(len(codes), 12) + noise * np.random.default_rng(seed).normal(
+        size=(len(codes), 12)
+    )
+    return codes, inputs
+
+
+def asked(codes: np.ndarray, labels: list[str], unseen: np.ndarray) -> dict[str, list[str | None]]:
+    columns: dict[str, list[str | None]] = {name: [f"v{code}" for code in codes[:, k]] for k, name in enumerate("ab")}
+    return columns | {"y": [None if new else label for new, label in zip(unseen, labels, strict=True)]}
+
+
+def test_a_rule_that_passed_stands_for_the_truth_and_the_forecast_comes_true() -> None:
+    codes, inputs = pictures()
+    unseen = codes.sum(axis=1) % 3 == 0
+    labels = [f"c{code}" for code in codes[:, 0]]
+    blind = recombine.predict(asked(codes, labels, unseen), **HOW, examples=recombine.Examples(inputs))
+    truth = asked(codes, labels, np.zeros(len(codes), dtype=bool))
+    told = recombine.predict(asked(codes, labels, unseen), **HOW, examples=recombine.Examples(inputs), truth=truth)
+    assert blind.examples is not None
+    assert blind.examples.way == "rows"
+    assert "The true answers are not known" in blind.verdict
+    assert blind.expected.value == pytest.approx(told.expected.value)
+    assert blind.expected.low <= told.expected.low
+    assert blind.expected.high >= told.expected.high
+    assert blind.grade == "plausible"
+
+
+def test_a_rule_that_failed_stands_for_nothing() -> None:
+    codes, inputs = pictures()
+    unseen = codes.sum(axis=1) % 3 == 0
+    coin = np.random.default_rng(1).integers(0, 2, 36)
+    labels = [f"c{coin[6 * a + b]}" for a, b in codes]
+    found = recombine.predict(asked(codes, labels, unseen), **HOW, examples=recombine.Examples(inputs))
+    assert found.examples is not None
+    assert found.examples.way == "held out"
+    assert found.examples.assumption is None
+
+
+def test_a_rule_that_nothing_could_test_is_an_if(tmp_path) -> None:
+    """A cross: without one of its combinations a value is gone."""
+    codes, inputs = pictures()
+    labels = [f"c{code}" for code in codes[:, 0]]
+    found = recombine.predict(
+        asked(codes, labels, ~(codes == 0).any(axis=1)), **HOW, examples=recombine.Examples(inputs)
+    )
+    assert found.verdict.startswith("If unseen combinations answer as the factors suggest, networks like these would")
+    assert "Nothing here could test that" in found.verdict
+    assert found.grade in ("weak", "failing")
+    found.save(tmp_path / "kept")
+    kept = recombine.load(tmp_path / "kept").examples
+    assert (kept.only_if, kept.assumption) == (True, found.examples.assumption)
