@@ -193,6 +193,14 @@ def told(lines: Lines, name: str) -> list[Told]:
     ]
 
 
+def added(before: Lines, now: Lines) -> Lines:
+    """What others said of a cell before, each with the commit it was said at, beside what is said now."""
+    return {
+        cell: line | {"forecasts": before.get(cell, {}).get("forecasts", {}) | line["forecasts"]}
+        for cell, line in now.items()
+    }
+
+
 def figures(lines: Lines) -> dict[str, Any]:
     """Every forecaster's figures: over all cells, the open and the sealed ones, and each group."""
     groups = dict.fromkeys(line["group"] for line in lines.values())
@@ -287,6 +295,8 @@ def main() -> None:
     asked = [cell for cell in listed if cell.name in measured and not (given.open and cell.name in closed)]
     asked = [cell for cell in asked if given.group in (None, cell.group)]
     lines = bench(asked, measured, given.forecaster, given.cache, reuse=given.reuse, only_kept=given.only_kept)
+    if given.add:
+        lines = added(json.loads(RESULT.read_text())["cells"], lines)
     found = figures(lines)
     for part in ("all", "open", "sealed", "symbols", "pictures", "points", "table", "drawings"):
         print(f"\n{part}\n{shown(found, part)}")
@@ -309,6 +319,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--forecaster", choices=list(FORECASTERS), nargs="+", default=list(FORECASTERS))
     parser.add_argument("--reuse", action="store_true", help="take forecasts of the cache that other commits made")
     parser.add_argument("--only-kept", action="store_true", help="ask nobody: only what the cache holds")
+    parser.add_argument("--add", action="store_true", help="keep what forecasters that are not asked have said before")
     parser.add_argument("--write", action="store_true", help="keep the result, and draw the page")
     parser.add_argument("--track-record", action="store_true", help="write what the library's intervals are made of")
     return parser.parse_args()

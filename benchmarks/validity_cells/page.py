@@ -13,7 +13,17 @@ SIDE, GAP, TOP = 210, 40, 34
 
 def shown(figures: dict[str, Any], part: str) -> str:
     """Every forecaster on one part of the cells, as a table."""
-    header = ["forecast", "cells", "abstained", "rank correlation", "mean error", "bias", "interval held", "seconds"]
+    header = [
+        "forecast",
+        "cells",
+        "abstained",
+        "rank correlation",
+        "mean error",
+        "bias",
+        "interval held",
+        "width",
+        "seconds",
+    ]
     lines = []
     for name, own in figures.items():
         found = own.get(part)
@@ -22,8 +32,8 @@ def shown(figures: dict[str, Any], part: str) -> str:
         numbers = [_number(found[key]) for key in ("rank", "error")]
         share = "" if found["covered"] is None else f"{100 * found['covered']:.0f} %"
         bias = "" if found["bias"] is None else f"{found['bias']:+.2f}"
-        said = [name, str(found["cells"]), str(found["abstained"]), *numbers, bias, share, f"{found['seconds']:.1f}"]
-        lines.append(said)
+        said = [name, str(found["cells"]), str(found["abstained"]), *numbers, bias, share, _number(found["width"])]
+        lines.append([*said, f"{found['seconds']:.1f}"])
     return _table(header, lines)
 
 

@@ -48,6 +48,7 @@ def summary(told: Sequence[Told]) -> dict[str, Any]:
     """The figures of one forecaster over some cells; None where there is nothing to count."""
     said = [one for one in told if one.value is not None]
     held = [one.held for one in said if one.held is not None]
+    ends = [one for one in said if one.low is not None and one.high is not None]
     return {
         "cells": len(told),
         "abstained": len(told) - len(said),
@@ -55,6 +56,7 @@ def summary(told: Sequence[Told]) -> dict[str, Any]:
         "error": float(np.mean([abs(one.miss) for one in said])) if said else None,
         "bias": float(np.mean([one.miss for one in said])) if said else None,
         "covered": float(np.mean(held)) if held else None,
+        "width": float(np.mean([max(one.high, LEAST) - max(one.low, LEAST) for one in ends])) if ends else None,
         "seconds": float(np.median([one.seconds for one in told])) if told else None,
     }
 
