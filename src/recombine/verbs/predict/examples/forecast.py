@@ -10,6 +10,8 @@ their mean is the forecast and their spread is part of its interval. Three ways,
 - *held out*: no true answer is known: seen combinations are held out, and stand for the unseen ones
   (`holdout_forecast`).
 
+Whoever asks without the true answers of a table is first offered those of a rule in their place (`rule_answers`).
+
 Two things make a score low, and they are told apart. Rows that are hard to read cost as much on new rows of seen
 combinations (`seen`); what is missing from there to the score on unseen combinations (`drop`) is the price of the
 combinations that were not seen.
