@@ -167,7 +167,8 @@ def _what(expected: Data) -> str:
 
 def _sure(expected: Data) -> str:
     count = expected.get("tested") or 0
-    tested_on = f"{_spread(expected, share=True)}, from {_combinations(count, 'tested')}"
+    evidence = f"from {_combinations(count, 'tested')}" if count else "an if that nothing could test"
+    tested_on = f"{_spread(expected, share=True)}, {evidence}"
     of = None if expected.get("basis") == "answers" else expected.get("of")
     return tested_on + (f", for {whole(of)} unseen one{'' if of == 1 else 's'}" if of else "")
 

@@ -42,11 +42,12 @@ def with_examples(
     if made.expected.value is None:
         reasons = (example_forecast.verdict(made), *found.reasons)
         return replace(found, examples=made, reasons=reasons, expected=made.expected, grade="untested")
+    beside = () if made.assumption else (_beside(found.verdict),)  # what is assumed has said it
     return replace(
         found,
         verdict=example_forecast.verdict(made),
         grade=earned(made.expected) if rule is None else rule.grade(made.expected),
-        reasons=(*example_forecast.reasons(made), _beside(found.verdict), *_kept(found.reasons)),
+        reasons=(*example_forecast.reasons(made), *beside, *_kept(found.reasons)),
         expected=made.expected,
         examples=made,
     )

@@ -47,8 +47,10 @@ class RuleAnswers:
     def expected(self, arrived: Expected) -> Expected:
         """The score to expect, where `arrived` is the score that machines would have if the rule were right."""
         rule = self.record
-        if arrived.value is None or rule.value is None or rule.low is None or rule.high is None:
+        if arrived.value is None:
             return arrived
+        if rule.value is None or rule.low is None or rule.high is None:
+            return replace(arrived, tested=0)
         share = arrived.score == "accuracy"
         times = arrived.value if share else 1.0  # by how much the score moves with the rule's
         moved, spread = times * (rule.value - 1), times * (rule.high - rule.low) / 2
@@ -58,7 +60,7 @@ class RuleAnswers:
         base = arrived.baseline if arrived.baseline is None or not share else arrived.baseline * rule.value
         gained = moved + (0.0 if base is None else (arrived.baseline or 0.0) - base)
         lift = None if arrived.lift is None else widened(arrived.lift, spread, moved=gained, most=1.0)
-        return replace(arrived, value=value, low=low, high=high, baseline=base, lift=lift)
+        return replace(arrived, value=value, low=low, high=high, baseline=base, lift=lift, tested=rule.tested)
 
     def grade(self, expected: Expected) -> Grade:
         """What is earned: where nothing was tested at most *weak*, since the number is an *if*."""
