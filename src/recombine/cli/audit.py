@@ -177,6 +177,8 @@ def following(audit: "recombine.Audit") -> list[tuple[str, str]]:
         lines.append(
             (f"{split} --column held_out --out held_out.parquet", "hold out whole combinations for an honest test")
         )
+    if audit.grade in ("weak", "failing"):  # a gate on what should not be relied on would let anything pass
+        return lines
     gate = ("--fail-under", "--fail-under determined=0.95", "use as a CI gate")
     return [*lines, *extend_command(audit, "audit", gate)]
 

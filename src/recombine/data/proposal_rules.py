@@ -8,6 +8,8 @@ They know names and counts, not what a table is about: an expert does better, an
 | called split, fold, subset …, or whose values all speak of training and test | a split |
 | called prediction, yhat … | a prediction |
 | called label, target, class, y, outcome … | the target |
+| if none is: called after an outcome (success, converted, score, price, tier …) | the target; of several the last |
+| if none is: the last column, of two values such as yes and no, pass and fail | the target |
 | missing in more than half of the rows | nothing |
 | called id, index, file …, or with a value of its own in nearly every row | nothing |
 | text of more than 20 values that is called a note, comment, description … | nothing |
@@ -43,6 +45,46 @@ _OF_SIDES = {*_SIDES, *_SPLITS, "held", "seen", "unseen"}
 _PREDICTIONS = {"pred", "preds", "predicted", "prediction", "predictions", "yhat"}
 _SCORES = {"logit", "logits", "prob", "probs", "proba", "probability"}
 _TARGETS = {"label", "labels", "target", "class", "y", "outcome", "answer"}
+_OUTCOMES = {
+    *("success", "successful", "succeeded", "survived", "converted", "conversion", "clicked", "click", "purchased"),
+    *(
+        "bought",
+        "subscribed",
+        "churn",
+        "churned",
+        "attrition",
+        "cancelled",
+        "returned",
+        "readmitted",
+        "hired",
+        "approved",
+    ),
+    *(
+        "accepted",
+        "rejected",
+        "default",
+        "defaulted",
+        "fraud",
+        "spam",
+        "toxic",
+        "toxicity",
+        "defect",
+        "defective",
+        "won",
+    ),
+    *("passed", "failed", "pass", "fail", "correct", "match", "result", "response", "reward", "edible", "disease"),
+    *("score", "rating", "quality", "grade", "tier", "priority", "severity", "risk", "accuracy", "error", "loss"),
+    *("price", "cost", "revenue", "sales", "income", "salary", "profit", "yield", "latency", "throughput", "duration"),
+    *("viability", "expression", "synergy", "efficacy", "potency", "activity", "survival"),
+}
+_TWO_SIDED = (
+    {"yes", "no"},
+    {"true", "false"},
+    {"pass", "fail"},
+    {"passed", "failed"},
+    {"success", "failure"},
+    {"0", "1"},
+)
 _IDS = {"id", "ids", "uuid", "guid", "index", "idx", "file", "filename", "path", "url", "hash", "checksum"}
 _NOTES = {"note", "notes", "comment", "comments", "remark", "remarks", "description", "text", "caption", "message"}
 _COUNTS = {"n", "num", "count", "counts", "total"}
@@ -78,6 +120,7 @@ def words(name: str) -> list[str]:
 def roles(looks: Looks) -> tuple[ProposedColumn, ...]:
     """Each column with what it is proposed as."""
     alone = {one.name: _alone(one) for one in looks.columns}
+    alone |= _outcome(looks, alone)
     alone |= _without_told(looks, alone)
     alone |= _one_target(looks, alone)
     alone |= _first_few(looks, alone)
@@ -156,6 +199,31 @@ def _target(one: ColumnProfile) -> Proposed | None:
         return None
     what = "a number with " if one.kind == "number" else ""
     return "target", f"{what}{how_many(one)}; named like a target"
+
+
+def _outcome(looks: Looks, proposed: Mapping[str, Proposed]) -> dict[str, Proposed]:
+    """Where no column is named like a target: the last that is named after an outcome, or a yes or no that stands last.
+
+    An outcome is asked about, and seldom chosen: as a factor it would tell what nobody knows beforehand.
+    """
+    if _named(proposed, "target"):
+        return {}
+    usable = [one for one in looks.columns if one.kind not in ("date", "nested") and _values(one) > 1]
+    named = [one for one in usable if _OUTCOMES & set(words(one.name)[-2:]) and _enough(one)]
+    if named:
+        what = "a number with " if named[-1].kind == "number" else ""
+        return {named[-1].name: ("target", f"{what}{how_many(named[-1])}; named after an outcome")}
+    factors = [one for one in looks.columns if proposed[one.name][0] == "factor"]
+    two_sided = [one for one in factors if {example.lower() for example in one.examples} in _TWO_SIDED]
+    if len(two_sided) == 1 and two_sided == factors[-1:]:  # where there are several, they are attributes
+        last = factors[-1]
+        return {last.name: ("target", f"{' or '.join(last.examples)}, in the last column that could be a factor")}
+    return {}
+
+
+def _enough(one: ColumnProfile) -> bool:
+    """Whether it is no identifier and no text: a number, or values that are met again."""
+    return one.kind == "number" or _alone(one)[0] == "factor" or (one.kind == "whole number" and not _own(one))
 
 
 def _thin(one: ColumnProfile) -> Proposed | None:
