@@ -34,7 +34,7 @@ def test_what_is_promised_happens(verb: str) -> None:
     assert all(score < 0.8 for score in failing)
 
 
-@pytest.mark.parametrize("verb", ["audit", "predict"])
+@pytest.mark.parametrize("verb", ["audit", pytest.param("predict", marks=pytest.mark.slow)])
 def test_a_rule_that_holds_is_told_so(verb: str) -> None:
     """A verdict that never says yes is worth as little as one that always does."""
     grades = [told_by(verb, FAMILIES["wide numbers"](seed)).grade for seed in SEEDS]

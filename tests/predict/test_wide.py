@@ -151,6 +151,7 @@ def test_combinations_without_an_answer_are_not_held_out() -> None:
     np.testing.assert_array_equal(tried.codes, support.codes[own.rows])
 
 
+@pytest.mark.slow
 def test_a_wide_prediction_lists_a_sample_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     support = wide_support(8, 300)
     monkeypatch.setattr(predict, "_MOST_WORK", 10**6)

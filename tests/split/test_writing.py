@@ -603,7 +603,7 @@ def test_a_table_that_answers_anew_each_time_is_not_split(tmp_path) -> None:
     with duckdb.connect(tmp_path / "shop.duckdb") as connection:
         connection.execute(
             "CREATE VIEW picked AS SELECT * FROM (SELECT (i % 4)::VARCHAR AS colour, (i % 5)::VARCHAR AS shape "
-            "FROM range(2000) AS numbers(i)) WHERE random() < 0.7"
+            "FROM range(500000) AS numbers(i)) WHERE random() < 0.7"  # so many never come to the same number twice
         )
     with pytest.raises(TableError, match=r"(?s)when it was counted.*answers anew.*copy it first"):
         write(tmp_path / "shop.duckdb", tmp_path / "t.parquet", table="picked")

@@ -69,7 +69,7 @@ def audit(
 
 def _on_paper(found: "recombine.Audit", name: str) -> bool:
     """Whether a share of what would follow rests on a rule that was not tested enough, or not borne out."""
-    refuted = earned(found.expected) in ("weak", "failing") and found.grade in ("weak", "failing")
+    refuted = _refuted(found)
     return name == "determined" and (found.grade == "untested" or refuted)
 
 
@@ -163,6 +163,11 @@ def _structure(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
         yield "weight 0", escape(audit.support.weightless), ""
 
 
+def _refuted(found: "recombine.Audit") -> bool:
+    """Whether held-out combinations say that adding up is not to be relied on."""
+    return earned(found.expected) in ("weak", "failing") and found.grade in ("weak", "failing")
+
+
 def following(audit: "recombine.Audit") -> list[tuple[str, str]]:
     """What to do after an audit, as commands that can be pasted, each with its reason."""
     command = audit.provenance.command or "recombine audit …"
@@ -177,7 +182,7 @@ def following(audit: "recombine.Audit") -> list[tuple[str, str]]:
         lines.append(
             (f"{split} --column held_out --out held_out.parquet", "hold out whole combinations for an honest test")
         )
-    if audit.grade in ("weak", "failing"):  # a gate on what should not be relied on would let anything pass
+    if _refuted(audit):  # a gate on what should not be relied on would let anything pass
         return lines
     gate = ("--fail-under", "--fail-under determined=0.95", "use as a CI gate")
     return [*lines, *extend_command(audit, "audit", gate)]
