@@ -58,6 +58,7 @@ def test_it_reads_like_the_weights_written_out(orders: tuple[float, ...]) -> Non
     np.testing.assert_allclose(Similarity.of(bounded).table, Similarity.of(plain).table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", [False, True])
 @pytest.mark.parametrize("kind", ["relu:3", "order:0,1,0.5,0,0.2,0,0,0.4"])
 def test_the_whole_prediction_is_that_of_the_weights_written_out(
