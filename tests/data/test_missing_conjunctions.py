@@ -46,4 +46,14 @@ def test_shares_of_what_is_missing():
     unseen = [row for row in grid if row not in seen]
     found = missing_conjunctions(support, support.space.encode(unseen))
     assert found.shares() == {(0, 1): 0.8, (0, 1, 2): 0.2}
-    assert len(missing_conjunctions(support, np.zeros((0, 3), dtype=np.int32)).kind) == 0
+    nothing = missing_conjunctions(support, np.zeros((0, 3), dtype=np.int32))
+    assert nothing.shares() == {}
+    assert len(nothing.leading([(0, 1)])[1]) == 0
+
+
+def test_the_first_set_of_an_order_leads():
+    seen = recombine.read({"a": [0, 0, 1], "b": [0, 1, 0], "c": [0, 1, 1]}, factors=["a", "b", "c"])
+    found = missing_conjunctions(seen, seen.space.encode([(1, 1, 0), (0, 0, 1), (0, 0, 0)]))
+    assert [found.of(place) for place in range(3)] == [((0, 1), (0, 2), (1, 2)), ((0, 1, 2),), ()]
+    assert found.leading([(1, 2), (0, 1)])[1].tolist() == [0, -1, -1]
+    assert found.leading([(0, 1, 2), (0, 2)])[1].tolist() == [1, 0, -1]

@@ -72,11 +72,12 @@ def test_two_factors_are_held_out_one_at_a_time() -> None:
 
 
 def test_pairs_that_cannot_be_held_out_are_said() -> None:
-    """Four pairs of values, each three times, and nothing else about them: without one, its values are gone."""
-    rows = [(a, a, c, float(a + c)) for a in range(5) for c in range(3)]
+    """Three of four pairs of values: without another one, what the two factors add is open."""
+    rows = [(a, b, c, float(a + 2 * b + c)) for a in range(2) for b in range(2) for c in range(5) if a + b < 2]
     table = {name: [row[k] for row in rows] for k, name in enumerate([*NAMES, "y"])}
     found = recombine.predict(table, factors=NAMES, **TARGET)
     assert found.grade == "untested"
+    assert "no tested combination was missing a whole pair of values (a with b), as these are" in found.verdict
 
 
 @pytest.mark.slow
@@ -96,3 +97,9 @@ def test_intervals_hold_where_pairs_are_missing() -> None:
         wide += found.expected.low < 0
     assert held >= 0.88 * len(worlds)
     assert wide < len(worlds)
+
+
+def test_whoever_asks_about_nothing_gets_an_answer() -> None:
+    seen, _ = pair_world(0, 1.0)
+    found = recombine.predict(seen, factors=NAMES, combinations=[], **TARGET)
+    assert found.verdict.startswith("No combination was asked about.")

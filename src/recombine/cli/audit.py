@@ -69,8 +69,12 @@ def audit(
 
 def _on_paper(found: "recombine.Audit", name: str) -> bool:
     """Whether a share of what would follow rests on a rule that was not tested enough, or not borne out."""
-    refuted = _refuted(found)
-    return name == "determined" and (found.grade == "untested" or refuted)
+    return name == "determined" and (found.grade == "untested" or _refuted(found))
+
+
+def _refuted(found: "recombine.Audit") -> bool:
+    """Whether held-out combinations say that adding up is not to be relied on."""
+    return earned(found.expected) in ("weak", "failing") and found.grade in ("weak", "failing")
 
 
 _SHOWN_FACTORS = 8
@@ -161,11 +165,6 @@ def _structure(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
         yield "left out", f"{rows:,} of {audit.support.rows:,} rows", "they miss a factor"
     if audit.support.weightless:
         yield "weight 0", escape(audit.support.weightless), ""
-
-
-def _refuted(found: "recombine.Audit") -> bool:
-    """Whether held-out combinations say that adding up is not to be relied on."""
-    return earned(found.expected) in ("weak", "failing") and found.grade in ("weak", "failing")
 
 
 def following(audit: "recombine.Audit") -> list[tuple[str, str]]:

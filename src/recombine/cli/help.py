@@ -168,9 +168,8 @@ def _panels(params: list[Any]) -> dict[str, list[Any]]:
     """Options by their heading, those first that people use first; `--help`, which has no heading, stands last."""
     found: dict[str, list[Any]] = {FIRST_PANEL: []}
     for one in params:
-        found.setdefault(
-            getattr(one, "rich_help_panel", None) or (list(found)[-1] if found[FIRST_PANEL] else "Options"), []
-        ).append(one)
+        heading = getattr(one, "rich_help_panel", None)  # with the oldest Typer `--help` is an option of click's
+        found.setdefault(heading or (list(found)[-1] if found[FIRST_PANEL] else "Options"), []).append(one)
     return found
 
 

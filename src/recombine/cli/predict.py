@@ -232,14 +232,13 @@ def _facts(prediction: "recombine.Prediction") -> Iterator[tuple[str, ...]]:
     unseen = sum(count for verdict, count in prediction.counts.items() if verdict != "seen")
     drawn = f"; {unseen:,} unseen ones drawn at random" if prediction.sampled else ""
     yield "seen", f"{len(prediction.learner.support):,} combinations", f"of {prediction.space:,} possible{drawn}"
-    led = prediction.examples is not None  # by a score of rows: a share of combinations beside it would contradict it
-    alone = ", over combinations alone" if led else ""
+    alone = "" if prediction.examples is None else "over combinations alone"
     for verdict, count in prediction.counts.items():
-        if verdict != "seen" and count:
-            yield verdict, f"{count:,}", alone.removeprefix(", ") or percent(count / unseen)
+        if verdict != "seen" and count:  # a share of combinations would contradict a score of rows
+            yield verdict, f"{count:,}", alone or percent(count / unseen)
     known = prediction.known
     if known is not None and known.known:
-        yield known.error.name, measure(known.error.value), f"on {known.known:,} known{alone}"
+        yield known.error.name, measure(known.error.value), f"on {known.known:,} known{alone and f', {alone}'}"
 
 
 def _machines(examples: Any) -> Table:

@@ -7,8 +7,7 @@ things: what a seen combination has to lose to stand for an unseen one (every co
 its *block*), and what counts as one piece of evidence (the block, however many combinations it has).
 """
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -16,7 +15,7 @@ from math import comb
 import numpy as np
 
 from recombine.data.support import Support
-from recombine.numerics.groups import Codes, Ints
+from recombine.numerics.groups import Codes, Flags, Ints
 
 FactorSet = tuple[int, ...]
 _MOST_SETS = 300
@@ -27,35 +26,46 @@ _IN_BLOCKS = 0.2
 
 
 @dataclass(frozen=True, eq=False)
+class MissingOfSize:
+    """Combinations that saw every smaller conjunction of their values, and which sets of factors of this size not."""
+
+    rows: Ints  # (r,) which combinations
+    missing: Mapping[FactorSet, Flags]  # (r,) each
+
+
+@dataclass(frozen=True, eq=False)
 class MissingConjunctions:
-    """For each of some combinations its kind: the sets of factors, all of one size, whose values it never saw together.
+    """For each of some combinations the sets of factors, all of one size, whose values it never saw together.
 
     A combination that saw every smaller conjunction misses nothing but itself: the set of all factors. A seen one
-    misses nothing at all, and its kind is empty.
+    misses nothing at all, and stands nowhere.
     """
 
-    kinds: tuple[tuple[FactorSet, ...], ...]
-    kind: Ints  # (c,) which of them
+    count: int
+    sizes: tuple[MissingOfSize, ...]
 
     def of(self, place: int) -> tuple[FactorSet, ...]:
         """The sets that one of the combinations misses."""
-        return self.kinds[self.kind[place]]
+        return tuple(
+            factors for one in self.sizes for factors, gone in one.missing.items() if gone[one.rows == place].any()
+        )
 
     def shares(self) -> dict[FactorSet, float]:
         """How large a share of the combinations misses each set, the commonest first."""
-        often = np.bincount(self.kind, minlength=len(self.kinds))
-        counted: Counter[FactorSet] = Counter()
-        for sets, count in zip(self.kinds, often.tolist(), strict=True):
-            counted.update(dict.fromkeys(sets, count))
-        return {one: count / max(len(self.kind), 1) for one, count in counted.most_common() if count}
+        often = {factors: int(gone.sum()) for one in self.sizes for factors, gone in one.missing.items()}
+        return {one: count / self.count for one, count in sorted(often.items(), key=lambda item: -item[1]) if count}
 
     def leading(self, order: Iterable[FactorSet]) -> tuple[tuple[FactorSet, ...], Ints]:
         """One set for each combination: of those that it misses the first in this order; -1 where it misses none of
         them.
         """
         sets = tuple(order)
-        first = [min((sets.index(one) for one in kind if one in sets), default=-1) for kind in self.kinds]
-        return sets, np.array(first, dtype=np.int64)[self.kind] if len(self.kind) else self.kind
+        found = np.full(self.count, -1, dtype=np.int64)
+        for one in self.sizes:
+            for place in reversed(range(len(sets))):  # the first has the last word
+                if sets[place] in one.missing:
+                    found[one.rows[one.missing[sets[place]]]] = place
+        return sets, found
 
 
 def missing_conjunctions(known: Support, codes: Codes) -> MissingConjunctions:
@@ -70,17 +80,14 @@ def missing_conjunctions(known: Support, codes: Codes) -> MissingConjunctions:
     >>> [found.of(place) for place in range(3)]
     [((0, 1), (1, 2)), ((0, 1, 2),), ()]
     """
-    kinds: list[tuple[FactorSet, ...]] = [()]
-    kind = np.zeros(len(codes), dtype=np.int64)
-    left = np.arange(len(codes))
+    left, found = np.arange(len(codes)), []
     for sets in _sets_by_size(codes.shape[1]):
-        missing = np.stack([known.groups(one).lookup(codes[left]) < 0 for one in sets], axis=1)
-        patterns, which = np.unique(np.packbits(missing, axis=1), axis=0, return_inverse=True)
-        kind[left] = len(kinds) + which.ravel()
-        lost = np.unpackbits(patterns, axis=1, count=len(sets)).astype(bool)
-        kinds += [tuple(one for one, gone in zip(sets, line, strict=True) if gone) for line in lost]
-        left = left[~missing.any(axis=1)]
-    return MissingConjunctions(tuple(kinds), kind)
+        asked = codes[left]
+        missing = {one: known.groups(one).lookup(asked) < 0 for one in sets}
+        some = np.logical_or.reduce(list(missing.values()))
+        found.append(MissingOfSize(left[some], {one: gone[some] for one, gone in missing.items()}))
+        left = left[~some]
+    return MissingConjunctions(len(codes), tuple(found))
 
 
 def missing_block(known: Support, unseen: Codes) -> FactorSet | None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 Codes = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 ANY = -1
 """In a pattern, a factor that may have any value."""
@@ -64,13 +65,19 @@ class Groups:
 
     def lookup(self, codes: Codes) -> Ints:
         """The group of any combinations, seen or not; -1 where the conjunction was never seen."""
-        column = codes[:, self.factors[-1]].astype(np.int64)
-        before = self.parent.lookup(codes) if self.parent else np.zeros(len(codes), dtype=np.int64)
-        known = (before >= 0) & (column >= 0)
-        keys = np.where(known, before * self.radix + column, -1)
-        place = np.minimum(np.searchsorted(self.keys, keys), max(self.size - 1, 0))
-        found = known & (self.keys[place] == keys) if self.size else known & False
-        return np.where(found, place, -1)
+        column = codes[:, self.factors[-1]]
+        if self.parent is None:
+            keys, bound = np.where(column < 0, -1, column), self.radix
+        else:
+            before, bound = self.parent.lookup(codes), self.parent.size * self.radix
+            keys = before * self.radix + column
+            keys[(before < 0) | (column < 0)] = -1
+        if not self.size or _few(codes, bound):
+            places = np.full(bound + 1, -1, dtype=np.int64)  # its last one is for the key -1
+            places[self.keys] = np.arange(self.size)
+            return places[keys]
+        place = np.minimum(np.searchsorted(self.keys, keys), self.size - 1)
+        return np.where(self.keys[place] == keys, place, -1)
 
 
 def totals(groups: npt.NDArray[Any], values: npt.NDArray[Any] | None, size: int) -> Numbers:
@@ -129,7 +136,7 @@ def _few(raw: npt.NDArray[Any], bound: int) -> bool:
     return bound <= 8 * len(raw) + 1024
 
 
-def _present(raw: npt.NDArray[Any], bound: int) -> npt.NDArray[np.bool_]:
+def _present(raw: npt.NDArray[Any], bound: int) -> Flags:
     present = np.zeros(bound, dtype=bool)
     present[raw] = True
     return present

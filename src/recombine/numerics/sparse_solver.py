@@ -21,15 +21,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from recombine.numerics.additive_design import AdditiveDesign
-from recombine.numerics.groups import Codes, Ints, Numbers
+from recombine.numerics.groups import Codes, Flags, Ints, Numbers
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Flags = npt.NDArray[np.bool_]
 
 TOLERANCE = 1e-6
 """The true residual that a solution may leave, as a share of the right-hand side's norm."""

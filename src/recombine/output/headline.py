@@ -126,15 +126,17 @@ def headline(kind: str, data: Data) -> Headline | None:
     own = _OWN.get(kind)
     if expected and (kind != "evaluation" or (expected.get("value") is not None and not data.get("group"))):
         forecast = expected.get("basis") == "combinations" and data.get("held_out", expected) != expected
-        return _forecast(expected) if forecast else tested(expected)
+        only_if = bool((data.get("examples") or {}).get("only_if"))
+        return _forecast(expected) if forecast else _tested(expected, only_if=only_if)
     return None if own is None else own(data)
 
 
-def tested(expected: Data) -> Headline:
-    """A tested score, with its interval and the best simple rule; or why there is none.
+def _tested(expected: Data, *, only_if: bool) -> Headline:
+    """A score that was tested (or holds `only_if` a rule does), its interval and the best simple rule; or why there is
+    none.
 
     >>> found = {"score": "accuracy", "value": 0.81, "low": 0.74, "high": 0.87, "baseline": 0.52, "tested": 83}
-    >>> shown = tested(found | {"baseline_name": "majority", "basis": "combinations", "of": 109})
+    >>> shown = _tested(found | {"baseline_name": "majority", "basis": "combinations", "of": 109}, only_if=False)
     >>> shown.number.replace("\u00a0", " "), shown.what
     ('81 %', 'of held-out combinations like the unseen ones come out right')
     >>> [note.replace("\u00a0", " ") for note in shown.notes]
@@ -146,12 +148,12 @@ def tested(expected: Data) -> Headline:
     baseline = expected.get("baseline")
     rule = expected.get("baseline_name") or "the best simple rule"
     simple = [] if baseline is None else [f"{_simple(rule)} gets {percent(baseline)}"]
-    return Headline(percent(score), _what(expected), [_sure(expected), *simple])
+    return Headline(percent(score), _what(expected), [_sure(expected, only_if=only_if), *simple])
 
 
 def _forecast(expected: Data) -> Headline:
     """A score against true answers that are known: nothing of it was held out."""
-    said = tested(expected)
+    said = _tested(expected, only_if=False)
     right = expected.get("score") == "accuracy"
     what = "of the unseen combinations would come out right" if right else _EXPLAINED["answers"]
     known = f"{_spread(expected, share=True)}, on {_combinations(expected.get('tested') or 0, 'unseen')} with a truth"
@@ -165,9 +167,9 @@ def _what(expected: Data) -> str:
     return _EXPLAINED.get(basis, _EXPLAINED[None])
 
 
-def _sure(expected: Data) -> str:
-    count = expected.get("tested") or 0
-    evidence = f"from {_combinations(count, 'tested')}" if count else "an if that nothing could test"
+def _sure(expected: Data, *, only_if: bool) -> str:
+    tested_ones = _combinations(expected.get("tested") or 0, "tested")
+    evidence = "an if that nothing could test" if only_if else f"from {tested_ones}"
     tested_on = f"{_spread(expected, share=True)}, {evidence}"
     of = None if expected.get("basis") == "answers" else expected.get("of")
     return tested_on + (f", for {whole(of)} unseen one{'' if of == 1 else 's'}" if of else "")

@@ -15,16 +15,14 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from recombine.data.support import LabelTarget, Support
-from recombine.numerics.groups import Codes, Ints, Numbers, commonest, number, totals
+from recombine.numerics.groups import Codes, Flags, Ints, Numbers, commonest, number, totals
 from recombine.numerics.resampling import times_drawn
 from recombine.numerics.simple_rules import SimpleRules, filled
 from recombine.verbs.evaluate.outcomes import Outcomes
 
 Habit = Literal["memory", "shortcut", "commonest", "unclear", "neither"]
-Flags = npt.NDArray[np.bool_]
 Answering = Callable[[Codes], Numbers]
 """From combinations to the probability of each class: (combinations, classes)."""
 

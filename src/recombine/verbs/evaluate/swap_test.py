@@ -22,16 +22,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from recombine.base.words import listing, percent
-from recombine.numerics.groups import Ints, Numbers, number, totals
+from recombine.numerics.groups import Flags, Ints, Numbers, number, totals
 from recombine.numerics.intervals import resampled_difference_interval, resampled_interval
 from recombine.numerics.resampling import IntervalSettings, Resampled, influence_error, times_drawn
 from recombine.verbs.evaluate.outcomes import Outcomes
 from recombine.verbs.evaluate.shortcut_test import followed, following_chances
 
-Flags = npt.NDArray[np.bool_]
 Moved = tuple[float, Numbers]
 """A number, and its derivative by how often each combination counts."""
 

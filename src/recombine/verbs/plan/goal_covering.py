@@ -23,11 +23,9 @@ from recombine.base.errors import SettingError
 from recombine.base.progress import Progress
 from recombine.base.words import count
 from recombine.data.space import Space
-from recombine.numerics.groups import Codes, Ints, Numbers
+from recombine.numerics.groups import Codes, Flags, Ints, Numbers
 from recombine.verbs.plan.choice import BlockedValues, Choice, PlanMeasure, PlanNeed, affordable, first_best
 from recombine.verbs.plan.collectable import Collectable
-
-Flags = npt.NDArray[np.bool_]
 
 ORDERS = {"pairs": 2, "triples": 3}
 MOST_CONJUNCTIONS = 10**7  # a flag each, and as many candidates to start a row from

@@ -18,12 +18,11 @@ from recombine.base.progress import Progress
 from recombine.base.words import measure
 from recombine.data.support import Support
 from recombine.numerics.additive_design import AdditiveDesign, LeverageUpdates, inverse_on_range
-from recombine.numerics.groups import Codes, Ints, Numbers
+from recombine.numerics.groups import Codes, Flags, Ints, Numbers
 from recombine.verbs.audit.determinacy import Determinacy, determinacy
 from recombine.verbs.audit.leverage import WEAK
 from recombine.verbs.plan.choice import NOTHING_LEFT, Choice, PlanMeasure, PlanNeed, first_best
 from recombine.verbs.plan.collectable import Collectable, add_combinations
-from recombine.verbs.plan.goal_covering import Flags
 from recombine.verbs.plan.goal_determined import plan_determined
 
 LISTED = 3 * 10**5  # combinations of a space up to which every leverage is kept

@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from recombine.base.words import count, listing, measure, percent
 from recombine.data.space import Space
-from recombine.numerics.groups import Codes
+from recombine.numerics.groups import Codes, Flags
 from recombine.verbs.audit.determinacy import Determinacy
 from recombine.verbs.plan.choice import NOTHING_LEFT, BlockedValues, Choice
 from recombine.verbs.plan.collectable import Collectable
@@ -18,7 +17,6 @@ _NAMED = 3  # values that a sentence names before it counts the rest
 _LISTED = 20  # values of each factor that a record names as standing in the way
 _EXAMPLES = 10  # combinations that are shown of those that stay undetermined
 _AS_GOOD_AS_ALL = 0.995  # of one example: what is missing then is not worth a number
-Flags = npt.NDArray[np.bool_]
 
 
 def values_apart(directions: OpenDirections, solved: Determinacy) -> list[Flags]:

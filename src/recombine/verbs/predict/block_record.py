@@ -41,13 +41,13 @@ class HeldOutClass:
 
 @dataclass(frozen=True, eq=False)
 class HeldOutClasses:
-    """What was held out, class by class, and for each combination that was asked about which class stands for it.
+    """What was held out, class by class, and for each combination which class stands for it.
 
     `untested` are the sets of factors for which nothing like the unseen ones could be held out.
     """
 
     tested: tuple[HeldOutClass, ...]
-    which: Ints  # -1 where none does
+    which: Ints  # -1 where none does, or nobody asked
     untested: tuple[tuple[str, ...], ...] = ()
 
 
@@ -65,8 +65,10 @@ def held_out_classes(
     """
     known, every = learner.support, tuple(range(codes.shape[1]))
     one_by_one = HeldOutClass(MissingClass(every, 1.0, len(asked), 1.0), alone, np.arange(len(alone)))
+    which = np.full(len(codes), -1)
     if len(every) <= 2 or not len(asked):  # a pair that was never seen is the whole combination
-        return HeldOutClasses((one_by_one,), np.zeros(len(codes), dtype=np.int64))
+        which[asked] = 0
+        return HeldOutClasses((one_by_one,), which)
     some = asked[:: max(len(asked) // _LOOKED_AT, 1)]
     found: list[HeldOutClass] = []
     classes = missing_classes(known, codes[some], np.ones(len(some)))
@@ -82,9 +84,9 @@ def held_out_classes(
             found.append(one)
     done = [one.missing.factors for one in found]
     names = [tuple(known.space.names[k] for k in one.factors) for one in classes if one.factors not in done]
-    sets, leading = missing_conjunctions(known, codes).leading(one.factors for one in classes)
-    place = np.array([*(done.index(one) if one in done else -1 for one in sets), -1])
-    return HeldOutClasses(tuple(found), place[leading], tuple(names))
+    sets, leading = missing_conjunctions(known, codes[asked]).leading(one.factors for one in classes)
+    which[asked] = np.array([*(done.index(one) if one in done else -1 for one in sets), -1])[leading]
+    return HeldOutClasses(tuple(found), which, tuple(names))
 
 
 def _in_blocks(learner: FittedLearner, salience: Salience | str, missing: MissingClass) -> HeldOutClass | None:
@@ -100,7 +102,8 @@ def _in_blocks(learner: FittedLearner, salience: Salience | str, missing: Missin
     found: list[HeldOutAnswers] = []
     for block in blocks:
         try:
-            found.append(fold(learner, salience, np.setdiff1d(np.arange(len(known)), block), block))
+            rest = np.setdiff1d(np.arange(len(known)), block)
+            found.append(fold(learner, salience, rest, block, rules=False))
         except RecombineError:  # what is left is too little for this learner: such a block cannot be spared
             continue
     if not found:

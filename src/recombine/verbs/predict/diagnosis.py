@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.data.support import Support
-from recombine.numerics.groups import Codes, Ints, Numbers, totals
+from recombine.numerics.groups import Codes, Flags, Ints, Numbers, totals
 from recombine.numerics.sparse_solver import solved
 from recombine.verbs.audit.combination_status import rungs
 from recombine.verbs.audit.determinacy import determinacy
@@ -42,7 +42,6 @@ _SETTLED = 1e-7  # of the gradient, against the first one: what is left moves no
 _MOST_PRODUCTS = 5 * 10**7
 _MOST_PROGRAMMED = 20_000
 
-Flags = npt.NDArray[np.bool_]
 VERDICTS = ("seen", "fine", "leak", "shortcut", "can't", "not determined", "unsure", "novel", "impossible")
 SEEN, FINE, LEAK, SHORTCUT, CANNOT, NOT_DETERMINED, UNSURE, NOVEL, IMPOSSIBLE = range(9)
 

@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from recombine.base.errors import SettingError
 from recombine.data.support import Support
@@ -30,7 +29,6 @@ from recombine.verbs.predict.kernel.salience_fit import resolve
 from recombine.verbs.predict.kernel.solver import eliminable
 from recombine.verbs.predict.learner import FittedLearner, Loss, learn
 
-Flags = npt.NDArray[np.bool_]
 PRIOR = ("relu:1", "relu:2", "relu:3")
 """Wide ReLU networks of one, two and three hidden layers: as likely as each other, if nobody says what is trained."""
 MIDDLE = PRIOR[1]

@@ -25,13 +25,12 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from recombine.base.errors import SettingError
 from recombine.base.grades import FEWEST_TESTED, Expected, Grade, earned
 from recombine.base.words import interval_words, measure, percent
 from recombine.data.support import Support
-from recombine.numerics.groups import Numbers
+from recombine.numerics.groups import Flags, Numbers
 from recombine.numerics.predictive_intervals import Score, expected_score
 from recombine.numerics.resampling import IntervalSettings
 from recombine.verbs.audit.block_holdout import missing_reason, weigh_classes
@@ -44,7 +43,6 @@ from recombine.verbs.predict.ensemble_members import Panel
 from recombine.verbs.predict.ensembles import expected_of
 from recombine.verbs.predict.holdout_record import KERNEL, HeldOutAnswers, joined
 
-Flags = npt.NDArray[np.bool_]
 _ROUNDING = 1e-9
 _HALF = 0.5
 
@@ -54,12 +52,11 @@ def score_of(answers: Answers) -> Score:
     return "R²" if answers.kind == "number" else "accuracy"
 
 
-def like_tested(held: HeldOutClasses, diagnosis: Diagnosis) -> Flags:
-    """Which of the diagnosed combinations are unseen, and no harder than what was held out of their class."""
+def like_tested(held: HeldOutClasses, doubts: Numbers) -> Flags:
+    """Which of the combinations that were asked about are no harder than what was held out of their class."""
     hardest = [float(one.tried.doubt[one.tried.determined].max(initial=-np.inf)) for one in held.tested]
     limit = np.array([*hardest, -np.inf])[held.which]
-    asked = ~diagnosis.seen & (diagnosis.rungs == "determined")
-    return np.asarray(asked & (diagnosis.doubts <= limit * (1 + _ROUNDING) + _ROUNDING))
+    return np.asarray(doubts <= limit * (1 + _ROUNDING) + _ROUNDING)
 
 
 def expected_from(held: HeldOutClasses, diagnosis: Diagnosis, like: Flags, *, unseen: int) -> Expected:
@@ -81,7 +78,7 @@ def expected_from(held: HeldOutClasses, diagnosis: Diagnosis, like: Flags, *, un
     weights, pieces = weigh_classes(
         [(one.missing, one.pieces[rows]) for one, rows in zip(held.tested, chosen, strict=True)]
     )
-    in_blocks = any(len(one.missing.factors) < len(diagnosis.codes[0]) for one in held.tested)
+    in_blocks = any(len(one.missing.factors) < diagnosis.codes.shape[1] for one in held.tested)
     name, base = _best_constant(own, tried)
     found = expected_score(
         losses_of(own, tried, tried.said[KERNEL]),

@@ -117,9 +117,11 @@ def _kernel_left_out(learner: FittedLearner) -> tuple[Ints, Numbers, Numbers] | 
     return tested, values[tested] - dual[tested] / projected[:, None], 1 / projected
 
 
-def fold(learner: FittedLearner, salience: Salience | str, train: Ints, test: Ints) -> HeldOutAnswers:
+def fold(
+    learner: FittedLearner, salience: Salience | str, train: Ints, test: Ints, *, rules: bool = True
+) -> HeldOutAnswers:
     """Some combinations as such a learner would answer them that was fitted to others; `salience` may be "fit", and is
-    then fitted to those others too.
+    then fitted to those others too. Without `rules` no simple rule is asked but the constant answer.
     """
     own, known = learner.answers, learner.support.subset(train)
     theirs = answers(known, one_class=True)
@@ -128,19 +130,25 @@ def fold(learner: FittedLearner, salience: Salience | str, train: Ints, test: In
     codes = learner.support.codes[test]
     seen = Diagnosis(refitted, codes, np.full(len(codes), np.nan))
     measured = (own.within or 0.0) / own.counts[test]  # the variance of what is held out, which has few rows itself
-    names = known.space.names
+    simple = (
+        {}
+        if not rules
+        else {
+            ADDITIVE: simple_rules.additive_rule(known, theirs, codes),
+            NEAREST: simple_rules.nearest_seen(known, theirs, codes),
+            **{
+                alone_name(name): simple_rules.factor_alone(known, theirs, k, codes)
+                for k, name in enumerate(known.space.names)
+            },
+        }
+    )
+    constant = {simple_rules.constant_name(own): simple_rules.mean_answer(own, codes)}
     return HeldOutAnswers(
         codes=codes,
         values=own.values[test],
         labels=own.labels[test],
         counts=own.counts[test],
-        said={
-            KERNEL: seen.scores,
-            ADDITIVE: simple_rules.additive_rule(known, theirs, codes),
-            NEAREST: simple_rules.nearest_seen(known, theirs, codes),
-            **{alone_name(name): simple_rules.factor_alone(known, theirs, k, codes) for k, name in enumerate(names)},
-            simple_rules.constant_name(own): simple_rules.mean_answer(own, codes),
-        },
+        said={KERNEL: seen.scores, **simple, **constant},
         sd=np.sqrt(refitted.scale * seen.variances[0] + measured),
         doubt=seen.doubts,
         rungs=seen.rungs,
@@ -148,8 +156,9 @@ def fold(learner: FittedLearner, salience: Salience | str, train: Ints, test: In
 
 
 def joined(tried: Sequence[HeldOutAnswers]) -> HeldOutAnswers:
-    """Several folds as one."""
+    """Several folds as one, with what all of them were asked."""
     names = [one.name for one in fields(HeldOutAnswers) if one.name != "said"]
     arrays = {name: np.concatenate([getattr(one, name) for one in tried]) for name in names}
-    said = {name: np.concatenate([one.said[name] for one in tried]) for name in tried[0].said}
+    asked = [name for name in tried[0].said if all(name in one.said for one in tried)]
+    said = {name: np.concatenate([one.said[name] for one in tried]) for name in asked}
     return HeldOutAnswers(**arrays, said=said)

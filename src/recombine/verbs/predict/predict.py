@@ -154,7 +154,7 @@ def _tested(
         return _BacktestOutcome(None, Expected(score_of(own), reason=f"the back-test failed: {error.what}"), nothing)
     asked = np.flatnonzero(~diagnosis.seen & (diagnosis.rungs == "determined"))
     held = held_out_classes(diagnosis.learner, chosen.explains, found.tried, diagnosis.codes, asked, progress=tell)
-    like = like_tested(held, diagnosis)
+    like = like_tested(held, diagnosis.doubts)
     listed = int((~diagnosis.seen).sum())
     of = round(unseen * like.sum() / listed) if listed else 0
     expected = expected_from(held, diagnosis, like, unseen=of)

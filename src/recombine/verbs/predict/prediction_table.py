@@ -16,7 +16,7 @@ import pyarrow as pa
 from recombine.data.space import Space, arrow_column, rows_of
 from recombine.data.support import Support
 from recombine.numerics.distributions import normal_quantile
-from recombine.numerics.groups import Codes, Ints, Numbers
+from recombine.numerics.groups import Codes, Flags, Ints, Numbers
 from recombine.verbs.predict.answers import class_names
 from recombine.verbs.predict.diagnosis import VERDICTS, Diagnosis
 from recombine.verbs.predict.kernel.order_weights import MOST_FACTORS
@@ -24,7 +24,6 @@ from recombine.verbs.predict.kernel.salience import members
 from recombine.verbs.predict.kernel.squared_loss import DualWeights, masks_of
 from recombine.verbs.predict.learner import FittedLearner
 
-Flags = npt.NDArray[np.bool_]
 _REACH = normal_quantile(0.975)
 _MOST_CELLS = 300_000
 _MOST_PARTS = 2_000_000

@@ -23,9 +23,9 @@ import numpy as np
 from recombine.base.grades import FEWEST_TESTED, Expected
 from recombine.numerics.distributions import normal_quantile
 from recombine.numerics.groups import Codes, Ints, Numbers
-from recombine.numerics.intervals import widened as wider
 from recombine.numerics.predictive_intervals import Score, expected_score
 from recombine.numerics.resampling import EvidencePieces, IntervalSettings
+from recombine.verbs.predict import ensembles
 from recombine.verbs.rehearse.difficulty import Difficulty
 from recombine.verbs.rehearse.holdout_matching import gaps, overlap, weights_of
 
@@ -93,7 +93,8 @@ def forecast(
     naive = _merge_rounds(trial, np.full(len(weights), 1 / len(weights)), pieces).expected(score, unseen, settings)
     near = overlap(held, goal)
     moved, widened = _regression(trial, weights, apart, score)
-    expected = _extrapolate(raw, moved, math.hypot(widened, _disagreement(trial, weights, score), miss), settings)
+    unknown = math.hypot(widened, _disagreement(trial, weights, score), miss)
+    expected = ensembles.moved(raw, moved, float(normal_quantile(1 - settings.tail)) * unknown)
     if spread is not None and score == "R²":
         expected = _of_spread(expected, merged.usual / spread)
     why = _unlike(merged, raw, near, widened)
@@ -215,19 +216,6 @@ def ridge(points: Numbers, values: Numbers, weights: Numbers) -> tuple[Numbers, 
     precision = count * (around * share[:, None]).T @ around / noise + np.eye(points.shape[1]) / _SLOPE**2
     spread = np.linalg.inv(precision)
     return spread @ (count * (around * share[:, None]).T @ moved / noise), spread
-
-
-def _extrapolate(raw: Expected, moved: float, widened: float, settings: IntervalSettings) -> Expected:
-    """The score moved, and its interval moved and widened; the lift over simple rules alike."""
-    if raw.abstains or raw.value is None or raw.low is None or raw.high is None:
-        return raw
-    reach = float(normal_quantile(1 - settings.tail)) * widened
-    least = 0.0 if raw.score == "accuracy" else -math.inf
-    low, value, high = wider((raw.low, raw.value, raw.high), reach, moved=moved, least=least, most=1.0)
-    lift, over = (
-        None if one is None else wider(one, reach, moved=moved, most=1.0) for one in (raw.lift, raw.over_constant)
-    )
-    return replace(raw, value=value, low=low, high=high, lift=lift, over_constant=over)
 
 
 def _of_spread(expected: Expected, times: float) -> Expected:

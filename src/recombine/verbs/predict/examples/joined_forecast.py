@@ -24,21 +24,22 @@ def with_examples(
     if options.inputs is None:
         return found
     unseen = sum(count for verdict, count in found.counts.items() if verdict not in ("seen", "novel"))
-    rule = rule_answers(found) if found.truth is None else None
-    rule = None if rule is None or rule.test == "failed" or not len(rule.truth.codes) else rule
-    truth = found.truth if rule is None else rule.truth
+    rule = rule_answers(found)
     untested = rule is not None and rule.test == "untested"
     held = found.held_out
-    unlike = held.reason if held is not None and held.abstains else None
-    known = Known(found.support, found.learner.answers, truth, unseen, unlike, found.learner.seed, untested)
+    known = Known(
+        found.support,
+        found.learner.answers,
+        found.truth if rule is None else rule.truth,
+        unseen=unseen,
+        unlike=held.reason if held is not None and held.abstains else None,
+        seed=found.learner.seed,
+        only_if=untested,
+    )
     made = forecast_from(source, known, options, reading, tell=tell)
     if rule is not None and made.way != "held out":
-        made = replace(
-            made,
-            expected=rule.expected(made.expected),
-            assumption=rule.assumption,
-            only_if=untested,
-        )
+        expected = rule.expected(made.expected)
+        made = replace(made, expected=expected, assumption=rule.assumption, only_if=untested)
     if made.expected.value is None:
         reasons = (example_forecast.verdict(made), *found.reasons)
         return replace(found, examples=made, reasons=reasons, expected=made.expected, grade="untested")

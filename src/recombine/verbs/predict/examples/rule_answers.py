@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from recombine.base.grades import Expected, Grade, at_most, earned
 from recombine.base.words import interval_words, text
-from recombine.numerics.intervals import widened
 from recombine.verbs.predict.answers import Answers, Truth
+from recombine.verbs.predict.ensembles import moved
 from recombine.verbs.predict.expected_score import score_of
 from recombine.verbs.predict.prediction_table import read_combinations
 
@@ -53,14 +53,12 @@ class RuleAnswers:
             return replace(arrived, tested=0)
         share = arrived.score == "accuracy"
         times = arrived.value if share else 1.0  # by how much the score moves with the rule's
-        moved, spread = times * (rule.value - 1), times * (rule.high - rule.low) / 2
-        least = 0.0 if share else -np.inf
-        ends = (arrived.low or 0.0, arrived.value, arrived.high or 0.0)
-        low, value, high = widened(ends, spread, moved=moved, least=least, most=1.0)
-        base = arrived.baseline if arrived.baseline is None or not share else arrived.baseline * rule.value
-        gained = moved + (0.0 if base is None else (arrived.baseline or 0.0) - base)
-        lift = None if arrived.lift is None else widened(arrived.lift, spread, moved=gained, most=1.0)
-        return replace(arrived, value=value, low=low, high=high, baseline=base, lift=lift, tested=rule.tested)
+        found = moved(arrived, times * (rule.value - 1), times * (rule.high - rule.low) / 2)
+        if share and found.baseline is not None and found.lift is not None:  # one answer for all is as often right
+            lost = found.baseline * (1 - rule.value)
+            low, value, high = (end + lost for end in found.lift)
+            found = replace(found, baseline=found.baseline - lost, lift=(low, value, min(high, 1.0)))
+        return replace(found, tested=rule.tested)
 
     def grade(self, expected: Expected) -> Grade:
         """What is earned: where nothing was tested at most *weak*, since the number is an *if*."""
@@ -82,9 +80,13 @@ class RuleAnswers:
         )
 
 
-def rule_answers(prediction: Any) -> RuleAnswers:
-    """The answers of a prediction over combinations for those that were not seen."""
+def rule_answers(prediction: Any) -> RuleAnswers | None:
+    """The answers of a prediction over combinations for those that were not seen; None where true ones are known, where
+    it failed its test, or where nothing is unseen.
+    """
     own: Answers = prediction.learner.answers
+    if prediction.truth is not None:
+        return None
     space, table = prediction.support.space, prediction.table
     known = pc.and_(pc.invert(table["seen"]), pc.is_in(table["rung"], pa.array(["determined", "undetermined"])))
     unseen = table.filter(known)
@@ -93,4 +95,5 @@ def rule_answers(prediction: Any) -> RuleAnswers:
     values = np.array(said if own.kind == "number" else [places[text(label)] for label in said], dtype=np.float64)
     codes = read_combinations(space, unseen.select(list(space.names)))
     truth = Truth("a learner over the factors alone", space.sizes, codes, values, np.ones(len(values)))
-    return RuleAnswers(truth, prediction.held_out or Expected(score_of(own)))
+    found = RuleAnswers(truth, prediction.held_out or Expected(score_of(own)))
+    return None if found.test == "failed" or not len(codes) else found

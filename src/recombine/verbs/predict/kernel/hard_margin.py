@@ -16,11 +16,10 @@ Problems, chapter 23), which also tells where there is none; a linear program ha
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from recombine.base.errors import SettingError, TableError
 from recombine.data.support import Support
-from recombine.numerics.groups import Numbers
+from recombine.numerics.groups import Flags, Numbers
 from recombine.verbs.predict.answers import Answers
 from recombine.verbs.predict.kernel.margin_matrix import MarginMatrix
 from recombine.verbs.predict.kernel.salience import members
@@ -36,8 +35,6 @@ _LARGEST_ASCENDED, _MOST_SWEEPS = 500, 5_000
 _FREE_ASCENDED = 1e3  # the weight of a constant that costs nothing, where a larger one would take too many steps
 _UNITS = (1.0, 10.0, 100.0, 1e3, 1e4)  # scales of the rows: where one is lost to rounding, the next may not be
 _FREE = 1e6  # the weight of a constant that costs nothing, in units of the kernel
-
-Flags = npt.NDArray[np.bool_]
 
 
 def refuse_unless_separable(answers: Answers) -> None:

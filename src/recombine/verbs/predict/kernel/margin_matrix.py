@@ -10,10 +10,9 @@ checked; where somebody does, the exchange goes on from there.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from recombine.data.support import Support
-from recombine.numerics.groups import Ints, Numbers
+from recombine.numerics.groups import Flags, Ints, Numbers
 from recombine.verbs.predict.kernel.solver import Penalty, kernel
 from recombine.verbs.predict.kernel.squared_loss import Duals, Weights
 
@@ -28,8 +27,6 @@ _MOST_STEPS = 500
 _PATIENCE = 3
 _SLACK = 1e-9
 _SHORT = 1e-6
-
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
