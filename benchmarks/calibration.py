@@ -1,6 +1,6 @@
 """Are the verdicts true? Planted worlds (`worlds.py`), what each verb promised, and what then happened.
 
-    python benchmarks/calibration.py [--each 20] [--seed 0] [--smoke]
+    python benchmarks/calibration.py [--each 20] [--seed 0] [--sentences] [--smoke]
 
 For every world `audit`, `predict` and `evaluate` see the seen rows (`evaluate` also a model's answers for a third of
 the unseen combinations) and promise a score with an interval and a grade. What happened is measured by code of this
@@ -9,6 +9,8 @@ file on the unseen rows: the rule that an audit speaks of is fitted here once mo
 Printed for each world and verb: how often the interval held what happened, how often it abstained, the grades with
 the mean score that each came to. Below, what the sentences promise: nothing sound on noise or on a constant; what is
 sound reaches what sound promises; grades separate. Worlds marked * are those that nothing was adjusted to.
+
+With `--sentences`, whether the first sentence names what was planted (`sentence_worlds.py`).
 """
 
 import warnings
@@ -21,6 +23,7 @@ import numpy as np
 
 import measure
 import recombine
+import sentence_worlds
 from recombine.base.grades import SOUND_FROM, Expected
 from worlds import FAMILIES, HELD_BACK, NOISE, Codes, Numbers, World
 
@@ -295,9 +298,13 @@ def main() -> None:
     parser = measure.options(__doc__)
     parser.add_argument("--each", type=int, default=20, help="worlds of each of the families")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument("--sentences", action="store_true", help="what first sentences name, of 5 times as many worlds")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     each = 1 if given.smoke else given.each
+    if given.sentences:
+        print_sentences(given, each * 5)
+        return
     told = []
     for make in FAMILIES.values():
         worlds = [make(seed) for seed in range(given.seed, given.seed + each)]
@@ -313,6 +320,14 @@ def main() -> None:
         names = list(found[title]["audit"])
         measure.table(["", *VERBS], [[name, *(_text(found[title][verb][name]) for verb in VERBS)] for name in names])
     measure.write("calibration", given, found)
+
+
+def print_sentences(given: Any, worlds: int) -> None:
+    """How often the first sentence names what was planted."""
+    found = {one.name: sentence_worlds.shares(one, worlds=worlds, seed=given.seed) for one in sentence_worlds.PLANTED}
+    rows = [[name, worlds, *(f"{100 * share:.1f}" for share in one.values())] for name, one in found.items()]
+    measure.table(["planted", "worlds", "told %", "taken for the other %"], rows)
+    measure.write("calibration_sentences", given, found)
 
 
 def _text(value: Any) -> str:

@@ -153,9 +153,9 @@ def test_noise_within_combinations_bounds_what_any_rule_can_explain() -> None:
     }
     test = recombine.audit(table, factors=["a", "b"], target="y").additive
     assert test is not None
-    assert test.explainable == pytest.approx(0.25 / (0.25 + 1 / count), abs=0.12)
+    assert test.explainable.value == pytest.approx(0.25 / (0.25 + 1 / count), abs=0.12)
     assert test.held_out is not None
-    assert test.held_out < test.explainable
+    assert test.held_out < test.explainable.value
     assert any(
         "No rule can explain more than" in reason
         for reason in recombine.audit(table, factors=["a", "b"], target="y").reasons

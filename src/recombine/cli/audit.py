@@ -190,7 +190,7 @@ def following(audit: "recombine.Audit") -> list[tuple[str, str]]:
 def _predictions(audit: "recombine.Audit", words: list[str]) -> list[tuple[str, str]]:
     """What a learner would answer, where there is something to learn and something unseen."""
     target = audit.support.target
-    if target is None or not target.varies or audit.counts.seen == audit.counts.space:
+    if target is None or not target.varies or audit.counts.seen == audit.counts.space or _without_rule(audit):
         return []
     return [
         (
@@ -200,8 +200,15 @@ def _predictions(audit: "recombine.Audit", words: list[str]) -> list[tuple[str, 
     ]
 
 
+def _without_rule(audit: "recombine.Audit") -> bool:
+    """Whether there is nothing to learn, or nothing that one combination tells of another."""
+    return audit.additive is not None and audit.additive.without_rule is not None
+
+
 def _plans(audit: "recombine.Audit", words: list[str]) -> list[tuple[str, str]]:
-    """What to collect, where something is undetermined or weak."""
+    """What to collect, where something is undetermined or weak, and would follow from more."""
+    if _without_rule(audit):
+        return []
     plan = _asked_of("plan", words)
     if audit.counts.undetermined or audit.counts.novel:
         return [(plan, "what to collect, so that all of them can be worked out")]

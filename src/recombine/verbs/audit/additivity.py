@@ -15,12 +15,15 @@ from typing import Literal
 
 import numpy as np
 
-from recombine.base.grades import Expected
+from recombine.base.grades import FEWEST_TESTED, Expected
 from recombine.data.missing_conjunctions import FactorSet, missing_conjunctions
 from recombine.data.space import text
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
 from recombine.numerics.additive_fit import LeaveOneOut, blocks_held_out, dense, held_out, leverage_rows
+from recombine.numerics.distributions import student_quantile
 from recombine.numerics.groups import Codes, Ints, Numbers, commonest, pooled_variance
+from recombine.numerics.hypothesis_tests import bonferroni
+from recombine.numerics.noise_ceiling import NoiseCeiling, noise_ceiling
 from recombine.numerics.resampling import EvidencePieces
 from recombine.numerics.simple_rules import MAJORITY, MEAN, NEAREST, SimpleRules, alone_name, filled, is_alone
 from recombine.verbs.audit.block_holdout import (
@@ -40,6 +43,7 @@ _SOLVED_ONE_BY_ONE = 100  # where no inverse is affordable
 _MOST_COMPARED = 2 * 10**9  # values of tested combinations with those of all others: some seconds
 _MOST_ANSWERS = 5 * 10**7  # combinations times classes: 400 MB
 _MOST_CLASSES = 1_000
+_CHANCE = 0.05
 _WIDEST = 2_000  # values of all factors: up to there holding out blocks takes less than a second
 
 
@@ -59,6 +63,7 @@ class AdditiveTest:
     `explained` is the share of what the combinations differ by that the rule explains where it is shown all of them,
     `held_out` where each is held out, and `explainable` what any rule could explain at most: the rest is the noise of
     few rows. For labels the shares are those of the squared differences between the combinations' shares of labels.
+    `rule_found` says whether any rule is better than one answer for all, beyond chance.
     `untestable` combinations cannot be held out, since the others leave them open. `reach` is the largest leverage
     among those tested; `commonest` is the label that most combinations have. `blocks` are the sets of factors whose
     values unseen combinations never saw together, and for which whole blocks were held out; `untested_blocks` those for
@@ -74,9 +79,10 @@ class AdditiveTest:
     sampled: bool
     explained: float | None
     held_out: float | None
-    explainable: float | None
+    explainable: NoiseCeiling | None
     rules: tuple[RuleScore, ...]
     reach: float | None
+    rule_found: bool = False
     commonest: str | None = None
     reason: str | None = None
     blocks: tuple[tuple[str, ...], ...] = ()
@@ -85,6 +91,11 @@ class AdditiveTest:
     def rule(self, name: str) -> RuleScore:
         """One of the rules, by its name."""
         return next(one for one in self.rules if one.name == name)
+
+    @property
+    def without_rule(self) -> Literal["noise", "fixed"] | None:
+        """Where no rule was found: whether there is nothing to learn, or an answer of its own in each combination."""
+        return None if self.rule_found or self.explainable is None or not self.tested else self.explainable.kind
 
     @property
     def rivals(self) -> tuple[RuleScore, ...]:
@@ -373,7 +384,6 @@ def _summary(
     count = len(apart)
     # the fit holds the mean answer too, which explains no difference
     explained = (test.fitted - count * float(np.square(answers.middle).sum())) / total if total > 0 else None
-    noise = None if answers.within is None else answers.within * float((1 / answers.counts).mean())
     truth = answers.values[test.rows]
     others = np.square(apart[test.rows]).sum()
     missed = np.square(test.said - truth).sum()
@@ -388,16 +398,27 @@ def _summary(
         sampled=sampled,
         explained=None if explained is None or not np.isfinite(explained) else min(max(explained, 0.0), 1.0),
         held_out=float(1 - missed / others) if others > 0 else None,
-        explainable=None if noise is None or not total else float(np.clip(1 - noise * (count - 1) / total, 0.0, 1.0)),
+        explainable=noise_ceiling(answers.values, answers.counts, answers.within),
         rules=tuple(
             _rule(name, answers, test.rows, values, of_rule) for name, values in answers_of_rule.items() if others > 0
         ),
         reach=float(test.leverage.max()) if len(test.rows) else None,
+        rule_found=_rule_found(of_rule, _constant_rule(answers)),
         commonest=answers.classes[int(answers_of_rule[MAJORITY][0].argmax())]
         if answers.classes and len(test.rows)
         else None,
         reason=_why_untested(test, float(others)),
     )
+
+
+def _rule_found(of_rule: Mapping[str, Numbers], constant: str) -> bool:
+    """Whether any rule loses less than one answer for all does, beyond what the best of so many would by chance."""
+    others = [of_rule[constant] - lost for name, lost in of_rule.items() if name != constant]
+    if not others or len(of_rule[constant]) < FEWEST_TESTED:
+        return False
+    gained = np.stack(others)
+    limit = student_quantile(1 - bonferroni(_CHANCE, len(gained)), gained.shape[1] - 1)
+    return bool((gained.mean(axis=1) > limit * gained.std(axis=1, ddof=1) / np.sqrt(gained.shape[1])).any())
 
 
 def _why_untested(test: LeaveOneOut, varied: float) -> str | None:

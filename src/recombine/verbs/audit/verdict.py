@@ -34,8 +34,28 @@ def _test_sentence(evidence: AuditEvidence) -> str:
         return f"{'Not enough evidence. ' if few else ''}Nothing was tested: no target was named."
     if expected.abstains:
         return f"Not enough evidence. Nothing could be tested: {expected.reason}."
+    if test.without_rule is not None:
+        return f"{without_rule(test)} {_score(expected, test)}"
     open_ = "Not enough evidence. " if expected.is_open() else ""
     return f"{open_}{_score(expected, test)}"
+
+
+def without_rule(test: AdditiveTest) -> str:
+    """Where no rule was found, why: there is nothing to learn, or each combination has an answer of its own."""
+    most = test.explainable
+    if test.without_rule is None or most is None:
+        return ""
+    if test.without_rule == "noise":
+        return (
+            f"Nothing to learn was found: in {test.target} combinations differ by no more than the noise of their "
+            f"rows, and no rule can explain more than {percent(most.value)} of it (at most {percent(most.high)}): look "
+            "for other factors, more rows of these will not help."
+        )
+    return (
+        f"Each combination has its own fixed {test.target}, and only seeing it tells: {percent(most.value)} of what "
+        f"they differ by is no noise ({percent_range(most.low, most.high)}), and no rule finds it from the others: "
+        "collect each one that matters."
+    )
 
 
 def _score(expected: Expected, test: AdditiveTest) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from recombine.base.words import WORSE_THAN_MEAN, listing, measure, percent
+from recombine.base.words import WORSE_THAN_MEAN, listing, measure, percent, percent_range
 from recombine.numerics.simple_rules import MAJORITY
 from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest
 from recombine.verbs.audit.block_holdout import conjunction_names
@@ -39,9 +39,10 @@ def reasons(evidence: AuditEvidence) -> tuple[str, ...]:
 def _additive_reasons(test: AdditiveTest | None) -> list[str]:
     if test is None or test.reason is not None or test.explained is None or test.held_out is None:
         return []
-    noise = ""
-    if test.explainable is not None and test.explainable < 0.995:
-        noise = f" No rule can explain more than {percent(test.explainable)}: the rest is the noise of few rows."
+    noise, most = "", test.explainable
+    if most is not None and most.value < 0.995:
+        sure = percent_range(most.low, most.high)
+        noise = f" No rule can explain more than {percent(most.value)} ({sure}): the rest is the noise of few rows."
     said = [
         f"Shown all of them, one effect for each value explains {percent(test.explained)} of what the combinations "
         f"differ by in {test.target}; held out {_share(test.held_out)}.{noise}"

@@ -15,7 +15,9 @@ from recombine.data.read import support_of
 from recombine.data.support import Support
 from recombine.data.table_query import TableOptions, reading_of
 from recombine.numerics.groups import Codes, Ints
+from recombine.verbs.audit.additivity import additive_test
 from recombine.verbs.audit.unseen_combinations import draw_unseen
+from recombine.verbs.audit.verdict import without_rule
 from recombine.verbs.predict import effect_transfer as slopes
 from recombine.verbs.predict import verdict
 from recombine.verbs.predict.answers import Answers, Truth, answers, class_names, read_truth, truth_of
@@ -139,6 +141,7 @@ class _BacktestOutcome:
     record: Backtest | None
     expected: Expected
     like: npt.NDArray[np.bool_]  # which of the listed combinations are like those that were held out
+    without_rule: str = ""  # why no rule is better than one answer for all, where that is known
 
 
 def _tested(
@@ -160,7 +163,13 @@ def _tested(
     expected = expected_from(held, diagnosis, like, unseen=of)
     if not listed:
         expected = replace(expected, reason="every combination was seen")
-    return _BacktestOutcome(record_of(diagnosis.learner, found), expected, like)
+    return _BacktestOutcome(record_of(diagnosis.learner, found), expected, like, _without_rule(support, expected))
+
+
+def _without_rule(support: Support, expected: Expected) -> str:
+    """Whether there is nothing to learn, or nothing that one combination tells of another; as an audit says it."""
+    tested = None if expected.abstains or expected.beats_constant else additive_test(support)
+    return "" if tested is None else without_rule(tested[0])
 
 
 def _untestable(support: Support, own: Answers, *, wanted: bool) -> str | None:
@@ -231,6 +240,7 @@ def _assemble(
         backtest=tested.record,
         expected=tested.expected,
         like=int(tested.like.sum()),
+        without_rule=tested.without_rule,
         forecast=made.forecast,
         panel=made.panel.names,
         disputed=_disputed(diagnosis),

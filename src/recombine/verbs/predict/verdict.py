@@ -43,6 +43,7 @@ class PredictionFindings:
     backtest: Backtest | None
     expected: Expected
     like: int  # of the listed unseen combinations, those that are like the tested ones
+    without_rule: str = ""  # why no rule is better than one answer for all, where that is known
     forecast: TruthForecast | None = None  # the score on unseen combinations whose true answers are known
     panel: tuple[str, ...] = ()  # whose mean that is
     disputed: int = 0  # unseen combinations that are unsure because these learners, or the two losses, differ
@@ -179,7 +180,7 @@ def _tested(found: PredictionFindings) -> str:
     expected = found.expected
     if expected.abstains:
         return f"Nothing was tested: {expected.reason}."
-    return f"{_score(found)}{_spoken_of(found)}"
+    return f"{found.without_rule} {_score(found)}{_spoken_of(found)}".strip()
 
 
 def _score(found: PredictionFindings) -> str:
