@@ -15,7 +15,7 @@ _LIKE = 1.1
 
 @dataclass(frozen=True)
 class AdditiveTruth:
-    """Scores of the additive rule, taught all that is seen, on unseen combinations.
+    """Scores of the additive rule, or of another that was chosen, taught all that is seen, on unseen combinations.
 
     `of_spoken` is of those that the audit speaks of, whose leverage is within reach of tested ones of their kind; if
     these are not as many as it says (`as_many`), of all that are determined. `of_determined` is of these, and
@@ -30,17 +30,27 @@ class AdditiveTruth:
 
 
 def additive_truth(
-    world: AuditWorld, combination: Ints, values: npt.NDArray[Any], rng: Rng, *, of: int, spoken_of: Mask | None = None
+    world: AuditWorld,
+    combination: Ints,
+    values: npt.NDArray[Any],
+    rng: Rng,
+    *,
+    of: int,
+    spoken_of: Mask | None = None,
+    said: Numbers | None = None,
 ) -> AdditiveTruth:
     """Fresh rows of every unseen combination, as many as a seen one has, beside what the rule says of it.
 
-    `of` is how many of them the audit speaks of, `spoken_of` (n,) which, where it says so.
+    `of` is how many of them the audit speaks of, `spoken_of` (n,) which, where it says so; `said` (n, m) what another
+    rule says of each.
     """
     seen, unseen = np.flatnonzero(world.seen), np.flatnonzero(~world.seen)
     design = one_hot(world.codes)
     answers = world.answers(combination, values, seen)
     middle = answers.mean(axis=0)
-    fit = design @ np.linalg.lstsq(design[seen], answers - middle, rcond=None)[0] + middle
+    fit = said
+    if fit is None:
+        fit = design @ np.linalg.lstsq(design[seen], answers - middle, rcond=None)[0] + middle
     determined, like = _reach(design, seen, unseen)
     target = world.answers(*world.sample(unseen, rng), unseen)
     constant = np.tile(middle, (len(world.codes), 1))

@@ -300,6 +300,35 @@ def mnar_tail(rng: Rng) -> AuditWorld:
     return number_world(codes, seen, additive(codes, rng) + apart, rng, noise=0.3)
 
 
+def large_mult(rng: Rng) -> AuditWorld:
+    """Effects multiply, in a table large enough to tell so."""
+    codes = grid(14, 16)
+    return number_world(codes, seen_by_chance(codes, 0.6, rng), np.exp(additive(codes, rng, 0.5)), rng, noise=0.1)
+
+
+def one_product(rng: Rng) -> AuditWorld:
+    """Effects add up, and one number of each value multiplies."""
+    codes = grid(14, 16)
+    mean = additive(codes, rng) + rng.standard_normal(14)[codes[:, 0]] * rng.standard_normal(16)[codes[:, 1]]
+    return number_world(codes, seen_by_chance(codes, 0.6, rng), mean, rng, noise=0.3)
+
+
+def large_gated(rng: Rng) -> AuditWorld:
+    """Half of the values of the first factor let the second one count, half the third."""
+    codes = grid(4, 7, 7)
+    second, third = (rng.standard_normal(7)[codes[:, k]] for k in (1, 2))
+    return number_world(
+        codes, seen_by_chance(codes, 0.6, rng), np.where(codes[:, 0] < 2, second, third), rng, noise=0.3
+    )
+
+
+def stand_ins(rng: Rng) -> AuditWorld:
+    """Twelve values of three kinds: those of one kind answer alike everywhere, and nothing adds up."""
+    codes = grid(12, 12)
+    mean = rng.standard_normal((3, 12))[rng.integers(0, 3, 12)[codes[:, 0]], codes[:, 1]]
+    return number_world(codes, seen_by_chance(codes, 0.6, rng), mean, rng, noise=0.3)
+
+
 PLANTED: Mapping[str, Plant] = {
     plant.__name__: plant
     for plant in (
@@ -311,7 +340,7 @@ NEW: Mapping[str, Plant] = {
     plant.__name__: plant
     for plant in (
         *(triple_block, uneven_blocks, part_cluster, autocorrelated, skewed_counts, rare_class, mixed_missing),
-        *(one_row, blocks_add_up, label_blocks, mnar_tail),
+        *(one_row, blocks_add_up, label_blocks, mnar_tail, large_mult, one_product, large_gated, stand_ins),
     )
 }
 CHOSEN_BY_ANSWER = ("mnar_high", "mnar_easy", "logit_mnar_easy", "mnar_tail")

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evidence.drawing import Columns, Ints, Mask, Numbers
+from evidence.drawing import AuditWorld, Codes, Columns, Ints, Mask, Numbers
 from recombine.base.progress import silent
 from recombine.data.space import Factor, Space
 from recombine.data.support import LabelTarget, NumberTarget, Support
+from recombine.numerics.interaction_rules import RULES, SeenTable
 from recombine.numerics.resampling import IntervalSettings
+from recombine.verbs.audit.additivity import ADDITIVE, seen_answers
 from recombine.verbs.audit.leverage import Leverage
 from recombine.verbs.audit.structural_zeros import suspect_zeros
 from recombine.verbs.evaluate import evaluation
@@ -41,12 +43,32 @@ def spoken_of(found: Any, codes: Ints) -> Mask | None:
     _, possible = suspect_zeros(support)
     leverage = Leverage(support, found.determinacy)
     _, losses = audit.additive_test(support, audit._some_unseen(possible, leverage, seed=0), seed=0)
-    asked = np.stack([_codes_of(factor, column) for factor, column in zip(support.space.factors, codes.T, strict=True)])
-    asked = np.asfortranarray(asked.T, dtype=np.int32)
+    asked = _encoded(found, codes)
     follow = found.determinacy.determined(asked) & ~possible.space.is_impossible(asked)
     like = np.zeros(len(codes), dtype=bool)
     like[follow] = 1 + leverage.of(asked[follow]) <= LIKE**2 * (1 + losses.reach_of(support, asked[follow]))
     return like
+
+
+def richer_answers(found: Any, world: AuditWorld) -> Numbers | None:
+    """(n, m) What the rule says that an audit chose, taught all that is seen; None where that is adding up."""
+    if getattr(found.additive, "chosen", ADDITIVE) == ADDITIVE:
+        return None
+    target = found.support.target
+    seen = seen_answers(target, len(found.support))
+    table = SeenTable(found.support.codes[seen.rows], found.support.space.sizes, seen.values, seen.noise)
+    said = RULES[found.additive.chosen](table, _encoded(found, world.codes))
+    if not world.classes:
+        return said + float((target.total / target.count)[seen.rows].mean())  # which the answers were given about
+    wide = np.zeros((len(said), world.classes))
+    wide[:, [int(name[1:]) for name in seen.classes]] = said
+    return wide
+
+
+def _encoded(found: Any, codes: Ints) -> Codes:
+    factors = found.support.space.factors
+    asked = np.stack([_codes_of(factor, column) for factor, column in zip(factors, codes.T, strict=True)])
+    return np.asfortranarray(asked.T, dtype=np.int32)
 
 
 def _codes_of(factor: Factor, column: Ints) -> Ints:

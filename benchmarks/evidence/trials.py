@@ -15,7 +15,7 @@ import numpy as np
 import recombine
 from evidence import audit_worlds, diff_worlds, evaluate_worlds
 from evidence.audit_truth import additive_truth, learner_truth, predicted_truth
-from evidence.counted_tables import audit_of, evaluation_of, spoken_of
+from evidence.counted_tables import audit_of, evaluation_of, richer_answers, spoken_of
 from evidence.diff_worlds import Compare
 from evidence.drawing import AuditWorld, CannotPlantError, EvaluateWorld, Rng, generator
 from evidence.statement_worlds import CAUSES, DEVIATIONS, GROUPS, CauseWorld, DeviationWorld, GroupWorld
@@ -63,8 +63,10 @@ def try_audit(rng: Rng, *, plant: Callable[[Rng], AuditWorld]) -> Record:
         raise CannotPlantError
     found = audit_of(world.table(combination, values), world.factors)
     expected = found.expected
-    true = additive_truth(world, combination, values, rng, of=expected.of, spoken_of=spoken_of(found, world.codes))
+    spoken, said = spoken_of(found, world.codes), richer_answers(found, world)
+    true = additive_truth(world, combination, values, rng, of=expected.of, spoken_of=spoken, said=said)
     return _said(found) | {
+        "rule": getattr(found.additive, "chosen", None),
         "interval": [true.of_spoken, expected.value, expected.low, expected.high],
         "true": true.of_determined,
         "true_constant": true.of_constant,

@@ -23,6 +23,7 @@ from recombine.numerics.additive_fit import LeaveOneOut, blocks_held_out, dense,
 from recombine.numerics.distributions import student_quantile
 from recombine.numerics.groups import Codes, Ints, Numbers, commonest, pooled_variance
 from recombine.numerics.hypothesis_tests import bonferroni
+from recombine.numerics.interaction_rules import RULES, SeenTable
 from recombine.numerics.noise_ceiling import NoiseCeiling, noise_ceiling
 from recombine.numerics.resampling import EvidencePieces
 from recombine.numerics.simple_rules import MAJORITY, MEAN, NEAREST, SimpleRules, alone_name, filled, is_alone
@@ -35,6 +36,7 @@ from recombine.verbs.audit.block_holdout import (
     missing_reason,
     weigh_classes,
 )
+from recombine.verbs.audit.rule_choice import choose_rule, richer_answers
 
 ADDITIVE = "adding up effects"
 
@@ -44,6 +46,7 @@ _MOST_COMPARED = 2 * 10**9  # values of tested combinations with those of all ot
 _MOST_ANSWERS = 5 * 10**7  # combinations times classes: 400 MB
 _MOST_CLASSES = 1_000
 _CHANCE = 0.05
+_LITTLE = 0.02  # of what there is to lose: where adding up loses less, no other rule is looked for
 _WIDEST = 2_000  # values of all factors: up to there holding out blocks takes less than a second
 
 
@@ -63,7 +66,8 @@ class AdditiveTest:
     `explained` is the share of what the combinations differ by that the rule explains where it is shown all of them,
     `held_out` where each is held out, and `explainable` what any rule could explain at most: the rest is the noise of
     few rows. For labels the shares are those of the squared differences between the combinations' shares of labels.
-    `rule_found` says whether any rule is better than one answer for all, beyond chance.
+    `rule_found` says whether any rule is better than one answer for all, beyond chance; `chosen` is the rule by which
+    unseen combinations are told best (`rule_choice`), of which `expected` speaks.
     `untestable` combinations cannot be held out, since the others leave them open. `reach` is the largest leverage
     among those tested; `commonest` is the label that most combinations have. `blocks` are the sets of factors whose
     values unseen combinations never saw together, and for which whole blocks were held out; `untested_blocks` those for
@@ -83,6 +87,7 @@ class AdditiveTest:
     rules: tuple[RuleScore, ...]
     reach: float | None
     rule_found: bool = False
+    chosen: str = ADDITIVE
     commonest: str | None = None
     reason: str | None = None
     blocks: tuple[tuple[str, ...], ...] = ()
@@ -93,6 +98,12 @@ class AdditiveTest:
         return next(one for one in self.rules if one.name == name)
 
     @property
+    def richer(self) -> RuleScore | None:
+        """The best of the rules that say more than adding up, where it says it better."""
+        best = max((one for one in self.rules if one.name in RULES), key=lambda one: one.score, default=None)
+        return best if best is not None and best.score > self.rule(ADDITIVE).score else None
+
+    @property
     def without_rule(self) -> Literal["noise", "fixed"] | None:
         """Where no rule was found: whether there is nothing to learn, or an answer of its own in each combination."""
         return None if self.rule_found or self.explainable is None or not self.tested else self.explainable.kind
@@ -100,7 +111,7 @@ class AdditiveTest:
     @property
     def rivals(self) -> tuple[RuleScore, ...]:
         """The best factor alone, then the other simple rules: the other factors would only crowd the list."""
-        simple = [one for one in self.rules if one.name != ADDITIVE]
+        simple = [one for one in self.rules if one.name not in (ADDITIVE, *RULES)]
         alone = [one for one in simple if is_alone(one.name)]
         best = sorted(alone, key=lambda one: -one.score)[:1]
         return (*best, *(one for one in simple if one not in alone))
@@ -145,14 +156,19 @@ class _SeenAnswers:
         """The mean answer."""
         return np.asarray(self.values.mean(axis=0))
 
+    @property
+    def noise(self) -> Numbers:
+        """(n,) The variance of each answer, as far as it is known."""
+        return (self.within or 0.0) / self.counts
+
 
 def additive_test(
-    support: Support, unseen: tuple[Codes, Numbers] | None = None, *, seed: int = 0
+    support: Support, unseen: tuple[Codes, Numbers] | None = None, *, seed: int = 0, additive_only: bool = False
 ) -> tuple[AdditiveTest, Losses] | None:
     """Test the additive rule; None without a target, and no losses where there is nothing to test.
 
     Some of the combinations that are `unseen`, with their leverages, say how seen ones are to be held out: without them
-    one at a time.
+    one at a time. With `additive_only` no rule is tried that says more.
     """
     if support.target is None:
         return None
@@ -167,16 +183,59 @@ def additive_test(
     tried = _choose_tested(codes, support.space.sizes, seed)
     found = held_out(codes, support.space.sizes, answers.values, tried)
     alone = _one_at_a_time(known, answers, found)
-    of_rule = _losses_of_rules(answers, alone)
-    test = _summary(support.target, answers, found, alone.said, of_rule, sampled=len(tried) < len(codes))
     classes = None if unseen is None or codes.shape[1] <= 2 else missing_classes(known, *unseen)
-    if all(one.factors == alone.factors for one in classes or ()):
-        return test, Losses(codes[found.rows], of_rule, classes, _reach([alone]))
+    in_blocks = any(one.factors != alone.factors for one in classes or ())
+    tries = _Richer({}, {}) if additive_only else _try_richer(known, answers, alone, quick=in_blocks, seed=seed)
+    every = replace(alone, said={**alone.said, **tries.said})
+    of_rule = _losses_of_rules(answers, every)
+    test = _summary(support.target, answers, found, every.said, of_rule, sampled=len(tried) < len(codes))
+    alone = replace(alone, said={**alone.said, **tries.chosen})
+    chosen = next(iter(tries.chosen), None)
+    if not in_blocks:
+        losses = Losses(codes[found.rows], _losses_of_rules(answers, alone), classes, _reach([alone]))
+        return replace(test, chosen=chosen or ADDITIVE), losses
     losses = _losses_like_unseen(known, answers, alone, classes or (), seed=seed)
     named = {one.factors: tuple(known.space.names[k] for k in one.factors) for one in classes or ()}
     done = tuple(name for factors, name in named.items() if factors in losses.reach and factors != alone.factors)
     open_ = tuple(name for factors, name in named.items() if factors not in losses.reach)
-    return replace(test, blocks=done, untested_blocks=open_), losses
+    chosen = _still_chosen(losses, chosen, seed=seed)
+    return replace(test, blocks=done, untested_blocks=open_, chosen=chosen), losses
+
+
+@dataclass(frozen=True, eq=False)
+class _Richer:
+    """What rules said that say more than adding up, and the chosen one, if any is, as it is scored."""
+
+    said: Mapping[str, Numbers]
+    chosen: Mapping[str, Numbers]
+
+
+def _try_richer(known: Support, answers: _SeenAnswers, alone: HeldOutPart, *, quick: bool, seed: int) -> _Richer:
+    """Where adding up leaves much to gain, and by those that are `quick` where hundreds of blocks are held out."""
+    of_rule, constant = _losses_of_rules(answers, alone), _constant_rule(answers)
+    if not _leaves_much(of_rule, constant):
+        return _Richer({}, {})
+    held_apart = partial(richer_answers, known, answers.values, answers.noise, alone.rows, seed=seed, quick=quick)
+    said = held_apart()
+    lost = {name: _losses(answers, alone.rows, values) for name, values in said.items()}
+    chosen = choose_rule([of_rule[ADDITIVE], of_rule[constant]], lost, alone.pieces, seed=seed)
+    return _Richer(said, {} if chosen is None else held_apart(only=chosen))
+
+
+def _leaves_much(of_rule: Mapping[str, Numbers], constant: str) -> bool:
+    """Whether there is something that another rule could gain: labels that are wrong, or squared errors beside the
+    mean's.
+    """
+    lost = of_rule[ADDITIVE]
+    return float(lost.sum()) > _LITTLE * (len(lost) if constant == MAJORITY else float(of_rule[constant].sum()))
+
+
+def _still_chosen(losses: Losses, chosen: str | None, *, seed: int) -> str:
+    """The rule that was chosen, if it is better than adding up also where whole blocks are held out."""
+    if chosen is None or losses.pieces is None or losses.weights is None:
+        return ADDITIVE
+    weighted = {name: lost * losses.weights for name, lost in losses.of_rule.items()}
+    return choose_rule([weighted[ADDITIVE]], {chosen: weighted[chosen]}, losses.pieces.of, seed=seed) or ADDITIVE
 
 
 def _one_at_a_time(known: Support, answers: _SeenAnswers, found: LeaveOneOut) -> HeldOutPart:
@@ -200,9 +259,10 @@ def _simple_answers(
 
 
 def _in_blocks(
-    known: Support, answers: _SeenAnswers, missing: MissingClass, scores: Numbers, *, seed: int
+    known: Support, answers: _SeenAnswers, missing: MissingClass, scores: Numbers, richer: Sequence[str], *, seed: int
 ) -> HeldOutPart | None:
-    """Combinations held out with all that share their values of some factors; None where none can be.
+    """Combinations held out with all that share their values of some factors, also as `richer` rules would answer them;
+    None where none can be.
 
     Those that are left more open by it than any unseen combination is are no test of these.
     """
@@ -217,7 +277,9 @@ def _in_blocks(
         rest, asked = np.flatnonzero(piece != number), found.rows[piece[found.rows] == number]
         left = known.subset(rest)
         rules = SimpleRules(left.codes, left.groups, answers.values[rest], np.ones(len(rest)))
-        simple.append(_simple_answers(left, rules, known.codes[asked], answers.values[rest].mean(axis=0)))
+        said = _simple_answers(left, rules, known.codes[asked], answers.values[rest].mean(axis=0))
+        seen = SeenTable(left.codes, left.space.sizes, answers.values[rest], answers.noise[rest])
+        simple.append(said | {name: RULES[name](seen, known.codes[asked]) for name in richer})
     if not simple:
         return None
     said = {ADDITIVE: found.said} | {name: np.concatenate([one[name] for one in simple]) for name in simple[0]}
@@ -231,11 +293,12 @@ def _losses_like_unseen(
     """Losses of combinations that were held out as the unseen ones are missing, each kind with its share of these."""
     affordable = sum(known.space.sizes) <= _WIDEST
     scores = leverage_rows(known.codes, known.space.sizes) if affordable else None
+    richer = [name for name in alone.said if name in RULES]
     tested: list[tuple[MissingClass, HeldOutPart]] = []
     for one in classes:
         part = alone if one.factors == alone.factors else None
         if part is None and scores is not None:
-            part = _in_blocks(known, answers, one, scores, seed=seed)
+            part = _in_blocks(known, answers, one, scores, richer, seed=seed)
         if part is not None and part.enough:
             tested.append((one, part))
     if not tested:
@@ -292,7 +355,8 @@ def expected_scores(test: AdditiveTest, losses: Losses, unseen: int) -> tuple[Ex
         nothing = Expected(test.score, of=unseen, reason=reason)
         return nothing, nothing
     of_rule = {name: 1 - lost if test.kind == "label" else lost for name, lost in losses.of_rule.items()}
-    own = of_rule.pop(ADDITIVE)
+    own = of_rule.pop(test.chosen)
+    of_rule = {name: lost for name, lost in of_rule.items() if name not in RULES}
     apart = {name: lost for name, lost in of_rule.items() if not is_alone(name)}
     scored = partial(
         expected_score,

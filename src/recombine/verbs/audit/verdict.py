@@ -2,8 +2,9 @@
 
 from recombine.base.grades import FAILING_BELOW, Expected
 from recombine.base.words import WORSE_THAN_MEAN, count, listing, named, percent, percent_range, r2_range
+from recombine.numerics.interaction_rules import GATED, PRODUCT, SUBSTITUTION, TWO_PRODUCTS
 from recombine.numerics.simple_rules import MAJORITY, MEAN, NEAREST, is_alone
-from recombine.verbs.audit.additivity import AdditiveTest
+from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest
 from recombine.verbs.audit.block_holdout import missing_reason
 from recombine.verbs.audit.combination_status import StatusCounts
 from recombine.verbs.audit.grade import FEWEST_SEEN, AuditEvidence, grade, rule_held
@@ -66,18 +67,32 @@ def _score(expected: Expected, test: AdditiveTest) -> str:
     if test.kind == "label":
         sure = percent_range(expected.low, expected.high)
         right = f"gets {percent(expected.value)} of held-out combinations right ({sure})"
-        return f"Adding up one effect for each value {right}; {beside}."
+        return f"{_rule_words(test).capitalize()} {right}; {beside}."
     if expected.value <= 0:
         beside = "" if expected.baseline_name == MEAN else f"; {beside}"
         worse = WORSE_THAN_MEAN if expected.value < 0 else "no better than always answering the mean"
         return (
-            f"On held-out combinations adding up one effect for each value is {worse}: it explains "
+            f"On held-out combinations {_rule_words(test)} is {worse}: it explains "
             f"{percent(expected.value)} of what they differ by in {test.target} "
             f"({percent_range(expected.low, expected.high)}){beside}."
         )
     sure = r2_range(expected.low, expected.high)
     explained = f"{percent(expected.value)} of what held-out combinations differ by in {test.target} ({sure})"
-    return f"Adding up one effect for each value explains {explained}; {beside}."
+    return f"{_rule_words(test).capitalize()} explains {explained}; {beside}."
+
+
+_RULE_WORDS = {
+    ADDITIVE: "adding up one effect for each value",
+    GATED: "letting one factor decide which other one counts",
+    PRODUCT: "adding up one effect for each value and one product of two values",
+    TWO_PRODUCTS: "adding up one effect for each value and two products of two values",
+    SUBSTITUTION: "answering like values that never gave another answer",
+}
+
+
+def _rule_words(test: AdditiveTest) -> str:
+    """The rule of which an audit speaks, as the subject of a sentence."""
+    return _RULE_WORDS[test.chosen]
 
 
 def _rule(expected: Expected, test: AdditiveTest) -> str:
@@ -117,7 +132,8 @@ def _rest_sentence(evidence: AuditEvidence) -> str:
     counts, expected = evidence.divided, evidence.expected
     if expected is not None and not expected.abstains:
         if grade(evidence) in ("weak", "failing", "untested") and not rule_held(evidence):
-            return f". Adding up {_why_not(expected)}: do not rely on what it would give for {_others(counts)}."
+            rule = "Adding up" if evidence.additive is None or evidence.additive.chosen == ADDITIVE else "That rule"
+            return f". {rule} {_why_not(expected)}: do not rely on what it would give for {_others(counts)}."
         follow = _verb(expected.of, "follows", "follow")
         return f"; if the rule holds beyond them, {_share_of(expected.of, counts)} {follow}."
     if counts.seen <= evidence.rank:

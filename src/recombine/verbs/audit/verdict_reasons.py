@@ -47,7 +47,8 @@ def _additive_reasons(test: AdditiveTest | None) -> list[str]:
         f"Shown all of them, one effect for each value explains {percent(test.explained)} of what the combinations "
         f"differ by in {test.target}; held out {_share(test.held_out)}.{noise}"
     ]
-    others = [f"{one.name} {_share(one.score)}" for one in sorted(test.rivals, key=lambda one: -one.score)]
+    richer = () if test.richer is None else (test.richer,)
+    others = [f"{one.name} {_share(one.score)}" for one in sorted((*test.rivals, *richer), key=lambda one: -one.score)]
     lowest = min(one.score for one in (test.rule(ADDITIVE), *test.rivals))
     below = f" (below 0: {WORSE_THAN_MEAN})" if lowest < 0 else ""
     got = "Right" if test.kind == "label" else "Explained"

@@ -139,7 +139,7 @@ def _scores(
     """The additive rule on the combinations that could be held out in both tables."""
     if old.support.target is None and new.support.target is None:
         return (), None
-    first, second = additive_test(old.support), additive_test(new.support)
+    first, second = (additive_test(one.support, additive_only=True) for one in (old, new))
     if first is None or second is None:
         return (), f"only the {'new' if first is None else 'old'} audit has a target"
     for (test, _), name in ((first, "old"), (second, "new")):
