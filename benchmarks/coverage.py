@@ -1,6 +1,6 @@
 """How often an interval that promises 95 % holds the truth, grades come true, and statements are false.
 
-Planted worlds of over a hundred families (`benchmarks/evidence/`), each through its verb: what audits, predictions,
+Families of planted worlds (`benchmarks/evidence/`), each through its verb: what audits, predictions,
 rehearsals and evaluations promise beside what is true; what is said of worst groups, deviating combinations, causes
 and differences where there is nothing to say, and where there is. `--against FILE` sets an earlier run beside it, table
 by table: the shares then, and how much wider the intervals are now. `--families` takes verbs and families.

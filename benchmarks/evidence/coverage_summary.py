@@ -12,8 +12,6 @@ import numpy as np
 from evidence.trials import Record
 
 Cell = str | int | float
-PROMISING = ("audit", "rehearse", "predict", "evaluate", "worst group")
-"""Verbs whose records hold an interval."""
 SOUND, TOO_LOW = 0.8, 0.6
 """A *sound* that reaches less than 0.8 was too bold, below 0.6 it was wrong."""
 UNTESTED_KIND = re.compile("no tested combination was missing")
@@ -125,9 +123,11 @@ HELD_HEADER = (
 
 
 def held_lines(records: Sequence[Record], sealed: frozenset[str]) -> list[Held]:
-    """One for each family of audit, rehearse and predict, and for each number of evaluate and worst group."""
+    """One for each kind of interval of each family that has one."""
     found = []
-    for name, mine in _by_name(one for one in records if one["verb"] in PROMISING).items():
+    for name, mine in _by_name(records).items():
+        if not any(record.keys() & {"interval", "intervals"} for record in mine):
+            continue
         kinds = dict.fromkeys(kind for record in mine for kind in (record.get("intervals") or {"": None}))
         found += [_held(f"{name}{f', {kind}' if kind else ''}", mine, kind, name in sealed) for kind in kinds]
     return found

@@ -1,4 +1,4 @@
-"""Pairs of results for `diff`: only the noise was drawn anew, or something did get worse."""
+"""Pairs of results for `diff`: only the noise was drawn anew, another model is as good, or something did get worse."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -14,11 +14,15 @@ from evidence.drawing import AuditWorld, EvaluateWorld, Rng, additive, grid, val
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """Two results, the older first, and whether the newer is truly worse."""
+    """Two results, the older first, and whether the newer is truly worse.
+
+    `difference` is the true one of the scores, on every side; None where it is not known.
+    """
 
     old: Any
     new: Any
     worse: bool = False
+    difference: float | None = None
 
 
 Compare = Callable[[Rng], Compared]
@@ -60,7 +64,17 @@ def evaluations(rng: Rng, *, plant: Callable[[Rng], EvaluateWorld], drop: float 
     world = plant(rng)
     later = world if world.right is None else replace(world, right=np.clip(world.right - drop, 0, 1))
     tables = [one.table(rng) for one in (world, later)]
-    return Compared(*(evaluation_of(table, world.factors) for table in tables), worse=drop > 0)
+    both = (evaluation_of(table, world.factors) for table in tables)
+    return Compared(*both, worse=drop > 0, difference=None if drop else 0.0)
+
+
+def other_model(rng: Rng, *, plant: Callable[[Rng], EvaluateWorld], by: tuple[int, ...] = ()) -> Compared:
+    """Two models that are equally good. Each has luck of its own in every combination, or in every cell of `by`."""
+    world = plant(rng)
+    cells = by or range(world.codes.shape[1])
+    later = replace(world, right=evaluate_worlds.of_blocks(world.codes, world.unseen, rng, *cells))
+    tables = [one.table(rng) for one in (world, later)]
+    return Compared(*(evaluation_of(table, world.factors) for table in tables), difference=0.0)
 
 
 UNCHANGED: Mapping[str, Compare] = {
@@ -78,6 +92,10 @@ UNCHANGED: Mapping[str, Compare] = {
         f"evaluate {name}": partial(evaluations, plant=evaluate_worlds.NEW[name])
         for name in ("uneven_pairs", "one_row_each")
     },
+    "other model iid": partial(other_model, plant=evaluate_worlds.iid),
+    "other model pair_block": partial(other_model, plant=evaluate_worlds.pair_block, by=(0, 1)),
+    "other model uneven_pairs": partial(other_model, plant=evaluate_worlds.uneven_pairs, by=(0, 1)),
+    "other model triple_held": partial(other_model, plant=evaluate_worlds.triple_held, by=(0, 1, 2)),
 }
 WORSE: Mapping[str, Compare] = {
     "audit broken_rule": broken_rule,

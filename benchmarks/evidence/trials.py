@@ -15,10 +15,12 @@ import numpy as np
 import recombine
 from evidence import audit_worlds, diff_worlds, evaluate_worlds
 from evidence.audit_truth import additive_truth, learner_truth, predicted_truth
-from evidence.counted_tables import audit_of, evaluation_of, richer_answers, spoken_of
-from evidence.diff_worlds import Compare
+from evidence.counted_tables import INTERVALS, audit_of, evaluation_of, richer_answers, spoken_of
+from evidence.diff_worlds import Compare, Compared
 from evidence.drawing import AuditWorld, CannotPlantError, EvaluateWorld, Rng, generator
 from evidence.statement_worlds import CAUSES, DEVIATIONS, GROUPS, CauseWorld, DeviationWorld, GroupWorld
+from recombine.verbs.evaluate.model_comparison import comparison
+from recombine.verbs.evaluate.outcome_reader import PairedOutcomes
 
 Record = dict[str, Any]
 NAMED_FROM = 0.05
@@ -161,14 +163,24 @@ def try_causes(rng: Rng, *, plant: Callable[[Rng], CauseWorld]) -> Record:
 
 
 def try_diff(rng: Rng, *, compare: Compare) -> Record:
-    """Two results compared: the grade, and with it how a gate ends."""
+    """Two results compared: the grade, and with it how a gate ends; the differences where the true one is known."""
     pair = compare(rng)
     found = recombine.diff(pair.old, pair.new)
-    return _said(found) | {
+    record = _said(found) | {
         "worse": pair.worse,
         "grades": [pair.old.grade, pair.new.grade],
         "outcomes": [score.outcome for score in found.scores],
     }
+    return record if pair.difference is None else record | {"intervals": _differences(found, pair, pair.difference)}
+
+
+def _differences(found: Any, pair: Compared, truth: float) -> dict[str, Any]:
+    """Of a diff, and of an evaluation of the one against the other."""
+    old, new = pair.old.outcomes, pair.new.outcomes
+    both = comparison(old, PairedOutcomes(old.rows, old.total, new.total), INTERVALS, other="new")
+    beside = {f"against, {side.name}": side for side in both.sides if side.name in ("seen", "unseen")}
+    several = {score.name: score for score in found.scores} | beside
+    return {name: [truth, one.difference, one.low, one.high] for name, one in several.items()}
 
 
 def _said(found: Any) -> Record:

@@ -3,6 +3,10 @@
 import numpy as np
 
 import recombine
+from recombine.numerics.intervals import difference_interval
+from recombine.numerics.resampling import IntervalSettings, difference
+from recombine.verbs.evaluate.model_comparison import comparison
+from recombine.verbs.evaluate.outcome_reader import PairedOutcomes
 
 CODES = np.array([(a, b, c) for a in range(6) for b in range(6) for c in range(8)])
 
@@ -54,3 +58,18 @@ def test_too_few_blocks_have_no_interval():
     assert found.side("unseen").low is None
     assert "3 in all: an interval takes 5" in found.side("unseen").note
     assert found.grade == "untested"
+
+
+def test_another_model_is_compared_by_block():
+    """The interval is the one of the blocks' own sums: as if each block were one combination."""
+    first, second = (evaluated(seed, blocks(0)).outcomes for seed in (2, 3))
+    found = comparison(first, PairedOutcomes(first.rows, first.total, second.total), IntervalSettings(), other="b")
+    unseen = next(side for side in found.sides if side.name == "unseen")
+    assert (unseen.combinations, unseen.pieces) == (64, 8)
+    pair = (CODES[:, 0] * 6 + CODES[:, 1])[first.unseen]
+    rows, own, other = (
+        np.array([part[first.unseen][pair == one].sum() for one in np.unique(pair)])
+        for part in (first.rows, first.total, second.total)
+    )
+    ends = difference_interval(difference(rows, own, other), IntervalSettings(), "difference unseen", share=True)
+    assert (unseen.low, unseen.high) == ends

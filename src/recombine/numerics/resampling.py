@@ -83,9 +83,9 @@ class Statistic:
         >>> alike.of_all, alike.combinations
         (0.5, 2)
         """
-        if (np.diff(pieces) > 0).all():  # each is a piece of its own
+        distinct, ids = np.unique(pieces, return_inverse=True)
+        if len(distinct) == len(pieces):  # each is a piece of its own
             return self
-        _, ids = np.unique(pieces, return_inverse=True)
         sums = [np.bincount(ids, part) for part in self.parts.T]
         return Statistic(np.stack(sums, axis=1), self.value, self.slope)
 

@@ -3,13 +3,16 @@
 A side's score is compared combination by combination, each with the same weight before and now: if a hard combination
 has more rows in the new table, the score does not fall for that. The weight is the harmonic mean of its rows, which is
 their number where both tables have as many.
+
+Where whole blocks were held out, what is drawn again are the blocks, as in the evaluations themselves: a model that
+has learned another rule answers all of a block otherwise, and that is one piece of evidence.
 """
 
 import numpy as np
 
 from recombine.base.words import measure, percent
 from recombine.data.support import Support
-from recombine.numerics.groups import Numbers
+from recombine.numerics.groups import Ints, Numbers
 from recombine.numerics.hypothesis_tests import bonferroni, means_differ, shares_differ
 from recombine.numerics.intervals import difference_interval
 from recombine.numerics.resampling import FEWEST, IntervalSettings, Statistic, difference, mean, r2, r2_difference
@@ -135,7 +138,9 @@ def _scores(old: Outcomes, new: Outcomes, both: PairedCombinations, sure: Interv
 def _score(
     name: str, old: Outcomes, new: Outcomes, both: PairedCombinations, mask: Mask, settings: IntervalSettings
 ) -> ScoreChange:
-    before, after, apart = _statistics(old, new, PairedCombinations(both.codes[mask], both.old[mask], both.new[mask]))
+    chosen = PairedCombinations(both.codes[mask], both.old[mask], both.new[mask])
+    before, after, apart = _statistics(old, new, chosen)
+    apart = apart.by_piece(_pieces(old, new, chosen))
     share, value = old.score.is_share, apart.of_all
     same = np.array_equal(old.mean[both.old[mask]], new.mean[both.new[mask]])
     ends = difference_interval(apart, settings, f"difference {name}", share=share) if np.isfinite(value) else None
@@ -149,7 +154,17 @@ def _score(
         combinations=int(mask.sum()),
         same=same,
         better=old.score.better,
+        pieces=apart.combinations if apart.combinations < int(mask.sum()) else None,
     )
+
+
+def _pieces(old: Outcomes, new: Outcomes, both: PairedCombinations) -> Ints:
+    """Which combinations are one piece of evidence: of the two evaluations' own pieces the fewer, hence larger ones.
+
+    They differ where the two were trained on other combinations. A difference is no surer than the less sure of its
+    two scores, and joining both kinds of pieces would often make one of all combinations.
+    """
+    return min(old.pieces[both.old], new.pieces[both.new], key=lambda pieces: len(np.unique(pieces)))
 
 
 def _statistics(old: Outcomes, new: Outcomes, both: PairedCombinations) -> tuple[Statistic, Statistic, Statistic]:

@@ -67,7 +67,8 @@ class ScoreChange:
 
     `name` says of which combinations: held-out, unseen, seen or tested ones. `combinations` counts those that both
     scores are of, `paired` tells whether they were compared one by one; if not, each score keeps the interval that it
-    had, as if they were of different combinations.
+    had, as if they were of different combinations. Where whole blocks were held out, these are so many `pieces` of
+    evidence.
     """
 
     name: str
@@ -82,6 +83,7 @@ class ScoreChange:
     high: float | None
     outcome: Outcome
     paired: bool = True
+    pieces: int | None = None
 
     @classmethod
     def of(
@@ -95,10 +97,12 @@ class ScoreChange:
         combinations: int,
         same: bool,
         better: Literal["higher", "lower"] = "higher",
+        pieces: int | None = None,
     ) -> "ScoreChange":
         """A score compared one by one: `values` are the old, the new and the difference, `ends` its interval."""
         low, high = ends or (None, None)
-        return cls(name, score, share, better, combinations, *values, low, high, outcome(low, high, better, same=same))
+        said = outcome(low, high, better, same=same)
+        return cls(name, score, share, better, combinations, *values, low, high, said, pieces=pieces)
 
     @property
     def worst(self) -> float | None:

@@ -154,8 +154,8 @@ def score_sentence(score: ScoreChange) -> str:
     moved = f"{lead} stayed at {new}" if old == new else f"{lead} {went} from {old} to {new}"
     if score.low is None or score.high is None:
         why = (
-            f"an interval needs {FEWEST} combinations at least"
-            if score.combinations < FEWEST
+            f"an interval needs {FEWEST} {'combinations' if score.pieces is None else 'pieces of evidence'} at least"
+            if (score.pieces or score.combinations) < FEWEST
             else "all differ alike, or too unlike for an interval to rule anything out"
         )
         return f"{moved}; {why}, so that may be luck."
@@ -171,7 +171,8 @@ def of_which(score: ScoreChange) -> str:
         return "unseen combinations"
     were = "was" if score.combinations == 1 else "were"
     both = {"tested": "tested", HELD_OUT: "held out"}.get(score.name, f"that {were} {score.name}")
-    return f"{amount(score.combinations, 'combination')} {both} both times"
+    count_as = "" if score.pieces is None else f" ({amount(score.pieces, 'piece')} of evidence)"
+    return f"{amount(score.combinations, 'combination')}{count_as} {both} both times"
 
 
 def score_name(score: ScoreChange) -> str:

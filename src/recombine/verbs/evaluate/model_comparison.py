@@ -24,7 +24,10 @@ Better = Literal["this", "other", "cannot tell"]
 
 @dataclass(frozen=True)
 class ComparedScores:
-    """Both scores on one side, and the other model's less this one's, with an interval over combinations."""
+    """Both scores on one side, and the other model's less this one's, with an interval over combinations.
+
+    Where whole blocks were held out, the combinations are so many `pieces` of evidence.
+    """
 
     name: str
     rows: int
@@ -35,6 +38,7 @@ class ComparedScores:
     low: float | None
     high: float | None
     better: Better
+    pieces: int | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,7 @@ def _compare_side(
 ) -> ComparedScores:
     chosen = side & (paired.rows > 0)
     own, other, apart = _statistics(outcomes, paired, chosen)
+    apart = apart.by_piece(outcomes.pieces[chosen])
     share = outcomes.score.is_share
     found = difference_interval(apart, settings, f"difference {name}", share=share) if apart.combinations else None
     low, high = found or (None, None)
@@ -74,6 +79,7 @@ def _compare_side(
         low=low,
         high=high,
         better=_better(low, high, outcomes.score.better),
+        pieces=apart.combinations if apart.combinations < int(chosen.sum()) else None,
     )
 
 
@@ -109,8 +115,9 @@ def _verdict(sides: tuple[ComparedScores, ...], outcomes: Outcomes, settings: In
     apart = f"{100 * size:.3g} points" if outcomes.score.is_share else measure(size)
     if side.low is None or side.high is None:
         why = "they differ alike on every combination, or too unlike for an interval to rule anything out"
-        if side.combinations < FEWEST:
-            why = f"an interval needs {FEWEST} combinations at least"
+        if (side.pieces or side.combinations) < FEWEST:
+            what = "combinations" if side.pieces is None else "pieces of evidence"
+            why = f"an interval needs {FEWEST} {what} at least"
         return f"{where} the models differ by {apart}; {why}, so that may be luck."
     ends = f"{measure(unit * side.low)} to {measure(unit * side.high)}"
     around = f"{percent(settings.confidence)} interval of other less this {ends}"
