@@ -221,6 +221,27 @@ def diluted(rng: Rng) -> EvaluateWorld:
     return EvaluateWorld(codes, unseen, np.full(288, 4), TEN_POINTS, right)
 
 
+def alike(rng: Rng, *, bad: int = 0) -> EvaluateWorld:
+    """Every combination is right in nine of ten rows, but for some that are in one of two."""
+    codes = grid(8, 8)
+    right = np.full(64, 0.9)
+    right[rng.choice(64, bad, replace=False)] = 0.5
+    return EvaluateWorld(codes, some_unseen(codes, 20, rng), np.full(64, 20), {}, right)
+
+
+def one_bad(rng: Rng) -> EvaluateWorld:
+    return alike(rng, bad=1)
+
+
+def three_bad(rng: Rng) -> EvaluateWorld:
+    return alike(rng, bad=3)
+
+
+WORST: Mapping[str, Plant] = {
+    plant.__name__: plant
+    for plant in (alike, one_bad, three_bad, iid, ceiling, u_shaped, zipf_rows, few_unseen, pair_block, one_row_each)
+}
+"""Worlds of which the worst combinations are listed: each has a true share of its own."""
 PLANTED: Mapping[str, Plant] = {
     plant.__name__: plant
     for plant in (

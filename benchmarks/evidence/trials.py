@@ -115,6 +115,9 @@ def try_evaluation(rng: Rng, *, plant: Callable[[Rng], EvaluateWorld]) -> Record
     true = world.true_scores()
     said = {name: found.side(name) for name in ("seen", "unseen")}
     intervals = {name: [true.get(name), side.score, side.low, side.high] for name, side in said.items()}
+    balanced = next((one for one in found.balanced if one.side == "unseen"), None)
+    if balanced is not None:  # errors do not depend on the class
+        intervals["balanced"] = [true.get("unseen"), balanced.score, balanced.low, balanced.high]
     for name in ("gap", "matched"):
         one = getattr(found, name)
         if one is not None:
@@ -133,6 +136,19 @@ def try_group(rng: Rng, *, plant: Callable[[Rng], GroupWorld]) -> Record:
         "planted": bool(world.right.min() < world.right.max()),
         "right_one": bool(world.right[place] == world.right.min()),
     }
+
+
+def try_worst(rng: Rng, *, plant: Callable[[Rng], EvaluateWorld]) -> Record:
+    """The first, the third and the tenth of the worst combinations that are listed, and the true share of each."""
+    world = plant(rng)
+    found = evaluation_of(world.table(rng), world.factors)
+    true = dict(zip(map(tuple, world.codes.tolist()), world.right.tolist(), strict=True))
+    intervals = {}
+    for rank in (1, 3, 10):
+        one = found.worst[rank - 1]
+        place = tuple(int(one.combination[name].removeprefix(name)) for name in world.factors)
+        intervals[f"no. {rank}"] = [true[place], one.shrunk, one.low, one.high]
+    return {"intervals": intervals}
 
 
 def try_deviations(rng: Rng, *, plant: Callable[[Rng], DeviationWorld]) -> Record:
@@ -209,6 +225,8 @@ def _open() -> Iterator[Trial]:
         yield Trial("predict", family, partial(try_prediction, plant=audits[family]), 25)
     for family, grouped in GROUPS.items():
         yield Trial("worst group", family, partial(try_group, plant=grouped), 150)
+    for family, ranked in evaluate_worlds.WORST.items():
+        yield Trial("worst combination", family, partial(try_worst, plant=ranked), 100)
     for family, deviating in DEVIATIONS.items():
         yield Trial("deviates", family, partial(try_deviations, plant=deviating), 80)
     for family, caused in CAUSES.items():

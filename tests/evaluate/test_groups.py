@@ -3,10 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import recombine
 from recombine.base.errors import SettingError
-from recombine.numerics.intervals import lowest_share_interval
+from recombine.numerics.intervals import lowest_share_intervals
 from recombine.numerics.resampling import IntervalSettings
 from recombine.verbs.evaluate.evaluation import Evaluation, evaluate
 
@@ -58,24 +59,50 @@ def test_the_interval_of_the_worst_group_knows_that_it_was_picked(world, of):
             "one is bad": np.where(np.arange(of) == 0, 0.5, 0.9),
         }[world]
         hits = rng.binomial(50, true).astype(float)
-        place, (low, high) = lowest_share_interval(hits, np.full(of, 50.0), IntervalSettings())
-        assert place == hits.argmin()
-        held.append(low <= true[place] <= high)
+        low, high = lowest_share_intervals(hits, np.full(of, 50.0), IntervalSettings())
+        place = hits.argmin()
+        held.append(low[place] <= true[place] <= high[place])
     assert np.mean(held) >= 0.93
 
 
+def lowest(hits: list[float], trials: list[float]) -> tuple[float, float]:
+    """The interval of the first of some shares."""
+    low, high = lowest_share_intervals(np.array(hits), np.array(trials), IntervalSettings())
+    return low[0], high[0]
+
+
+def test_the_intervals_of_picked_shares_are_those_of_a_twin():
+    """One share after another, by scipy.stats."""
+    rng = np.random.default_rng(1)
+    trials = rng.integers(1, 30, 16).astype(float)
+    hits = rng.binomial(trials.astype(int), 0.8).astype(float)
+    low, high = lowest_share_intervals(hits, trials, IntervalSettings())
+
+    def end(place: int, share: float) -> float:
+        if hits[place] == 0 and share < 0.5:
+            return 0.0
+        if hits[place] == trials[place] and share > 0.5:
+            return 1.0
+        return stats.beta(hits[place] + 0.5, trials[place] - hits[place] + 0.5).ppf(share)
+
+    for place in range(16):
+        top = end(place, 1 - 0.025 / 16)
+        rivals = sum(end(other, 0.025 / 16) <= top for other in range(16))
+        assert low[place] == pytest.approx(end(place, 0.025))
+        assert high[place] == pytest.approx(end(place, 1 - 0.025 / rivals))
+
+
 def test_a_group_alone_was_not_picked_and_one_far_below_has_no_rivals():
-    alone = lowest_share_interval(np.array([40.0]), np.array([50.0]), IntervalSettings())
-    far = lowest_share_interval(np.array([40.0, 500, 500, 500]), np.array([50.0, 500, 500, 500]), IntervalSettings())
-    near = lowest_share_interval(np.array([40.0, 41, 41, 41]), np.full(4, 50.0), IntervalSettings())
+    alone, far = lowest([40.0], [50.0]), lowest([40.0, 500, 500, 500], [50.0, 500, 500, 500])
+    near = lowest([40.0, 41, 41, 41], [50.0] * 4)
     assert alone == far
-    assert near[1][0] == alone[1][0]
-    assert near[1][1] > alone[1][1]
+    assert near[0] == alone[0]
+    assert near[1] > alone[1]
 
 
 def test_of_perfect_groups_the_upper_end_is_1_and_of_hopeless_ones_the_lower_0():
-    assert lowest_share_interval(np.full(4, 20.0), np.full(4, 20.0), IntervalSettings())[1][1] == 1.0
-    assert lowest_share_interval(np.zeros(4), np.full(4, 20.0), IntervalSettings())[1][0] == 0.0
+    assert lowest([20.0] * 4, [20.0] * 4)[1] == 1.0
+    assert lowest([0.0] * 4, [20.0] * 4)[0] == 0.0
 
 
 def test_the_label_is_no_simple_rule():

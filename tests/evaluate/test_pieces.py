@@ -1,6 +1,7 @@
 """What counts as one piece of evidence: a combination, or the block that was held out whole."""
 
 import numpy as np
+import pytest
 
 import recombine
 from recombine.numerics.intervals import difference_interval
@@ -73,3 +74,14 @@ def test_another_model_is_compared_by_block():
     )
     ends = difference_interval(difference(rows, own, other), IntervalSettings(), "difference unseen", share=True)
     assert (unseen.low, unseen.high) == ends
+
+
+def test_balanced_accuracy_counts_blocks():
+    """Of classes that are equally common it is nearly the accuracy, and no surer than that."""
+    apart, alone = evaluated(0, blocks(0)), evaluated(0, np.random.default_rng(0).random(len(CODES)) < 0.22)
+    ends = {}
+    for name, one in (("apart", apart), ("alone", alone)):
+        balanced, side = next(found for found in one.balanced if found.side == "unseen"), one.side("unseen")
+        assert balanced.score == pytest.approx(side.score, abs=0.03)
+        ends[name] = (balanced.high - balanced.low) / (side.high - side.low)
+    assert all(0.75 < ratio < 1.25 for ratio in ends.values())

@@ -15,8 +15,8 @@ from recombine.base.errors import SettingError
 from recombine.base.records import Record
 from recombine.numerics.resampling import IntervalSettings
 from recombine.verbs.evaluate.evaluation import Evaluation, evaluate
-from recombine.verbs.evaluate.outcomes import Score
-from recombine.verbs.evaluate.scores import shrunk
+from recombine.verbs.evaluate.outcomes import Outcomes, Score
+from recombine.verbs.evaluate.scores import picked_as_worst, shrunk, shrunk_scores, worst_first
 from tests.evaluate import twins
 from tests.properties import examples
 
@@ -182,6 +182,55 @@ def test_shrinkage_of_numbers_keeps_its_promise():
     pulled = shrunk(twins.outcomes(codes, rows, *sums, score=Score("mine", "higher")), IntervalSettings())
     assert np.mean((pulled.score - truth) ** 2) < 0.6 * np.mean((sums[0] / rows - truth) ** 2)
     assert 0.92 < np.mean((pulled.low <= truth) & (truth <= pulled.high)) < 0.99
+
+
+def of_many(true: np.ndarray, rows: int, rng: np.random.Generator) -> Outcomes:
+    """So many rows of each combination, right with its own chance."""
+    codes = [[v // 8, v % 8] for v in range(len(true))]
+    return twins.outcomes(codes, np.full(len(true), float(rows)), rng.binomial(rows, true))
+
+
+@pytest.mark.parametrize("world", ["alike", "one is bad", "differ", "one row each"])
+def test_the_worst_that_are_listed_have_intervals_that_know_they_were_picked(world):
+    """Around the shrunk score, as if nobody had picked it, those of the first held in 97, 24, 91 and 51 of 100."""
+    rng, held = np.random.default_rng(3), []
+    for _ in range(300):
+        true = np.full(64, 0.9)
+        true[0] = 0.5 if world == "one is bad" else 0.9
+        true = rng.beta(8, 2, 64) if world in ("differ", "one row each") else true
+        outcomes = of_many(true, 1 if world == "one row each" else 10, rng)
+        worst = picked_as_worst(outcomes, shrunk_scores(outcomes), IntervalSettings())
+        place = worst_first(outcomes, worst.score)[[0, 2, 9]]
+        held.append((worst.low <= true)[place] & (true <= worst.high)[place])
+    assert (np.mean(held, axis=0) >= 0.93).all()
+
+
+@pytest.mark.parametrize("better", ["higher", "lower"])
+def test_the_worst_of_numbers_have_intervals_that_know_they_were_picked(better):
+    rng, held = np.random.default_rng(4), []
+    codes, ids = [[v // 8, v % 8] for v in range(64)], np.repeat(np.arange(64), 6)
+    for _ in range(200):
+        true = np.where(np.arange(64) == 0, 3.0 if better == "lower" else -3.0, rng.normal(0, 0.3, 64))
+        scores = true[ids] + rng.normal(size=len(ids))
+        sums = [np.bincount(ids, power) for power in (scores, scores**2)]
+        outcomes = twins.outcomes(codes, np.full(64, 6.0), *sums, score=Score("mine", better))
+        worst = picked_as_worst(outcomes, shrunk_scores(outcomes), IntervalSettings())
+        place = worst_first(outcomes, worst.score)[[0, 2, 9]]
+        held.append((worst.low <= true)[place] & (true <= worst.high)[place])
+    assert (np.mean(held, axis=0) >= 0.93).all()
+
+
+def test_scores_without_intervals_are_those_with_them():
+    outcomes = of_many(np.linspace(0.2, 1.0, 64), 7, np.random.default_rng(5))
+    assert np.array_equal(shrunk_scores(outcomes), shrunk(outcomes, IntervalSettings()).score)
+
+
+def test_a_worst_case_fails_only_where_its_being_picked_does_not_explain_it():
+    worst = BASE.worst[0]
+    assert worst.low <= worst.shrunk <= worst.high
+    assert BASE.at_best("worst") == worst.high
+    assert BASE.at_best("unseen") == BASE.share("unseen")
+    assert BASE.at_best("worst") > BASE.share("worst")
 
 
 def test_the_untested_are_listed_and_never_pass_a_worst_case():

@@ -64,6 +64,11 @@ def compare(ours: Scoreboard, whole: recombine.Evaluation, name: str) -> None:
     assert same(board["matched_share"], whole.matched.matched if matched else None)
     worst = whole.group.score if whole.group is not None else whole.worst[0].shrunk if name != "r2" else math.nan
     assert same(board[f"worst_group_{name}"], worst)
+    listed = whole.worst[0] if name != "r2" else None
+    picked = whole.group if whole.group is not None else listed
+    for end in ("low", "high"):
+        assert same(board[f"worst_group_{name}_{end}"], getattr(picked, end, None))
+    assert board["worst_group_of"] == (whole.group.picked_from if whole.group is not None else len(whole.outcomes))
     rules = {one.rule: one.score for one in whole.baselines.found if one.side == "unseen"}
     best = whole.baselines.best("unseen")
     if "alone decide" in ours.reasons.get("lift", ""):  # an evaluation says so in words, and a number cannot

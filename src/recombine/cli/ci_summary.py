@@ -186,7 +186,9 @@ def _worst(evaluation: "recombine.Evaluation") -> ExampleTable:
     ]
     interval = f"{percent(evaluation.confidence)} interval"
     return ExampleTable(
-        "worst tested", ("combination", "rows", short(evaluation.score.name), "shrunk", interval, ""), tuple(lines)
+        f"worst of {len(evaluation.outcomes):,} tested",
+        ("combination", "rows", short(evaluation.score.name), "shrunk", interval, ""),
+        tuple(lines),
     )
 
 

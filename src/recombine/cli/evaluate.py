@@ -116,7 +116,7 @@ def evaluate(
             progress=watch.step,
             **reading.settings(),
         )
-        checked = gates.check(found.share, asked, thin=found.thin)
+        checked = gates.check(found.share, asked, thin=found.thin, at_best=found.at_best)
         output.write(found, watch)
     known = train is not None or split is not None
     offered = None if known or output.requested.names <= {"json", "metrics"} else _split_column(data or source, reading)
@@ -252,7 +252,8 @@ def _worst(found: "recombine.Evaluation") -> Table:
         scores = (_amount(found, one.score), _amount(found, one.shrunk), _ends(found, one.low, one.high))
         rung = one.rung if one.rung != "unknown" else ""
         rows.append((f"[bold]{named}[/]", f"{one.rows:,}", *scores, _amount(found, one.expected), rung))
-    return _table(("worst tested", ">rows", ">raw", ">shrunk", "interval", ">parts give", ""), rows)
+    heading = f"worst of {len(found.outcomes):,} tested"
+    return _table((heading, ">rows", ">raw", ">shrunk", "interval", ">parts give", ""), rows)
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

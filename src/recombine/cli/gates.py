@@ -9,15 +9,25 @@ _COUNTED = {"determined": " (seen or determined, of all)"}
 """What a share is of, where its name does not say so."""
 
 
-def check(share: Callable[[str], float], gates: Mapping[str, float], *, thin: Callable[[str], bool]) -> Gates:
-    """Each gate with what it asks, what was found, and how it ended; `thin` says where the evidence is not enough."""
-    return {name: _gate(share(name), least, thin(name)) for name, least in gates.items()}
+def check(
+    share: Callable[[str], float],
+    gates: Mapping[str, float],
+    *,
+    thin: Callable[[str], bool],
+    at_best: Callable[[str], float] | None = None,
+) -> Gates:
+    """Each gate with what it asks, what was found, and how it ended; `thin` says where the evidence is not enough.
+
+    `at_best` is what a share could still be if it was found low because it was picked: a gate fails below that.
+    """
+    highest = at_best or share
+    return {name: _gate(share(name), highest(name), least, thin(name)) for name, least in gates.items()}
 
 
-def _gate(found: float, least: float, thin: bool) -> dict[str, Any]:
+def _gate(found: float, at_best: float, least: float, thin: bool) -> dict[str, Any]:
     if math.isnan(found):
         return {"asked": least, "found": None, "verdict": "not enough evidence"}
-    verdict = "fail" if found < least else "not enough evidence" if thin else "pass"
+    verdict = "fail" if at_best < least else "not enough evidence" if thin or found < least else "pass"
     return {"asked": least, "found": found, "verdict": verdict}
 
 

@@ -29,7 +29,7 @@ def normal_tail(z: Numbers) -> Numbers:
     return np.asarray(special.ndtr(-np.asarray(z)))
 
 
-def student_quantile(share: float, freedom: Any) -> Numbers:
+def student_quantile(share: float | Numbers, freedom: Any) -> Numbers:
     """Student's quantile for these degrees of freedom.
 
     >>> student_quantile(0.975, np.array([4, 39])).round(2).tolist()
@@ -47,7 +47,7 @@ def beta_below(x: Numbers, a: Numbers, b: Numbers) -> Numbers:
     return np.asarray(special.betainc(a, b, np.clip(x, 0.0, 1.0)))
 
 
-def beta_quantile(share: float, a: Numbers, b: Numbers) -> Numbers:
+def beta_quantile(share: float | Numbers, a: Numbers, b: Numbers) -> Numbers:
     """The number below which a beta lies with this probability.
 
     >>> beta_quantile(0.5, np.array([3.0]), np.array([3.0])).round(6).tolist()

@@ -14,7 +14,8 @@ An interval that still holds every possible difference says nothing, and is none
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -294,29 +295,54 @@ def exact_share_interval(hits: int, trials: int, *, confidence: float = 0.95) ->
     return low, high
 
 
-def lowest_share_interval(hits: Numbers, trials: Numbers, settings: IntervalSettings) -> tuple[int, Interval]:
-    """Where the lowest of several shares stands, and an interval for it that knows that it was picked.
+def lowest_share_intervals(hits: Numbers, trials: Numbers, settings: IntervalSettings) -> tuple[Numbers, Numbers]:
+    """An interval of each of several shares that holds even if the share was picked for being low.
 
     The lowest of many is low by luck too, so its upper end is that of a share at 1 / K of the usual tail, and holds
     for all K at once. K counts those that could have been picked instead: a share that surely lies above the upper end
     of the picked one could not. The lower end needs no such care: to be picked makes a share look lower, not higher.
     Ends are Jeffreys', which hold where shares are near 1 and Wilson's do not (of 40 groups at 97 %: 97 % to 84 %).
 
-    >>> place, ends = lowest_share_interval(np.array([45.0, 40, 46, 44]), np.full(4, 50.0), IntervalSettings())
-    >>> place, [round(end, 3) for end in ends]
-    (1, [0.674, 0.912])
+    >>> low, high = lowest_share_intervals(np.array([45.0, 40, 46, 44]), np.full(4, 50.0), IntervalSettings())
+    >>> low.round(3).tolist(), high.round(3).tolist()
+    ([0.795, 0.674, 0.821, 0.769], [0.972, 0.912, 0.981, 0.961])
     """
-    place, tail = int(np.argmin(hits / trials)), settings.tail
-    own = hits[place : place + 1], trials[place : place + 1]
-    highest = _jeffreys(1 - tail / len(hits), *own)
-    rivals = int((_jeffreys(tail / len(hits), hits, trials) <= highest).sum())
-    return place, (float(_jeffreys(tail, *own)[0]), float(_jeffreys(1 - tail / rivals, *own)[0]))
+    # few are distinct, however many there are; as complex numbers they are sorted in one go
+    distinct, place, times = np.unique(hits + 1j * trials, return_inverse=True, return_counts=True)
+    low, high = _lowest_ends(partial(_jeffreys, distinct.real, distinct.imag), times, settings.tail)
+    return low[place], high[place]
 
 
-def _jeffreys(share: float, hits: Numbers, trials: Numbers) -> Numbers:
+def lowest_mean_intervals(
+    value: Numbers, error: Numbers, freedom: Numbers, settings: IntervalSettings
+) -> tuple[Numbers, Numbers]:
+    """The same of means with their standard errors, by Student's quantile; NaN where an error is.
+
+    >>> low, high = lowest_mean_intervals(np.array([1.0, 1, 9]), np.full(3, 0.5), np.full(3, 20), IntervalSettings())
+    >>> low.round(2).tolist(), high.round(2).tolist()
+    ([-0.04, -0.04, 7.96], [2.21, 2.21, 10.31])
+    """
+
+    def quantile(share: float | Numbers) -> Numbers:
+        return value + student_quantile(share, freedom) * error
+
+    return _lowest_ends(quantile, np.ones(len(value), dtype=np.int64), settings.tail)
+
+
+def _lowest_ends(quantile: Callable[[float | Numbers], Numbers], times: Ints, tail: float) -> tuple[Numbers, Numbers]:
+    """The ends of each, of which there are so many `times`, if it was picked for being low."""
+    of = int(times.sum())
+    lowest, highest = quantile(tail / of), quantile(1 - tail / of)
+    order = np.argsort(lowest)
+    rivals = np.cumsum(times[order])[np.searchsorted(lowest[order], highest, side="right") - 1]
+    return quantile(tail), quantile(1 - tail / rivals)
+
+
+def _jeffreys(hits: Numbers, trials: Numbers, share: float | Numbers) -> Numbers:
     """A quantile of what half a hit and half a miss more tell of a share; 0 and 1 where no other could be told."""
     found = beta_quantile(share, hits + 0.5, trials - hits + 0.5)
-    return np.where((hits <= 0) & (share < 0.5), 0.0, np.where((hits >= trials) & (share > 0.5), 1.0, found))
+    below = np.asarray(share) < 0.5
+    return np.where((hits <= 0) & below, 0.0, np.where((hits >= trials) & ~below, 1.0, found))
 
 
 def student_ends(

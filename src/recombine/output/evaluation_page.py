@@ -84,14 +84,15 @@ def _worst(data: Data, name: str, seen: bool | None) -> list[PageList]:
     were = "combination was" if missing == 1 else "combinations were"
     but = f" {headline.whole(missing)} {were} never tested and may be worse." if missing else ""
     return _measured(
-        f"Worst of the {name} combinations",
+        f"Worst of {headline.whole(max(tested, len(found)))} {name} combinations",
         "worst.csv" if not seen else "worst_seen.csv",
         data["score"],
         found,
         (*(("rung",) if seen is False else ()), "rows", "score", "shrunk", "low", "high"),
         lambda shown: (
             f"{shown_of(shown, max(tested, shown))} tested, the worst first by the shrunk score, which does not let a "
-            f"few unlucky rows decide; low and high are its interval.{but}"
+            "few unlucky rows decide; low and high are the interval of its own rows, and allow for its being picked "
+            f"from {headline.whole(counts.get('all', len(found)))}.{but}"
         ),
     )
 

@@ -162,6 +162,17 @@ class Evaluation(Result):
             return self.untested.total > 0 or (self.group is not None and bool(self.group.thin))
         return self.side(name).low is None
 
+    def at_best(self, name: str) -> float:
+        """What a score could be as far as luck in its being picked explains it: a gate fails below that alone.
+
+        The worst of many is low by luck too, so of the `worst` it is the upper end of an interval that allows for it;
+        everything else was not picked, and is as it is.
+        """
+        if name != "worst" or self.score.name == "r2":
+            return self.share(name)
+        high = self.worst[0].high if self.group is None else self.group.high
+        return self.share(name) if high is None else high
+
     @property
     def _worst(self) -> float:
         if self.group is not None:
@@ -357,7 +368,7 @@ def _measure(reading: OutcomeReading, settings: IntervalSettings, tell: Progress
         gap=gap,
         matched=matched_gap(outcomes, settings),
         group=worst_group(outcomes, rules, missing.total, settings),
-        worst=scored_combinations.worst(outcomes, pulled, apart),
+        worst=scored_combinations.worst(outcomes, pulled, apart, settings),
         untested=missing,
         deviations=_list_deviating(outcomes, pulled, apart),
         against=None if reading.paired is None else comparison(outcomes, reading.paired, settings, other=other),

@@ -29,7 +29,7 @@ from recombine.base.words import listing
 from recombine.data.support import LabelTarget
 from recombine.numerics.additive_design import AdditiveFit
 from recombine.numerics.groups import Codes, Ints, Numbers, number, totals
-from recombine.numerics.intervals import lowest_share_interval, student_ends, student_interval
+from recombine.numerics.intervals import Interval, lowest_share_intervals, student_ends, student_interval
 from recombine.numerics.resampling import FEWEST, IntervalSettings
 from recombine.verbs.evaluate.baselines import Rules
 from recombine.verbs.evaluate.outcomes import Mask, Outcomes
@@ -241,7 +241,7 @@ THIN = 10
 
 @dataclass(frozen=True)
 class Balanced:
-    """The mean of the classes' shares of right answers on one side, with an interval over combinations."""
+    """The mean of the classes' shares of right answers on one side, with an interval over pieces of evidence."""
 
     side: str
     score: float
@@ -310,15 +310,16 @@ def balanced_accuracy(outcomes: Outcomes, sides: dict[str, Mask], settings: Inte
 
 def _balanced_side(outcomes: Outcomes, side: str, chosen: Mask, settings: IntervalSettings) -> Balanced:
     lines = chosen[outcomes.combination]
-    truth, rows, place = outcomes.truth[lines], outcomes.count[lines], outcomes.combination[lines]
+    truth, rows = outcomes.truth[lines], outcomes.count[lines]
+    piece = outcomes.pieces[outcomes.combination[lines]]
     right = rows * (truth == outcomes.said[lines])
     size = len(outcomes.classes)
     every, good = totals(truth, rows, size), totals(truth, right, size)
     met = every > 0
     recall = np.divide(good, every, out=np.zeros(size), where=met)
     score = float(recall[met].mean())
-    moved = totals(place, (right - recall[truth] * rows) / every[truth] / met.sum(), len(outcomes))
-    count = int(chosen.sum())
+    moved = totals(piece, (right - recall[truth] * rows) / every[truth] / met.sum(), len(outcomes))
+    count = len(np.unique(piece))
     error = np.sqrt((moved**2).sum() * count / max(count - 1, 1))
     low, high = student_interval(np.array(score), error, np.array(count), settings, share=True)
     return Balanced(side, score, known(float(low)), known(float(high)), int(met.sum()))
@@ -334,8 +335,7 @@ def worst_group(outcomes: Outcomes, rules: Rules, missing: int, settings: Interv
     found = WorstGroup(target.name, None, 0, None, None, None, len(outcomes), thin, missing, None, None)
     if not enough.any():
         return found
-    lowest, (low, high) = lowest_share_interval(outcomes.total[enough], outcomes.rows[enough], settings)
-    place = int(np.flatnonzero(enough)[lowest])
+    place, (low, high) = pick_worst(outcomes, enough, settings)
     least = {name: float((right / outcomes.rows)[enough].min()) for name, right in rules.gained.items()}
     best = max(least, key=lambda name: least[name], default=None)
     return replace(
@@ -343,8 +343,8 @@ def worst_group(outcomes: Outcomes, rules: Rules, missing: int, settings: Interv
         combination=outcomes.labels(place),
         rows=int(outcomes.rows[place]),
         score=float(outcomes.mean[place]),
-        low=round(low, 9),
-        high=round(high, 9),
+        low=low,
+        high=high,
         baseline=None if best is None else least[best],
         baseline_name=best,
     )
@@ -356,7 +356,10 @@ def holds_class(outcomes: Outcomes) -> bool:
     return target is not None and target.name in outcomes.tested.space.names and outcomes.score.is_share
 
 
-def worst_place(outcomes: Outcomes) -> int | None:
-    """The group with the smallest share of right answers, of those with enough rows; None where none has."""
-    enough = np.flatnonzero(outcomes.rows >= THIN)
-    return int(enough[np.argmin(outcomes.mean[enough])]) if len(enough) else None
+def pick_worst(outcomes: Outcomes, enough: Mask, settings: IntervalSettings) -> tuple[int, Interval]:
+    """Where the group with the smallest share of right answers stands, of those with enough rows; and an interval that
+    knows that it was picked.
+    """
+    ends = lowest_share_intervals(outcomes.total[enough], outcomes.rows[enough], settings)
+    place = int(np.argmin(outcomes.mean[enough]))
+    return int(np.flatnonzero(enough)[place]), (round(float(ends[0][place]), 9), round(float(ends[1][place]), 9))

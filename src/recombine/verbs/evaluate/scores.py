@@ -20,7 +20,14 @@ import pyarrow as pa
 from recombine.data.support import NumberTarget
 from recombine.numerics.distributions import beta_quantile
 from recombine.numerics.groups import Ints, Numbers, totals
-from recombine.numerics.intervals import gap_interval, interval, student_ends, student_interval
+from recombine.numerics.intervals import (
+    gap_interval,
+    interval,
+    lowest_mean_intervals,
+    lowest_share_intervals,
+    student_ends,
+    student_interval,
+)
 from recombine.numerics.resampling import FEWEST, IntervalSettings, Resampled, Statistic, macro, mean, r2, resampled
 from recombine.verbs.evaluate.outcomes import Mask, Outcomes
 
@@ -282,20 +289,63 @@ def shrunk(outcomes: Outcomes, settings: IntervalSettings) -> Shrunk:
     return Shrunk(score, low, high)
 
 
-def worst_shrunk(outcomes: Outcomes) -> float:
-    """The shrunk score of the worst combination, without the intervals, which take far longer; NaN for R²."""
-    if outcomes.score.name == "r2":
-        return math.nan
-    found = []
+def shrunk_scores(outcomes: Outcomes) -> Numbers:
+    """The shrunk scores without their intervals, which take far longer."""
+    found = np.full(len(outcomes), np.nan)
     for chosen in _sides(outcomes):
         if outcomes.score.is_share:
             right, wrong = _beta(outcomes, chosen)
-            found.append(right / (right + wrong))
+            found[chosen] = right / (right + wrong)
         else:
             pulled = _pull(outcomes, chosen)
-            found.append(outcomes.mean[chosen] if pulled is None else pulled[0])
-    scores = np.concatenate(found)
-    return float(scores.min() if outcomes.score.better == "higher" else scores.max())
+            found[chosen] = outcomes.mean[chosen] if pulled is None else pulled[0]
+    return found
+
+
+def worst_first(outcomes: Outcomes, score: Numbers) -> Ints:
+    """The places of the tested combinations, the worst by their shrunk scores first; of two alike the larger."""
+    sign = 1 if outcomes.score.rows_better == "higher" else -1
+    return np.lexsort((-outcomes.rows, sign * score))
+
+
+def picked_as_worst(outcomes: Outcomes, score: Numbers, settings: IntervalSettings) -> Shrunk:
+    """Shrunk scores with intervals that hold for those that are picked as the worst of all tested ones.
+
+    An interval around a shrunk score is one for a combination that nobody picked, of a side whose combinations differ
+    as the model of the shrinkage says. Of one bad combination among 63 good ones it held the truth in 17 of 60
+    tables. So these rest on the combination's own rows, and know that it was picked; they reach the shrunk score.
+
+    >>> from recombine.verbs.evaluate.outcomes import Score
+    >>> from recombine.data.space import Space
+    >>> from recombine.data.support import Support
+    >>> space = Space.of({"a": range(6), "b": [0]})
+    >>> codes = np.asfortranarray([[v, 0] for v in range(6)], dtype=np.int32)
+    >>> rows, right = np.full(6, 20.0), np.array([10.0, 18, 17, 18, 19, 18])
+    >>> none, zero = np.zeros(0, int), np.zeros(0)
+    >>> found = Outcomes(Support(space, codes, rows), None, "score", (), none, none, none, zero, right, right, None,
+    ...     Score("accuracy", "higher"))
+    >>> worst = picked_as_worst(found, shrunk_scores(found), IntervalSettings())
+    >>> [float(part[0].round(2)) for part in (worst.score, worst.low, worst.high)]
+    [0.57, 0.29, 0.77]
+    """
+    if outcomes.score.is_share:
+        low, high = lowest_share_intervals(outcomes.total, outcomes.rows, settings)
+    else:
+        sign = 1 if outcomes.score.rows_better == "higher" else -1
+        error, freedom = _own_error(outcomes), outcomes.rows - 1 + _PRIOR_FREEDOM
+        ends = lowest_mean_intervals(sign * outcomes.mean, error, freedom, settings)
+        low, high = ends if sign > 0 else (-ends[1], -ends[0])
+        low = np.maximum(low, 0.0) if outcomes.score.never_negative else low
+    return Shrunk(score, np.minimum(low, score), np.maximum(high, score))
+
+
+def _own_error(outcomes: Outcomes) -> Numbers:
+    """The standard error of each combination's own mean; NaN where nothing tells the noise."""
+    found = np.full(len(outcomes), np.nan)
+    for chosen in _sides(outcomes):
+        if outcomes.have_luck(chosen):
+            found[chosen] = np.sqrt(_noise(outcomes, chosen))
+    return found
 
 
 def _sides(outcomes: Outcomes) -> list[Mask]:
@@ -351,22 +401,24 @@ def _numbers(outcomes: Outcomes, chosen: Mask, settings: IntervalSettings) -> tu
 
 
 def _pull(outcomes: Outcomes, chosen: Mask) -> tuple[Numbers, Numbers] | None:
-    """The normal model's score and its standard error, with each combination's noise itself pulled towards the pooled
-    one; None where nothing tells the noise.
-    """
+    """The normal model's score and its standard error; None where nothing tells the noise."""
     if not outcomes.have_luck(chosen):
         return None
-    rows, score = outcomes.rows[chosen], outcomes.mean[chosen]
-    free = rows - 1
-    own = np.nan_to_num(outcomes.spread[chosen]) * free
-    pooled = own.sum() / free.sum()
-    noise = (own + _PRIOR_FREEDOM * pooled) / (free + _PRIOR_FREEDOM) / rows
-    noise = np.maximum(noise, 1e-300)
+    score, noise = outcomes.mean[chosen], _noise(outcomes, chosen)
     between = _between(score, noise)
     precision = 1 / (between + noise)
     middle = float((precision * score).sum() / precision.sum())
     pull = noise * precision
     return score + pull * (middle - score), np.sqrt(between * pull + pull**2 / precision.sum())
+
+
+def _noise(outcomes: Outcomes, chosen: Mask) -> Numbers:
+    """The variance of each combination's mean by the luck of its rows, pulled towards the side's pooled one."""
+    rows = outcomes.rows[chosen]
+    free = rows - 1
+    own = np.nan_to_num(outcomes.spread[chosen]) * free
+    pooled = own.sum() / free.sum()
+    return np.asarray(np.maximum((own + _PRIOR_FREEDOM * pooled) / (free + _PRIOR_FREEDOM) / rows, 1e-300))
 
 
 def _between(score: Numbers, noise: Numbers) -> float:

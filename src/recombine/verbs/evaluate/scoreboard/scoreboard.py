@@ -11,7 +11,7 @@
 or in one line, board.score(model(batch) for batch in loader).
 
 The tables are read once. An epoch then costs milliseconds, so that it can be looked at after each; what it tells equals
-what `recombine.evaluate` would tell of the same answers, intervals and causes left out.
+what `recombine.evaluate` would tell of the same answers, causes left out, and intervals but that of the worst group.
 """
 
 import warnings
@@ -162,7 +162,8 @@ class Scoreboard:
 
         Keys: `accuracy`, `seen_accuracy`, `unseen_accuracy`, `novel_accuracy`; `gap` and `matched_gap`, how much worse
         the unseen fare, and `matched_share`, the share of the unseen rows that the matched gap speaks for;
-        `worst_group_accuracy`; what simple rules get on the unseen (`unseen_majority_accuracy`,
+        `worst_group_accuracy`, with `_low` and `_high`, an interval that allows for its being the worst of
+        `worst_group_of`; what simple rules get on the unseen (`unseen_majority_accuracy`,
         `unseen_additive_accuracy`, `unseen_best_rule_accuracy`) and the `lift` over the best of them;
         `left_out`, how many rows are not scored because a factor or the target is missing. For numbers
         `_mse` and `_r2` stand in place of `_accuracy`.

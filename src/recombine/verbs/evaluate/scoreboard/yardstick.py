@@ -27,14 +27,14 @@ from recombine.data.row_codes import has_order, row_codes
 from recombine.data.sources import opened
 from recombine.data.table_query import TableQuery, filtered
 from recombine.numerics.groups import Ints, Numbers, totals
-from recombine.numerics.resampling import mean
+from recombine.numerics.resampling import IntervalSettings, mean
 from recombine.numerics.simple_rules import ADDITIVE, CONSTANTS, MAJORITY, rule_name
 from recombine.verbs.evaluate.baselines import Rules, simple_rules, why_unmeasured
-from recombine.verbs.evaluate.matched_gap import Matching, holds_class, matching, worst_place
+from recombine.verbs.evaluate.matched_gap import THIN, Matching, holds_class, matching, pick_worst
 from recombine.verbs.evaluate.outcome_reader import outcomes_of
 from recombine.verbs.evaluate.outcomes import Mask, Outcomes, Score
 from recombine.verbs.evaluate.prediction_query import check_ids, gather
-from recombine.verbs.evaluate.scores import score_of, worst_shrunk
+from recombine.verbs.evaluate.scores import picked_as_worst, score_of, shrunk_scores, worst_first
 from recombine.verbs.evaluate.scoring import SCORES, PredictionQuestion
 
 _SCORES = ("accuracy", "mse", "r2")
@@ -129,6 +129,7 @@ def answer_column(rows: pa.Table) -> str:
 _SIDES = ("seen", "unseen", "novel")
 _OF_BOTH = ("gap", "matched_gap", "matched_share")
 _UNDEFINED = "these rows do not determine it: too few can be matched, or their true answers never differ"
+_INTERVALS = IntervalSettings()
 _FAR = 100.0  # spreads that a mean may lie from 0 before squares about 0 lose digits that matter
 
 
@@ -183,9 +184,7 @@ class Yardstick:
             rows = self.way.cells.rows
             found["matched_gap"] = self.way.gap(now, totals(self.cell, row_score, len(rows)) / rows)
             found["matched_share"] = self.way.share
-        place = worst_place(now)
-        worst = math.nan if place is None else float(now.mean[place])
-        found[f"worst_group_{now.score.name}"] = worst if holds_class(now) else worst_shrunk(now)
+        found |= _worst_group(now)
         return found | self.constant | {"lift": self._lift(now), "left_out": float(self.left_out)}
 
     def reasons(self, found: Mapping[str, float]) -> dict[str, str]:
@@ -250,6 +249,23 @@ class Yardstick:
             return math.nan
         gained = now.total if own.is_share else own.of - now.total
         return _finite(mean(own.of[chosen], (gained - self.rules.gained[self.best])[chosen]).of_all)
+
+
+def _worst_group(now: Outcomes) -> dict[str, float]:
+    """The worst group, or the worst combination after shrinkage; an interval that knows that it was picked, and of how
+    many.
+    """
+    enough = now.rows >= THIN if holds_class(now) else np.ones(len(now), dtype=bool)
+    value = low = high = math.nan
+    if holds_class(now) and enough.any():
+        place, (low, high) = pick_worst(now, enough, _INTERVALS)
+        value = float(now.mean[place])
+    elif not holds_class(now) and now.score.name != "r2":
+        pulled = picked_as_worst(now, shrunk_scores(now), _INTERVALS)
+        place = int(worst_first(now, pulled.score)[0])
+        value, low, high = (float(part[place]) for part in (pulled.score, pulled.low, pulled.high))
+    name = f"worst_group_{now.score.name}"
+    return {name: value, f"{name}_low": low, f"{name}_high": high, "worst_group_of": float(enough.sum())}
 
 
 def _why_decided(factors: Sequence[str]) -> str:
