@@ -118,6 +118,9 @@ def try_evaluation(rng: Rng, *, plant: Callable[[Rng], EvaluateWorld]) -> Record
     balanced = next((one for one in found.balanced if one.side == "unseen"), None)
     if balanced is not None:  # errors do not depend on the class
         intervals["balanced"] = [true.get("unseen"), balanced.score, balanced.low, balanced.high]
+    if found.expected.lift is not None and world.right is not None:  # of four classes that no rule can tell
+        low, lift, high = found.expected.lift
+        intervals["lift"] = [true["unseen"] - 0.25, lift, low, high]
     for name in ("gap", "matched"):
         one = getattr(found, name)
         if one is not None:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from recombine.base.grades import Expected, earned
+from recombine.numerics.intervals import lowest_difference_interval
 from recombine.numerics.predictive_intervals import expected_score
-from recombine.numerics.resampling import IntervalSettings
+from recombine.numerics.resampling import IntervalSettings, difference
 
 FEW = IntervalSettings(draws=200)
 WORLDS = 300
@@ -118,3 +119,27 @@ def test_errors_that_come_in_groups_widen_the_interval() -> None:
         said = expected_score(right, {"majority": right * 0}, score="accuracy", unseen=50, codes=codes)
         widths.append(said.high - said.low)
     assert widths[0] > 1.5 * widths[1]
+
+
+def test_the_lift_over_the_best_of_equal_rules_knows_that_it_was_picked() -> None:
+    """A rule is right in a quarter of the rows, the one scored in eight tenths: all rules are truly equally good."""
+    rng, settings, held, beforehand = np.random.default_rng(0), IntervalSettings(draws=300), [], []
+    for _ in range(150):
+        own, *rules = rng.binomial(6, 0.8, 40) / 6, *rng.binomial(6, 0.25, (6, 40)) / 6
+        lifts = sorted((difference(np.ones(40), rule, own) for rule in rules), key=lambda lift: lift.of_all)
+        alone = lowest_difference_interval(lifts[0], [], settings, "lift", share=True)
+        known = lowest_difference_interval(lifts[0], lifts[1:], settings, "lift", share=True)
+        assert known[0] == alone[0]
+        held.append(known[0] <= 0.55 <= known[1])
+        beforehand.append(alone[0] <= 0.55 <= alone[1])
+    assert np.mean(held) >= 0.93
+    assert np.mean(beforehand) < 0.92
+
+
+def test_a_rule_that_could_not_have_been_the_best_does_not_widen_the_lift() -> None:
+    own, good = np.tile([1.0, 1.0, 1.0, 0.5], 15), np.tile([0.9, 0.7, 0.8, 0.6], 15)
+    alone, beside = (
+        expected_score(own, {"good": good} | more, score="accuracy", unseen=40).lift
+        for more in ({}, {"poor": np.tile([0.1, 0.2, 0.1, 0.0], 15)})
+    )
+    assert alone == beside

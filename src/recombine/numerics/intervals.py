@@ -131,6 +131,34 @@ def difference_interval(
     return _square_and_add(_drawn(gained, settings, f"{name} +"), _drawn(lost, settings, f"{name} -"), settings)
 
 
+def lowest_difference_interval(
+    picked: Statistic, others: Sequence[Statistic], settings: IntervalSettings, name: str, *, share: bool = False
+) -> Interval | None:
+    """The same for a difference that was picked because it is the lowest of several, as that to the best rule is.
+
+    Its upper end is that of K intervals that hold at once, where K counts it and those `others` that could have been
+    the lowest instead: whose Student's interval does not lie above its own. The lower end needs no such care.
+
+    >>> from recombine.numerics.resampling import difference
+    >>> rng = np.random.default_rng(0)
+    >>> rows, own, *rules = np.full(30, 10.0), *rng.binomial(10, 0.5, (4, 30)).astype(float)
+    >>> lifts = sorted((difference(rows, rule, own) for rule in rules), key=lambda lift: lift.of_all)
+    >>> for others in ([], lifts[1:]):
+    ...     ends = lowest_difference_interval(lifts[0], others, IntervalSettings(), "lift", share=True)
+    ...     print([round(end, 2) for end in ends])
+    [-0.13, 0.06]
+    [-0.13, 0.08]
+    """
+    found = difference_interval(picked, settings, name, share=share)
+    if found is None:
+        return None
+    t = float(student_quantile(1 - settings.tail, picked.combinations - 1))
+    highest = picked.of_all + t * picked.error
+    rivals = 1 + sum(not other.of_all - t * other.error > highest for other in others)
+    wider = difference_interval(picked, settings.of_many(rivals), name, share=share) if rivals > 1 else found
+    return found[0], 1.0 if wider is None else max(found[1], wider[1])
+
+
 def resampled_difference_interval(drawn: Resampled, settings: IntervalSettings) -> Interval | None:
     """The same for any difference of two shares whose draws and their standard errors are known.
 

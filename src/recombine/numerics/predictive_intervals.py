@@ -15,7 +15,7 @@ that does not add up. With the `codes` of the tested combinations the interval i
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -25,8 +25,8 @@ import numpy as np
 from recombine.base.grades import FEWEST_TESTED, Expected
 from recombine.numerics.distributions import student_quantile
 from recombine.numerics.groups import Codes, Ints, Numbers
-from recombine.numerics.intervals import Interval, difference_interval
-from recombine.numerics.resampling import EvidencePieces, IntervalSettings, difference
+from recombine.numerics.intervals import Interval, lowest_difference_interval
+from recombine.numerics.resampling import EvidencePieces, IntervalSettings, Statistic, difference
 from recombine.numerics.simple_rules import CONSTANTS, MEAN
 
 Score = Literal["accuracy", "R²"]
@@ -84,7 +84,9 @@ def expected_score(
         own, unit = own * tested.weights, unit * tested.weights
         baselines = {one: np.asarray(base) * tested.weights for one, base in baselines.items()}
     name = max(baselines, key=lambda one: _score(np.asarray(baselines[one]), unit, score))
-    lifts = {one: _lift(own, baselines[one], unit, score, sure) for one in {name, *CONSTANTS} & baselines.keys()}
+    apart = {one: _apart(own, other, unit, score) for one, other in baselines.items()}
+    others = {name: [lift for one, lift in apart.items() if one != name]}  # the best was picked, a constant was not
+    lifts = {one: _lift(apart[one], others.get(one, []), score, sure) for one in {name, *CONSTANTS} & baselines.keys()}
     constant = next((one for one in CONSTANTS if one in lifts and one != name), None)
     value = _score(own, unit, score)
     return Expected(
@@ -208,14 +210,18 @@ def _score(own: Numbers, unit: Numbers, score: Score) -> float:
     return share if score == "accuracy" else 1 - share
 
 
-def _lift(
-    own: Numbers, other: Numbers, unit: Numbers, score: Score, settings: IntervalSettings
-) -> tuple[float, float, float]:
+def _apart(own: Numbers, other: Numbers, unit: Numbers, score: Score) -> Statistic:
     """How far the rule is above another one."""
     other = np.asarray(other, dtype=np.float64)
+    return difference(unit, other, own) if score == "accuracy" else difference(unit, unit - other, unit - own)
+
+
+def _lift(
+    apart: Statistic, others: Sequence[Statistic], score: Score, settings: IntervalSettings
+) -> tuple[float, float, float]:
+    """The same with an interval; over a rule that was picked as the best of it and others, it knows that."""
     share = score == "accuracy"
-    apart = difference(unit, other, own) if share else difference(unit, unit - other, unit - own)
-    return _around(apart.of_all, difference_interval(apart, settings, "lift", share=share), share=share)
+    return _around(apart.of_all, lowest_difference_interval(apart, others, settings, "lift", share=share), share=share)
 
 
 def _around(value: float, found: Interval | None, *, share: bool) -> tuple[float, float, float]:

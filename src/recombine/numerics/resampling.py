@@ -14,7 +14,7 @@ Our own, because `scipy.stats.bootstrap` loops over draws and knows no standard 
 import math
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,6 +45,10 @@ class IntervalSettings:
     def tail(self) -> float:
         """The share left out on each side."""
         return (1 - self.confidence) / 2
+
+    def of_many(self, count: int) -> "IntervalSettings":
+        """How sure each of so many intervals is to be for all of them to hold at once (Bonferroni)."""
+        return replace(self, confidence=1 - (1 - self.confidence) / count)
 
 
 @dataclass(frozen=True, eq=False)

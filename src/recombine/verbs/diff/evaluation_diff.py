@@ -13,7 +13,7 @@ import numpy as np
 from recombine.base.words import measure, percent
 from recombine.data.support import Support
 from recombine.numerics.groups import Ints, Numbers
-from recombine.numerics.hypothesis_tests import bonferroni, means_differ, shares_differ
+from recombine.numerics.hypothesis_tests import means_differ, shares_differ
 from recombine.numerics.intervals import difference_interval
 from recombine.numerics.resampling import FEWEST, IntervalSettings, Statistic, difference, mean, r2, r2_difference
 from recombine.verbs.diff.audit_diff import Mask, redrawn, value_changes
@@ -131,7 +131,7 @@ def _scores(old: Outcomes, new: Outcomes, both: PairedCombinations, sure: Interv
     if not any(mask.any() for mask in sides.values()):
         sides = {"tested": np.ones(len(both.codes), dtype=bool)}
     asked = max(sum(int(mask.sum()) >= FEWEST for mask in sides.values()), 1)
-    settings = IntervalSettings(sure.draws, 1 - bonferroni(1 - sure.confidence, asked), sure.seed)
+    settings = sure.of_many(asked)
     return tuple(_score(name, old, new, both, mask, settings) for name, mask in sides.items() if mask.any())
 
 

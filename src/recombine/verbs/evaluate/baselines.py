@@ -10,7 +10,7 @@ Shares of right answers are compared as they are. Numbers are compared by R², h
 of always answering the training's mean: what a learner gains that looks at nothing is 0.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -23,7 +23,7 @@ from recombine.data.support import LabelTarget, NumberTarget, Support, Target
 from recombine.numerics.additive_design import AdditiveFit
 from recombine.numerics.additive_fit import additive_answers
 from recombine.numerics.groups import Codes, Ints, Numbers, commonest, number, totals
-from recombine.numerics.intervals import Interval, difference_interval, interval, wilson
+from recombine.numerics.intervals import Interval, interval, lowest_difference_interval, wilson
 from recombine.numerics.resampling import FEWEST, IntervalSettings, Statistic, difference, mean
 from recombine.numerics.simple_rules import (
     ADDITIVE,
@@ -246,13 +246,21 @@ def expected_score(
         high,
         baseline=None if best is None else best.score,
         baseline_name=None if best is None else best.rule,
-        lift=None if best is None else best.lift,
+        lift=None if best is None else _lift_over_best(own, rules, best, chosen, settings),
         over_constant=None if constant is None or constant is best else constant.lift,
         tested=tested,
         of=tested,
         basis="answers",
         reason=rules.missing if best is None else None,
     )
+
+
+def _lift_over_best(
+    own: RuleTally, rules: Rules, best: Baseline, chosen: Mask, settings: IntervalSettings
+) -> tuple[float, float, float] | None:
+    """The lift over the best rule, with an interval that knows that it is the best by luck too."""
+    others = [gained for rule, gained in rules.gained.items() if rule != best.rule]
+    return _lift(own, rules.gained[best.rule], chosen, settings, others)
 
 
 def why_unmeasured(outcomes: Outcomes, own: RuleTally | None) -> str | None:
@@ -278,13 +286,19 @@ def _why_none(outcomes: Outcomes) -> str:
 
 
 def _lift(
-    own: RuleTally, gained: Numbers, chosen: Mask, settings: IntervalSettings
+    own: RuleTally, gained: Numbers, chosen: Mask, settings: IntervalSettings, others: Iterable[Numbers] = ()
 ) -> tuple[float, float, float] | None:
-    apart = difference(own.of[chosen], gained[chosen], own.gained[chosen]).by_piece(own.pieces[chosen])
+    """The model's score less that of a rule, which may be the best of it and `others`."""
+    apart = _apart(own, gained, chosen)
     if apart.combinations >= FEWEST and not apart.parts[:, 1].any():
         return 0.0, 0.0, 0.0  # it answers as the rule does
-    found = difference_interval(apart, settings, "lift", share=own.is_share)
+    rivals = [_apart(own, other, chosen) for other in others]
+    found = lowest_difference_interval(apart, rivals, settings, "lift", share=own.is_share)
     return None if found is None else (found[0], apart.of_all, found[1])
+
+
+def _apart(own: RuleTally, gained: Numbers, chosen: Mask) -> Statistic:
+    return difference(own.of[chosen], gained[chosen], own.gained[chosen]).by_piece(own.pieces[chosen])
 
 
 def _rules(outcomes: Outcomes, training: Support, codes: Codes, own: RuleTally) -> Iterator[tuple[str, Numbers | None]]:
