@@ -42,7 +42,7 @@ def test_the_answer_comes_first_and_the_next_commands_can_be_pasted(folder):
     assert lines[0].startswith("On 8 unseen combinations it gets 50 % right (")
     assert "target        label, a label with 3 values" in done.stdout
     assert "simple rules  on unseen: majority 37 %" in done.stdout
-    assert "worst of 12 tested" in done.stdout
+    assert "worst of 30 tested" in done.stdout
     assert "said_b" in done.stdout
     assert "\x1b" not in done.stdout
     assert f"next   recombine {' '.join(SPLIT)} --against said_b --report evaluation.html" in done.stdout
@@ -89,7 +89,7 @@ def test_a_theory_that_was_given_the_whole_table_is_told_so(folder):
 
 def test_the_worst_table_fits_80_columns(folder):
     done = CliRunner().invoke(app, [*SPLIT, "--no-causes"], env={"COLUMNS": "80"})
-    header = next(line for line in done.stdout.splitlines() if "worst of 12 tested" in line)
+    header = next(line for line in done.stdout.splitlines() if "worst of 30 tested" in line)
     assert "rows" in header
 
 
