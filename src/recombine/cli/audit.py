@@ -190,7 +190,12 @@ def following(audit: "recombine.Audit") -> list[tuple[str, str]]:
 def _predictions(audit: "recombine.Audit", words: list[str]) -> list[tuple[str, str]]:
     """What a learner would answer, where there is something to learn and something unseen."""
     target = audit.support.target
-    if target is None or not target.varies or audit.counts.seen == audit.counts.space or _without_rule(audit):
+    if (
+        target is None
+        or not target.varies
+        or audit.counts.seen == audit.counts.space
+        or _without_rule(audit) == "noise"
+    ):
         return []
     return [
         (
@@ -200,9 +205,9 @@ def _predictions(audit: "recombine.Audit", words: list[str]) -> list[tuple[str, 
     ]
 
 
-def _without_rule(audit: "recombine.Audit") -> bool:
-    """Whether there is nothing to learn, or nothing that one combination tells of another."""
-    return audit.additive is not None and audit.additive.without_rule is not None
+def _without_rule(audit: "recombine.Audit") -> str | None:
+    """Whether there is nothing to learn, or nothing that one combination tells of another by a rule that was tried."""
+    return None if audit.additive is None else audit.additive.without_rule
 
 
 def _plans(audit: "recombine.Audit", words: list[str]) -> list[tuple[str, str]]:

@@ -54,8 +54,8 @@ def without_rule(test: AdditiveTest) -> str:
         )
     return (
         f"Each combination has its own fixed {test.target}, and only seeing it tells: {percent(most.value)} of what "
-        f"they differ by is no noise ({percent_range(most.low, most.high)}), and no rule finds it from the others: "
-        "collect each one that matters."
+        f"they differ by is no noise ({percent_range(most.low, most.high)}), and no rule that was tried finds it from "
+        "the others: collect each one that matters."
     )
 
 
