@@ -78,6 +78,7 @@ def _refuted(found: "recombine.Audit") -> bool:
 
 
 _SHOWN_FACTORS = 8
+_SHOWN_PAIRS = 3  # pairs of values that never met
 _READING = (
     "--factors",
     "-f",
@@ -129,6 +130,11 @@ def _tests(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
             yield "", f"for the score above: all that share {escape(blocks)} at once", ""
     islands = "one island" if audit.island_count == 1 else f"{audit.island_count:,} islands"
     yield "pairs", f"{percent(audit.share('pairs'))} seen", islands
+    for place, pair in enumerate(audit.uncovered[:_SHOWN_PAIRS]):
+        yield "" if place else "never met", escape(str(pair)), f"{count(round(pair.expected))} rows if independent"
+    pairs = audit.coverage[1]
+    if audit.uncovered and pairs.possible - pairs.seen > _SHOWN_PAIRS:
+        yield "", f"{pairs.possible - pairs.seen - _SHOWN_PAIRS:,} more pairs", "--json or --report for their names"
     if audit.thin:
         first = audit.thin[0]
         rows = f"{count(first.count)} rows, {count(round(first.expected))} if the factors were independent"
@@ -214,8 +220,8 @@ def _plans(audit: "recombine.Audit", words: list[str]) -> list[tuple[str, str]]:
     """What to collect, where something is undetermined or weak, and would follow from more."""
     if _without_rule(audit):
         return []
-    plan = _asked_of("plan", words)
-    if audit.counts.undetermined or audit.counts.novel:
+    plan, counts = _asked_of("plan", words), audit.likely or audit.counts
+    if counts.undetermined or counts.novel:
         return [(plan, "what to collect, so that all of them can be worked out")]
     if audit.leverage is not None and audit.leverage.weak:
         return [(f"{plan} --goal leverage --budget 10", "what to collect, so that the weak ones become firmer")]

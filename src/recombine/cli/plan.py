@@ -58,7 +58,8 @@ def plan(
         bool,
         typer.Option(
             "--plausible/--any",
-            help="Of combinations worth the same, the one whose values keep such company comes first.",
+            help="Of combinations worth the same, the one whose values keep such company comes first; none that "
+            "perhaps cannot occur. --any: all are alike.",
         ),
     ] = True,
     fail_under: Annotated[

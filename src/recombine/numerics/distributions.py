@@ -38,6 +38,15 @@ def student_quantile(share: float | Numbers, freedom: Any) -> Numbers:
     return np.asarray(special.stdtrit(np.asarray(freedom, dtype=np.float64), share))
 
 
+def chi_squared_quantile(share: float, freedom: float) -> float:
+    """The number below which a chi-squared lies with this probability.
+
+    >>> round(chi_squared_quantile(0.95, 1), 2)
+    3.84
+    """
+    return float(special.chdtri(freedom, 1 - share))
+
+
 def beta_below(x: Numbers, a: Numbers, b: Numbers) -> Numbers:
     """The probability that a beta lies below x.
 

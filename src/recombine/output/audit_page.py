@@ -37,7 +37,7 @@ def audit_page(record: Record) -> str:
         doubtful=doubtful,
         lists=action_lists(data),
         pairs=[_pair(one, part) for one, part in zip(maps, cells, strict=True)],
-        space=audit_pictures.space(data["counts"]),
+        space=audit_pictures.space(data.get("likely") or data["counts"]),
         factors=audit_pictures.factors(data.get("factors") or []),
         coverage=audit_pictures.coverage(data.get("coverage") or []),
         leverage=audit_pictures.leverage(data.get("leverage")),
@@ -56,7 +56,7 @@ def _doubtful(data: Data) -> bool:
 
 def action_lists(data: Data) -> list[PageList]:
     """The lists that one acts on: what is thin, weak or undetermined, and values that never occur or meet."""
-    leverage = data.get("leverage") or {}
+    leverage, counts = data.get("leverage") or {}, data.get("likely") or data["counts"]
     return [
         *combination_list(
             data.get("thin") or [],
@@ -64,7 +64,7 @@ def action_lists(data: Data) -> list[PageList]:
             title="Hardly seen",
             file="thin.csv",
             lead=lambda shown: (
-                f"{shown_of(shown, data['counts'].get('thin', shown))} thin combinations, first those that fall most "
+                f"{shown_of(shown, counts.get('thin', shown))} thin combinations, first those that fall most "
                 "short of the rows that they would have if the factors were independent."
             ),
         ),
@@ -84,7 +84,7 @@ def action_lists(data: Data) -> list[PageList]:
             title="Not determined",
             file="undetermined.csv",
             lead=lambda shown: (
-                f"{shown_of(shown, data['counts']['undetermined'])} combinations whose answer nothing seen fixes."
+                f"{shown_of(shown, counts['undetermined'])} combinations whose answer nothing seen fixes."
             ),
         ),
         *_missing(data),
@@ -93,16 +93,19 @@ def action_lists(data: Data) -> list[PageList]:
 
 
 def _never_meeting(data: Data) -> list[PageList]:
-    found = (data.get("zeros") or {}).get("pairs") or []
-    columns = ["value", "never with", "combinations by chance"]
+    found = data.get("uncovered") or []
+    suspected = [(one["factors"], one["values"]) for one in (data.get("zeros") or {}).get("pairs") or []]
+    pairs = next((one for one in data.get("coverage") or [] if one["order"] == 2), None)
+    columns = ["value", "never with", "rows if independent", "perhaps impossible"]
     rows = [
-        [f"{a}={u}", f"{b}={v}", one["expected"]]
+        [f"{a}={u}", f"{b}={v}", one["expected"], "yes" if (one["factors"], one["values"]) in suspected else ""]
         for one in found[: listed(len(columns))]
         for (a, b), (u, v) in [(one["factors"], one["values"])]
     ]
     lead = (
-        f"{shown_of(len(rows), len(found))} pairs that chance would have made meet. If they cannot occur, declare them "
-        "with --impossible; `recombine audit … --impossible-out FILE` writes them as it reads them."
+        f"{shown_of(len(rows), len(found) if pairs is None else pairs['possible'] - pairs['seen'])} pairs, first those "
+        "that one would expect most often. Those that perhaps cannot occur are declared with --impossible; "
+        "`recombine audit … --impossible-out FILE` writes them as it reads them."
     )
     made = PageList("Pairs of values that never meet", "never-meeting.csv", lead, columns, rows, numeric=[2])
     return [made] if rows else []

@@ -190,7 +190,7 @@ def _combinations(number: int, adjective: str) -> str:
 
 
 def _audit(data: Data) -> Headline:
-    counts = data["counts"]
+    counts = data.get("likely") or data["counts"]  # without what perhaps cannot occur, as the verdict says it
     seen, space = counts["seen"], counts["space"]
     share = seen / space if space else None
     what = f"of the combinations that could occur were seen: {whole(seen)} of {whole(space)}"

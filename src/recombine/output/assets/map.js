@@ -133,7 +133,7 @@ function describe(map, { row, column }) {
       : `Not seen, but determined, with leverage ${decimal(map.leverage[place])} (at 1 it would be as uncertain as a single example).`,
     [UNDETERMINED]: () => "Not seen, and undetermined: nothing seen fixes its answer.",
     [NOVEL]: () => "Novel: it holds a value that was never seen.",
-    [IMPOSSIBLE]: () => "Declared impossible.",
+    [IMPOSSIBLE]: () => "Declared impossible, or never met where chance would have made them: perhaps they cannot.",
   }[state]();
   const side = (axis, at) => {
     const parts = [];

@@ -28,10 +28,12 @@ from recombine.verbs.audit.coverage import (
     FactorCoverage,
     OrderCoverage,
     ThinCombination,
+    UncoveredPair,
     factor_coverage,
     order_coverage,
     thin,
     thinnest,
+    uncovered_pairs,
 )
 from recombine.verbs.audit.dependence import Dependence, Redundancy, dependence, redundancy
 from recombine.verbs.audit.determinacy import Determinacy, Island, determinacy, islands
@@ -73,6 +75,7 @@ class Audit(Result):
     island_count: int
     factors: tuple[FactorCoverage, ...]
     coverage: tuple[OrderCoverage, ...]
+    uncovered: tuple[UncoveredPair, ...]
     islands: tuple[Island, ...]
     leverage: LeverageSummary | None
     undetermined_examples: tuple[UnseenCombination, ...]
@@ -189,7 +192,7 @@ def audit(
     """
     counting = of_step(progress, "counting combinations")
     support = support_of(source, "audit", factors=factors, target=target, progress=counting, **options)
-    return _assemble(support, determinacy(support, seed=seed), pair_maps(support), seed=seed)
+    return _assemble(support, determinacy(support, seed=seed), seed=seed)
 
 
 def _some_unseen(support: Support, leverage: Leverage, *, seed: int) -> tuple[Codes, Numbers] | None:
@@ -205,7 +208,7 @@ def _some_unseen(support: Support, leverage: Leverage, *, seed: int) -> tuple[Co
     return codes[np.isfinite(told)], told[np.isfinite(told)]
 
 
-def _assemble(support: Support, solved: Determinacy, maps: tuple[PairMap, ...], *, seed: int) -> Audit:
+def _assemble(support: Support, solved: Determinacy, *, seed: int) -> Audit:
     divided = counts(support, solved)
     zeros, possible = suspect_zeros(support)
     likely = counts(possible, solved) if zeros is not None and zeros.combinations is not None else None
@@ -223,6 +226,7 @@ def _assemble(support: Support, solved: Determinacy, maps: tuple[PairMap, ...], 
         leverage=shown.leverage,
         factors=factor_coverage(support),
         coverage=order_coverage(support),
+        uncovered=uncovered_pairs(support),
         dependence=dependence(support),
         redundancy=redundancy(support),
         additive=tested[0] if tested is not None else None,
@@ -245,7 +249,7 @@ def _assemble(support: Support, solved: Determinacy, maps: tuple[PairMap, ...], 
         grade=grade(evidence),
         reasons=reasons(evidence),
         undetermined_examples=shown.undetermined,
-        maps=maps,
+        maps=pair_maps(possible),
         support=support,
         determinacy=solved,
         **said,

@@ -23,6 +23,8 @@ from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.verbs.audit.dependence import entropy
 
 _MOST_WORK = 5 * 10**8  # sets of factors times combinations: some ten seconds of counting groups
+_MOST_PAIRS = 10**7  # of values that are looked at one by one, and combinations that are sorted into them
+_MOST_UNCOVERED = 1000  # pairs that are named
 _LISTED = 5  # rarest and commonest values that are named
 
 
@@ -102,6 +104,51 @@ def _order(support: Support, order: int) -> OrderCoverage:
         seen += support.groups(chosen).size
         possible += space.restricted(chosen).size if space.impossible else prod(space.sizes[k] for k in chosen)
     return OrderCoverage(order, seen, possible, seen / possible if possible else 1.0)
+
+
+@dataclass(frozen=True)
+class UncoveredPair:
+    """Two values that no row holds together, and how many rows would if the factors were independent."""
+
+    factors: tuple[str, str]
+    values: tuple[str, str]
+    expected: float
+
+    def __str__(self) -> str:
+        return " with ".join(f"{name}={value}" for name, value in zip(self.factors, self.values, strict=True))
+
+
+def uncovered_pairs(support: Support) -> tuple[UncoveredPair, ...]:
+    """The possible pairs of values that no row holds, first those that one would expect most often.
+
+    A thousand at most, of pairs of factors whose grids are small enough to look at; `order_coverage` counts them all.
+
+    >>> import recombine
+    >>> corner = recombine.read({"a": ["x", "x", "y"], "b": ["p", "q", "p"]}, factors=["a", "b"])
+    >>> list(map(str, uncovered_pairs(corner)))
+    ['a=y with b=q']
+    """
+    space, left, found = support.space, _MOST_PAIRS, []
+    for a, b in combinations(range(len(space.factors)), 2):
+        size = space.sizes[a] * space.sizes[b] + len(support)
+        if size > left:
+            continue
+        left -= size
+        met = np.zeros((space.sizes[a], space.sizes[b]), dtype=bool)
+        met[support.codes[:, a], support.codes[:, b]] = True
+        apart = np.argwhere(~met).astype(np.int32)
+        if space.impossible:
+            apart = apart[~space.restricted((a, b)).is_impossible(apart)]
+        expected = support.value_counts[a][apart[:, 0]] * support.value_counts[b][apart[:, 1]] / support.total
+        first = np.argsort(-expected, kind="stable")[:_MOST_UNCOVERED]
+        found += [(float(expected[place]), (a, b), apart[place]) for place in first]
+    found.sort(key=lambda one: -one[0])
+    return tuple(
+        UncoveredPair(
+            (space.names[a], space.names[b]), (space.factors[a].labels[u], space.factors[b].labels[v]), expected
+        )
+        for expected, (a, b), (u, v) in found[:_MOST_UNCOVERED]
+    )
 
 
 _SHARE = 0.1  # of the rows that independence expects

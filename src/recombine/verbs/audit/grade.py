@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from recombine.base.grades import Expected, Grade, at_most, earned
 from recombine.verbs.audit.additivity import AdditiveTest
 from recombine.verbs.audit.combination_status import StatusCounts
-from recombine.verbs.audit.coverage import FactorCoverage, OrderCoverage, ThinCombination
+from recombine.verbs.audit.coverage import FactorCoverage, OrderCoverage, ThinCombination, UncoveredPair
 from recombine.verbs.audit.dependence import Dependence, Redundancy
 from recombine.verbs.audit.determinacy import Island
 from recombine.verbs.audit.selection_bias import SelectionSign
@@ -46,6 +46,7 @@ class AuditEvidence:
     leverage: LeverageSummary | None
     factors: tuple[FactorCoverage, ...]
     coverage: tuple[OrderCoverage, ...]
+    uncovered: tuple[UncoveredPair, ...]
     dependence: tuple[Dependence, ...]
     redundancy: Redundancy | None
     additive: AdditiveTest | None

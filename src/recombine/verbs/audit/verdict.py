@@ -8,7 +8,6 @@ from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest
 from recombine.verbs.audit.block_holdout import missing_reason
 from recombine.verbs.audit.combination_status import StatusCounts
 from recombine.verbs.audit.grade import FEWEST_SEEN, AuditEvidence, grade, rule_held
-from recombine.verbs.audit.structural_zeros import Zeros
 
 _MOST_NAMED = 4  # values of a combination that are all named in a sentence
 
@@ -20,7 +19,7 @@ def verdict(evidence: AuditEvidence) -> str:
         _coverage_sentence(evidence),
         evidence.selection.warning if evidence.selection is not None else "",
         _beyond_sentence(evidence),
-        _impossible(evidence.zeros),
+        evidence.zeros.sentence if evidence.zeros is not None else "",
         _novel(evidence),
     ]
     return " ".join(part for part in [*said, _thin(evidence)] if part)
@@ -219,18 +218,6 @@ def _cause(evidence: AuditEvidence) -> str:
         return f"the table falls into {evidence.island_count:,} islands that no example connects"
     loose = [name for name, groups in evidence.islands[0].groups.items() if groups > 1]
     return f"the examples do not tell some values of {listing(loose)} apart from the rest"
-
-
-def _impossible(zeros: Zeros | None) -> str:
-    """The suspicion, with its evidence."""
-    if zeros is None:
-        return ""
-    first = zeros.pairs[0]
-    many = f"Another {zeros.combinations:,} hold" if zeros.combinations is not None else "Many others hold"
-    return (
-        f"{many} a pair of values that never meets, and perhaps cannot occur: such as {first}, which about "
-        f"{count(round(first.expected))} seen combinations would hold by chance."
-    )
 
 
 def _novel(evidence: AuditEvidence) -> str:

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from recombine.base.words import WORSE_THAN_MEAN, listing, measure, percent, percent_range
+from recombine.base.words import WORSE_THAN_MEAN, amount, listing, measure, percent, percent_range
 from recombine.numerics.simple_rules import MAJORITY
 from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest
 from recombine.verbs.audit.block_holdout import conjunction_names
-from recombine.verbs.audit.coverage import FactorCoverage, OrderCoverage
+from recombine.verbs.audit.coverage import FactorCoverage
 from recombine.verbs.audit.dependence import Dependence, Redundancy
 from recombine.verbs.audit.grade import AuditEvidence
 from recombine.verbs.audit.selection_bias import ASSUMPTION
@@ -22,7 +22,7 @@ def reasons(evidence: AuditEvidence) -> tuple[str, ...]:
         _zeros_reason(evidence),
         _list_reason(evidence),
         _values_reason(evidence.factors),
-        _pairs_reason(evidence.coverage),
+        _pairs_reason(evidence),
         _island_reason(evidence),
         _leverage_reason(evidence.leverage),
         _dependence_reason(evidence.dependence),
@@ -77,11 +77,9 @@ def _zeros_reason(evidence: AuditEvidence) -> str | None:
     zeros = evidence.zeros
     if zeros is None:
         return None
-    shown = listing([str(pair) for pair in zeros.pairs[:3]])
     return (
-        f"{len(zeros.pairs):,} pairs of values never meet, although chance would make them: {shown}. If they cannot "
-        "occur, declare them impossible (--impossible-out writes them to a file that --impossible reads); if they were "
-        "only never collected, they are what to collect."
+        f"{amount(len(zeros.pairs), 'pair')} of values perhaps cannot occur. If so, declare it impossible "
+        "(--impossible-out writes a file that --impossible reads); what was only never collected is what to collect."
     )
 
 
@@ -106,12 +104,16 @@ def _values_reason(factors: Sequence[FactorCoverage]) -> str | None:
     )
 
 
-def _pairs_reason(coverage: Sequence[OrderCoverage]) -> str | None:
-    pairs = next((c for c in coverage if c.order == 2), None)
+def _pairs_reason(evidence: AuditEvidence) -> str | None:
+    pairs = next((c for c in evidence.coverage if c.order == 2), None)
+    if pairs is None:
+        return None
+    missing, named = pairs.possible - pairs.seen, [str(pair) for pair in evidence.uncovered[:3]]
+    more = [f"{missing - len(named):,} more"] if missing > len(named) else []
+    without = f", not {listing([*named, *more])}" if named else ""
     return (
-        f"{percent(pairs.share)} of the possible pairs of values were seen ({pairs.seen:,} of {pairs.possible:,})."
-        if pairs
-        else None
+        f"{percent(pairs.share)} of the possible pairs of values were seen ({pairs.seen:,} of {pairs.possible:,})"
+        f"{without}."
     )
 
 

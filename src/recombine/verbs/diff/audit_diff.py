@@ -17,6 +17,7 @@ from recombine.numerics.simple_rules import MEAN
 from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest, Losses, additive_test
 from recombine.verbs.audit.audit import Audit
 from recombine.verbs.audit.combination_status import rungs_with_thin
+from recombine.verbs.audit.structural_zeros import suspect_zeros
 from recombine.verbs.diff.answer_diff import answers
 from recombine.verbs.diff.combination_pairs import MergedSpace, ValueNumbering
 from recombine.verbs.diff.findings import (
@@ -54,6 +55,9 @@ def compare(old: Audit, new: Audit, sure: IntervalSettings) -> Findings:
             f"There are {both.space.product:,} combinations: those that were seen in either table were compared one by "
             "one, the unseen ones by their numbers alone.",
         )
+    zeros, _ = suspect_zeros(new.support, both.new.unmerge(seen.codes))  # what the old table holds can occur
+    if zeros is not None:
+        notes += (zeros.sentence,)
     counted = ("space", "seen", "thin", "determined", "undetermined", "novel")
     return Findings(
         table=table_of(both.space, [*_rung_changes(old, new, both, codes, len(seen.codes)), *answered]),

@@ -3,7 +3,7 @@
 Those that were never tested are counted and listed as such, so that no worst case passes over them.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ import pyarrow as pa
 from recombine.base.words import free_name
 from recombine.data.space import Space
 from recombine.data.support import Support
-from recombine.numerics.groups import Codes, Ints, Numbers
+from recombine.numerics.groups import Codes, Ints, Numbers, totals
 from recombine.numerics.resampling import IntervalSettings
+from recombine.verbs.audit.structural_zeros import Zeros, suspect_zeros
 from recombine.verbs.evaluate.deviations import RATE, Deviations
 from recombine.verbs.evaluate.outcomes import Mask, Outcomes, labels_of
 from recombine.verbs.evaluate.scores import Shrunk, known, picked_as_worst, worst_first
@@ -115,14 +116,17 @@ class Untested:
     unseen: int
     listed: tuple[Missing, ...]
     complete: bool
+    zeros: Zeros | None = None  # pairs of values that perhaps cannot occur: what holds one is not counted as untested
 
 
 def list_untested(outcomes: Outcomes) -> Untested:
     """Count and list them, those that one would meet most often first."""
-    tested, training = outcomes.tested, outcomes.training
+    training = outcomes.training
+    zeros, possible = suspect_zeros(_either(outcomes))
+    tested = replace(outcomes.tested, space=possible.space)
+    met = training if training is not None else tested
     width = range(tested.codes.shape[1])
     total = tested.space.size - len(tested)
-    met = training if training is not None else tested
     if training is None:
         trained: Codes = np.zeros((0, len(width)), dtype=np.int32)
         often: Numbers = np.zeros(0)
@@ -131,7 +135,17 @@ def list_untested(outcomes: Outcomes) -> Untested:
         trained, often = training.codes[absent], training.counts[absent]
     listed = [*_list_missing(tested.space, trained, often, seen=True), *_list_unseen(met, tested)]
     shown = tuple(listed[:_MOST_UNTESTED])
-    return Untested(total, len(trained), total - len(trained), shown, len(shown) == total)
+    return Untested(total, len(trained), total - len(trained), shown, len(shown) == total, zeros)
+
+
+def _either(outcomes: Outcomes) -> Support:
+    """All rows there are, trained on or tested: what occurs in either can occur."""
+    tested, training = outcomes.tested, outcomes.training
+    if training is None:
+        return tested
+    codes, place = np.unique(np.concatenate([tested.codes, training.codes]), axis=0, return_inverse=True)
+    counts = totals(place, np.concatenate([tested.counts, training.counts]), len(codes))
+    return Support(tested.space, np.asfortranarray(codes), counts)
 
 
 def _list_unseen(met: Support, tested: Support) -> list[Missing]:

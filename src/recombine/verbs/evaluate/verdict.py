@@ -323,12 +323,13 @@ def _side_reasons(result: "Evaluation") -> list[str]:
 
 def _untested(result: "Evaluation") -> str:
     missing = result.untested
+    never = "" if missing.zeros is None else f" {missing.zeros.sentence}"
     if not missing.total:
-        return "Every combination of the space was tested."
+        return f"Every combination of the space was tested.{never}"
     seen = f", {count(missing.seen)} of them seen in training" if missing.seen else ""
     return (
         f"{count(missing.total)} combinations of the space were not tested{seen}: "
-        "a worst case is the worst of the tested ones."
+        f"a worst case is the worst of the tested ones.{never}"
     )
 
 

@@ -245,7 +245,7 @@ def _notes(impossible: Flags, goal: str) -> tuple[str, ...]:
     number = int(impossible.sum())
     if not number:
         return ()
-    return (f"{count(number)} {goal} of values cannot occur, as declared, and need not be covered.",)
+    return (f"{count(number)} {goal} of values cannot occur (declared so, or suspected), and need not be covered.",)
 
 
 def _blocked(collectable: Collectable, conjunctions: Conjunctions, open_: Flags, goal: str) -> BlockedValues:

@@ -330,7 +330,7 @@ def _notes(selection: Selection, after: Numbers, directions: OpenDirections) -> 
     if not len(directions.open_values):
         return ()
     how = (
-        "Every possible combination was a candidate."
+        "Every combination that can be collected was a candidate."
         if selection.listed
         else "The space is too large to list: candidates are the best connected combination with one value changed"
         + (", and random completions." if len(selection.others) else ".")

@@ -19,6 +19,7 @@ from recombine.data import support as stored
 from recombine.data.read import support_of
 from recombine.data.support import Support
 from recombine.data.table_query import TableOptions
+from recombine.verbs.audit.structural_zeros import suspect_zeros
 from recombine.verbs.plan import verdict as wording
 from recombine.verbs.plan.choice import (
     COLUMNS,
@@ -46,6 +47,7 @@ _COUNTED = ("pairs", "triples", "balance")
 _FIRM = 0.9  # of one example, what an unseen combination must be worth on average to be called plausible
 _SAVED_LINES = 200  # that a record has as JSON, for people; its table has all of them
 _SALIENCE = "relu:3"  # an ordinary network of three layers: the learner of somebody who says nothing of it
+_LEFT_OUT = "They are not proposed; with --any (plausible=False) they are."
 _RIDGE = 0.0  # answers are believed as they are, unless the user says how noisy they are
 
 
@@ -190,8 +192,8 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
     default 0, describe it, and are refused with another goal) or "balance" (more rows where there are fewest). `costs`
     is a CSV file or a table with factors as columns and `cost`. `budget` is in units of cost; by default what is
     needed, at most 50 for leverage and variance. Of combinations that are worth the same, the more `plausible` comes
-    first, estimated from which values co-occur. `replay` compares the plan's order with random ones on the table's own
-    past.
+    first, estimated from which values co-occur, and none holds a pair of values that perhaps cannot occur. `replay`
+    compares the plan's order with random ones on the table's own past.
     """
     salience, ridge = options.pop("salience", None), options.pop("ridge", None)
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge, replay=replay)
@@ -200,6 +202,7 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
     tell: Progress = progress or silent
     counting = of_step(progress, "counting combinations")
     support = support_of(source, "plan", factors=factors, target=target, progress=counting, **reading)
+    zeros, support = suspect_zeros(support) if plausible else (None, support)
     collectable = Collectable(support, Costs.of(costs, support.space), ranked=plausible)
     choice = _choose(collectable, goal, budget, learning, seed, tell)
     past = replayed(support, goal, learning=learning, seed=seed, tell=tell) if replay else None
@@ -208,9 +211,10 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
         settings |= {"salience": str(learning.salience), "ridge": learning.ridge}
     if len(choice.codes) and collectable.tells_plausible:
         choice = replace(choice, extra={**choice.extra, "plausibility": collectable.plausible(choice.codes)})
+    left_out = "" if zeros is None or zeros.combinations is None else f" {zeros.sentence} {_LEFT_OUT}"
     complete, spent = len(support) == support.space.size, np.cumsum(choice.prices)
     return Plan(
-        verdict=wording.verdict(goal, choice, budget, complete=complete),
+        verdict=f"{wording.verdict(goal, choice, budget, complete=complete)}{left_out}",
         grade=_grade(goal, choice, complete=complete),
         reasons=tuple(filter(None, (*choice.notes, past.said if past else None, support.weightless))),
         goal=goal,

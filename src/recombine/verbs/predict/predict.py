@@ -16,6 +16,7 @@ from recombine.data.support import Support
 from recombine.data.table_query import TableOptions, reading_of
 from recombine.numerics.groups import Codes, Ints
 from recombine.verbs.audit.additivity import additive_test
+from recombine.verbs.audit.structural_zeros import Zeros, suspect_zeros
 from recombine.verbs.audit.unseen_combinations import draw_unseen
 from recombine.verbs.audit.verdict import without_rule
 from recombine.verbs.predict import effect_transfer as slopes
@@ -115,12 +116,15 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
     if reading and not isinstance(truth, Support | None):
         truth = read_truth(truth, support, **reading)
     known = None if truth is None else truth_of(truth, support, own)
+    asked, zeros = None if combinations is None else read_combinations(support.space, combinations), None
+    if examples.unlabelled is None:  # rows of unseen combinations say themselves what occurs
+        zeros, support = suspect_zeros(support, _occurring(support, known, asked))
     tell("weighing conjunctions", None)
     seen = trained(support, own)
     chosen = choose_learners(seen, own, salience=salience, loss=fit.loss, model=model, with_truth=known is not None)
     weights = resolve(chosen.explains, seen, seed=seed)
     panel = fit_panel(chosen, support, own, weights, ridge=fit.ridge, seed=seed)
-    codes, sampled = _listed(panel.learner, combinations, known, seed)
+    codes, sampled = (asked, False) if asked is not None else _listed(panel.learner, known, seed)
     refuse_too_large(panel.learner.support, weights.weights, questions=own.questions, rows=len(codes))
     tell("predicting", None)
     diagnosis = diagnosed(panel, codes, known)
@@ -130,7 +134,7 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
     found = _PredictionParts(
         panel, chosen, diagnosis, tested, forecast_of(panel, diagnosis, unseen=unseen, symbols=examples.symbols)
     )
-    made = _assemble(support, found, known, sampled=sampled, symbols=examples.symbols)
+    made = _assemble(support, found, known, zeros, sampled=sampled, symbols=examples.symbols)
     return with_examples(made, source, examples, reading, tell=tell)
 
 
@@ -188,11 +192,15 @@ def _unseen(support: Support, diagnosis: Diagnosis, *, sampled: bool) -> int:
     return support.space.size - len(diagnosis.learner.support) if sampled else int((~diagnosis.seen).sum())
 
 
-def _listed(learner: FittedLearner, combinations: Any, truth: Truth | None, seed: int) -> tuple[Codes, bool]:
+def _occurring(support: Support, truth: Truth | None, asked: Codes | None) -> Codes:
+    """Combinations that somebody has, or asks about: no pair of theirs is suspected to be impossible."""
+    known = support.codes[:0] if truth is None else truth.codes
+    return np.concatenate([known, support.codes[:0] if asked is None else asked])
+
+
+def _listed(learner: FittedLearner, truth: Truth | None, seed: int) -> tuple[Codes, bool]:
     """The combinations that get a row, and whether they are only a sample."""
     support = learner.support
-    if combinations is not None:
-        return read_combinations(support.space, combinations), False
     few = learner.orders is None or support.space.product <= _MOST_WORK // len(support) ** 2
     if support.space.product <= MOST_LISTED and few:
         return support.space.every(), False
@@ -220,7 +228,7 @@ class _PredictionParts:
 
 
 def _assemble(
-    support: Support, made: _PredictionParts, truth: Truth | None, *, sampled: bool, symbols: bool
+    support: Support, made: _PredictionParts, truth: Truth | None, zeros: Zeros | None, *, sampled: bool, symbols: bool
 ) -> Prediction:
     diagnosis, tested, learner = made.diagnosis, made.tested, made.panel.learner
     counts = _tally(diagnosis.verdicts)
@@ -249,6 +257,7 @@ def _assemble(
         varies=support.target is None or support.target.varies,
         weightless=support.weightless,
         sampled=sampled,
+        zeros=zeros,
     )
     return Prediction(
         verdict=verdict.verdict(found),

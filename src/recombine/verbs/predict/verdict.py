@@ -8,6 +8,7 @@ from recombine.base.words import listing, measure, percent, percent_range, point
 from recombine.data.space import text
 from recombine.numerics.groups import Numbers
 from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, MEAN, NEAREST
+from recombine.verbs.audit.structural_zeros import Zeros
 from recombine.verbs.predict import simple_rules
 from recombine.verbs.predict.answers import Answers
 from recombine.verbs.predict.backtest import Backtest, Method
@@ -52,6 +53,7 @@ class PredictionFindings:
     varies: bool = True  # whether the target differs between any two rows
     weightless: str | None = None  # a sentence about rows that stand for no example
     sampled: bool = False  # whether the listed ones were drawn from more
+    zeros: Zeros | None = None  # pairs of values that perhaps cannot occur; nothing above counts what holds one
 
     @property
     def asked(self) -> int:
@@ -103,6 +105,7 @@ def verdict(found: PredictionFindings) -> str:
     first = _first(found) if found.varies else f"{found.answers.name} never varies, so there is nothing to tell."
     novel = found.counts["novel"]
     last = f" {_many(novel, 'combination holds', 'combinations hold')} a value never seen." if novel else ""
+    last += f" {found.zeros.sentence}" if found.zeros is not None else ""
     return f"{first}{last} {SCOPE}" if found.asked else f"{first}{last}"
 
 

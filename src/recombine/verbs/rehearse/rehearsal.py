@@ -29,6 +29,7 @@ from recombine.numerics.resampling import EvidencePieces, IntervalSettings
 from recombine.numerics.simple_rules import ADDITIVE, NEAREST
 from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.audit.selection_bias import ASSUMPTION, selection_sign
+from recombine.verbs.audit.structural_zeros import Zeros, suspect_zeros
 from recombine.verbs.audit.unseen_combinations import unseen_combinations
 from recombine.verbs.predict import simple_rules, track_record
 from recombine.verbs.predict.answers import Answers, Truth, read_truth, truth_of
@@ -192,14 +193,15 @@ def rehearse(  # noqa: PLR0913 - each is one plain question, and all but two hav
         provenance=replace(support.source, settings={**support.source.settings, **settings}),
     )
     found = untried if untried.expected.reason else _try(untried, taught, examples, unseen, rounds, seed, tell)
+    never = "" if unseen.zeros is None else f" {unseen.zeros.sentence}"
     if found.expected.abstains:
-        return replace(found, verdict=wording.verdict(found), reasons=wording.reasons(found))
+        return replace(found, verdict=f"{wording.verdict(found)}{never}", reasons=wording.reasons(found))
     # whose right answers are known cannot have been left out for them unnoticed
     sign = selection_sign(examples.support, determinacy(examples.support), seed=seed) if unseen.truth is None else None
     assumed = (ASSUMPTION,) if unseen.truth is None and sign is None else ()
     return replace(
         found,
-        verdict=f"{wording.verdict(found)}{f' {sign.warning}' if sign else ''}",
+        verdict=f"{wording.verdict(found)}{f' {sign.warning}' if sign else ''}{never}",
         grade=at_most(sign.limit if sign else "sound", earned(found.expected)),
         reasons=(*wording.reasons(found), *assumed),
     )
@@ -226,6 +228,7 @@ class _UnseenTargets:
     codes: Codes
     truth: Numbers | None
     sampled: bool
+    zeros: Zeros | None = None  # pairs of values that perhaps cannot occur, which are not asked about
 
     @classmethod
     def of(cls, examples: RehearsalExamples, truth: Truth | None, seed: int) -> "_UnseenTargets":
@@ -239,9 +242,10 @@ class _UnseenTargets:
                 drawn = _some(codes, seed)
                 return cls(drawn, truth.on(drawn), len(drawn) < len(codes))
         values = [np.flatnonzero(count > 0) for count in support.value_counts]
-        codes, sampled = unseen_combinations(support, values, listed=_LISTED, drawn=_DRAWN, seed=seed)
+        zeros, possible = suspect_zeros(support)
+        codes, sampled = unseen_combinations(possible, values, listed=_LISTED, drawn=_DRAWN, seed=seed)
         drawn = _some(codes, seed)
-        return cls(drawn, None, sampled or len(drawn) < len(codes))
+        return cls(drawn, None, sampled or len(drawn) < len(codes), zeros)
 
 
 def _some(codes: Codes, seed: int) -> Codes:

@@ -27,6 +27,7 @@ from recombine.data.support import Support
 from recombine.data.support_assembly import TargetAsked, assemble, encoded, without_missing
 from recombine.data.table_query import TableQuery
 from recombine.numerics.groups import Ints
+from recombine.verbs.audit.structural_zeros import suspect_zeros
 from recombine.verbs.split.checker import SEEN, TRAIN, digest
 from recombine.verbs.split.invariants import Invariant
 from recombine.verbs.split.row_writer import OutgoingRows
@@ -321,6 +322,9 @@ def _reasons(support: Support, decided: Decided, provenance: Provenance) -> tupl
         found.append(
             f"{amount(lost, 'row')} miss a factor and got no side; missing='value' (--missing value) gives them one."
         )
+    zeros, _ = suspect_zeros(support)
+    if zeros is not None:
+        found.append(zeros.sentence)
     unused = int((decided.side < 0).sum())
     if unused:
         found.append(f"{amount(unused, 'combination')} are on neither side, as the splitter leaves them out.")

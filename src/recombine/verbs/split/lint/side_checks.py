@@ -27,6 +27,7 @@ from recombine.numerics.groups import Codes, Ints, Numbers, totals
 from recombine.numerics.hypothesis_tests import bonferroni
 from recombine.verbs.audit.combination_status import rungs
 from recombine.verbs.audit.determinacy import determinacy
+from recombine.verbs.audit.structural_zeros import suspect_zeros
 from recombine.verbs.split.checker import SEEN
 from recombine.verbs.split.invariants import combination_text
 from recombine.verbs.split.lint.lint_result import Claim, LintCheck, culprit_table, few, is_, worst_first
@@ -107,7 +108,9 @@ def check_reach(sided: Sided) -> LintCheck:
         for name, number in sorted(zip(names, numbers, strict=True), key=lambda one: -one[1])
     ]
     said = f"To training, the {amount(len(asked), 'test combination')} {'is' if len(asked) == 1 else 'are'}"
-    return LintCheck("determined", "told", f"{said}: {listing(parts)}.")
+    zeros, _ = suspect_zeros(sided.whole)
+    never = "" if zeros is None else f" {zeros.sentence}"
+    return LintCheck("determined", "told", f"{said}: {listing(parts)}.{never}")
 
 
 @dataclass(frozen=True, eq=False)
