@@ -34,8 +34,8 @@ from recombine.numerics.groups import ANY, Codes, Flags, Ints, Numbers, totals
 
 _FEWEST = 10.0  # combinations, or rows, expected to hold both values
 _ERROR = 0.025  # that any pair of a table is suspected by chance alone, by combinations; and again by rows
-_MOST_PAIRS = 10**7  # of values of two factors that are looked at
-_MOST_CELLS = 2 * 10**6  # pairs of values times what the other factors are: the chance of each to be empty
+_MOST_PAIRS = 10**7  # of values that are looked at, of all pairs of factors: 17 bytes each
+_MOST_CELLS = 10**6  # pairs of values times what the other factors are: the chance of each to be empty
 _MOST_KEPT = 10_000
 _NAMED_FROM = 1.5  # combinations that are expected, from which on their number is worth a word
 _ROUNDS = 30  # of fitting margins in turn; what has not settled only looks more scattered than it is
@@ -131,7 +131,12 @@ class _PairGrid:
 def _find_suspicions(support: Support) -> list[tuple[tuple[int, ...], float, float]]:
     """Patterns over all factors, with what independence would expect, the firmest first."""
     width = len(support.space.sizes)
-    grids = [grid for pair in combinations(range(width), 2) if (grid := _pair_grid(support, *pair)) is not None]
+    grids, left = [], _MOST_PAIRS
+    for pair in combinations(range(width), 2):
+        grid = _pair_grid(support, *pair, most=left)
+        if grid is not None:
+            grids.append(grid)
+            left -= grid.apart.size
     limits = [log(max(sum(_looked_at(grid, name) for grid in grids), 1) / _ERROR) for name in ("combinations", "rows")]
     found = []
     for grid in grids:
@@ -154,11 +159,11 @@ def _looked_at(grid: _PairGrid, name: str) -> int:
     return int((getattr(grid, name) >= _FEWEST).sum())
 
 
-def _pair_grid(support: Support, a: int, b: int) -> _PairGrid | None:
+def _pair_grid(support: Support, a: int, b: int, *, most: int) -> _PairGrid | None:
     held = [np.bincount(support.codes[:, k], minlength=support.space.sizes[k]) for k in (a, b)]
     rows = [support.value_counts[k] for k in (a, b)]
     common = [np.flatnonzero(np.maximum(own, counts) >= _FEWEST) for own, counts in zip(held, rows, strict=True)]
-    if not 0 < len(common[0]) * len(common[1]) <= _MOST_PAIRS:
+    if not 0 < len(common[0]) * len(common[1]) <= most:
         return None
     apart = ~_values_meet(support, a, b, common)
     if support.space.impossible and apart.any():  # what was declared, singly or jointly, need not be suspected
@@ -180,8 +185,9 @@ def _surprise_by_rows(support: Support, a: int, b: int) -> Numbers:
     others = [k for k in range(len(support.space.sizes)) if k not in (a, b)]
     ids = support.groups(others).ids if others else np.zeros(len(support), dtype=np.int64)
     layers = int(ids.max()) + 1
-    scatter = _scatter(support.counts, (support.codes[:, a], support.codes[:, b], ids))
-    if scatter is None or shape[0] * shape[1] * layers > _MOST_CELLS:
+    few = shape[0] * shape[1] * layers <= _MOST_CELLS
+    scatter = _scatter(support.counts, (support.codes[:, a], support.codes[:, b], ids)) if few else None
+    if scatter is None:
         return np.zeros(shape)
     share = totals(ids, support.counts, layers) / support.total
     expected = np.outer(support.value_counts[a], support.value_counts[b])[:, :, None] / support.total * share / scatter
