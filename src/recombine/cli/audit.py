@@ -78,7 +78,7 @@ def _refuted(found: "recombine.Audit") -> bool:
 
 
 _SHOWN_FACTORS = 8
-_SHOWN_PAIRS = 3  # pairs of values that never met
+_SHOWN_PAIRS = 2  # pairs of values that never met
 _READING = (
     "--factors",
     "-f",
@@ -129,12 +129,13 @@ def _tests(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
             blocks = ", ".join(" with ".join(map(short, names)) for names in test.blocks)
             yield "", f"for the score above: all that share {escape(blocks)} at once", ""
     islands = "one island" if audit.island_count == 1 else f"{audit.island_count:,} islands"
-    yield "pairs", f"{percent(audit.share('pairs'))} seen", islands
-    for place, pair in enumerate(audit.uncovered[:_SHOWN_PAIRS]):
-        yield "" if place else "never met", escape(str(pair)), f"{count(round(pair.expected))} rows if independent"
     pairs = audit.coverage[1]
-    if audit.uncovered and pairs.possible - pairs.seen > _SHOWN_PAIRS:
-        yield "", f"{pairs.possible - pairs.seen - _SHOWN_PAIRS:,} more pairs", "--json or --report for their names"
+    missing = pairs.possible - pairs.seen
+    yield "pairs", f"{percent(pairs.share)} seen" + (f", {missing:,} never met" if missing else ""), islands
+    for place, pair in enumerate(audit.uncovered[:_SHOWN_PAIRS]):
+        rows = f"{count(round(pair.expected))} rows if independent"
+        more = f"; {missing - _SHOWN_PAIRS:,} more in --json" if place + 1 == _SHOWN_PAIRS < missing else ""
+        yield "" if place else "never met", escape(str(pair)), rows + more
     if audit.thin:
         first = audit.thin[0]
         rows = f"{count(first.count)} rows, {count(round(first.expected))} if the factors were independent"
