@@ -270,7 +270,7 @@ def test_evaluations_splits_lints_and_diffs_name_it_too(tmp_path) -> None:
     rows = len(table["sex"])
     table |= {"said": table["score"], "side": ["test" if k % 3 else "train" for k in range(rows)]}
     scored = recombine.evaluate(table, **ASKED, target="score", prediction="said", split="side", causes=False)
-    assert scored.untested.total == 2
+    assert scored.untested.total == 6  # a suspicion lets no worst case pass
     assert sum(reason.count(PAIR) for reason in scored.reasons) == 1
     assert sum(PAIR in check.sentence for check in recombine.lint(table, **ASKED, split="side").checks) == 1
     divided = recombine.split(table, **ASKED, out=tmp_path / "held.csv")

@@ -67,10 +67,14 @@ class Zeros:
 
     @property
     def sentence(self) -> str:
-        """The suspicion with its evidence, in the words of every verb."""
+        """The suspicion with its evidence, where what it rules out is not counted otherwise."""
+        return self.sentence_of("more combination")
+
+    def sentence_of(self, noun: str) -> str:
+        """The same, with a noun for what holds such a pair."""
         first, more = self.pairs[0], len(self.pairs) - 1
         number = self.combinations
-        many = "Many others" if number is None else amount(number, "more combination")
+        many = "Many others" if number is None else amount(number, noun)
         hold = "holds" if number == 1 else "hold"
         held = f" in {count(round(first.expected))} combinations" if first.expected >= _NAMED_FROM else ""
         chance = f"chance would give about {amount(round(first.rows), 'row')}{held}"

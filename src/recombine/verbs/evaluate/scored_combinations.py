@@ -3,7 +3,7 @@
 Those that were never tested are counted and listed as such, so that no worst case passes over them.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -116,14 +116,13 @@ class Untested:
     unseen: int
     listed: tuple[Missing, ...]
     complete: bool
-    zeros: Zeros | None = None  # pairs of values that perhaps cannot occur: what holds one is not counted as untested
+    zeros: Zeros | None = None  # pairs that perhaps cannot occur; untested all the same: a gate must not trust that
 
 
 def list_untested(outcomes: Outcomes) -> Untested:
     """Count and list them, those that one would meet most often first."""
-    training = outcomes.training
-    zeros, possible = suspect_zeros(_either(outcomes))
-    tested = replace(outcomes.tested, space=possible.space)
+    tested, training = outcomes.tested, outcomes.training
+    zeros, _ = suspect_zeros(_either(outcomes))
     met = training if training is not None else tested
     width = range(tested.codes.shape[1])
     total = tested.space.size - len(tested)

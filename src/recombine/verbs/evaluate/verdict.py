@@ -323,9 +323,9 @@ def _side_reasons(result: "Evaluation") -> list[str]:
 
 def _untested(result: "Evaluation") -> str:
     missing = result.untested
-    never = "" if missing.zeros is None else f" {missing.zeros.sentence}"
+    never = "" if missing.zeros is None else f" {missing.zeros.sentence_of('untested combination')}"
     if not missing.total:
-        return f"Every combination of the space was tested.{never}"
+        return "Every combination of the space was tested."
     seen = f", {count(missing.seen)} of them seen in training" if missing.seen else ""
     return (
         f"{count(missing.total)} combinations of the space were not tested{seen}: "
