@@ -6,14 +6,15 @@ of values that never meets is suspected by one of two counts, each wrong in at m
 
 - by *combinations*: if the factors were independent, so many seen combinations would hold both values that none of all
   pairs would be missed by chance;
-- by *rows*: so many rows would. Rows are evidence only where they are a sample, so two things are looked at first. Rows
-  may come in bursts: what is expected is divided by how much the counts of the seen combinations scatter beyond chance.
-  (Where they scatter less than chance, as in an experiment with ten of each, rows say nothing.) And combinations may
-  be missing because nobody collected them: the share of the *other* combinations that ought to have rows and have
-  none is the chance of that, for each combination that would hold the pair.
+- by *rows*: so many rows would, from three factors on. Rows are evidence only where they are a sample, so two things are
+  looked at first. Rows may come in bursts: what is expected is divided by how much the counts of the seen combinations
+  scatter beyond chance. (Where they scatter less than chance, as in an experiment with ten of each, rows say nothing.)
+  And combinations may be missing because nobody collected them: the share of the *other* combinations that ought to
+  have rows and have none is the chance of that, for each combination that would hold the pair.
 
 A suspicion is not a fact: a pair that was held out on purpose looks the same. So every verb that leaves suspected pairs
-out of its counts names the first of them, and the audit offers them as a file to be read over.
+out of its counts (audit, plan) names the first of them, verbs that forecast count them and say so, and the audit offers
+them as a file to be read over.
 """
 
 import csv
@@ -32,6 +33,7 @@ from recombine.data.support import Support
 from recombine.numerics.distributions import chi_squared_quantile
 from recombine.numerics.groups import ANY, Codes, Flags, Ints, Numbers, totals
 
+_TWO = 2  # factors: there a pair is the combination itself, and what is asked about is what never met
 _FEWEST = 10.0  # combinations, or rows, expected to hold both values
 _ERROR = 0.025  # that any pair of a table is suspected by chance alone, by combinations; and again by rows
 _MOST_PAIRS = 10**7  # of values that are looked at, of all pairs of factors: 17 bytes each
@@ -147,7 +149,7 @@ def _find_suspicions(support: Support) -> list[tuple[tuple[int, ...], float, flo
         suspected = grid.apart & (grid.combinations >= max(_FEWEST, limits[0]))
         ought = grid.rows >= max(_FEWEST, limits[1])
         by_rows = grid.apart & ~suspected & ought
-        if by_rows.any() and (grid.apart & ought).sum() <= _MOST_EMPTY * ought.sum():
+        if width > _TWO and by_rows.any() and (grid.apart & ought).sum() <= _MOST_EMPTY * ought.sum():
             surprise = _surprise_by_rows(support, *grid.factors)
             suspected |= by_rows & (surprise[np.ix_(*grid.common)] >= limits[1])
         for u, v in np.argwhere(suspected)[:_MOST_KEPT]:

@@ -118,7 +118,7 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
     known = None if truth is None else truth_of(truth, support, own)
     asked, zeros = None if combinations is None else read_combinations(support.space, combinations), None
     if examples.unlabelled is None:  # rows of unseen combinations say themselves what occurs
-        zeros, support = suspect_zeros(support, _occurring(support, known, asked))
+        zeros, _ = suspect_zeros(support, _occurring(support, known, asked))
     tell("weighing conjunctions", None)
     seen = trained(support, own)
     chosen = choose_learners(seen, own, salience=salience, loss=fit.loss, model=model, with_truth=known is not None)

@@ -53,7 +53,7 @@ class PredictionFindings:
     varies: bool = True  # whether the target differs between any two rows
     weightless: str | None = None  # a sentence about rows that stand for no example
     sampled: bool = False  # whether the listed ones were drawn from more
-    zeros: Zeros | None = None  # pairs of values that perhaps cannot occur; nothing above counts what holds one
+    zeros: Zeros | None = None  # pairs of values that perhaps cannot occur, and are counted all the same
 
     @property
     def asked(self) -> int:
@@ -105,7 +105,7 @@ def verdict(found: PredictionFindings) -> str:
     first = _first(found) if found.varies else f"{found.answers.name} never varies, so there is nothing to tell."
     novel = found.counts["novel"]
     last = f" {_many(novel, 'combination holds', 'combinations hold')} a value never seen." if novel else ""
-    last += f" {found.zeros.sentence}" if found.zeros is not None else ""
+    last += f" {found.zeros.sentence_of('unseen combination')}" if found.zeros is not None else ""
     return f"{first}{last} {SCOPE}" if found.asked else f"{first}{last}"
 
 

@@ -193,7 +193,7 @@ def rehearse(  # noqa: PLR0913 - each is one plain question, and all but two hav
         provenance=replace(support.source, settings={**support.source.settings, **settings}),
     )
     found = untried if untried.expected.reason else _try(untried, taught, examples, unseen, rounds, seed, tell)
-    never = "" if unseen.zeros is None else f" {unseen.zeros.sentence}"
+    never = "" if unseen.zeros is None else f" {unseen.zeros.sentence_of('unseen combination')}"
     if found.expected.abstains:
         return replace(found, verdict=f"{wording.verdict(found)}{never}", reasons=wording.reasons(found))
     # whose right answers are known cannot have been left out for them unnoticed
@@ -228,7 +228,7 @@ class _UnseenTargets:
     codes: Codes
     truth: Numbers | None
     sampled: bool
-    zeros: Zeros | None = None  # pairs of values that perhaps cannot occur, which are not asked about
+    zeros: Zeros | None = None  # pairs of values that perhaps cannot occur
 
     @classmethod
     def of(cls, examples: RehearsalExamples, truth: Truth | None, seed: int) -> "_UnseenTargets":
@@ -242,8 +242,8 @@ class _UnseenTargets:
                 drawn = _some(codes, seed)
                 return cls(drawn, truth.on(drawn), len(drawn) < len(codes))
         values = [np.flatnonzero(count > 0) for count in support.value_counts]
-        zeros, possible = suspect_zeros(support)
-        codes, sampled = unseen_combinations(possible, values, listed=_LISTED, drawn=_DRAWN, seed=seed)
+        zeros, _ = suspect_zeros(support)
+        codes, sampled = unseen_combinations(support, values, listed=_LISTED, drawn=_DRAWN, seed=seed)
         drawn = _some(codes, seed)
         return cls(drawn, None, sampled or len(drawn) < len(codes), zeros)
 
