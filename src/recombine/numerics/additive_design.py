@@ -380,7 +380,7 @@ class AdditiveFit:
         fit, and is told by all those that do.
         """
         fitted, leverage = self.fitted(score), self.own_leverage
-        alone = (1 - leverage < ALONE) | self._untold()
+        alone = (1 - leverage < ALONE) | self.untold()
         rest = np.where(alone, np.nan, 1 - leverage)
         value = score - (score - fitted) / rest
         spread = self._sandwich(noise) - leverage**2 * noise
@@ -419,7 +419,7 @@ class AdditiveFit:
     def _quadratic(self, matrix: Numbers, own: Numbers) -> Numbers:
         return self.elimination.quadratic(matrix, own).at(self.codes)
 
-    def _untold(self) -> npt.NDArray[np.bool_]:
+    def untold(self) -> npt.NDArray[np.bool_]:
         """Combinations outside the fit that those within it do not determine."""
         degree = self.elimination.degree
         outside = self._quadratic(self.open_, np.zeros(len(degree))) > _OPEN

@@ -72,7 +72,7 @@ def action_lists(data: Data) -> list[PageList]:
     told = data.get("training") is not None
     sides = (("unseen", False), ("seen", True)) if told else (("tested", None),)
     worst = [one for name, seen in sides for one in _worst(data, name, seen)]
-    return [*worst, *_deviating(data), *_untested(data)]
+    return [*worst, *_bad_groups(data), *_deviating(data), *_untested(data)]
 
 
 def _worst(data: Data, name: str, seen: bool | None) -> list[PageList]:
@@ -97,6 +97,23 @@ def _worst(data: Data, name: str, seen: bool | None) -> list[PageList]:
     )
 
 
+def _bad_groups(data: Data) -> list[PageList]:
+    """Pairs of values that are worse than their parts; what is one combination stands in the next list."""
+    found = (data.get("deviations") or {}).get("groups") or []
+    pairs = [{**one, "combination": one["group"]} for one in found if one["combinations"] > 1]
+    return _measured(
+        "Pairs of values worse than their parts",
+        "bad_pairs.csv",
+        data["score"],
+        pairs,
+        ("combinations", "rows", "score", "expected", "deviation", "q"),
+        lambda shown: (
+            f"{shown_of(shown, len(pairs))}, each over all values of the other factors, the surest first. Expected is "
+            "what the two values give elsewhere; q is the share of those named down to this one that may be luck."
+        ),
+    )
+
+
 def _deviating(data: Data) -> list[PageList]:
     found = data.get("deviations") or {}
     rung = () if data.get("training") is None else ("rung",)  # where it is known what was trained on
@@ -107,7 +124,7 @@ def _deviating(data: Data) -> list[PageList]:
         sorted(found.get("listed") or [], key=lambda one: one.get("rung") == "seen"),
         (*rung, "rows", "score", "expected", "deviation", "q"),
         lambda shown: (
-            f"{shown_of(shown, found.get('worse') or shown)} that do worse than their parts give elsewhere, the unseen "
+            f"{shown_of(shown, found.get('found') or shown)} that do worse than their parts give elsewhere, the unseen "
             "ones first. Expected is what the parts give; q is the share of those named down to this one "
             "that may be luck."
         ),

@@ -1,39 +1,64 @@
-"""Is it the combination, or a hard part? Each tested combination against what its parts, tested in others, would give.
+"""Which groups do worse than their parts: every value, every pair of values, every combination.
 
-If difficulty were additive (a hard camera costs so many points, a rare object so many), a combination's score could be
-told from the others. What deviates from that by more than the luck of its rows is about the combination itself. As
-many are tested at once, the share of false alarms among those named is controlled (Benjamini and Hochberg 1995). Where
-hardly more combinations were tested than the parts have numbers, all deviate alike and none can be named: five more are
-needed.
+If difficulty were additive (a hard camera costs so many points, a rare object so many), a group's score could be told
+from all that lies outside of it: a pair's, pooled over the other factors, and a combination's from its values
+elsewhere; a value's from the rest, at like values of the other factors. Whether a combination was seen in training is
+one more part, where enough of both were tested.
 
-Shares are tested by the tails of a beta-binomial, so that few rows make no false alarm; losses, which cannot be
-negative and are skewed, by the ratio of two gammas (Fisher's F); other scores by the normal's.
+Rows are the evidence within a group. Where combinations differ more than their rows explain, rows are not independent:
+each combination may be off by as much as others are that were not taken out. As many groups are tested at once, the
+share of false alarms among those named is held at 5 % (Benjamini and Hochberg 1995), for values by themselves: nearly
+always some of these are harder than others, and that must not make it easier to name a pair. What deviates is taken out
+and all is tested again, so that one bad group does not make its neighbours look bad.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
-from recombine.base.words import count, measure
-from recombine.numerics.additive_design import LARGEST_FIT, AdditiveFit, LeaveOneOutFit
-from recombine.numerics.distributions import beta_below, beta_binomial_tails, normal_tail
-from recombine.numerics.groups import Numbers
+from recombine.base.words import amount, count, measure, points
+from recombine.numerics.additive_design import LARGEST_FIT, AdditiveFit
+from recombine.numerics.distributions import normal_quantile
+from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.numerics.hypothesis_tests import false_discovery
 from recombine.numerics.resampling import FEWEST
+from recombine.verbs.evaluate.deviation_noise import Noise, beyond_rows
 from recombine.verbs.evaluate.outcomes import Mask, Outcomes
 
 RATE = 0.05
-_MOST_TRIALS = 400  # beyond so many rows the normal is as good as the beta-binomial
+_POWER = 0.8  # how often a drop is found that is said to be found
+_SPARE = 2  # combinations outside of a group beyond what the parts take to be known: fewer tell nothing of the rest
+_PRIOR = 5  # combinations that do not differ, beside those that tell how far they do
 _ROUNDS = 12  # of taking out and testing again: it settles in two or three, unless two alarms take turns
-_USUAL_ROWS = 10  # what the usual noise counts for beside a combination's own
+_MOST_WORK = 10**9  # multiplications of one round: beyond, pairs and values are not tested
+
+
+@dataclass(frozen=True)
+class BadGroup:
+    """A value, a pair of values or a combination that does worse than its parts give elsewhere.
+
+    `deviation` is its score less what was expected. `q` is the share of those named down to this one that may be luck.
+    """
+
+    group: dict[str, str]
+    rows: int
+    combinations: int
+    score: float
+    expected: float
+    deviation: float
+    q: float
 
 
 @dataclass(frozen=True, eq=False)
 class Deviations:
     """For each tested combination: what the others tell, the deviation, its standard error, p-value and q-value.
 
-    NaN where the others do not tell it. `sentence` says what was found, or why nothing could be.
+    NaN where the others do not tell it. `p` is for either direction, `q` for being worse; a combination of a pair that
+    was named has the pair's. `groups` are the pairs and combinations that are named, the surest first; `values` the
+    values. `sentence` says what was found, and what could have been.
     """
 
     expected: Numbers
@@ -43,213 +68,352 @@ class Deviations:
     q: Numbers
     rank: int
     testable: int
-    found: int
+    groups: tuple[BadGroup, ...]
+    values: tuple[BadGroup, ...]
     sentence: str
+
+    @property
+    def found(self) -> int:
+        """How many combinations are worse by more than luck, by themselves or with a pair that was named."""
+        return int((self.q <= RATE).sum())
 
 
 def deviations(outcomes: Outcomes) -> Deviations:
-    """Compare every tested combination with the additive prediction from the other ones."""
+    """Compare every group of tested combinations with what all that lies outside of it tells."""
     sizes = outcomes.tested.space.sizes
     if AdditiveFit.too_large(sizes):
         return _nothing(
             outcomes,
-            f"Whether single combinations deviate was not tested: beside its largest factor the table has "
+            f"Whether groups do worse than their parts was not tested: beside its largest factor the table has "
             f"{count(sum(sizes) - max(sizes))} values, and {LARGEST_FIT:,} are the most that are solved.",
         )
-    fit = _fit(outcomes, outcomes.rows)
-    if len(outcomes) - fit.rank < FEWEST:
+    codes, parts = _parts(outcomes)
+    rank = AdditiveFit.of(codes, parts, weights=outcomes.rows).rank
+    if len(outcomes) - rank <= _SPARE:
         return _nothing(
             outcomes,
-            f"Whether single combinations deviate from their parts cannot be told: {count(len(outcomes))} were "
-            f"tested, and the parts alone take {count(fit.rank)} of them to be known; {FEWEST} more are needed.",
-            rank=fit.rank,
+            f"Whether groups do worse than their parts cannot be told: {amount(len(outcomes), 'combination')} were "
+            f"tested, and the parts alone take {count(rank)} of them to be known; {_SPARE + 1} more are needed.",
+            rank=rank,
         )
-    noise = _Noise.of(outcomes)
+    noise = Noise.of(outcomes)
     if noise is None:
         return _nothing(
             outcomes,
-            "Whether single combinations deviate cannot be told: each has one row, or rows that do not differ, so luck "
-            "and difference look alike.",
-            rank=fit.rank,
+            "Whether groups do worse than their parts cannot be told: each combination has one row, or rows that do "
+            "not differ, so luck and difference look alike.",
+            rank=rank,
         )
-    return _search(outcomes, fit, noise)
+    return _assemble(_GroupTest(outcomes, noise, codes, parts))
 
 
-def _search(outcomes: Outcomes, fit: AdditiveFit, noise: "_Noise") -> Deviations:
-    """Test, take what deviates out of the fit, and test again: one that deviates must not make its neighbours do so."""
-    outside = np.zeros(len(outcomes), dtype=bool)
-    found = _test_all(outcomes, _reweigh(outcomes, fit, noise, outside), noise)
-    for _ in range(_ROUNDS):
-        worst = _strongest(outcomes, found, outside)
-        if np.array_equal(worst, outside):
-            break
-        again = _test_all(outcomes, _reweigh(outcomes, _fit(outcomes, outcomes.rows * ~worst), noise, worst), noise)
-        if (worst & ~np.isfinite(again.p)).any():  # nothing else would tell these: they stay in the fit
-            break
-        found, outside = again, worst
-    return found
-
-
-def _fit(outcomes: Outcomes, weights: Numbers) -> AdditiveFit:
-    return AdditiveFit.of(outcomes.tested.codes, outcomes.tested.space.sizes, weights=weights)
-
-
-def _reweigh(outcomes: Outcomes, fit: AdditiveFit, noise: "_Noise", outside: Mask) -> AdditiveFit:
-    """The same fit with weights that allow for combinations being apart: many rows of one do not outvote the others.
-
-    Where they are no further apart than their rows' luck, weights are the rows.
-    """
-    fitted, rows = fit.fitted(outcomes.mean), outcomes.rows
-    luck = float((noise.at(fitted) * rows).sum() / rows.sum()) / rows
-    inside = ~outside
-    free = int(inside.sum()) - fit.rank
-    if free <= 0:
-        return fit
-    excess = float(((outcomes.mean - fitted) ** 2 / luck)[inside].sum()) - free
-    if excess <= 0:
-        return fit
-    between = excess / float((1 / luck)[inside].sum()) * int(inside.sum()) / free
-    return _fit(outcomes, inside * rows / (1 + between / luck))
-
-
-def _strongest(outcomes: Outcomes, found: Deviations, outside: Mask) -> Mask:
-    """What is taken out next: of what deviates, in each value the strongest alone; and what is out and still does."""
-    alarm = found.q <= RATE
-    strength = np.where(alarm, -np.log(np.maximum(found.p, 1e-300)) + np.abs(found.deviation / found.error), -np.inf)
-    chosen = alarm.copy()
-    for column, size in zip(outcomes.tested.codes.T, outcomes.tested.space.sizes, strict=True):
-        most = np.full(size, -np.inf)
-        fresh = alarm & ~outside
-        np.maximum.at(most, column[fresh], strength[fresh])
-        chosen &= outside | (strength >= most[column])
-    return np.asarray(chosen)
-
-
-def _test_all(outcomes: Outcomes, fit: AdditiveFit, noise: "_Noise") -> Deviations:
-    left = fit.left_out(outcomes.mean, noise.at(fit.fitted(outcomes.mean)) / outcomes.rows)
-    p = _p_values(outcomes, left, noise)
-    q = false_discovery(p)
-    error = np.sqrt(noise.at(left.value) / outcomes.rows + left.variance)
-    told = np.clip(left.value, 0.0, 1.0) if outcomes.score.is_share else left.value  # a sum of parts may leave 0 to 1
-    found, testable = int((q <= RATE).sum()), int(np.isfinite(p).sum())
-    return Deviations(
-        expected=told,
-        deviation=outcomes.mean - told,
-        error=error,
-        p=p,
-        q=q,
-        rank=left.rank,
-        testable=testable,
-        found=found,
-        sentence=_sentence(testable, (q <= RATE) * (outcomes.mean - told), outcomes, error),
-    )
+def _parts(outcomes: Outcomes) -> tuple[Codes, tuple[int, ...]]:
+    """The factors, and with them whether a combination was seen in training, where five are and five are not."""
+    codes, sizes = outcomes.tested.codes, outcomes.tested.space.sizes
+    seen = outcomes.seen
+    if min(int(seen.sum()), int((~seen).sum())) < FEWEST:
+        return codes, sizes
+    return np.asfortranarray(np.column_stack([codes, seen.astype(np.int32)])), (*sizes, 2)
 
 
 @dataclass(frozen=True, eq=False)
-class _Noise:
-    """The variance of one row's score, given its mean.
+class _Group:
+    """The combinations that hold some values of some factors; of a combination all factors."""
 
-    Of a share it follows from the mean. A loss varies in proportion to its mean, so what is told by a combination's
-    own rows is the ratio: where the combination is harder than its parts, its noise must not hide that.
+    factors: tuple[int, ...]
+    members: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class _Tested:
+    """A line for each group: rows and score, what was expected, and how likely it is as low, or as high, by luck."""
+
+    rows: Numbers
+    score: Numbers
+    expected: Numbers
+    error: Numbers
+    low: Numbers
+    high: Numbers
+
+    @property
+    def p(self) -> Numbers:
+        """In either direction."""
+        return np.asarray(np.minimum(2 * np.minimum(self.low, self.high), 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class _GroupTest:
+    """Scores of groups beside what all else tells. Legend: c combinations, g groups."""
+
+    outcomes: Outcomes
+    noise: Noise
+    codes: Codes  # (c, parts)
+    sizes: tuple[int, ...]
+
+    def fit(self, weights: Numbers, *, without: int | None = None) -> AdditiveFit:
+        """The additive fit, if need be as if one factor were not there."""
+        if without is None:
+            return AdditiveFit.of(self.codes, self.sizes, weights=weights)
+        codes = self.codes.copy(order="F")
+        codes[:, without] = 0
+        sizes = tuple(1 if k == without else size for k, size in enumerate(self.sizes))
+        return AdditiveFit.of(codes, sizes, weights=weights)
+
+    @cached_property
+    def pairs(self) -> list[_Group]:
+        """Every pair of values that more than one combination holds; none where that would take too long."""
+        width = len(self.outcomes.tested.space.sizes)
+        return self._affordable(combinations(range(width), 2)) if width > 2 else []
+
+    @cached_property
+    def values(self) -> list[_Group]:
+        """Every value that more than one combination holds; none where that would take too long."""
+        return self._affordable((k,) for k in range(len(self.outcomes.tested.space.sizes)))
+
+    def group(self, place: int) -> _Group:
+        """One of all pairs and combinations, in this order."""
+        width, first = len(self.outcomes.tested.space.sizes), len(self.pairs)
+        return self.pairs[place] if place < first else _Group(tuple(range(width)), np.array([place - first]))
+
+    @property
+    def level(self) -> float:
+        """The error that the first of all pairs and combinations may have."""
+        return RATE / (len(self.pairs) + len(self.outcomes))
+
+    def _affordable(self, several: Iterable[tuple[int, ...]]) -> list[_Group]:
+        found: list[_Group] = []
+        each = 50 * len(self.outcomes) + (sum(self.sizes) - max(self.sizes)) ** 3
+        for factors in several:
+            groups = self.outcomes.tested.groups(factors)
+            if (len(found) + groups.size) * each > _MOST_WORK:
+                return []
+            order = np.argsort(groups.ids, kind="stable")
+            members = np.split(order, np.cumsum(np.bincount(groups.ids, minlength=groups.size))[:-1])
+            found += [_Group(factors, one) for one in members if 1 < len(one) < len(self.outcomes)]
+        return found
+
+    def weights(self, outside: Mask, between: float) -> Numbers:
+        """What each combination counts for: where they differ, many rows of one do not outvote the others."""
+        rows, fitted = self.outcomes.rows, self.fit(self.outcomes.rows * ~outside).fitted(self.outcomes.mean)
+        luck = float(self.noise.at(fitted) @ rows / rows.sum())
+        each = between * float(self.noise.scale(fitted) @ rows / rows.sum())
+        return ~outside * rows / (1 + each * rows / luck)
+
+    def between(self, outside: Mask, *, taken: int) -> float:
+        """How far combinations differ beyond their rows, so many groups having been taken out that deviate most.
+
+        Beside the combinations that tell it stand five more that do not differ: rows are the evidence, unless
+        combinations say otherwise.
+        """
+        fit, inside = self.fit(self.outcomes.rows * ~outside), ~outside
+        spare = int(inside.sum()) - fit.rank
+        if spare <= 0:
+            return 0.0
+        fitted = fit.fitted(self.outcomes.mean)
+        luck, scale = self.noise.at(fitted) / self.outcomes.rows, self.noise.scale(fitted)
+        parts = (self.outcomes.mean - fitted, fit.own_leverage, luck, scale)
+        found = beyond_rows(*(part[inside] for part in parts), taken=taken / len(inside))
+        return found * spare / (spare + _PRIOR)
+
+    def of_groups(self, groups: Sequence[_Group], weights: Numbers, between: float) -> _Tested:
+        """Leave each group out by itself. Its combinations that were taken out by themselves do not count."""
+        found = np.array([self._one(group, weights, between) for group in groups]).reshape(-1, 5).T
+        return self._tested(*found)
+
+    def _one(self, group: _Group, weights: Numbers, between: float) -> tuple[float, ...]:
+        """Rows, score, what is expected, the variance by rows, and all other variance."""
+        inside = group.members[weights[group.members] > 0]
+        members = inside if len(inside) else group.members
+        rest = weights.copy()
+        rest[members] = 0.0
+        fit = self.fit(rest, without=group.factors[0] if len(group.factors) == 1 else None)
+        rows, total = self.outcomes.rows[members], self.outcomes.total[members]
+        score = float(total.sum() / rows.sum())
+        if fit.untold()[members].any():
+            return float(rows.sum()), score, np.nan, np.nan, np.nan
+        share = np.zeros(len(rest))
+        share[members] = rows / rows.sum()
+        fitted = fit.fitted(self.outcomes.mean)
+        luck, each = self.noise.at(fitted) / self.outcomes.rows, between * self.noise.scale(fitted)
+        pull = rest * fit.pulled_by(share)
+        spread = float((pull**2 * (luck + each)).sum() + (share**2 * each).sum())
+        return float(rows.sum()), score, float(share @ fitted), float((share**2 * luck).sum()), spread
+
+    def of_singles(self, weights: Numbers, between: float) -> _Tested:
+        """Each combination, left out by a formula."""
+        fit, mean, rows = self.fit(weights), self.outcomes.mean, self.outcomes.rows
+        fitted = fit.fitted(mean)
+        each = between * self.noise.scale(fitted)
+        left = fit.left_out(mean, self.noise.at(fitted) / rows + each)
+        return self._tested(rows, mean, left.value, self.noise.at(left.value) / rows, left.variance + each)
+
+    def _tested(self, rows: Numbers, score: Numbers, value: Numbers, own: Numbers, spread: Numbers) -> _Tested:
+        low, high = self.noise.tails(rows, score, value, own, spread)
+        told = np.clip(value, 0.0, 1.0) if self.outcomes.score.is_share else value  # a sum of parts may leave 0 to 1
+        return _Tested(rows, score, told, np.sqrt(own + spread), low, high)
+
+    def worse(self, tested: _Tested) -> Numbers:
+        """The chance of being as bad by luck."""
+        return tested.low if self.outcomes.score.rows_better == "higher" else tested.high
+
+
+def _search(test: _GroupTest, between: float) -> tuple[_Tested, list[int]]:
+    """Test, take what deviates out of the fit, and test again: one that deviates must not make its neighbours do so.
+
+    Back come the tests of all pairs and combinations, and which were taken out.
     """
-
-    kind: Literal["share", "loss", "other"]
-    least: float
-    own: Numbers  # the variance, or of a loss its ratio to the squared mean
-
-    @classmethod
-    def of(cls, outcomes: Outcomes) -> "_Noise | None":
-        if outcomes.score.is_share:
-            return cls("share", 0.02, outcomes.rows)  # nearer to 0 or 1 a share would seem to have no luck at all
-        if not outcomes.have_luck():
-            return None
-        free = outcomes.rows - 1
-        own = np.nan_to_num(outcomes.spread)
-        if not (outcomes.score.never_negative or outcomes.score.name == "r2"):
-            return cls("other", 0.0, _pool(own, float((own * free).sum() / free.sum()), free))
-        level = np.maximum(outcomes.mean**2 - own / outcomes.rows, 1e-300)  # the square of a mean is too large
-        usual = float((own * free).sum() / (level * free).sum())
-        with np.errstate(over="ignore"):  # a level of next to nothing: the ratio is cut right away
-            ratio = np.minimum(own / level, 100 * usual)  # one next to no loss must not make all others look quiet
-        ratio = _pool(ratio, usual, free)
-        return cls("loss", 0.05 * float(outcomes.total.sum() / outcomes.rows.sum()), np.maximum(ratio, usual))
-
-    def at(self, mean: Numbers) -> Numbers:
-        """The variance where the mean is this."""
-        if self.kind == "other":
-            return self.own
-        if self.kind == "loss":
-            return np.asarray(self.own * np.maximum(mean, self.least) ** 2)
-        inside = np.clip(mean, self.least, 1 - self.least)
-        return np.asarray(inside * (1 - inside))
+    taken: list[int] = []
+    tested = _round(test, taken, between)
+    for _ in range(_ROUNDS):
+        chosen = _strongest(test, tested, taken)
+        if chosen == taken:
+            break
+        again = _round(test, chosen, between)
+        if not np.isfinite(again.p[chosen]).all():  # nothing else would tell these: they stay in the fit
+            break
+        tested, taken = again, chosen
+    return tested, taken
 
 
-def _pool(spread: Numbers, usual: float, free: Numbers) -> Numbers:
-    return np.asarray((spread * free + usual * _USUAL_ROWS) / (free + _USUAL_ROWS))
+def _outside(test: _GroupTest, taken: Sequence[int]) -> Mask:
+    found = np.zeros(len(test.outcomes), dtype=bool)
+    for place in taken:
+        found[test.group(place).members] = True
+    return found
 
 
-def _p_values(outcomes: Outcomes, left: LeaveOneOutFit, noise: _Noise) -> Numbers:
-    """Two-sided p-values; NaN where the others do not tell the combination."""
-    known = np.isfinite(left.value)
-    rows, score, value, spread = (part[known] for part in (outcomes.rows, outcomes.mean, left.value, left.variance))
-    own = noise.at(left.value)[known] / rows
-    p = np.full(len(outcomes), np.nan)
-    if noise.kind == "share":
-        p[known] = _share_p(rows, score, value, own, spread)
-    elif noise.kind == "loss":
-        p[known] = _loss_p(score, value, own, spread, noise.least)
-    else:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            z = np.abs(score - value) / np.sqrt(own + spread)
-        p[known] = 2 * normal_tail(np.nan_to_num(z))
-    return np.asarray(np.minimum(p, 1.0))
+def _round(test: _GroupTest, taken: Sequence[int], between: float) -> _Tested:
+    """Every pair and combination, with some taken out; a pair of which nothing is left is not told."""
+    outside = _outside(test, taken)
+    weights = test.weights(outside, between)
+    pairs, singles = test.of_groups(test.pairs, weights, between), test.of_singles(weights, between)
+    found = _Tested(*(np.concatenate([getattr(one, name) for one in (pairs, singles)]) for name in _COLUMNS))
+    gone = [k for k, one in enumerate(test.pairs) if k not in taken and outside[one.members].all()]
+    for column in (found.expected, found.low, found.high):
+        column[gone] = np.nan
+    return found
 
 
-def _share_p(rows: Numbers, score: Numbers, value: Numbers, own: Numbers, spread: Numbers) -> Numbers:
-    """The tails of a beta-binomial, whose beta is how well the others tell the share."""
-    # what the others tell may lie beyond 0 and 1: a beta needs a mean within, by half of its standard error
-    edge = np.clip(np.sqrt(spread) / 2, 1e-3, 0.5)
-    middle = np.clip(value, edge, 1 - edge)
-    p = 2 * normal_tail(np.abs(score - middle) / np.sqrt(own + spread))
-    few = np.flatnonzero(rows <= _MOST_TRIALS)
-    strength = middle * (1 - middle) / np.maximum(spread, 1e-12) - 1
-    strength = np.clip(strength[few], 0.05, 1e7)  # from a beta that leaves all open to one that is a point
-    a, b = middle[few] * strength, (1 - middle[few]) * strength
-    at_most, at_least = beta_binomial_tails(np.round(score[few] * rows[few]), rows[few], a, b)
-    p[few] = 2 * np.minimum(at_most, at_least)
-    return p
+_COLUMNS = ("rows", "score", "expected", "error", "low", "high")
 
 
-def _loss_p(score: Numbers, value: Numbers, own: Numbers, spread: Numbers, least: float) -> Numbers:
-    """A ratio of two gammas, the combination's own mean loss and what the others tell of it: Fisher's F."""
-    level = np.maximum(value, np.maximum(np.sqrt(spread) / 2, least))
-    mine = np.clip(2 * np.maximum(value, least) ** 2 / np.maximum(own, 1e-300), 1e-3, 1e7)
-    others = np.clip(2 * level**2 / np.maximum(spread, 1e-300), 1e-3, 1e7)
-    below = beta_below(mine * score / (mine * score + others * level), mine / 2, others / 2)
-    return np.asarray(2 * np.minimum(below, 1 - below))
+def _strongest(test: _GroupTest, tested: _Tested, taken: Sequence[int]) -> list[int]:
+    """What is taken out next: of what deviates, in each value the strongest alone; and what is out and still does.
+
+    Of a factor with two values one is worse exactly if the other is better, so what is better must be twice as sure.
+    """
+    p = _alone(test, tested.p, taken)
+    alarms = np.flatnonzero(false_discovery(p) <= RATE)
+    z = np.abs(tested.score - tested.expected) / tested.error
+    strength = -np.log(np.maximum(p, 1e-300)) + z
+    strength[test.worse(tested) > 0.5] /= 2
+    order = alarms[np.argsort(-strength[alarms], kind="stable")].tolist()
+    kept = [place for place in taken if place in set(order)]
+    used: set[tuple[int, int]] = set()
+    for place in order:
+        values = set(_values(test, test.group(place)))
+        if place not in kept and not values & used:
+            used |= values
+            kept.append(place)
+    return sorted(kept)
 
 
-def _sentence(testable: int, apart: Numbers, outcomes: Outcomes, error: Numbers) -> str:
-    """What was found; `apart` is the deviation of those that are named, and 0 elsewhere."""
-    rest = f" ({count(len(outcomes) - testable)} more rest on themselves alone)" if testable < len(outcomes) else ""
-    better, worse = int((apart > 0).sum()), int((apart < 0).sum())
-    if outcomes.score.rows_better == "lower":
-        better, worse = worse, better
-    if better or worse:
-        return (
-            f"{count(worse)} of {count(testable)} combinations{rest} do worse than their parts give elsewhere, and "
-            f"{count(better)} better; about {100 * RATE:.0f} % of those named may be luck."
-        )
-    if not testable:
-        return "Whether single combinations deviate cannot be told: each rests on itself alone."
-    typical = float(np.nanmedian(error))
-    written = f"{100 * typical:.0f} points" if outcomes.score.is_share else measure(typical)
-    return (
-        f"None of {count(testable)} combinations{rest} deviates from what its parts give elsewhere by more than luck "
-        f"explains. A single deviation has a standard error of {written} here, so only large ones would show."
+def _values(test: _GroupTest, group: _Group) -> Iterator[tuple[int, int]]:
+    first = test.outcomes.tested.codes[group.members[0]]
+    return ((k, int(first[k])) for k in group.factors)
+
+
+def _alone(test: _GroupTest, p: Numbers, taken: Sequence[int]) -> Numbers:
+    """The same without combinations of a pair that was taken out: they deviate with it, and say nothing more."""
+    pairs = [place for place in taken if place < len(test.pairs)]
+    covered = len(test.pairs) + np.flatnonzero(_outside(test, pairs))
+    found = p.copy()
+    found[covered] = np.nan
+    return found
+
+
+def _assemble(test: _GroupTest) -> Deviations:
+    """First what rows alone would name; by what is left, how far combinations differ; then what stands beyond that."""
+    outcomes, first = test.outcomes, len(test.pairs)
+    tested, taken = _search(test, 0.0)
+    between = test.between(_outside(test, taken), taken=len(taken))
+    if between > 0:
+        tested, taken = _search(test, between)
+    q = false_discovery(_alone(test, test.worse(tested), taken))
+    named = [place for place in np.argsort(tested.p, kind="stable").tolist() if q[place] <= RATE]
+    weights = test.weights(_outside(test, taken), between)
+    for place in named:
+        if place < first:
+            inside = first + test.group(place).members
+            q[inside] = np.fmin(q[inside], q[place])
+    own = test.of_groups(test.values, weights, between)
+    by_value = false_discovery(test.worse(own))
+    values = [place for place in np.argsort(own.p, kind="stable").tolist() if by_value[place] <= RATE]
+    single = slice(first, None)
+    bad = tuple(_bad(test, test.group(place), tested, place, q[place]) for place in named)
+    return Deviations(
+        expected=tested.expected[single],
+        deviation=outcomes.mean - tested.expected[single],
+        error=tested.error[single],
+        p=tested.p[single],
+        q=q[single],
+        rank=test.fit(weights).rank,
+        testable=int(np.isfinite(tested.p[single]).sum()),
+        groups=bad,
+        values=tuple(_bad(test, test.values[place], own, place, by_value[place]) for place in values),
+        sentence=_sentence(test, tested, bad),
     )
+
+
+def _bad(test: _GroupTest, group: _Group, tested: _Tested, place: int, q: float) -> BadGroup:
+    labels = test.outcomes.labels(int(group.members[0]))
+    names = [test.outcomes.tested.space.names[k] for k in group.factors]
+    score, expected = float(tested.score[place]), float(tested.expected[place])
+    held = {name: labels[name] for name in names}
+    return BadGroup(held, int(tested.rows[place]), len(group.members), score, expected, score - expected, float(q))
+
+
+def _sentence(test: _GroupTest, tested: _Tested, bad: Sequence[BadGroup]) -> str:
+    """What was found, and what could have been."""
+    first, known = len(test.pairs), np.isfinite(tested.p)
+    several = [(int(known[:first].sum()), "pair of values"), (int(known[first:].sum()), "combination")]
+    what = " and ".join(amount(many, noun) for many, noun in several if many)
+    if not what:
+        return "Whether groups do worse than their parts cannot be told: each rests on itself alone."
+    if bad:
+        do = "does" if len(bad) == 1 else "do"
+        found = (
+            f"Of {what}, {count(len(bad))} {do} worse than the parts give elsewhere; "
+            f"about {100 * RATE:.0f} % of those named may be luck."
+        )
+    else:
+        found = f"Of {what}, none does worse than its parts give elsewhere by more than luck explains."
+    return f"{found} {_found_by_then(test, tested)}"
+
+
+def _found_by_then(test: _GroupTest, tested: _Tested) -> str:
+    """The drop that would have been found in a group of the usual size."""
+    first = len(test.pairs)
+    said = []
+    for part, noun in ((slice(first, None), "combination"), (slice(None, first), "pair of values")):
+        if np.isfinite(tested.error[part]).any():
+            drop = detectable(float(np.nanmedian(tested.error[part])), test.level)
+            written = points(drop) if test.outcomes.score.is_share else measure(drop)
+            said.append(f"{written} in a {noun}")
+    return (
+        f"A drop of {', or of '.join(said)}, of the usual size, would have been found {100 * _POWER:.0f} % of the time."
+    )
+
+
+def detectable(error: float, level: float) -> float:
+    """The drop that is found four times of five, at the level of the first of all that are tested.
+
+    >>> round(detectable(0.04, 0.05 / 30), 3)
+    0.151
+    """
+    return (normal_quantile(1 - level) + normal_quantile(_POWER)) * error
 
 
 def _nothing(outcomes: Outcomes, sentence: str, *, rank: int = 0) -> Deviations:
     empty = np.full(len(outcomes), np.nan)
-    return Deviations(empty, empty, empty, empty, empty, rank, 0, 0, sentence)
+    return Deviations(empty, empty, empty, empty, empty, rank, 0, (), (), sentence)

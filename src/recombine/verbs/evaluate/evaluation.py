@@ -25,7 +25,7 @@ from recombine.verbs.evaluate import scored_combinations
 from recombine.verbs.evaluate import verdict as wording
 from recombine.verbs.evaluate.additivity import Additivity, additivity
 from recombine.verbs.evaluate.baselines import Baselines, baselines, expected_score, simple_rules
-from recombine.verbs.evaluate.deviations import RATE, Deviations, deviations
+from recombine.verbs.evaluate.deviations import RATE, BadGroup, Deviations, deviations
 from recombine.verbs.evaluate.error_causes import Anatomy, anatomy
 from recombine.verbs.evaluate.matched_gap import (
     Balanced,
@@ -42,6 +42,7 @@ from recombine.verbs.evaluate.prediction_query import gather
 from recombine.verbs.evaluate.scored_combinations import ScoredCombination, Untested, list_untested
 from recombine.verbs.evaluate.scores import ScoreGap, Shrunk, SideScore, masks, parts, scores, shrunk
 from recombine.verbs.evaluate.scoring import Columns, PredictionQuestion
+from recombine.verbs.evaluate.shortcut_worth import Shortcut, shortcut_worth
 from recombine.verbs.evaluate.swap_test import SwapTest, swap_test
 from recombine.verbs.evaluate.theory_comparison import BesideTheory, beside
 from recombine.verbs.predict.prediction import Prediction
@@ -49,16 +50,18 @@ from recombine.verbs.predict.prediction import Prediction
 
 @dataclass(frozen=True)
 class Deviating:
-    """How many combinations deviate from what their parts give elsewhere; `rate` of those named may be luck.
+    """What does worse than its parts give elsewhere; `rate` of those named may be luck.
 
-    `worse` of those `found` do worse than their parts, and these are `listed`.
+    `groups` are the pairs of values and the combinations that do, `values` the values that do worse than the rest. The
+    combinations are `found` in all, by themselves or with a pair, and these are `listed`.
     """
 
     sentence: str
     testable: int
     rank: int
+    groups: tuple[BadGroup, ...]
+    values: tuple[BadGroup, ...]
     found: int
-    worse: int
     rate: float
     listed: tuple[ScoredCombination, ...]
 
@@ -97,6 +100,7 @@ class Evaluation(Result):
     anatomy: Anatomy | None
     swap: SwapTest | None
     additivity: Additivity | None
+    shortcut: Shortcut | None
     theory: BesideTheory | None
     pairs_left_out: tuple[tuple[str, str], ...]
     table: pa.Table
@@ -375,6 +379,7 @@ def _measure(reading: OutcomeReading, settings: IntervalSettings, tell: Progress
         anatomy=None,
         swap=None,
         additivity=None,
+        shortcut=None,
         theory=None,
         pairs_left_out=by_part.left_out,
         table=scored_combinations.table(outcomes, pulled, apart),
@@ -382,12 +387,7 @@ def _measure(reading: OutcomeReading, settings: IntervalSettings, tell: Progress
         by_pair=by_part.pairs,
         outcomes=outcomes,
     )
-    return replace(
-        found,
-        verdict=wording.verdict(found),
-        grade=wording.grade(found),
-        reasons=wording.reasons(found, reading.notes),
-    )
+    return replace(found, reasons=wording.reasons(found, reading.notes))
 
 
 def _add_causes(found: Evaluation, theory: Prediction | None, tell: Progress, *, causes: bool) -> Evaluation:
@@ -402,15 +402,22 @@ def _add_causes(found: Evaluation, theory: Prediction | None, tell: Progress, *,
         beside_theory = beside(outcomes, theory, measured_score=found.expected, confidence=found.confidence, seed=seed)
     said = tuple(part.verdict for part in (cause, swapped, added) if part is not None)
     said += () if beside_theory is None else beside_theory.reasons
-    return replace(
-        found, reasons=found.reasons + said, anatomy=cause, swap=swapped, additivity=added, theory=beside_theory
+    explained = replace(
+        found,
+        reasons=found.reasons + said,
+        anatomy=cause,
+        swap=swapped,
+        additivity=added,
+        shortcut=shortcut_worth(outcomes, swapped),
+        theory=beside_theory,
     )
+    return replace(explained, verdict=wording.verdict(explained), grade=wording.grade(explained))
 
 
 def _list_deviating(outcomes: Outcomes, pulled: Shrunk, apart: Deviations) -> Deviating:
     listed = scored_combinations.deviating(outcomes, pulled, apart)
-    worse = int((scored_combinations.worse(outcomes, apart) & (apart.q <= RATE)).sum())
-    return Deviating(apart.sentence, apart.testable, apart.rank, apart.found, worse, RATE, listed)
+    found = (apart.groups, apart.values, apart.found)
+    return Deviating(apart.sentence, apart.testable, apart.rank, *found, RATE, listed)
 
 
 def _other_columns(against: Any, prediction: Columns | None, table: Any, by_id: str | None) -> Columns | None:

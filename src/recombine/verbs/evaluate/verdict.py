@@ -1,7 +1,8 @@
 """The evaluation in sentences: the verdict, its grade, and the reasons for it.
 
-First what was measured on unseen combinations, with its interval, and what the best simple rule gets; then how they
-compare with seen ones that are like them; then what cannot be known.
+First the one thing that matters most, in this order: a shortcut, a group that is worse than its parts, islands in the
+training, a simple rule that does better. Then what was measured on unseen combinations, with its interval, and what the
+best simple rule gets; then how they compare with seen ones that are like them; then what cannot be known.
 """
 
 from typing import TYPE_CHECKING
@@ -9,32 +10,118 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recombine.base import words
-from recombine.base.grades import Grade, earned
+from recombine.base.grades import MATERIAL_LOSS, Grade, at_most, earned
 from recombine.base.words import amount, count, interval_words, measure, named, percent, percent_range
 from recombine.data.space import text
 from recombine.numerics.resampling import FEWEST
 from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, MEAN, NEAREST, rule_name
-from recombine.verbs.evaluate.matched_gap import MatchedGap, WorstGroup
+from recombine.verbs.evaluate.deviations import BadGroup
+from recombine.verbs.evaluate.matched_gap import THIN, MatchedGap, WorstGroup
 from recombine.verbs.evaluate.outcomes import Outcomes, Score
 from recombine.verbs.evaluate.scores import ScoreGap, SideScore
+from recombine.verbs.evaluate.shortcut_worth import MATERIAL as MATERIAL_SHORTCUT
 
 if TYPE_CHECKING:
     from recombine.verbs.evaluate.evaluation import Evaluation
 
 _NAMES = {"mse": "mean squared error", "r2": "R²", "logloss": "log loss"}
+_MANY = 0.1  # of the tested unseen combinations: islands that touch fewer are told among the reasons
+_NAMED = 3  # groups or values in one reason
 _ALIKE = 0.05  # of the gap: a matched one that differs by less needs no reason
 
 
 def verdict(result: "Evaluation") -> str:
-    """The answer in a sentence or two."""
+    """The answer: what matters most, and the score."""
     if result.group is not None:
         return _of_groups(result, result.group)
+    lead = _shortcut(result) or _bad_group(result) or _islands(result) or _failing(result)
+    return f"{lead} {_score(result)}" if lead else _score(result)
+
+
+def _shortcut(result: "Evaluation") -> str:
+    """A factor that the answers follow, where that costs much."""
+    found, target = result.shortcut, result.outcomes.tested.target
+    if found is None or found.worth < MATERIAL_SHORTCUT or target is None:
+        return ""
+    return (
+        f"The answers follow {found.factor}: {percent(found.along)} are right where it points to the true "
+        f"{target.name}, {percent(found.against)} where it points elsewhere."
+    )
+
+
+def worst_bad_group(result: "Evaluation") -> BadGroup | None:
+    """Of the groups that are worse than their parts the one that costs most rows; shares must be 5 points worse."""
+    least = MATERIAL_LOSS if result.score.is_share else 0.0
+    found = [one for one in result.deviations.groups if abs(one.deviation) >= least]
+    return max(found, key=lambda one: abs(one.deviation) * one.rows, default=None)
+
+
+def _bad_group(result: "Evaluation") -> str:
+    found = worst_bad_group(result)
+    if found is None or result.outcomes.training is None:  # without a training table the score itself names it
+        return ""
+    many = len(result.deviations.groups) - 1
+    more = f", and so {'does' if many == 1 else 'do'} {amount(many, 'other group')}" if many else ""
+    return (
+        f"{named(found.group)} does worse than its parts: {_amount(result, found.score)}, "
+        f"{_points(result.score.is_share, found.deviation)} {_below(result)} what they give elsewhere{more}."
+    )
+
+
+def _islands(result: "Evaluation") -> str:
+    """Training that falls apart, where a tenth of what was tested lies between the parts."""
+    found, lost, unseen = result.outcomes.determinacy, result.side("undetermined"), result.side("unseen")
+    if found is None or found.island_count < 2 or lost.combinations < _MANY * max(unseen.combinations, 1):
+        return ""
+    return (
+        f"Training falls into {count(found.island_count)} islands that share no value: nothing in it fixes the answers "
+        f"of {count(lost.combinations)} of {amount(unseen.combinations, 'unseen combination')}."
+    )
+
+
+def _failing(result: "Evaluation") -> str:
+    return "A simple rule does better." if result.expected.loses else ""
+
+
+def _by_group(result: "Evaluation") -> str:
+    """The score, the worst group, and how many were never tested: what there is to say without a training table."""
+    tested, bad, missing = result.side("all"), worst_bad_group(result), result.untested.total
+    if tested.score is None:
+        return f"On {amount(tested.combinations, 'tested combination')} {_is(result, tested)}."
+    told = percent if result.score.is_share else measure
+    said = [f"{_amount(result, tested.score)} overall{_ends(result, tested)}"]
+    if bad is not None:
+        below = f"{_points(result.score.is_share, bad.deviation)} {_below(result)} what its parts give"
+        said.append(f"worst group {told(bad.score)} ({', '.join(bad.group.values())}), {below}")
+    elif result.worst and result.score.name != "r2":
+        worst = next((one for one in result.worst if one.rows >= THIN), result.worst[0])
+        said.append(f"worst group {told(worst.score)} ({', '.join(worst.combination.values())})")
+    if missing:
+        said.append(f"{amount(missing, 'group')} never tested")
+    return f"{'; '.join(said)}."
+
+
+def _amount(result: "Evaluation", score: float) -> str:
+    return percent(score) if result.score.is_share else f"{score_name(result.score)} {measure(score)}"
+
+
+def _ends(result: "Evaluation", side: SideScore) -> str:
+    if side.low is None or side.high is None:
+        return ""
+    return f" ({percent_range(side.low, side.high) if result.score.is_share else _range(False, side.low, side.high)})"
+
+
+def _below(result: "Evaluation") -> str:
+    return "below" if result.score.rows_better == "higher" else "above"
+
+
+def _score(result: "Evaluation") -> str:
+    """What was measured."""
     seen, unseen = result.side("seen"), result.side("unseen")
     if result.outcomes.training is None:
-        tested = result.side("all")
         return (
-            f"On {amount(tested.combinations, 'tested combination')} {_is(result, tested)}. It was not told what the "
-            "model was trained on, so nothing can be said about seen and unseen ones."
+            f"{_by_group(result)} It was not told what the model was trained on, so nothing can be said about seen and "
+            "unseen ones."
         )
     if not unseen.combinations:
         return _without_unseen(result)
@@ -45,8 +132,15 @@ def verdict(result: "Evaluation") -> str:
 
 
 def grade(result: "Evaluation") -> Grade:
-    """Earned on unseen combinations, beside the best simple rule; or in the worst group, if the class is in groups."""
-    return earned(result.expected) if result.group is None else result.group.grade
+    """Earned on unseen combinations, beside the best simple rule; or in the worst group, if the class is in groups.
+
+    With a shortcut that costs much it is *weak* at best, and with a group that is worse than its parts *plausible*.
+    """
+    if result.group is not None:
+        return result.group.grade
+    if _shortcut(result):
+        return at_most("weak", earned(result.expected))
+    return earned(result.expected) if worst_bad_group(result) is None else at_most("plausible", earned(result.expected))
 
 
 def rule_words(rule: str, commonest: str | None) -> str:
@@ -149,11 +243,24 @@ def reasons(result: "Evaluation", notes: tuple[str, ...]) -> tuple[str, ...]:
         *_never_varies(result.outcomes),
         _untested(result),
         result.deviations.sentence,
+        *_worse_parts(result),
         result.against.verdict if result.against else "",
         *(_left_out(reason, rows) for reason, rows in result.outcomes.left_out.items()),
         *notes,
     ]
     return tuple(sentence for sentence in said if sentence)
+
+
+def _worse_parts(result: "Evaluation") -> list[str]:
+    """The groups that are worse than their parts, and the values that are worse than the rest, by name."""
+    said = []
+    for what, found in (("than their parts", result.deviations.groups), ("than the rest", result.deviations.values)):
+        share, first = result.score.is_share, found[:_NAMED]
+        each = [f"{named(one.group)} by {_points(share, one.deviation)} of {amount(one.rows, 'row')}" for one in first]
+        more = [f"{count(len(found) - _NAMED)} more"] if len(found) > _NAMED else []
+        if each:
+            said.append(f"Worse {what}: {words.listing(each + more)}.")
+    return said
 
 
 def _never_varies(outcomes: Outcomes) -> list[str]:
