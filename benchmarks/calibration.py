@@ -324,9 +324,10 @@ def main() -> None:
 
 def print_sentences(given: Any, worlds: int) -> None:
     """How often the first sentence names what was planted."""
-    found = {one.name: sentence_worlds.shares(one, worlds=worlds, seed=given.seed) for one in sentence_worlds.PLANTED}
+    planted = (*sentence_worlds.PLANTED, *sentence_worlds.EVALUATED)
+    found = {one.name: sentence_worlds.shares(one, worlds=worlds, seed=given.seed) for one in planted}
     rows = [[name, worlds, *(f"{100 * share:.1f}" for share in one.values())] for name, one in found.items()]
-    measure.table(["planted", "worlds", "told %", "taken for the other %"], rows)
+    measure.table(["planted", "worlds", "told %", "another thing, or what is not there %"], rows)
     measure.write("calibration_sentences", given, found)
 
 

@@ -17,7 +17,6 @@ from recombine.verbs.evaluate.outcomes import Outcomes
 _MOST_TRIALS = 400  # beyond so many rows the normal is as good as the beta-binomial
 _USUAL_ROWS = 10  # what the usual noise counts for beside a combination's own
 _MOST_TAKEN = 0.8  # of the combinations: with more of them out, what is left says nothing about all
-_HALVINGS = 30
 
 Tails = tuple[Numbers, Numbers]
 """The chance of a score as low, and of one as high."""
@@ -72,18 +71,17 @@ class Noise:
         `own` is the variance by the rows' luck, `spread` all the rest: how well the others tell it, and how far
         combinations differ beyond their rows. NaN where nothing was expected.
         """
-        known = np.isfinite(value)
-        low, high = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
-        parts = [part[known] for part in (rows, score, value, own, spread)]
+        found, known = np.full((2, len(rows)), np.nan), np.isfinite(value)
+        rows, score, value, own, spread = (part[known] for part in (rows, score, value, own, spread))
         if self.kind == "share":
-            low[known], high[known] = _share_tails(*parts)
+            found[:, known] = _share_tails(rows, score, value, own, spread)
         elif self.kind == "loss":
-            low[known], high[known] = _loss_tails(parts[1], parts[2], parts[3], parts[4], self.least)
+            found[:, known] = _loss_tails(score, value, own, spread, self.least)
         else:
             with np.errstate(invalid="ignore", divide="ignore"):
-                z = np.nan_to_num((parts[1] - parts[2]) / np.sqrt(parts[3] + parts[4]))
-            low[known], high[known] = normal_tail(-z), normal_tail(z)
-        return low, high
+                z = np.nan_to_num((score - value) / np.sqrt(own + spread))
+            found[:, known] = normal_tail(-z), normal_tail(z)
+        return found[0], found[1]
 
 
 def _pool(spread: Numbers, usual: float, free: Numbers) -> Numbers:
@@ -117,8 +115,8 @@ def _loss_tails(score: Numbers, value: Numbers, own: Numbers, spread: Numbers, l
 def beyond_rows(residual: Numbers, leverage: Numbers, luck: Numbers, scale: Numbers, *, taken: float = 0.0) -> float:
     """How far combinations differ beyond the luck of their rows: a variance, in units of `scale`; 0 if they do not.
 
-    It is what makes the squares of standardised residuals 1 on average; less, where a share of all combinations was
-    `taken` out because they deviate most: by luck alone what is left would then be a normal without its tails.
+    It is what the squares of standardised residuals have beyond 1 on average (DerSimonian and Laird); beyond less,
+    where a share of all was `taken` out that deviates most: what is left is then a normal without its tails.
 
     >>> rng = np.random.default_rng(0)
     >>> found = np.sort(np.abs(rng.normal(scale=np.sqrt(0.05), size=4000)))
@@ -130,23 +128,8 @@ def beyond_rows(residual: Numbers, leverage: Numbers, luck: Numbers, scale: Numb
     """
     known = leverage < 1 - ALONE
     square, luck, scale = residual[known] ** 2 / (1 - leverage[known]), luck[known], scale[known]
-    usual = _square_without_tails(taken)
-
-    def too_large(between: float) -> bool:
-        return float((square / (luck + between * scale)).sum()) > usual * len(square)
-
-    if not too_large(0.0):
-        return 0.0
-    low, high = 0.0, float((square / scale).max()) / usual
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if too_large(middle) else (low, middle)
-    return high
-
-
-def _square_without_tails(share: float) -> float:
-    """The mean square of a standard normal without this share of it in its tails."""
-    if share <= 0:
-        return 1.0
-    end = normal_quantile(1 - min(share, _MOST_TAKEN) / 2)
-    return 1 - 2 * end * float(np.exp(-(end**2) / 2) / np.sqrt(2 * np.pi)) / (1 - min(share, _MOST_TAKEN))
+    share, usual = min(taken, _MOST_TAKEN), 1.0
+    if share > 0:  # the mean square of a standard normal without this share in its tails
+        end = normal_quantile(1 - share / 2)
+        usual -= 2 * end * float(np.exp(-(end**2) / 2) / np.sqrt(2 * np.pi)) / (1 - share)
+    return max(float((square / luck).sum()) / usual - len(square), 0.0) / float((scale / luck).sum())

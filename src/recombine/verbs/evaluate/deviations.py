@@ -12,14 +12,14 @@ always some of these are harder than others, and that must not make it easier to
 and all is tested again, so that one bad group does not make its neighbours look bad.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 
-from recombine.base.words import amount, count, measure, points
+from recombine.base.words import amount, count, measure, percent, points
 from recombine.numerics.additive_design import LARGEST_FIT, AdditiveFit
 from recombine.numerics.distributions import normal_quantile
 from recombine.numerics.groups import Codes, Ints, Numbers
@@ -136,6 +136,11 @@ class _Tested:
     high: Numbers
 
     @property
+    def columns(self) -> tuple[Numbers, ...]:
+        """All of them."""
+        return self.rows, self.score, self.expected, self.error, self.low, self.high
+
+    @property
     def p(self) -> Numbers:
         """In either direction."""
         return np.asarray(np.minimum(2 * np.minimum(self.low, self.high), 1.0))
@@ -161,34 +166,24 @@ class _GroupTest:
 
     @cached_property
     def pairs(self) -> list[_Group]:
-        """Every pair of values that more than one combination holds; none where that would take too long."""
-        width = len(self.outcomes.tested.space.sizes)
-        return self._affordable(combinations(range(width), 2)) if width > 2 else []
-
-    @cached_property
-    def values(self) -> list[_Group]:
-        """Every value that more than one combination holds; none where that would take too long."""
-        return self._affordable((k,) for k in range(len(self.outcomes.tested.space.sizes)))
+        """Every pair of values; where there are two factors only, these are the combinations."""
+        return self.groups_of(2) if self.outcomes.tested.codes.shape[1] > 2 else []
 
     def group(self, place: int) -> _Group:
         """One of all pairs and combinations, in this order."""
-        width, first = len(self.outcomes.tested.space.sizes), len(self.pairs)
+        width, first = self.outcomes.tested.codes.shape[1], len(self.pairs)
         return self.pairs[place] if place < first else _Group(tuple(range(width)), np.array([place - first]))
 
-    @property
-    def level(self) -> float:
-        """The error that the first of all pairs and combinations may have."""
-        return RATE / (len(self.pairs) + len(self.outcomes))
-
-    def _affordable(self, several: Iterable[tuple[int, ...]]) -> list[_Group]:
+    def groups_of(self, order: int) -> list[_Group]:
+        """All so many values that more than one combination holds; none where that would take too long."""
         found: list[_Group] = []
         each = 50 * len(self.outcomes) + (sum(self.sizes) - max(self.sizes)) ** 3
-        for factors in several:
+        for factors in combinations(range(self.outcomes.tested.codes.shape[1]), order):
             groups = self.outcomes.tested.groups(factors)
             if (len(found) + groups.size) * each > _MOST_WORK:
                 return []
-            order = np.argsort(groups.ids, kind="stable")
-            members = np.split(order, np.cumsum(np.bincount(groups.ids, minlength=groups.size))[:-1])
+            sorted_ = np.argsort(groups.ids, kind="stable")
+            members = np.split(sorted_, np.cumsum(np.bincount(groups.ids, minlength=groups.size))[:-1])
             found += [_Group(factors, one) for one in members if 1 < len(one) < len(self.outcomes)]
         return found
 
@@ -287,14 +282,11 @@ def _round(test: _GroupTest, taken: Sequence[int], between: float) -> _Tested:
     outside = _outside(test, taken)
     weights = test.weights(outside, between)
     pairs, singles = test.of_groups(test.pairs, weights, between), test.of_singles(weights, between)
-    found = _Tested(*(np.concatenate([getattr(one, name) for one in (pairs, singles)]) for name in _COLUMNS))
+    found = _Tested(*(np.concatenate(both) for both in zip(pairs.columns, singles.columns, strict=True)))
     gone = [k for k, one in enumerate(test.pairs) if k not in taken and outside[one.members].all()]
     for column in (found.expected, found.low, found.high):
         column[gone] = np.nan
     return found
-
-
-_COLUMNS = ("rows", "score", "expected", "error", "low", "high")
 
 
 def _strongest(test: _GroupTest, tested: _Tested, taken: Sequence[int]) -> list[int]:
@@ -310,17 +302,14 @@ def _strongest(test: _GroupTest, tested: _Tested, taken: Sequence[int]) -> list[
     order = alarms[np.argsort(-strength[alarms], kind="stable")].tolist()
     kept = [place for place in taken if place in set(order)]
     used: set[tuple[int, int]] = set()
+    codes = test.outcomes.tested.codes
     for place in order:
-        values = set(_values(test, test.group(place)))
+        group = test.group(place)
+        values = set(zip(group.factors, codes[group.members[0], list(group.factors)].tolist(), strict=True))
         if place not in kept and not values & used:
             used |= values
             kept.append(place)
     return sorted(kept)
-
-
-def _values(test: _GroupTest, group: _Group) -> Iterator[tuple[int, int]]:
-    first = test.outcomes.tested.codes[group.members[0]]
-    return ((k, int(first[k])) for k in group.factors)
 
 
 def _alone(test: _GroupTest, p: Numbers, taken: Sequence[int]) -> Numbers:
@@ -342,11 +331,11 @@ def _assemble(test: _GroupTest) -> Deviations:
     q = false_discovery(_alone(test, test.worse(tested), taken))
     named = [place for place in np.argsort(tested.p, kind="stable").tolist() if q[place] <= RATE]
     weights = test.weights(_outside(test, taken), between)
-    for place in named:
-        if place < first:
-            inside = first + test.group(place).members
-            q[inside] = np.fmin(q[inside], q[place])
-    own = test.of_groups(test.values, weights, between)
+    for place in (place for place in named if place < first):
+        inside = first + test.group(place).members
+        q[inside] = np.fmin(q[inside], q[place])
+    by_itself = test.groups_of(1)
+    own = test.of_groups(by_itself, weights, between)
     by_value = false_discovery(test.worse(own))
     values = [place for place in np.argsort(own.p, kind="stable").tolist() if by_value[place] <= RATE]
     single = slice(first, None)
@@ -360,7 +349,7 @@ def _assemble(test: _GroupTest) -> Deviations:
         rank=test.fit(weights).rank,
         testable=int(np.isfinite(tested.p[single]).sum()),
         groups=bad,
-        values=tuple(_bad(test, test.values[place], own, place, by_value[place]) for place in values),
+        values=tuple(_bad(test, by_itself[place], own, place, by_value[place]) for place in values),
         sentence=_sentence(test, tested, bad),
     )
 
@@ -368,50 +357,30 @@ def _assemble(test: _GroupTest) -> Deviations:
 def _bad(test: _GroupTest, group: _Group, tested: _Tested, place: int, q: float) -> BadGroup:
     labels = test.outcomes.labels(int(group.members[0]))
     names = [test.outcomes.tested.space.names[k] for k in group.factors]
-    score, expected = float(tested.score[place]), float(tested.expected[place])
+    score, expected, rows = float(tested.score[place]), float(tested.expected[place]), int(tested.rows[place])
     held = {name: labels[name] for name in names}
-    return BadGroup(held, int(tested.rows[place]), len(group.members), score, expected, score - expected, float(q))
+    return BadGroup(held, rows, len(group.members), score, expected, score - expected, float(q))
 
 
 def _sentence(test: _GroupTest, tested: _Tested, bad: Sequence[BadGroup]) -> str:
-    """What was found, and what could have been."""
-    first, known = len(test.pairs), np.isfinite(tested.p)
-    several = [(int(known[:first].sum()), "pair of values"), (int(known[first:].sum()), "combination")]
-    what = " and ".join(amount(many, noun) for many, noun in several if many)
-    if not what:
-        return "Whether groups do worse than their parts cannot be told: each rests on itself alone."
-    if bad:
-        do = "does" if len(bad) == 1 else "do"
-        found = (
-            f"Of {what}, {count(len(bad))} {do} worse than the parts give elsewhere; "
-            f"about {100 * RATE:.0f} % of those named may be luck."
-        )
-    else:
-        found = f"Of {what}, none does worse than its parts give elsewhere by more than luck explains."
-    return f"{found} {_found_by_then(test, tested)}"
-
-
-def _found_by_then(test: _GroupTest, tested: _Tested) -> str:
-    """The drop that would have been found in a group of the usual size."""
-    first = len(test.pairs)
-    said = []
+    """What was found, and which drop would have been found in a group of the usual size."""
+    first, level = len(test.pairs), RATE / len(tested.rows)  # what the first of all that are tested may err by
+    many, drops = [], []
     for part, noun in ((slice(first, None), "combination"), (slice(None, first), "pair of values")):
-        if np.isfinite(tested.error[part]).any():
-            drop = detectable(float(np.nanmedian(tested.error[part])), test.level)
-            written = points(drop) if test.outcomes.score.is_share else measure(drop)
-            said.append(f"{written} in a {noun}")
+        known = tested.error[part][np.isfinite(tested.p[part])]
+        if len(known):
+            drop = (normal_quantile(1 - level) + normal_quantile(_POWER)) * float(np.median(known))
+            many.append(amount(len(known), noun))
+            drops.append(f"{points(drop) if test.outcomes.score.is_share else measure(drop)} in a {noun}")
+    if not many:
+        return "Whether groups do worse than their parts cannot be told: each rests on itself alone."
+    none = "none does worse than its parts give elsewhere by more than luck explains"
+    do = "does" if len(bad) == 1 else "do"
+    some = f"{count(len(bad))} {do} worse than the parts give elsewhere; about 5 % of those named may be luck"
     return (
-        f"A drop of {', or of '.join(said)}, of the usual size, would have been found {100 * _POWER:.0f} % of the time."
+        f"Of {' and '.join(many)}, {some if bad else none}. "
+        f"A drop of {', or of '.join(drops)}, of the usual size, would have been found {percent(_POWER)} of the time."
     )
-
-
-def detectable(error: float, level: float) -> float:
-    """The drop that is found four times of five, at the level of the first of all that are tested.
-
-    >>> round(detectable(0.04, 0.05 / 30), 3)
-    0.151
-    """
-    return (normal_quantile(1 - level) + normal_quantile(_POWER)) * error
 
 
 def _nothing(outcomes: Outcomes, sentence: str, *, rank: int = 0) -> Deviations:

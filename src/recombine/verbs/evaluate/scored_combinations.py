@@ -16,7 +16,7 @@ from recombine.numerics.groups import Codes, Ints, Numbers, totals
 from recombine.numerics.resampling import IntervalSettings
 from recombine.verbs.audit.structural_zeros import Zeros, suspect_zeros
 from recombine.verbs.evaluate.deviations import RATE, Deviations
-from recombine.verbs.evaluate.outcomes import Mask, Outcomes, labels_of
+from recombine.verbs.evaluate.outcomes import Outcomes, labels_of
 from recombine.verbs.evaluate.scores import Shrunk, known, picked_as_worst, worst_first
 
 _LISTED = 200  # of each kind: a page shows them, and nobody reads on
@@ -72,15 +72,9 @@ def worst(
 
 def deviating(outcomes: Outcomes, pulled: Shrunk, apart: Deviations) -> tuple[ScoredCombination, ...]:
     """Those that do worse than their parts give elsewhere, the surest first: who does better needs no help."""
-    named = np.flatnonzero((apart.q <= RATE) & worse(outcomes, apart))
+    named = np.flatnonzero(apart.q <= RATE)
     order = named[np.lexsort((-np.abs(apart.deviation[named]), apart.p[named]))]
     return _list(outcomes, pulled, apart, order[:_LISTED])
-
-
-def worse(outcomes: Outcomes, apart: Deviations) -> Mask:
-    """Which combinations do worse than their parts give elsewhere."""
-    sign = 1 if outcomes.score.rows_better == "higher" else -1
-    return np.asarray(sign * np.nan_to_num(apart.deviation) < 0)
 
 
 def _list(outcomes: Outcomes, pulled: Shrunk, apart: Deviations, places: Ints) -> tuple[ScoredCombination, ...]:

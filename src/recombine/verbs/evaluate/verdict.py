@@ -62,10 +62,7 @@ def _bad_group(result: "Evaluation") -> str:
         return ""
     many = len(result.deviations.groups) - 1
     more = f", and so {'does' if many == 1 else 'do'} {amount(many, 'other group')}" if many else ""
-    return (
-        f"{named(found.group)} does worse than its parts: {_amount(result, found.score)}, "
-        f"{_points(result.score.is_share, found.deviation)} {_below(result)} what they give elsewhere{more}."
-    )
+    return f"{named(found.group)} does worse than its parts: {_apart(result, found)}{more}."
 
 
 def _islands(result: "Evaluation") -> str:
@@ -88,31 +85,25 @@ def _by_group(result: "Evaluation") -> str:
     tested, bad, missing = result.side("all"), worst_bad_group(result), result.untested.total
     if tested.score is None:
         return f"On {amount(tested.combinations, 'tested combination')} {_is(result, tested)}."
-    told = percent if result.score.is_share else measure
-    said = [f"{_amount(result, tested.score)} overall{_ends(result, tested)}"]
+    share = result.score.is_share
+    name = "" if share else f"{score_name(result.score)} "
+    said = [f"{name}{interval_words(tested.score, tested.low, tested.high, share=share)} overall"]
     if bad is not None:
-        below = f"{_points(result.score.is_share, bad.deviation)} {_below(result)} what its parts give"
-        said.append(f"worst group {told(bad.score)} ({', '.join(bad.group.values())}), {below}")
+        said.append(f"worst group {', '.join(bad.group.values())}: {_apart(result, bad)}")
     elif result.worst and result.score.name != "r2":
         worst = next((one for one in result.worst if one.rows >= THIN), result.worst[0])
-        said.append(f"worst group {told(worst.score)} ({', '.join(worst.combination.values())})")
+        score = percent(worst.score) if share else measure(worst.score)
+        said.append(f"worst group {score} ({', '.join(worst.combination.values())})")
     if missing:
         said.append(f"{amount(missing, 'group')} never tested")
     return f"{'; '.join(said)}."
 
 
-def _amount(result: "Evaluation", score: float) -> str:
-    return percent(score) if result.score.is_share else f"{score_name(result.score)} {measure(score)}"
-
-
-def _ends(result: "Evaluation", side: SideScore) -> str:
-    if side.low is None or side.high is None:
-        return ""
-    return f" ({percent_range(side.low, side.high) if result.score.is_share else _range(False, side.low, side.high)})"
-
-
-def _below(result: "Evaluation") -> str:
-    return "below" if result.score.rows_better == "higher" else "above"
+def _apart(result: "Evaluation", group: BadGroup) -> str:
+    """A bad group's score, and how far that is from what its parts give."""
+    score = percent(group.score) if result.score.is_share else measure(group.score)
+    side = "below" if result.score.rows_better == "higher" else "above"
+    return f"{score}, {_points(result.score.is_share, group.deviation)} {side} what its parts give elsewhere"
 
 
 def _score(result: "Evaluation") -> str:
