@@ -6,7 +6,8 @@ elsewhere; a value's from the rest, at like values of the other factors. Whether
 one more part, where enough of both were tested.
 
 Rows are the evidence within a group. Where combinations differ more than their rows explain, rows are not independent:
-each combination may be off by as much as others are that were not taken out. As many groups are tested at once, the
+each combination may be off by as much as others are that were not taken out, and a group is no surer than its
+combinations agree. As many groups are tested at once, the
 share of false alarms among those named is held at 5 % (Benjamini and Hochberg 1995), for values by themselves: nearly
 always some of these are harder than others, and that must not make it easier to name a pair. What deviates is taken out
 and all is tested again, so that one bad group does not make its neighbours look bad.
@@ -217,8 +218,8 @@ class _GroupTest:
 
     def _one(self, group: _Group, weights: Numbers, between: float) -> tuple[float, ...]:
         """Rows, score, what is expected, the variance by rows, and all other variance."""
-        inside = group.members[weights[group.members] > 0]
-        members = inside if len(inside) else group.members
+        left = group.members[weights[group.members] > 0]
+        members = left if len(left) else group.members
         rest = weights.copy()
         rest[members] = 0.0
         fit = self.fit(rest, without=group.factors[0] if len(group.factors) == 1 else None)
@@ -231,8 +232,13 @@ class _GroupTest:
         fitted = fit.fitted(self.outcomes.mean)
         luck, each = self.noise.at(fitted) / self.outcomes.rows, between * self.noise.scale(fitted)
         pull = rest * fit.pulled_by(share)
+        own, told = float((share**2 * luck).sum()), float(share @ fitted)
         spread = float((pull**2 * (luck + each)).sum() + (share**2 * each).sum())
-        return float(rows.sum()), score, float(share @ fitted), float((share**2 * luck).sum()), spread
+        if len(members) > 1:  # a group is not bad because one of its combinations is
+            apart = (self.outcomes.mean - fitted)[members] - (score - told)
+            inside = float((share[members] ** 2 @ apart**2) * len(members) / (len(members) - 1))
+            spread += max(inside - own - float((share**2 * each).sum()), 0.0)
+        return float(rows.sum()), score, told, own, spread
 
     def of_singles(self, weights: Numbers, between: float) -> _Tested:
         """Each combination, left out by a formula."""
@@ -366,7 +372,7 @@ def _sentence(test: _GroupTest, tested: _Tested, bad: Sequence[BadGroup]) -> str
     """What was found, and which drop would have been found in a group of the usual size."""
     first, level = len(test.pairs), RATE / len(tested.rows)  # what the first of all that are tested may err by
     many, drops = [], []
-    for part, noun in ((slice(first, None), "combination"), (slice(None, first), "pair of values")):
+    for part, noun in ((slice(first, None), "combination"), (slice(None, first), "pair")):
         known = tested.error[part][np.isfinite(tested.p[part])]
         if len(known):
             drop = (normal_quantile(1 - level) + normal_quantile(_POWER)) * float(np.median(known))
