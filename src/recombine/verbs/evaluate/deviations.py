@@ -33,8 +33,8 @@ RATE = 0.05
 _POWER = 0.8  # how often a drop is found that is said to be found
 _SPARE = 2  # combinations outside of a group beyond what the parts take to be known: fewer tell nothing of the rest
 _PRIOR = 5  # combinations that do not differ, beside those that tell how far they do
-_ROUNDS = 12  # of taking out and testing again: it settles in two or three, unless two alarms take turns
-_MOST_WORK = 10**9  # multiplications of one round: beyond, pairs and values are not tested
+_ROUNDS = 6  # of taking out and testing again: it settles in two or three, unless two alarms take turns
+_MOST_WORK = 10**9  # multiplications of one round, about a second: beyond, pairs or values are not tested
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class _GroupTest:
     def groups_of(self, order: int) -> list[_Group]:
         """All so many values that more than one combination holds; none where that would take too long."""
         found: list[_Group] = []
-        each = 50 * len(self.outcomes) + (sum(self.sizes) - max(self.sizes)) ** 3
+        each = 10**6 + 500 * len(self.outcomes) + (sum(self.sizes) - max(self.sizes)) ** 3
         for factors in combinations(range(self.outcomes.tested.codes.shape[1]), order):
             groups = self.outcomes.tested.groups(factors)
             if (len(found) + groups.size) * each > _MOST_WORK:
@@ -236,8 +236,9 @@ class _GroupTest:
         spread = float((pull**2 * (luck + each)).sum() + (share**2 * each).sum())
         if len(members) > 1:  # a group is not bad because one of its combinations is
             apart = (self.outcomes.mean - fitted)[members] - (score - told)
-            inside = float((share[members] ** 2 @ apart**2) * len(members) / (len(members) - 1))
-            spread += max(inside - own - float((share**2 * each).sum()), 0.0)
+            spare = len(members) - 1
+            inside = float(share[members] ** 2 @ apart**2) * len(members) / spare
+            spread += max(inside - own - float((share**2 * each).sum()), 0.0) * spare / (spare + _PRIOR)
         return float(rows.sum()), score, told, own, spread
 
     def of_singles(self, weights: Numbers, between: float) -> _Tested:
@@ -381,11 +382,13 @@ def _sentence(test: _GroupTest, tested: _Tested, bad: Sequence[BadGroup]) -> str
     if not many:
         return "Whether groups do worse than their parts cannot be told: each rests on itself alone."
     none = "none does worse than its parts give elsewhere by more than luck explains"
+    untested = "" if first or test.outcomes.tested.codes.shape[1] < 3 else " Pairs of values are too many to be tested."
     do = "does" if len(bad) == 1 else "do"
     some = f"{count(len(bad))} {do} worse than the parts give elsewhere; about 5 % of those named may be luck"
     return (
         f"Of {' and '.join(many)}, {some if bad else none}. "
         f"A drop of {', or of '.join(drops)}, of the usual size, would have been found {percent(_POWER)} of the time."
+        f"{untested}"
     )
 
 
