@@ -162,7 +162,7 @@ def test_a_pair_that_never_met_in_hundreds_of_rows_is_suspected(sizes: tuple[int
         named = suspected(rows[~((rows[:, 0] == 0) & (rows[:, 1] == 0))])
         assert set(named) <= {"f0=0 with f1=0"}
         found += bool(named)
-    assert found >= 18
+    assert found >= 18 if len(sizes) > 2 else found == 0  # with two factors it is the combination that is asked about
 
 
 @pytest.mark.parametrize("sizes", SIZES)
@@ -252,17 +252,17 @@ def test_a_plan_proposes_no_such_combination_unless_asked_to(goal: str) -> None:
         assert everything.lines[0].combination["condition"] == "pregnant"
 
 
-def test_forecasts_do_not_count_it_unless_the_truth_holds_it() -> None:
+def test_forecasts_count_it_and_say_so_unless_the_truth_holds_it() -> None:
     found = recombine.predict(patients(), **ASKED, target="score", model="relu:1", backtest=False)
     assert found.verdict.count(PAIR) == 1
-    assert (found.space, sum(found.counts.values()) - found.counts["seen"]) == (28, 2)
+    assert (found.space, sum(found.counts.values()) - found.counts["seen"]) == (32, 6)
     truth = {"sex": ["male"], "condition": ["pregnant"], "region": ["west"], "score": [6.0]}
     known = recombine.predict(patients(), **ASKED, target="score", model="relu:1", truth=truth, backtest=False)
     assert PAIR not in known.verdict
     assert known.space == 32
     rehearsed = recombine.rehearse(patients(), "additive", **ASKED, target="score")
     assert rehearsed.verdict.count(PAIR) == 1
-    assert rehearsed.unseen == 2
+    assert rehearsed.unseen == 6
 
 
 def test_evaluations_splits_lints_and_diffs_name_it_too(tmp_path) -> None:

@@ -6,11 +6,11 @@ of values that never meets is suspected by one of two counts, each wrong in at m
 
 - by *combinations*: if the factors were independent, so many seen combinations would hold both values that none of all
   pairs would be missed by chance;
-- by *rows*: so many rows would, from three factors on. Rows are evidence only where they are a sample, so two things are
-  looked at first. Rows may come in bursts: what is expected is divided by how much the counts of the seen combinations
-  scatter beyond chance. (Where they scatter less than chance, as in an experiment with ten of each, rows say nothing.)
-  And combinations may be missing because nobody collected them: the share of the *other* combinations that ought to
-  have rows and have none is the chance of that, for each combination that would hold the pair.
+- by *rows*, from three factors on: so many rows would. Rows are evidence only where they are a sample, so two things
+  are looked at first. Rows may come in bursts: what is expected is divided by how much the counts of the seen
+  combinations scatter beyond chance. (Where they scatter less than chance, as in an experiment with ten of each, rows
+  say nothing.) And combinations may be missing because nobody collected them: the share of the *other* combinations
+  that ought to have rows and have none is the chance of that, for each combination that would hold the pair.
 
 A suspicion is not a fact: a pair that was held out on purpose looks the same. So every verb that leaves suspected pairs
 out of its counts (audit, plan) names the first of them, verbs that forecast count them and say so, and the audit offers
