@@ -7,13 +7,15 @@ kept; so products are fitted here, by alternating least squares over the values 
 every context that they share, two or more, answer alike in others.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import permutations
 
 import numpy as np
 
-from recombine.numerics.groups import Codes, Flags, Ints, Numbers, group, totals
+from recombine.numerics.groups import Codes, Flags, Groups, Ints, Numbers, group, totals
+from recombine.numerics.simple_rules import SimpleRules, filled
 
 GATED, PRODUCT, TWO_PRODUCTS, SUBSTITUTION = "gated", "one product", "two products", "substitution"
 
@@ -51,6 +53,10 @@ class SeenTable:
         """(m,) The mean answer, which is said where a rule finds nobody to ask."""
         return np.asarray(self.values.mean(axis=0))
 
+    def groups(self, factors: Sequence[int]) -> Groups:
+        """The combinations by their values of some factors."""
+        return group(self.codes, sizes=self.sizes, factors=tuple(factors))
+
     def subset(self, rows: Ints) -> "SeenTable":
         """Some of the combinations."""
         return SeenTable(self.codes[rows], self.sizes, self.values[rows], self.noise[rows])
@@ -76,10 +82,14 @@ def products(seen: SeenTable, asked: Codes, *, rank: int) -> Numbers:
 
 
 def _products_of_one(codes: Codes, sizes: tuple[int, ...], values: Numbers, asked: Codes, rank: int) -> Numbers:
-    """The best of several starts: alternating steps may end in a valley that is not the lowest."""
+    """The best of several starts: alternating steps may end in a valley that is not the lowest. Without products there
+    is but one.
+    """
     middle, spread = float(values.mean()), float(values.std()) or 1.0
     wanted = (values - middle) / spread
-    fits = [_alternate(codes, sizes, wanted, np.random.default_rng(start), rank) for start in range(_STARTS)]
+    fits = [
+        _alternate(codes, sizes, wanted, np.random.default_rng(start), rank) for start in range(_STARTS if rank else 1)
+    ]
     best = min(fits, key=lambda each: float(np.square(wanted - _combined(_rows(each, codes))).sum()))
     return middle + spread * _combined(_rows(best, asked))
 
@@ -133,30 +143,17 @@ def gated(seen: SeenTable, asked: Codes) -> Numbers:
     >>> gated(SeenTable(grid[1:-1], (2, 3, 3), truth[1:-1], np.zeros(16)), grid[[0, -1]]).ravel().tolist()
     [0.0, 2.0]
     """
-    factors = range(len(seen.sizes))
-    lost = {(g, f): _lost_by_pair(seen, g, f) for g in factors for f in factors if g != f}
+    factors, own = range(len(seen.sizes)), np.arange(len(seen.codes))
+    rules = SimpleRules(seen.codes, seen.groups, seen.values, np.ones(len(own)))
+    lost = {}
+    for g, f in permutations(factors, 2):
+        others = filled(rules.factors_alone((g, f), seen.codes, own=own), seen.middle)
+        lost[g, f] = totals(seen.codes[:, g], np.square(others - seen.values).sum(axis=1), seen.sizes[g])
     best = {g: np.argmin([lost.get((g, f), np.full(seen.sizes[g], np.inf)) for f in factors], axis=0) for g in factors}
     gate = min(factors, key=lambda g: sum(lost[g, f][v] for v, f in enumerate(best[g])))
-    answers = np.stack([_means_of_pair(seen, gate, f, asked) for f in factors if f != gate])
-    place = best[gate][asked[:, gate]]
-    found = answers[place - (place > gate), np.arange(len(asked))]
-    return np.where(np.isnan(found), seen.middle, found)
-
-
-def _lost_by_pair(seen: SeenTable, gate: int, factor: int) -> Numbers:
-    """(values of the gate,) The squared errors of seen combinations, each answered by others with its two values."""
-    groups = group(seen.codes, sizes=seen.sizes, factors=(gate, factor))
-    count = groups.combinations[groups.ids]
-    total = np.stack([groups.total(column) for column in seen.values.T], axis=1)[groups.ids] - seen.values
-    others = np.where(count[:, None] > 1, total / np.maximum(count - 1, 1)[:, None], seen.middle)
-    return totals(seen.codes[:, gate], np.square(others - seen.values).sum(axis=1), seen.sizes[gate])
-
-
-def _means_of_pair(seen: SeenTable, gate: int, factor: int, asked: Codes) -> Numbers:
-    groups = group(seen.codes, sizes=seen.sizes, factors=(gate, factor))
-    means = np.stack([groups.total(column) for column in seen.values.T], axis=1) / groups.combinations[:, None]
-    place = groups.lookup(asked)
-    return np.where(place[:, None] >= 0, means[place], np.nan)
+    answers = {f: filled(rules.factors_alone((gate, f), asked), seen.middle) for f in factors if f != gate}
+    opened = best[gate][asked[:, gate]]
+    return np.select([(opened == f)[:, None] for f in answers], list(answers.values()))
 
 
 def substituted(seen: SeenTable, asked: Codes) -> Numbers:
@@ -177,8 +174,7 @@ def substituted(seen: SeenTable, asked: Codes) -> Numbers:
 
 def _by_factor(seen: SeenTable, k: int, asked: Codes) -> tuple[Numbers, Numbers]:
     """(c, m), (c,) The answers of values that stand for that of factor k, added up, and how many there are."""
-    rest = tuple(other for other in range(len(seen.sizes)) if other != k)
-    contexts = group(seen.codes, sizes=seen.sizes, factors=rest)
+    contexts = seen.groups([other for other in range(len(seen.sizes)) if other != k])
     width = seen.values.shape[1]
     if seen.sizes[k] ** 2 * contexts.size * width > _MOST_COMPARED:
         return np.zeros((len(asked), width)), np.zeros(len(asked))

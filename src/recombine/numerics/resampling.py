@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recombine.numerics.groups import Ints, Numbers
+from recombine.numerics.hypothesis_tests import bonferroni
 
 FEWEST = 5
 """With fewer combinations nothing can be said about the next one."""
@@ -48,7 +49,7 @@ class IntervalSettings:
 
     def of_many(self, count: int) -> "IntervalSettings":
         """How sure each of so many intervals is to be for all of them to hold at once (Bonferroni)."""
-        return replace(self, confidence=1 - (1 - self.confidence) / count)
+        return replace(self, confidence=1 - bonferroni(1 - self.confidence, count))
 
 
 @dataclass(frozen=True, eq=False)

@@ -102,7 +102,11 @@ class SimpleRules:
 
         `own` are the places of what is asked among the seen ones, each of which is then left out for its own answer.
         """
-        return _means(*self._sums([factor], asked, own))
+        return self.factors_alone([factor], asked, own=own)
+
+    def factors_alone(self, factors: Sequence[int], asked: Codes, *, own: Ints | None = None) -> Numbers:
+        """(c, m) The same for those that agree on all of some factors."""
+        return _means(*self._sums(factors, asked, own))
 
     def nearest(self, asked: Codes, *, own: Ints | None = None) -> Numbers:
         """(c, m) The mean answer of those that agree on the most factors, the combination itself if it was seen.
