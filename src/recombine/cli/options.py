@@ -11,6 +11,8 @@ from typing import Any
 from recombine.base.errors import SettingError, SourceError
 from recombine.base.files import read_cells, read_text
 from recombine.base.redaction import redacted
+from recombine.data.pict import is_pict, read_pict
+from recombine.data.space import Impossible
 
 
 def names(given: Iterable[str]) -> list[str]:
@@ -145,11 +147,13 @@ def whole(option: str, written: str) -> int:
 
 
 def domain(given: Iterable[str]) -> dict[str, list[Any]]:
-    """`NAME=a,b,c` any number of times, or a JSON file that maps names to lists of values."""
+    """`NAME=a,b,c` any number of times, a JSON file that maps names to lists of values, or a PICT model."""
     found: dict[str, list[Any]] = {}
     for part in given:
         if part.endswith(".json"):
             found |= _json_domain(Path(part))
+        elif is_pict(part):
+            found |= {name: list(values) for name, values in read_pict(part).domain.items()}
         else:
             found |= {name: names([values]) for name, values in assignments("--domain", [part]).items()}
     return found
@@ -172,12 +176,30 @@ def _json_domain(path: Path) -> dict[str, list[Any]]:
     return content
 
 
-def impossible(path: Path | None) -> list[dict[str, str]]:
+def is_rule(written: str) -> bool:
+    """Whether something is a rule rather than a file's name.
+
+    >>> is_rule('IF os = "iOS" THEN browser = "Safari"'), is_rule("my rules.csv")
+    (True, False)
+    """
+    return any(sign in written for sign in '="<>{') and not Path(written).is_file()
+
+
+def impossible(given: Iterable[str]) -> list[Impossible]:
+    """Rules as they are; those of a PICT model; and a file's conjunctions."""
+    found: list[Impossible] = []
+    for part in given:
+        if is_pict(part):
+            found += read_pict(part).impossible
+        else:
+            found += [part] if is_rule(part) else _conjunctions(Path(part))
+    return found
+
+
+def _conjunctions(path: Path) -> list[dict[str, str]]:
     """A CSV file with factors as columns; each line is a conjunction that cannot occur, and an empty cell means any
     value.
     """
-    if path is None:
-        return []
     try:
         _, lines = read_cells(path)
     except (OSError, ValueError, csv.Error) as error:

@@ -3,18 +3,22 @@
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 import recombine
+from recombine.base.errors import SettingError
+from recombine.base.files import place_of, write_text
+from recombine.base.overwrite_checks import check_page
 from recombine.base.words import count, measure
 from recombine.cli import gates, options, outputs, proposal, table_options
 from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, extend_command, fact_table, number_table, reasons, short, show_result
-from recombine.verbs.plan.plan_settings import check_settings
+from recombine.data.pict import is_pict, untested
+from recombine.verbs.plan.plan_settings import check_settings, check_untested
 
 
 @takes_groups(first=("factors", "goal", "budget", "report", "out"), own="Plan")
@@ -62,6 +66,13 @@ def plan(
             "perhaps cannot occur. --any: all are alike.",
         ),
     ] = True,
+    matrix: Annotated[
+        Path | None,
+        typer.Option(
+            "--matrix",
+            help="Write what to collect as rows: FILE.csv, .tsv (as PICT prints it) or .json (a CI server's matrix).",
+        ),
+    ] = None,
     fail_under: Annotated[
         table_options.Many,
         table_options.gate_option("A gate on what the plan would achieve: determined=0.95."),
@@ -73,13 +84,21 @@ def plan(
 ) -> None:
     """Which combinations should be collected next, and what would each of them buy?"""
     named = options.names(factors)
-    if not named:
+    if not named and not is_pict(source):
         proposal.refuse("plan", source, reading, as_json=output.as_json, given=[reading.weight], target=target)
     asked = options.gates(fail_under)
     output.check("plan", inputs=[source, cost, *reading.files])
+    if matrix is not None:
+        _form(matrix)
+        check_page(place_of(matrix), force=output.force, inputs=[source, cost, *reading.files])
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge, replay=replay)
     with Watch("counting combinations") as watch:
-        support = recombine.read(source, factors=named, target=target, **reading.settings(), progress=watch.tell)
+        settings = reading.settings()
+        if is_pict(source):
+            check_untested(goal, table_settings={"factors": named, "target": target, **settings}, replay=replay)
+            support = untested(source, command=settings["command"])
+        else:
+            support = recombine.read(source, factors=named, target=target, **settings, progress=watch.tell)
         found = recombine.plan(
             support,
             goal=goal,  # type: ignore[arg-type]
@@ -94,11 +113,28 @@ def plan(
         )
         checked = gates.check(found.share, asked, thin=lambda _: False)
         output.write(found, watch)
+        if matrix is not None:
+            write_text(matrix, found.matrix(_form(matrix)), force=output.force)
     output.tell(
         content=lambda: gates.content(found.record(), checked, without=("impossible",)),
         show=lambda: summary(found, checked),
+        also_written=matrix,
     )
     raise typer.Exit(gates.exit_code(checked))
+
+
+_FORMS: dict[str, Literal["csv", "tsv", "json"]] = {".csv": "csv", ".tsv": "tsv", ".txt": "tsv", ".json": "json"}
+
+
+def _form(matrix: Path) -> Literal["csv", "tsv", "json"]:
+    """The form of a matrix by its file's name."""
+    if matrix.suffix.lower() not in _FORMS:
+        raise SettingError(
+            f"--matrix {matrix}",
+            why="its name tells the form, and there is none for this ending",
+            instead=f"--matrix {matrix.with_suffix('.csv')}, .tsv or .json",
+        )
+    return _FORMS[matrix.suffix.lower()]
 
 
 _SHOWN = 10

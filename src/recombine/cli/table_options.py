@@ -17,6 +17,7 @@ from typer.models import OptionInfo
 
 from recombine.base.errors import SettingError
 from recombine.cli import completion, options
+from recombine.data.pict import is_pict
 
 Many = list[str]
 
@@ -77,6 +78,8 @@ class RowOptions:
     def settings(self) -> dict[str, Any]:
         """The options as the library takes them, and the command as it was typed."""
         given = {one.name: getattr(self, one.name) for one in fields(self)}
+        if "impossible" in given:  # a model that says what could occur says what cannot, too
+            given["impossible"] = [*given["impossible"], *filter(is_pict, given["domain"])]
         parsed = {name: parse(given[name]) for name, parse in _PARSERS.items() if name in given}
         return given | parsed | {"command": options.command_line()}
 
@@ -88,18 +91,23 @@ class SpaceOptions(RowOptions):
     target_kind: Annotated[
         str | None, typer.Option("--target-kind", help="label or number, where it is not clear.")
     ] = None
-    domain: Annotated[Many, typer.Option("--domain", help="Values that could occur: size=S,M,L, or a JSON file.")] = (
-        field(default_factory=list)
-    )
+    domain: Annotated[
+        Many, typer.Option("--domain", help="Values that could occur: size=S,M,L, or a JSON file, or a PICT model.")
+    ] = field(default_factory=list)
     impossible: Annotated[
-        Path | None,
-        typer.Option("--impossible", help="A CSV of conjunctions that cannot occur; an empty cell means any value."),
-    ] = None
+        Many,
+        typer.Option(
+            "--impossible",
+            help="What cannot occur: a CSV of conjunctions (an empty cell means any value), or a rule, "
+            'IF os = "iOS" THEN browser = "Safari".',
+        ),
+    ] = field(default_factory=list)
 
     @property
     def files(self) -> list[str | Path | None]:
         """The files that these options name, which nothing may be written over."""
-        return [self.impossible, *(part for part in self.domain if part.endswith(".json"))]
+        ruled_out = [part for part in self.impossible if not options.is_rule(part)]
+        return [*ruled_out, *(part for part in self.domain if part.endswith((".json", ".pict")))]
 
 
 @dataclass(frozen=True, kw_only=True)

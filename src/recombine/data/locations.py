@@ -202,6 +202,12 @@ def suffix_of(name: str) -> str:
 def _reader_of(path: str) -> str:
     """How a file is read, by its ending."""
     suffix = suffix_of(path)
+    if suffix == ".pict":
+        raise SourceError(
+            f"'{path}' is a model: it says what could occur, and holds no result",
+            why="only a plan begins without a table",
+            instead=f"recombine plan {path} --goal pairs, or give the table of results with --domain {path}",
+        )
     if suffix not in _READERS:
         raise SourceError(
             f"cannot tell what kind of table '{path}' is",

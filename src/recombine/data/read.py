@@ -15,7 +15,7 @@ from recombine.data.centred_sums import Centres, Sums, about, pilots, settled
 from recombine.data.columns import Bins
 from recombine.data.engine import Progress
 from recombine.data.group_counts import Aggregate, EngineCounts, count_table
-from recombine.data.space import Value
+from recombine.data.space import Impossible, Value
 from recombine.data.support import Support
 from recombine.data.support_assembly import TargetAsked, assemble, floats
 from recombine.data.table_query import (
@@ -40,7 +40,7 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
     where: Where | None = None,
     bins: Mapping[str, Bins] | None = None,
     domain: Mapping[str, Sequence[Value]] | None = None,
-    impossible: Iterable[Mapping[str, Value]] = (),
+    impossible: Iterable[Impossible] = (),
     weight: str | None = None,
     missing: Literal["leave out", "value"] = "leave out",
     table: str | None = None,
@@ -54,7 +54,8 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
     with `table`.
 
     `where` is an SQL condition in the engine's dialect, or a function from an Ibis table to a condition.
-    `domain` lists values that could occur, seen or not. `impossible` lists conjunctions that cannot occur.
+    `domain` lists values that could occur, seen or not. `impossible` lists conjunctions that cannot occur, and rules
+    that hold: `'IF os = "iOS" THEN browser = "Safari"'`.
     `weight` names a column that says how many examples a row stands for; a row that stands for 0 is not there.
 
     >>> table = {"material": ["wool", "wool", "silk"], "garment": ["coat", "hat", "hat"], "price": [9, 2, 5]}

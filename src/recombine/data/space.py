@@ -17,9 +17,12 @@ import pyarrow as pa
 from recombine.base import words
 from recombine.base.checks import check_listed
 from recombine.base.errors import SettingError, SpaceError, nearest
+from recombine.data.constraints import check_satisfiable, forbidden
 from recombine.numerics.groups import ANY, Codes, Patterns, group
 
 Value = str | bool | int | float | date | datetime
+Impossible = Mapping[str, Value] | str
+"""What cannot occur: a conjunction, or a rule that every combination keeps (`constraints`)."""
 
 text = words.text
 """How a value is written for people, in every table, page and message."""
@@ -95,7 +98,7 @@ class Space:
     impossible: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
 
     @classmethod
-    def of(cls, values: Mapping[str, Sequence[Value]], *, impossible: Iterable[Mapping[str, Value]] = ()) -> "Space":
+    def of(cls, values: Mapping[str, Sequence[Value]], *, impossible: Iterable[Impossible] = ()) -> "Space":
         """A space declared by hand."""
         factors = tuple(Factor(name, tuple(listed), declared=True) for name, listed in values.items())
         return cls(factors).forbidding(impossible)
@@ -125,10 +128,15 @@ class Space:
         check_listed(name, self.names, f"no factor {name!r}", why="it is not among the factors that were read")
         return self.names.index(name)
 
-    def forbidding(self, conjunctions: Iterable[Mapping[str, Value]]) -> "Space":
-        """The same space without the combinations that hold any of these conjunctions."""
-        rows = tuple(sorted({self._pattern(conjunction) for conjunction in conjunctions}))
-        return Space(self.factors, rows)
+    def forbidding(self, impossible: Iterable[Impossible]) -> "Space":
+        """The same space without the combinations that hold any of these conjunctions, or break any of these rules."""
+        listed = list(impossible)
+        values = {factor.name: factor.values for factor in self.factors}
+        rules = [one for one in listed if isinstance(one, str)]
+        check_satisfiable(rules, values)
+        conjunctions = [one for one in listed if not isinstance(one, str)]
+        conjunctions += [one for rule in rules for one in forbidden(rule, values)]
+        return Space(self.factors, tuple(sorted({self._pattern(conjunction) for conjunction in conjunctions})))
 
     def restricted(self, factors: Sequence[int]) -> "Space":
         """Some of the factors alone, without what cannot occur whatever the others are.

@@ -22,7 +22,7 @@ from recombine.base.checks import check_choice, check_listed
 from recombine.base.errors import SettingError
 from recombine.base.words import plain_setting
 from recombine.data.columns import Bins
-from recombine.data.space import Value
+from recombine.data.space import Impossible, Value
 
 TargetKind = Literal["label", "number"]
 MOST_VALUES = 10**6
@@ -59,7 +59,7 @@ class TableOptions(TypedDict, total=False):
     where: Where | None
     bins: Mapping[str, Bins] | None
     domain: Mapping[str, Sequence[Value]] | None
-    impossible: Iterable[Mapping[str, Value]]
+    impossible: Iterable[Impossible]
     weight: str | None
     missing: Literal["leave out", "value"]
     table: str | None
@@ -89,7 +89,7 @@ class TableQuery:
     where: Where | None = None
     bins: Mapping[str, Bins] = field(default_factory=dict)
     domain: Mapping[str, Sequence[Value]] = field(default_factory=dict)
-    impossible: tuple[Mapping[str, Value], ...] = ()
+    impossible: tuple[Impossible, ...] = ()
     weight: str | None = None
     missing: Literal["leave out", "value"] = "leave out"
     table: str | None = None
@@ -158,13 +158,13 @@ def declared_values(domain: Any) -> dict[str, list[Value]]:
     return found
 
 
-def conjunctions(given: Any) -> tuple[Mapping[str, Value], ...]:
-    """Conjunctions that cannot occur, each checked to be a mapping from factors to values."""
+def conjunctions(given: Any) -> tuple[Impossible, ...]:
+    """What cannot occur: each a mapping from factors to values, or a rule that every combination keeps."""
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise _no_conjunction(f"impossible={given!r:.80}")
     listed = tuple(given)
     for one in listed:
-        if not isinstance(one, Mapping):
+        if not isinstance(one, Mapping | str):
             raise _no_conjunction(f"impossible holds {one!r:.80}")
     return listed
 
@@ -173,7 +173,7 @@ def _no_conjunction(what: str) -> SettingError:
     return SettingError(
         what,
         why="it lists conjunctions, and a conjunction says which value each of its factors has",
-        instead="write impossible=[{'material': 'wool', 'garment': 'boots'}]",
+        instead="write impossible=[{'material': 'wool', 'garment': 'boots'}], or a rule in that list",
     )
 
 

@@ -17,7 +17,7 @@ from recombine.base.records import Provenance, Record
 from recombine.base.result import Result
 from recombine.data.columns import Bins
 from recombine.data.locations import names_a_table
-from recombine.data.space import Value
+from recombine.data.space import Impossible, Value
 from recombine.data.split_sides import SplitColumn
 from recombine.data.table_query import TableQuery, TargetKind, Where, declared_values
 from recombine.numerics.resampling import IntervalSettings
@@ -234,7 +234,7 @@ class EvaluateReading(TypedDict, total=False):
     where: Where | None
     bins: Mapping[str, Bins] | None
     domain: Mapping[str, Sequence[Value]] | None
-    impossible: Iterable[Mapping[str, Value]]
+    impossible: Iterable[Impossible]
     missing: Literal["leave out", "value"]
     table: str | None
 

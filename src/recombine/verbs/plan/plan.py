@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Unpack, cast
+from typing import Any, ClassVar, Literal, Unpack, cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from recombine.base.progress import Progress, of_step, silent
 from recombine.base.records import Provenance, Record
 from recombine.base.result import Result
 from recombine.data import support as stored
+from recombine.data.pict import is_pict, untested
 from recombine.data.read import support_of
 from recombine.data.support import Support
 from recombine.data.table_query import TableOptions
@@ -37,7 +38,8 @@ from recombine.verbs.plan.goal_balance import plan_balance
 from recombine.verbs.plan.goal_covering import plan_covering
 from recombine.verbs.plan.goal_determined import plan_determined
 from recombine.verbs.plan.goal_leverage import plan_leverage
-from recombine.verbs.plan.plan_settings import Goal, check_settings
+from recombine.verbs.plan.matrix import write_matrix
+from recombine.verbs.plan.plan_settings import Goal, check_settings, check_untested
 from recombine.verbs.plan.replay import LearnerSettings, Replay
 from recombine.verbs.plan.replay import replay as replayed
 from recombine.verbs.predict.kernel.salience import Salience
@@ -120,6 +122,10 @@ class Plan(Result):
         found = self.shares[name]
         return math.nan if found is None else found
 
+    def matrix(self, form: Literal["csv", "tsv", "json"]) -> str:
+        """What to collect as rows: comma-separated, tab-separated as PICT prints it, or the matrix of a CI server."""
+        return write_matrix(self.table.select(list(self.support.space.names)), form)
+
     def record(self) -> Record:
         """The plan as plain data, which can be saved, drawn and loaded."""
         tables = stored.tables(self.support) | {"lines": self.table}
@@ -184,7 +190,7 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
     """Say which combinations to collect next, in which order, and what each of them buys.
 
     `source` is anything that `recombine.read` takes, with `factors` and the other settings of `read` beside it; or a
-    `Support`, which was read already.
+    `Support`, which was read already; or a PICT model, `model.pict`, of which nothing was tried yet (pairs, triples).
 
     `goal` is "determined" (the fewest after which everything can be worked out), "pairs" or "triples" (every pair or
     triple of values seen together), "leverage" (for an additive model fitted to noisy answers: what hangs on least
@@ -201,7 +207,11 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
     reading = cast("TableOptions", options)
     tell: Progress = progress or silent
     counting = of_step(progress, "counting combinations")
-    support = support_of(source, "plan", factors=factors, target=target, progress=counting, **reading)
+    if is_pict(source):
+        check_untested(goal, table_settings={"factors": factors, "target": target, **reading}, replay=replay)
+        support = untested(source, command=reading.get("command"))
+    else:
+        support = support_of(source, "plan", factors=factors, target=target, progress=counting, **reading)
     zeros, support = suspect_zeros(support) if plausible else (None, support)
     collectable = Collectable(support, Costs.of(costs, support.space), ranked=plausible)
     choice = _choose(collectable, goal, budget, learning, seed, tell)

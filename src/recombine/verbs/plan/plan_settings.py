@@ -77,3 +77,20 @@ def _unused(name: str, setting: Any, goal: str) -> SettingError:
         why=f"only the goal 'variance' asks a learner, which {name} describes; a plan for {goal!r} would ignore it",
         instead=f"leave {name} out, or write goal='variance' (--goal variance)",
     )
+
+
+def check_untested(goal: str, *, table_settings: Mapping[str, Any], replay: bool) -> None:
+    """Refuse what only a table can answer, where a plan begins with a model and nothing was tried yet."""
+    given = [name for name, value in table_settings.items() if value and name not in ("command", "missing")]
+    if given:
+        raise SettingError(
+            f"a model and {given[0]}",
+            why="the model says what its factors are, and it has no rows",
+            instead="leave it out, or give the table of results with domain='model.pict' (--domain model.pict)",
+        )
+    if goal not in ("pairs", "triples") or replay:
+        raise SettingError(
+            "replay of a model" if replay else f"goal={goal!r} for a model",
+            why="nothing was tried yet, so there is nothing to work out from",
+            instead="write goal='pairs' or 'triples' (--goal pairs), or give the table of results",
+        )
