@@ -4,15 +4,19 @@ import itertools
 import operator
 from fnmatch import fnmatchcase
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recombine
 from recombine.base.errors import RecombineError, SettingError, SourceError, SpaceError
+from recombine.data import space as spaces
 from recombine.data.constraints import check_satisfiable, forbidden
 from recombine.data.pict import parse_pict, read_pict
 from recombine.data.space import Space
+from recombine.data.support import Support
+from recombine.verbs.plan import collectable
 
 VALUES = {"os": ["iOS", "Linux", "Windows"], "size": [1, 2, 3, 10], "my theme": ["dark", "light"], "most": [2, 3]}
 SIGNS = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -209,3 +213,25 @@ def test_matrix_forms(tmp_path):
     lines = plan.matrix("tsv").splitlines()
     assert lines[0].split("\t") == ["os", "browser", "size", "other"]
     assert len(lines) == 1 + plan.table.num_rows
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_plan_that_searches_rules_covers_what_one_that_writes_them_out_covers(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 4, size=5)
+    values = {f"f{k}": list(range(size)) for k, size in enumerate(sizes)}
+    lines = [
+        {f"f{k}": int(rng.integers(sizes[k])) for k in rng.choice(5, int(rng.integers(2, 4)), replace=False)}
+        for _ in range(9)
+    ]
+    space = Space.of(values, impossible=lines)
+    support = Support(space, space.every()[:2], np.ones(2))
+    written = recombine.plan(support, goal="pairs")
+    monkeypatch.setattr(collectable, "_MOST_CELLS", -1)
+    monkeypatch.setattr(spaces, "_MOST_IMPOSSIBLE", -1)
+    again = Space(space.factors, space.impossible)  # nothing cached
+    searched = recombine.plan(Support(again, support.codes, support.counts), goal="pairs")
+    assert again.size == space.size
+    assert searched.measure == written.measure
+    assert searched.curve[-1].value == written.curve[-1].value
+    assert not space.is_impossible(space.encode([line.combination for line in searched.lines])).any()

@@ -91,8 +91,15 @@ def test_the_plan_counts_the_same(space: Space) -> None:
     assert pair_maps(support)
 
 
-def test_too_many_cells_are_refused_in_words() -> None:
+def test_what_is_too_much_to_write_out_is_searched_and_only_a_list_of_cells_is_refused() -> None:
     factors = tuple(Factor(f"f{k}", tuple(range(100))) for k in range(6))
     lines = tuple(tuple(v if k in (j, j + 1) else -1 for k in range(6)) for j in range(5) for v in range(2))
+    space = Space(factors, lines)
+    assert space.restricted((0, 1)).size == 100**2 - 2
+    # a walk along the six factors: in each state the ways so far, by whether the last value is 0, 1 or another
+    ways = np.array([1, 1, 98], dtype=object)
+    for _ in range(5):
+        ways = np.array([ways.sum() - ways[0], ways.sum() - ways[1], 98 * ways.sum()])
+    assert space.size == ways.sum()
     with pytest.raises(SpaceError, match=r"stand for .* cells"):
-        Space(factors, lines).restricted((0, 1))
+        assert space.impossible_cells

@@ -19,6 +19,7 @@ from recombine.base.checks import check_listed
 from recombine.base.errors import SettingError, SpaceError, nearest
 from recombine.data.constraints import check_satisfiable, forbidden
 from recombine.numerics.groups import ANY, Codes, Patterns, group
+from recombine.numerics.nogoods import Nogoods
 
 Value = str | bool | int | float | date | datetime
 Impossible = Mapping[str, Value] | str
@@ -159,6 +160,10 @@ class Space:
         The impossible cells are distinct, so that is a count: as many cells agree with such a conjunction as there are
         ways to fill in the other factors that are spoken of.
         """
+        if not self._can_be_written_out:
+            flags = self.nogoods.infeasible(factors)
+            found = np.unravel_index(np.flatnonzero(flags), [self.sizes[k] for k in factors])
+            return tuple(map(tuple, np.stack(found, axis=1).tolist()))
         spoken, cells = self.impossible_cells
         inside = tuple(place for place, k in enumerate(spoken) if k in factors)
         rest = math.prod(self.sizes[k] for k in spoken if k not in factors)
@@ -220,10 +225,9 @@ class Space:
         spoken = tuple(np.flatnonzero((patterns != ANY).any(axis=0)).tolist())
         if not spoken:
             return (), np.zeros((0, 0), dtype=np.int32)
-        total = sum(self._expansion(row, spoken) for row in self.impossible)
-        if total > _MOST_IMPOSSIBLE:
+        if not self._can_be_written_out:
             raise SpaceError(
-                f"the impossible conjunctions stand for {total:,} cells",
+                f"the impossible conjunctions stand for {self._cells:,} cells",
                 why=f"they are written out over {len(spoken)} factors, {_MOST_IMPOSSIBLE:,} at most",
                 instead="declare fewer, or declare them over the same few factors",
             )
@@ -231,8 +235,25 @@ class Space:
         return spoken, np.unique(cells, axis=0)
 
     @cached_property
+    def _cells(self) -> int:
+        """As how many cells the impossible conjunctions would be written out, over the factors that they speak of."""
+        named = (np.array(self.impossible, dtype=np.int32).reshape(-1, len(self.factors)) != ANY).any(axis=0)
+        return sum(self._expansion(row, tuple(np.flatnonzero(named).tolist())) for row in self.impossible)
+
+    @property
+    def _can_be_written_out(self) -> bool:
+        return self._cells <= _MOST_IMPOSSIBLE
+
+    @cached_property
+    def nogoods(self) -> Nogoods:
+        """The impossible conjunctions to be searched, where they are too many cells to be written out."""
+        return Nogoods.of(self.impossible, self.sizes)
+
+    @cached_property
     def impossible_count(self) -> int:
         """How many combinations are impossible."""
+        if not self._can_be_written_out:
+            return self.product - self.nogoods.count()
         spoken, cells = self.impossible_cells
         return len(cells) * math.prod(self.sizes[k] for k in range(len(self.sizes)) if k not in spoken) if spoken else 0
 

@@ -20,7 +20,8 @@ from recombine.base.errors import ColumnError, SettingError, SourceError, SpaceE
 from recombine.base.files import read_cells
 from recombine.data.space import Space, rows_of, text
 from recombine.data.support import Support
-from recombine.numerics.groups import ANY, Codes, Ints, Numbers, Patterns, group
+from recombine.numerics.groups import ANY, Codes, Flags, Ints, Numbers, Patterns, group
+from recombine.numerics.nogoods import Conjunctions, Nogoods
 from recombine.verbs.audit.unseen_combinations import unseen_combinations
 from recombine.verbs.plan.plausibility import Plausibility
 
@@ -220,13 +221,62 @@ class Collectable:
         return unseen_combinations(self.support, values, listed=listed, drawn=drawn, seed=seed)
 
     @cached_property
-    def forbidden(self) -> "Forbidden":
-        """What cannot be added, written out over the factors that it depends on."""
-        return Forbidden.of(self)
+    def forbidden(self) -> "ForbiddenCells | ForbiddenRules":
+        """What cannot be added: written out over the factors that it depends on, or searched where that is too much."""
+        lines = [*self.space.impossible, *map(tuple, self.costs.uncollectable.tolist())]
+        spoken = _spoken(self, lines)
+        cells = sum(math.prod(self.space.sizes[k] for k in spoken if row[k] == ANY) for row in lines)
+        if cells <= _MOST_CELLS:
+            return ForbiddenCells.of(self, lines, spoken)
+        if len(self.costs.uncollectable):  # a more specific price may make an exception, which no search knows of
+            raise SpaceError(
+                f"what cannot be collected stands for {cells:,} cells",
+                why=f"it is written out over {len(spoken)} factors, {_MOST_CELLS:,} cells at most",
+                instead="declare it impossible rather than without a price, or over fewer factors",
+            )
+        return ForbiddenRules(self.space.nogoods, spoken)
+
+
+def _spoken(collectable: Collectable, lines: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The factors on which it depends whether something can be added."""
+    if not lines:
+        return ()
+    named = (np.array(lines) != ANY).any(axis=0)
+    if len(collectable.costs.uncollectable):  # a more specific price may make an exception
+        named |= (collectable.costs.patterns != ANY).any(axis=0)
+    named[0] |= bool((np.array(lines) == ANY).all(axis=1).any())  # "nothing at all" is spread over one factor
+    return tuple(np.flatnonzero(named).tolist())
 
 
 @dataclass(frozen=True, eq=False)
-class Forbidden:
+class ForbiddenRules:
+    """The combinations that cannot be added, by the conjunctions that rule them out: nothing is written out."""
+
+    nogoods: Nogoods
+    spoken: tuple[int, ...]
+
+    def infeasible(self, factors: tuple[int, ...]) -> Flags:
+        """For every conjunction of some factors, in row-major order, whether nothing that holds it can be added."""
+        return self.nogoods.infeasible(factors)
+
+    def start(self) -> Conjunctions:
+        """What is to be avoided before any value is chosen."""
+        return self.nogoods.conjunctions
+
+    def after(self, left: Conjunctions, k: int, value: int) -> Conjunctions:
+        """What is left to be avoided once a factor has its value."""
+        return self.nogoods.given(left, {k: value})
+
+    def dead(self, left: Conjunctions, row: Codes, k: int) -> Flags:  # noqa: ARG002 - what is left says it
+        """Values with which the row could no longer be completed."""
+        sizes = range(self.nogoods.sizes[k])
+        if k not in self.spoken:
+            return np.zeros(len(sizes), dtype=bool)
+        return np.array([not self.nogoods.some(self.after(left, k, value)) for value in sizes])
+
+
+@dataclass(frozen=True, eq=False)
+class ForbiddenCells:
     """The combinations that cannot be added, as cells over a few factors, each once.
 
     Whether values for some factors can be completed is then a count: they cannot iff as many cells agree with them as
@@ -238,27 +288,15 @@ class Forbidden:
     cells: Codes  # (cells, all factors); ANY where a factor is not spoken of
 
     @classmethod
-    def of(cls, collectable: Collectable) -> "Forbidden":
+    def of(
+        cls, collectable: Collectable, lines: Sequence[tuple[int, ...]], spoken: tuple[int, ...]
+    ) -> "ForbiddenCells":
         """Write out the impossible conjunctions and those without a price."""
         sizes = collectable.space.sizes
-        priced = collectable.costs.patterns
-        lines = [np.array(row, dtype=np.int32) for row in collectable.space.impossible]
-        lines += list(collectable.costs.uncollectable)
         if not lines:
             return cls(sizes, (), np.zeros((0, len(sizes)), dtype=np.int32))
-        named = (np.array(lines) != ANY).any(axis=0)
-        if len(collectable.costs.uncollectable):  # a more specific price may make an exception
-            named |= (priced != ANY).any(axis=0)
-        named[0] |= bool((np.array(lines) == ANY).all(axis=1).any())  # "nothing at all" is spread over one factor
-        spoken = tuple(np.flatnonzero(named).tolist())
-        total = sum(math.prod(sizes[k] for k in spoken if row[k] == ANY) for row in lines)
-        if total > _MOST_CELLS:
-            raise SpaceError(
-                f"what cannot be collected stands for {total:,} cells",
-                why=f"it is written out over {len(spoken)} factors, {_MOST_CELLS:,} cells at most",
-                instead="declare it over fewer factors, or plan for fewer factors at a time",
-            )
-        cells = np.unique(np.concatenate(list(_expand_patterns(lines, spoken, sizes))), axis=0)
+        patterns = list(np.array(lines, dtype=np.int32))
+        cells = np.unique(np.concatenate(list(_expand_patterns(patterns, spoken, sizes))), axis=0)
         dense = np.where(cells == ANY, 0, cells)  # whether it may be collected does not depend on the others
         return cls(sizes, spoken, cells[np.isinf(collectable.price(dense))])
 
@@ -266,7 +304,23 @@ class Forbidden:
         """In how many ways the spoken factors outside these can be filled in."""
         return math.prod(self.sizes[k] for k in self.spoken if k not in factors)
 
-    def infeasible(self, factors: tuple[int, ...]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def start(self) -> Codes:
+        """What is to be avoided before any value is chosen."""
+        return self.cells
+
+    def after(self, cells: Codes, k: int, value: int) -> Codes:
+        """What is left to be avoided once a factor has its value."""
+        return cells[cells[:, k] == value] if k in self.spoken else cells
+
+    def dead(self, cells: Codes, row: Codes, k: int) -> Flags:
+        """Values with which the row could no longer be completed."""
+        if k not in self.spoken or not len(cells):
+            return np.zeros(self.sizes[k], dtype=bool)
+        decided = {j for j in range(len(row)) if row[j] >= 0} | {k}
+        held = np.bincount(cells[:, k], minlength=self.sizes[k])
+        return np.asarray(held == self.completions(decided))
+
+    def infeasible(self, factors: tuple[int, ...]) -> Flags:
         """For every conjunction of some factors, in row-major order, whether nothing that holds it can be added."""
         total = math.prod(self.sizes[k] for k in factors)
         inside = tuple(k for k in factors if k in self.spoken)

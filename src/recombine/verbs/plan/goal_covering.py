@@ -6,8 +6,8 @@ ones by greedy rows alone. Whoever built it, what it covers is counted here: all
 less.
 
 A greedy row starts from a conjunction that is still open and takes, factor after factor, the value that covers most. A
-value is taken only if the row can still be completed, which is a count of forbidden cells (see
-`collectable.Forbidden`), so no step is ever taken back. Our own, because the libraries start from an empty table,
+value is taken only if the row can still be completed, which is a count of forbidden cells, or a search where these are
+too many (see `collectable`), so no step is ever taken back. Our own, because the libraries start from an empty table,
 know no prices, and walk pair by pair.
 """
 
@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, combinations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ from recombine.base.words import count
 from recombine.data.space import Space
 from recombine.numerics.groups import Codes, Flags, Ints, Numbers
 from recombine.verbs.plan.choice import BlockedValues, Choice, PlanMeasure, PlanNeed, affordable, first_best
-from recombine.verbs.plan.collectable import Collectable
+from recombine.verbs.plan.collectable import Collectable, ForbiddenCells
 
 ORDERS = {"pairs": 2, "triples": 3}
 MOST_CONJUNCTIONS = 10**7  # a flag each, and as many candidates to start a row from
@@ -174,9 +175,10 @@ def _cheapest(collectable: Collectable, conjunctions: Conjunctions, open_: Flags
     for start in range(_STARTS if small else 1):
         built = list(RowBuilder(collectable, conjunctions, open_, seed + start).rows(tell))
         offers.append(np.stack(built))
-    if small and len(collectable.support) <= _SEEN_FOR_COVERTABLE:
+    forbidden = collectable.forbidden
+    if small and len(collectable.support) <= _SEEN_FOR_COVERTABLE and isinstance(forbidden, ForbiddenCells):
         tell("covering with covertable", None)
-        offers.append(_by_covertable(collectable, conjunctions))
+        offers.append(_by_covertable(collectable, conjunctions, forbidden))
     complete = [
         without_redundant(rows, collectable.price(rows), conjunctions, open_)
         for rows in offers
@@ -185,13 +187,12 @@ def _cheapest(collectable: Collectable, conjunctions: Conjunctions, open_: Flags
     return min(complete, key=lambda rows: (float(collectable.price(rows).sum()), len(rows)))
 
 
-def _by_covertable(collectable: Collectable, conjunctions: Conjunctions) -> Codes:
+def _by_covertable(collectable: Collectable, conjunctions: Conjunctions, forbidden: ForbiddenCells) -> Codes:
     """What covertable adds to the seen combinations; values go by their positions, factors by their places."""
     from covertable import make  # type: ignore[import-untyped]  # noqa: PLC0415 - loaded only where it is used
 
     seen = [dict(enumerate(row)) for row in collectable.support.codes.tolist()]
-    spoken = collectable.forbidden.spoken
-    barred = set(map(tuple, collectable.forbidden.cells[:, list(spoken)].tolist()))
+    spoken, barred = forbidden.spoken, set(map(tuple, forbidden.cells[:, list(forbidden.spoken)].tolist()))
     rules = [
         {
             "operator": "fn",
@@ -306,19 +307,19 @@ class RowBuilder:
 
     def _row(self, number: int) -> npt.NDArray[np.int32]:
         row = np.full(len(self._sizes), -1, dtype=np.int32)
-        cells = self._forbidden.cells
+        barred: Any = self._forbidden.start()
         for k, value in self._all.values(number).items():
             row[k] = value
-            cells = self._compatible(cells, k, value)
+            barred = self._forbidden.after(barred, k, value)
         left = [k for k in range(len(row)) if row[k] < 0]
         self._rng.shuffle(left)
         for k in left:
             gain = self._gain(row, k) + self._rng.random(self._sizes[k]) * 0.5
             if k == left[-1] and not self._collectable.costs.uniform:
                 gain = (gain + 1) / self._prices(row, k)
-            gain[self._dead(cells, row, k)] = -1.0
+            gain[self._forbidden.dead(barred, row, k)] = -1.0
             row[k] = int(np.argmax(gain))
-            cells = self._compatible(cells, k, int(row[k]))
+            barred = self._forbidden.after(barred, k, int(row[k]))
         return row
 
     def _gain(self, row: npt.NDArray[np.int32], k: int) -> Numbers:
@@ -339,17 +340,6 @@ class RowBuilder:
         rows = np.repeat(row[None], self._sizes[k], axis=0)
         rows[:, k] = np.arange(self._sizes[k])
         return np.maximum(self._collectable.price(rows), 1e-9)
-
-    def _compatible(self, cells: Codes, k: int, value: int) -> Codes:
-        return cells[cells[:, k] == value] if k in self._forbidden.spoken else cells
-
-    def _dead(self, cells: Codes, row: npt.NDArray[np.int32], k: int) -> Flags:
-        """Values with which the row could no longer be completed."""
-        if k not in self._forbidden.spoken or not len(cells):
-            return np.zeros(self._sizes[k], dtype=bool)
-        decided = {j for j in range(len(row)) if row[j] >= 0} | {k}
-        held = np.bincount(cells[:, k], minlength=self._sizes[k])
-        return np.asarray(held == self._forbidden.completions(decided))
 
 
 def without_redundant(rows: Codes, prices: Numbers, conjunctions: Conjunctions, open_: Flags) -> Codes:
