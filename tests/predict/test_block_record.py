@@ -51,7 +51,8 @@ def test_each_block_is_said_by_a_learner_that_saw_nothing_of_it() -> None:
     (pairs,) = found.tested
     assert pairs.missing.factors == (0, 1)
     assert not found.untested
-    assert (found.which == 0).all()
+    assert found.members[0].tolist() == list(range(len(unseen)))
+    assert not len(found.unlike)
     for piece in np.unique(pairs.pieces)[:3]:
         mine = pairs.pieces == piece
         codes = pairs.tried.codes[mine]

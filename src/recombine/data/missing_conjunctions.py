@@ -7,15 +7,16 @@ things: what a seen combination has to lose to stand for an unseen one (every co
 its *block*), and what counts as one piece of evidence (the block, however many combinations it has).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from math import comb
 
 import numpy as np
 
 from recombine.data.support import Support
-from recombine.numerics.groups import Codes, Flags, Ints
+from recombine.numerics.groups import Codes, Flags, Ints, Numbers
 
 FactorSet = tuple[int, ...]
 _MOST_SETS = 300
@@ -50,22 +51,28 @@ class MissingConjunctions:
             factors for one in self.sizes for factors, gone in one.missing.items() if gone[one.rows == place].any()
         )
 
-    def shares(self) -> dict[FactorSet, float]:
-        """How large a share of the combinations misses each set, the commonest first."""
-        often = {factors: int(gone.sum()) for one in self.sizes for factors, gone in one.missing.items()}
-        return {one: count / self.count for one, count in sorted(often.items(), key=lambda item: -item[1]) if count}
-
-    def leading(self, order: Iterable[FactorSet]) -> tuple[tuple[FactorSet, ...], Ints]:
-        """One set for each combination: of those that it misses the first in this order; -1 where it misses none of
-        them.
-        """
-        sets = tuple(order)
-        found = np.full(self.count, -1, dtype=np.int64)
+    @cached_property
+    def _each(self) -> Numbers:
+        """(n,) Of how many parts each combination is: one for every set that it misses."""
+        often = np.zeros(self.count)
         for one in self.sizes:
-            for place in reversed(range(len(sets))):  # the first has the last word
-                if sets[place] in one.missing:
-                    found[one.rows[one.missing[sets[place]]]] = place
-        return sets, found
+            often[one.rows] = sum(one.missing.values())
+        return often
+
+    def misses(self, factors: FactorSet) -> Ints:
+        """Which combinations miss this set, perhaps among others of its size."""
+        return np.concatenate([one.rows[one.missing[factors]] for one in self.sizes if factors in one.missing])
+
+    def parts(self, factors: FactorSet) -> Numbers:
+        """(r,) How much of each combination that misses this set counts here: shared among all sets that it misses, so
+        that none of several has to be chosen to stand for it.
+        """
+        return np.asarray(1 / self._each[self.misses(factors)])
+
+    def shares(self) -> dict[FactorSet, float]:
+        """The share of all combinations that misses each set, the largest first."""
+        found = {factors: float(self.parts(factors).sum()) for one in self.sizes for factors in one.missing}
+        return {one: parts / self.count for one, parts in sorted(found.items(), key=lambda item: -item[1]) if parts}
 
 
 def missing_conjunctions(known: Support, codes: Codes) -> MissingConjunctions:
@@ -103,8 +110,18 @@ def missing_block(known: Support, unseen: Codes) -> FactorSet | None:
     """
     if unseen.shape[1] <= 2 or not len(unseen):  # a pair that was never seen is the whole combination
         return None
-    factors, share = next(iter(missing_conjunctions(known, unseen).shares().items()))
-    return factors if len(factors) < unseen.shape[1] and share >= _IN_BLOCKS else None
+    missing = missing_conjunctions(known, unseen)
+    # of those that are equally common the one that makes the fewest, largest blocks
+    often, *_, factors = min(_by_size_of_blocks(known, unseen, missing.misses(one), one) for one in missing.shares())
+    return factors if len(factors) < unseen.shape[1] and -often >= _IN_BLOCKS * len(unseen) else None
+
+
+def _by_size_of_blocks(
+    known: Support, unseen: Codes, mine: Ints, factors: FactorSet
+) -> tuple[int, int, list[str], FactorSet]:
+    """What a set is chosen by. Names come last: they stay what they are where the order of the factors changes."""
+    blocks = len(np.unique(unseen[mine][:, factors], axis=0))
+    return -len(mine), blocks, sorted(known.space.names[one] for one in factors), factors
 
 
 def _sets_by_size(factors: int) -> list[list[FactorSet]]:

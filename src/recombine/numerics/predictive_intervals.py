@@ -112,7 +112,7 @@ def _by_piece(
     codes: Codes | None,
     weights: Numbers | None,
 ) -> tuple[Numbers, Numbers, dict[str, Numbers], Codes | None, Numbers]:
-    """The mean over each piece, the codes of its first combination, and how much all of it counts."""
+    """The mean over each piece, the codes that all of it share, and how much all of it counts."""
     _, first, ids = np.unique(pieces, return_index=True, return_inverse=True)
     each = np.ones(len(own)) if weights is None else np.asarray(weights)
     total = np.bincount(ids, each).astype(np.float64)
@@ -121,7 +121,16 @@ def _by_piece(
         return np.asarray(np.bincount(ids, each * np.asarray(values, dtype=np.float64)) / total)
 
     means = {name: averaged(values) for name, values in baselines.items()}
-    return averaged(own), averaged(unit), means, None if codes is None else codes[first], total
+    return averaged(own), averaged(unit), means, None if codes is None else _shared_codes(codes, first, ids), total
+
+
+def _shared_codes(codes: Codes, first: Ints, ids: Ints) -> Codes:
+    """The codes of each piece; of a factor whose values differ within a piece, one that no other piece has."""
+    found = codes[first].astype(np.int64)
+    for k, column in enumerate(codes.T):
+        differs = np.bincount(ids, column != found[ids, k]) > 0
+        found[differs, k] = int(codes.max(initial=0)) + 1 + np.flatnonzero(differs)
+    return np.asarray(found, dtype=codes.dtype)
 
 
 @dataclass(frozen=True, eq=False)

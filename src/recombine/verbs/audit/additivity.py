@@ -134,11 +134,17 @@ class Losses:
     pieces: EvidencePieces | None = None
 
     def reach_of(self, known: Support, codes: Codes) -> Numbers:
-        """(c,) For unseen combinations, the largest leverage of a test of their kind; -1 where there was none."""
+        """(c,) For unseen combinations, the largest leverage of a test of their kind; -1 where there was none.
+
+        Of those that miss several sets, each of these must have been tested.
+        """
         if self.classes is None:
             return np.full(len(codes), max(self.reach.values(), default=-1.0))
-        sets, place = missing_conjunctions(known, codes).leading(one.factors for one in self.classes)
-        return np.array([*(self.reach.get(factors, -1.0) for factors in sets), -1.0])[place]
+        missing, found = missing_conjunctions(known, codes), np.full(len(codes), np.inf)
+        for one in self.classes:
+            mine = missing.misses(one.factors)
+            found[mine] = np.minimum(found[mine], self.reach.get(one.factors, -1.0))
+        return np.where(np.isfinite(found), found, -1.0)
 
 
 @dataclass(frozen=True, eq=False)

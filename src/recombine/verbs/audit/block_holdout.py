@@ -6,7 +6,8 @@ misses (`data.missing_conjunctions`), and for each such set of factors whole blo
 those that share their values of these factors. A block is one piece of evidence, however many combinations it has: in
 an interval it counts once. What misses nothing but itself is held out one at a time, as ever.
 
-An unseen combination that misses several conjunctions of one size is counted with those that miss the commonest.
+An unseen combination that misses several conjunctions of one size counts as a part of each: none of them is chosen, so
+that nothing hangs on the order of factors or values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,13 +17,13 @@ import numpy as np
 
 from recombine.base.grades import FEWEST_TESTED
 from recombine.base.words import listing
-from recombine.data.missing_conjunctions import FactorSet, missing_conjunctions
+from recombine.data.missing_conjunctions import FactorSet, MissingConjunctions, missing_conjunctions
 from recombine.data.support import Support
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.numerics.resampling import EvidencePieces
 
-_RARE = 0.01
-"""Of the unseen combinations: what so few of them miss is not tested, and nothing is said of these."""
+_RARE = 0.05
+"""Of the unseen combinations: sets that no more than so many of them miss, all these sets together, are not tested."""
 _FEWEST_BLOCKS, _MOST_BLOCKS = 20, 200
 LIKE = 1.1
 """Times the error of another: up to there a combination is as firmly told as that one."""
@@ -31,13 +32,13 @@ _MOST_LEFT = 2 * 10**7  # combinations that are left, over all blocks: each bloc
 
 @dataclass(frozen=True)
 class MissingClass:
-    """Unseen combinations that miss the same set of factors together: their share of all, how many blocks they are, and
-    the largest leverage among them.
+    """Unseen combinations that miss the same set of factors together: their share of all, how many blocks of equal size
+    would vary as much as theirs, and the largest leverage among them.
     """
 
     factors: FactorSet
     share: float
-    blocks: int
+    blocks: float
     leverage: float
 
 
@@ -49,18 +50,24 @@ def missing_classes(known: Support, unseen: Codes, leverage: Numbers) -> tuple[M
     >>> table = {name: [row[k] for row in grid] for k, name in enumerate("abc")}
     >>> seen = recombine.read(table, factors=["a", "b", "c"])
     >>> missing_classes(seen, np.array([[2, 2, c] for c in range(4)], dtype=np.int32), np.ones(4))
-    (MissingClass(factors=(0, 1), share=1.0, blocks=1, leverage=1.0),)
+    (MissingClass(factors=(0, 1), share=1.0, blocks=1.0, leverage=1.0),)
     """
     missing = missing_conjunctions(known, unseen)
-    sets, which = missing.leading(missing.shares())
-    found = []
-    for place, factors in enumerate(sets):
-        mine = which == place
-        share = float(mine.sum() / len(unseen))
-        if share >= _RARE:
-            blocks = len(np.unique(unseen[mine][:, factors], axis=0))
-            found.append(MissingClass(factors, share, blocks, float(leverage[mine].max())))
-    return tuple(found)
+    shares = missing.shares()
+    return tuple(_class_of(missing, one, unseen, leverage) for one in shares if not _is_rare(shares, one))
+
+
+def _is_rare(shares: Mapping[FactorSet, float], factors: FactorSet) -> bool:
+    """Whether this set and all that no more combinations miss are few together; equally common ones go together."""
+    return sum(share for share in shares.values() if share <= shares[factors] * (1 + 1e-9)) <= _RARE
+
+
+def _class_of(missing: MissingConjunctions, factors: FactorSet, unseen: Codes, leverage: Numbers) -> MissingClass:
+    mine, parts = missing.misses(factors), missing.parts(factors)
+    _, block = np.unique(unseen[mine][:, factors], axis=0, return_inverse=True)
+    sizes = np.bincount(block.reshape(-1), parts)  # of two dimensions in some versions of NumPy
+    blocks = float(sizes.sum() ** 2 / np.square(sizes).sum())
+    return MissingClass(factors, float(parts.sum()) / len(unseen), blocks, float(leverage[mine].max()))
 
 
 def blocks_of(known: Support, factors: FactorSet, *, share: float = 1.0, seed: int = 0) -> list[Ints]:
@@ -86,7 +93,9 @@ def weigh_classes(tested: Sequence[tuple[MissingClass, Ints]]) -> tuple[Numbers,
     """How much each combination counts that was held out for one of these classes, given the blocks of each: together
     they then miss what the unseen ones do. And which of them are one piece of evidence.
 
-    >>> pair, whole = MissingClass((0, 1), 0.25, 3, 1.0), MissingClass((0, 1, 2), 0.75, 9, 1.0)
+    Blocks vary by the squares of their shares, so few large ones outweigh many single combinations.
+
+    >>> pair, whole = MissingClass((0, 1), 0.25, 3.0, 1.0), MissingClass((0, 1, 2), 0.75, 9.0, 1.0)
     >>> weights, pieces = weigh_classes([(pair, np.array([0, 0])), (whole, np.array([0, 1]))])
     >>> weights.tolist(), pieces.of.tolist(), pieces.unseen
     ([0.5, 0.5, 1.5, 1.5], [0, 0, 1, 2], 12)
@@ -94,7 +103,9 @@ def weigh_classes(tested: Sequence[tuple[MissingClass, Ints]]) -> tuple[Numbers,
     weights = np.concatenate([np.full(len(pieces), one.share / max(len(pieces), 1)) for one, pieces in tested])
     starts = np.cumsum([0, *(int(pieces.max(initial=-1)) + 1 for _, pieces in tested)])
     of = np.concatenate([pieces + start for (_, pieces), start in zip(tested, starts[:-1], strict=True)])
-    return weights / weights.mean(), EvidencePieces(of, sum(one.blocks for one, _ in tested))
+    shares, blocks = (np.array([getattr(one, name) for one, _ in tested]) for name in ("share", "blocks"))
+    unseen = float(shares.sum() ** 2 / np.sum(np.square(shares) / blocks))
+    return weights / weights.mean(), EvidencePieces(of, max(1, round(unseen)))
 
 
 def conjunction_names(several: Sequence[Sequence[str]]) -> str:

@@ -41,13 +41,15 @@ class HeldOutClass:
 
 @dataclass(frozen=True, eq=False)
 class HeldOutClasses:
-    """What was held out, class by class, and for each combination which class stands for it.
+    """What was held out, class by class, and which combinations are of each class; some are of several.
 
-    `untested` are the sets of factors for which nothing like the unseen ones could be held out.
+    `untested` are the sets of factors for which nothing like the unseen ones could be held out, and `unlike` the
+    combinations that miss one of these, or none that was looked at.
     """
 
     tested: tuple[HeldOutClass, ...]
-    which: Ints  # -1 where none does, or nobody asked
+    members: tuple[Ints, ...]
+    unlike: Ints
     untested: tuple[tuple[str, ...], ...] = ()
 
 
@@ -64,11 +66,9 @@ def held_out_classes(
     in folds at random.
     """
     known, every = learner.support, tuple(range(codes.shape[1]))
-    one_by_one = HeldOutClass(MissingClass(every, 1.0, len(asked), 1.0), alone, np.arange(len(alone)))
-    which = np.full(len(codes), -1)
+    one_by_one = HeldOutClass(MissingClass(every, 1.0, float(max(len(asked), 1)), 1.0), alone, np.arange(len(alone)))
     if len(every) <= 2 or not len(asked):  # a pair that was never seen is the whole combination
-        which[asked] = 0
-        return HeldOutClasses((one_by_one,), which)
+        return HeldOutClasses((one_by_one,), (asked,), np.setdiff1d(np.arange(len(codes)), asked))
     some = asked[:: max(len(asked) // _LOOKED_AT, 1)]
     found: list[HeldOutClass] = []
     classes = missing_classes(known, codes[some], np.ones(len(some)))
@@ -84,9 +84,12 @@ def held_out_classes(
             found.append(one)
     done = [one.missing.factors for one in found]
     names = [tuple(known.space.names[k] for k in one.factors) for one in classes if one.factors not in done]
-    sets, leading = missing_conjunctions(known, codes[asked]).leading(one.factors for one in classes)
-    which[asked] = np.array([*(done.index(one) if one in done else -1 for one in sets), -1])[leading]
-    return HeldOutClasses(tuple(found), which, tuple(names))
+    missing = missing_conjunctions(known, codes[asked])
+    members = {one.factors: asked[missing.misses(one.factors)] for one in classes}
+    like = np.zeros(len(codes), dtype=bool)
+    for one, mine in sorted(members.items(), key=lambda item: item[0] not in done):  # untested ones have the last word
+        like[mine] = one in done
+    return HeldOutClasses(tuple(found), tuple(members[one] for one in done), np.flatnonzero(~like), tuple(names))
 
 
 def _in_blocks(learner: FittedLearner, salience: Salience | str, missing: MissingClass) -> HeldOutClass | None:

@@ -53,9 +53,12 @@ def score_of(answers: Answers) -> Score:
 
 
 def like_tested(held: HeldOutClasses, doubts: Numbers) -> Flags:
-    """Which of the combinations that were asked about are no harder than what was held out of their class."""
-    hardest = [float(one.tried.doubt[one.tried.determined].max(initial=-np.inf)) for one in held.tested]
-    limit = np.array([*hardest, -np.inf])[held.which]
+    """Which of the combinations that were asked about are no harder than what was held out of each of their classes."""
+    limit = np.full(len(doubts), np.inf)
+    for one, mine in zip(held.tested, held.members, strict=True):
+        hardest = float(one.tried.doubt[one.tried.determined].max(initial=-np.inf))
+        limit[mine] = np.minimum(limit[mine], hardest)
+    limit[held.unlike] = -np.inf
     return np.asarray(doubts <= limit * (1 + _ROUNDING) + _ROUNDING)
 
 
@@ -71,8 +74,8 @@ def expected_from(held: HeldOutClasses, diagnosis: Diagnosis, like: Flags, *, un
         why = f"{few} of the {count:,} seen combinations can be spared, the others then leave its answer open"
         return Expected(score_of(own), tested=spared, reason=why)
     chosen = [
-        np.flatnonzero(_comparable(one, diagnosis.doubts[like & (held.which == place)]))
-        for place, one in enumerate(held.tested)
+        np.flatnonzero(_comparable(one, diagnosis.doubts[mine[like[mine]]]))
+        for one, mine in zip(held.tested, held.members, strict=True)
     ]
     tried = joined([one.tried.subset(rows) for one, rows in zip(held.tested, chosen, strict=True)])
     weights, pieces = weigh_classes(
