@@ -22,7 +22,8 @@ from typing import Literal
 
 import numpy as np
 
-from recombine.base.grades import FEWEST_TESTED, Expected
+from recombine.base.grades import FEWEST_TESTED, SOUND_FROM, Expected
+from recombine.base.words import WORSE_THAN_MEAN, percent
 from recombine.numerics.distributions import student_quantile
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.numerics.intervals import Interval, lowest_difference_interval
@@ -35,6 +36,8 @@ _DRAWS = 20_000
 _NO_SPREAD = 1e-12
 _MOST_LOG = 30.0
 """An R² below minus 10^13 is as good as any other."""
+_TWICE_AS_WRONG = -3.0  # an R²: the squared errors are four times those of the mean
+_NEARLY_ALL = 0.95
 _FEWEST_GROUPS = 3
 _MOST_PAIRED = 20
 """190 pairs of factors; beyond, only single ones are looked at."""
@@ -88,10 +91,9 @@ def expected_score(
     others = {name: [lift for one, lift in apart.items() if one != name]}  # the best was picked, a constant was not
     lifts = {one: _lift(apart[one], others.get(one, []), score, sure) for one in {name, *CONSTANTS} & baselines.keys()}
     constant = next((one for one in CONSTANTS if one in lifts and one != name), None)
-    value = _score(own, unit, score)
-    return Expected(
+    found = Expected(
         score,
-        value,
+        _score(own, unit, score),
         low,
         high,
         baseline=_score(np.asarray(baselines[name]), unit, score),
@@ -102,6 +104,34 @@ def expected_score(
         of=unseen,
         basis=basis,
     )
+    return unless_open(found, tested.unseen)
+
+
+def unless_open(found: Expected, pieces: int) -> Expected:
+    """The same, or none where its interval says nothing: a number that stands beside it would say too much.
+
+    Of an R² such an interval holds errors twice as large as those of always answering the mean, and a score that would
+    be sound; of an accuracy nearly everything. The score of one or two unseen `pieces` is hardly more than one draw, so
+    that its interval tells what held-out ones differ by: there it says nothing if it holds what the mean gets.
+
+    >>> unless_open(Expected("R²", 0.997, -1538.0, 0.9999, 0.0, tested=26, of=2), 1).reason
+    'what was held out fits any score from worse than always answering the mean to 99.99 %, since the 2 unseen \
+combinations stand or fall together'
+    """
+    if found.low is None or found.high is None:
+        return found
+    few = pieces < _FEWEST_GROUPS
+    worst, best = 1 - _NEARLY_ALL, _NEARLY_ALL
+    if found.score == "R²":
+        worst, best = 0.0 if few else _TWICE_AS_WRONG, SOUND_FROM
+    if found.low > worst or found.high < best:
+        return found
+    lowest = WORSE_THAN_MEAN if found.low < 0 else percent(found.low)
+    why = f"what was held out fits any score from {lowest} to {percent(found.high)}"
+    if few:
+        several = f"{found.of:,} unseen combinations stand or fall {'together' if pieces == 1 else 'in two blocks'}"
+        why += f", since the {several if found.of > pieces else 'score of so few unseen combinations is a single draw'}"
+    return Expected(found.score, tested=found.tested, of=found.of, basis=found.basis, reason=why)
 
 
 def _by_piece(

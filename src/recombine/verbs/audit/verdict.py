@@ -33,7 +33,7 @@ def _test_sentence(evidence: AuditEvidence) -> str:
         few = grade(evidence) == "untested"
         return f"{'Not enough evidence. ' if few else ''}Nothing was tested: no target was named."
     if expected.abstains:
-        return f"Not enough evidence. Nothing could be tested: {expected.reason}."
+        return f"Not enough evidence{':' if expected.tested else '. Nothing could be tested:'} {expected.reason}."
     if test.without_rule is not None:
         return f"{without_rule(test)} {_score(expected, test)}"
     open_ = "Not enough evidence. " if expected.is_open() else ""

@@ -29,7 +29,7 @@ from recombine.data.support import Support
 from recombine.numerics.groups import Codes, Flags, Ints, Numbers, totals
 from recombine.numerics.sparse_solver import solved
 from recombine.verbs.audit.combination_status import rungs
-from recombine.verbs.audit.determinacy import determinacy
+from recombine.verbs.audit.determinacy import Determinacy, determinacy
 from recombine.verbs.predict.kernel.order_weights import WeightsBySize
 from recombine.verbs.predict.kernel.salience import members
 from recombine.verbs.predict.kernel.squared_loss import Weights
@@ -260,8 +260,12 @@ class Diagnosis:
     @cached_property
     def rungs(self) -> npt.NDArray[np.str_]:
         """The rung of each on the audit's ladder, counting from what was trained on."""
-        support = self.learner.support
-        return rungs(support, determinacy(support, seed=self.learner.seed), self.codes)
+        return rungs(self.learner.support, self.determinacy, self.codes)
+
+    @cached_property
+    def determinacy(self) -> Determinacy:
+        """What would follow from the combinations that were trained on."""
+        return determinacy(self.learner.support, seed=self.learner.seed)
 
     @cached_property
     def predicted(self) -> Ints:

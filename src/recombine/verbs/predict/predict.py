@@ -16,6 +16,7 @@ from recombine.data.support import Support
 from recombine.data.table_query import TableOptions, reading_of
 from recombine.numerics.groups import Codes, Ints
 from recombine.verbs.audit.additivity import additive_test
+from recombine.verbs.audit.selection_bias import SelectionSign, selection_sign
 from recombine.verbs.audit.structural_zeros import Zeros, suspect_zeros
 from recombine.verbs.audit.unseen_combinations import draw_unseen
 from recombine.verbs.audit.verdict import without_rule
@@ -146,6 +147,7 @@ class _BacktestOutcome:
     expected: Expected
     like: npt.NDArray[np.bool_]  # which of the listed combinations are like those that were held out
     without_rule: str = ""  # why no rule is better than one answer for all, where that is known
+    selection: SelectionSign | None = None
 
 
 def _tested(
@@ -167,7 +169,13 @@ def _tested(
     expected = expected_from(held, diagnosis, like, unseen=of)
     if not listed:
         expected = replace(expected, reason="every combination was seen")
-    return _BacktestOutcome(record_of(diagnosis.learner, found), expected, like, _without_rule(support, expected))
+    return _BacktestOutcome(
+        record_of(diagnosis.learner, found),
+        expected,
+        like,
+        _without_rule(support, expected),
+        None if expected.abstains else selection_sign(diagnosis.learner.support, diagnosis.determinacy),
+    )
 
 
 def _without_rule(support: Support, expected: Expected) -> str:
@@ -249,6 +257,7 @@ def _assemble(
         expected=tested.expected,
         like=int(tested.like.sum()),
         without_rule=tested.without_rule,
+        selection=tested.selection,
         forecast=made.forecast,
         panel=made.panel.names,
         disputed=_disputed(diagnosis),

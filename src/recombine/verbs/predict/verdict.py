@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from recombine.base.grades import MATERIAL_LOSS, SOUND_FROM, Expected, Grade, earned
+from recombine.base.grades import MATERIAL_LOSS, SOUND_FROM, Expected, Grade, at_most, earned
 from recombine.base.words import listing, measure, percent, percent_range, points, r2_range
 from recombine.data.space import text
 from recombine.numerics.groups import Numbers
 from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, MEAN, NEAREST
+from recombine.verbs.audit.selection_bias import ASSUMPTION, SelectionSign
 from recombine.verbs.audit.structural_zeros import Zeros
 from recombine.verbs.predict import simple_rules
 from recombine.verbs.predict.answers import Answers
@@ -45,6 +46,7 @@ class PredictionFindings:
     expected: Expected
     like: int  # of the listed unseen combinations, those that are like the tested ones
     without_rule: str = ""  # why no rule is better than one answer for all, where that is known
+    selection: SelectionSign | None = None  # that the seen ones look as if they were chosen by their answer
     forecast: TruthForecast | None = None  # the score on unseen combinations whose true answers are known
     panel: tuple[str, ...] = ()  # whose mean that is
     disputed: int = 0  # unseen combinations that are unsure because these learners, or the two losses, differ
@@ -75,6 +77,7 @@ def grade(found: PredictionFindings) -> Grade:
     best = earned(found.expected)
     if best not in ("sound", "plausible") or found.refuted:
         return "weak" if best in ("sound", "plausible") else best
+    best = at_most(found.selection.limit, best) if found.selection is not None else best
     share = found.like / found.asked
     unsure = (found.counts["not determined"] + found.counts["unsure"] - found.disputed) / found.asked
     if share < _HALF or unsure > _HALF:
@@ -106,6 +109,7 @@ def verdict(found: PredictionFindings) -> str:
     novel = found.counts["novel"]
     last = f" {_many(novel, 'combination holds', 'combinations hold')} a value never seen." if novel else ""
     last += f" {found.zeros.sentence_of('unseen combination')}" if found.zeros is not None else ""
+    last += f" {found.selection.warning}" if found.selection is not None and found.forecast is None else ""
     return f"{first}{last} {SCOPE}" if found.asked else f"{first}{last}"
 
 
@@ -182,7 +186,7 @@ def _tested(found: PredictionFindings) -> str:
     """What was tested, with its interval and the best simple rule, and how many unseen combinations it speaks of."""
     expected = found.expected
     if expected.abstains:
-        return f"Nothing was tested: {expected.reason}."
+        return f"{'Not enough evidence' if expected.tested else 'Nothing was tested'}: {expected.reason}."
     return f"{found.without_rule} {_score(found)}{_spoken_of(found)}".strip()
 
 
@@ -313,6 +317,7 @@ def reasons(found: PredictionFindings) -> tuple[str, ...]:
         _slope(found.slope),
         _needed(found.slope),
         _track_record(found.backtest),
+        ASSUMPTION if found.forecast is None and found.selection is None and not found.expected.abstains else "",
         _mixed(found),
         _unanswered(found),
         found.weightless,
