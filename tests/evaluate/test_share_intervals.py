@@ -1,6 +1,7 @@
 """An interval of a share never leaves 0 to 1 and holds the share itself, whichever formula it came from."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from recombine.base.grades import Expected
+from recombine.data.support import Support
 from recombine.numerics.intervals import newcombe, student_ends, wilson
 from recombine.numerics.resampling import IntervalSettings
 from recombine.verbs.evaluate.forecast_comparison import compare_forecast
@@ -43,6 +45,25 @@ def test_every_share_of_an_evaluation_has_an_interval_within_0_and_1(cells):
         within(low, value, high)
     pulled = shrunk(found, FEW)
     assert ((pulled.low >= 0) & (pulled.low <= pulled.high) & (pulled.high <= 1)).all()
+
+
+def test_values_of_blocks_that_were_held_out_whole_count_each_block_once():
+    """Half of the pairs of a and b were never trained on; all rows of a pair share its luck, whatever c is."""
+    rng, held, counted = np.random.default_rng(0), [], []
+    codes = np.array([(a, b, c) for a in range(2) for b in range(24) for c in range(8)])
+    unseen = (codes[:, 0] + codes[:, 1]) % 2 == 1
+    trained = np.asfortranarray(codes[~unseen], dtype=np.int32)
+    for _ in range(60):
+        luck = rng.beta(2, 1, (2, 24))
+        right = rng.binomial(5, luck[codes[:, 0], codes[:, 1]])
+        found = twins.outcomes(codes, np.full(len(codes), 5.0), right)
+        found = replace(found, training=Support(found.tested.space, trained, np.ones(len(trained))))
+        part = part_scores(found, codes[:, 0], 2, unseen, FEW)
+        held.append((part.low <= 2 / 3) & (part.high >= 2 / 3))
+        alone = part_scores(found, np.where(unseen, codes[:, 1] + 24 * codes[:, 0], 0), 48, unseen, FEW)
+        counted.append(bool(np.isnan(alone.low).all()))  # one block has no interval
+    assert np.mean(held) > 0.9
+    assert all(counted)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 7])

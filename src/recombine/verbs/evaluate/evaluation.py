@@ -372,7 +372,7 @@ def _measure(reading: OutcomeReading, settings: IntervalSettings, tell: Progress
         gap=gap,
         matched=matched_gap(outcomes, settings),
         group=worst_group(outcomes, rules, missing.total, settings),
-        worst=scored_combinations.worst(outcomes, pulled, apart, settings),
+        worst=scored_combinations.worst(outcomes, pulled, apart),
         untested=missing,
         deviations=_list_deviating(outcomes, pulled, apart),
         against=None if reading.paired is None else comparison(outcomes, reading.paired, settings, other=other),

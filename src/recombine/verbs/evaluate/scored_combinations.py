@@ -13,11 +13,10 @@ from recombine.base.words import free_name
 from recombine.data.space import Space
 from recombine.data.support import Support
 from recombine.numerics.groups import Codes, Ints, Numbers, totals
-from recombine.numerics.resampling import IntervalSettings
 from recombine.verbs.audit.structural_zeros import Zeros, suspect_zeros
 from recombine.verbs.evaluate.deviations import RATE, Deviations
 from recombine.verbs.evaluate.outcomes import Outcomes, labels_of
-from recombine.verbs.evaluate.scores import Shrunk, known, picked_as_worst, worst_first
+from recombine.verbs.evaluate.scores import Shrunk, known, worst_first
 
 _LISTED = 200  # of each kind: a page shows them, and nobody reads on
 _MOST_UNTESTED = 200
@@ -58,16 +57,12 @@ def _numbers(outcomes: Outcomes, pulled: Shrunk, apart: Deviations) -> dict[str,
     return found | {name: getattr(apart, name) for name in ("expected", "deviation", "error", "p", "q")}
 
 
-def worst(
-    outcomes: Outcomes, pulled: Shrunk, apart: Deviations, settings: IntervalSettings
-) -> tuple[ScoredCombination, ...]:
-    """The worst after shrinkage first, of seen and of other ones as many as are listed, with intervals that allow for
-    their being picked from all tested ones.
-    """
+def worst(outcomes: Outcomes, pulled: Shrunk, apart: Deviations) -> tuple[ScoredCombination, ...]:
+    """The worst after shrinkage first, of seen and of other ones as many as are listed."""
     order = worst_first(outcomes, pulled.score)
     seen = outcomes.seen[order]
     shown = np.where(seen, np.cumsum(seen), np.cumsum(~seen)) <= _LISTED
-    return _list(outcomes, picked_as_worst(outcomes, pulled.score, settings), apart, order[shown])
+    return _list(outcomes, pulled, apart, order[shown])
 
 
 def deviating(outcomes: Outcomes, pulled: Shrunk, apart: Deviations) -> tuple[ScoredCombination, ...]:

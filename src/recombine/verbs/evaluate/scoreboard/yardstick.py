@@ -34,7 +34,7 @@ from recombine.verbs.evaluate.matched_gap import THIN, Matching, holds_class, ma
 from recombine.verbs.evaluate.outcome_reader import outcomes_of
 from recombine.verbs.evaluate.outcomes import Mask, Outcomes, Score
 from recombine.verbs.evaluate.prediction_query import check_ids, gather
-from recombine.verbs.evaluate.scores import picked_as_worst, score_of, shrunk_scores, worst_first
+from recombine.verbs.evaluate.scores import score_of, shrunk, worst_first
 from recombine.verbs.evaluate.scoring import SCORES, PredictionQuestion
 
 _SCORES = ("accuracy", "mse", "r2")
@@ -261,7 +261,7 @@ def _worst_group(now: Outcomes) -> dict[str, float]:
         place, (low, high) = pick_worst(now, enough, _INTERVALS)
         value = float(now.mean[place])
     elif not holds_class(now) and now.score.name != "r2":
-        pulled = picked_as_worst(now, shrunk_scores(now), _INTERVALS)
+        pulled = shrunk(now, _INTERVALS)
         place = int(worst_first(now, pulled.score)[0])
         value, low, high = (float(part[place]) for part in (pulled.score, pulled.low, pulled.high))
     name = f"worst_group_{now.score.name}"
