@@ -20,26 +20,56 @@ from typing import Literal, get_args
 from recombine.base.words import WORSE_THAN_MEAN, percent
 
 Grade = Literal["sound", "plausible", "weak", "failing", "untested"]
+GRADES: tuple[Grade, ...] = get_args(Grade)
 
 MEANING: Mapping[Grade, str] = {
-    "sound": "tested on held-out combinations: better than one answer for all, no simple rule is better by what "
-    "counts, and the low end reaches what was asked",
-    "plausible": "better than the best simple rule, but not as good as asked for certain; or it follows if something "
-    "holds that could not be tested here, such as that the factors add up",
-    "weak": "tested, and not reliably better than a simple rule; or hanging on one or two examples",
-    "failing": "tested, and worse than asked or than a simple rule; or not to be had from what was seen",
+    "sound": "tested on held-out combinations: better than one answer for all, and its low end reaches what was asked",
+    "plausible": "tested, and better than the best simple rule, but its low end is below what was asked",
+    "weak": "tested, and not reliably better than a simple rule",
+    "failing": "tested, and worse than a simple rule",
     "untested": "not enough evidence to say",
 }
+"""What the grades of a score mean: of a prediction, a rehearsal and an evaluation."""
+OF_AUDITS: Mapping[Grade, str] = {
+    "sound": "held-out combinations bear the rule out, for nearly all that is unseen",
+    "plausible": "what is unseen follows, but something that this rests on was not tested",
+    "weak": "what is unseen follows only by a rule that is not reliably better than a simpler one",
+    "failing": "much of what is unseen does not follow from what was seen",
+    "untested": MEANING["untested"],
+}
+OF_PLANS: Mapping[Grade, str] = {
+    "sound": "counted: the goal is met, and nothing has to be collected",
+    "plausible": "once this is collected the goal is reached",
+    "weak": "the goal is not reached with this budget",
+    "failing": "something that the goal needs cannot be collected",
+    "untested": MEANING["untested"],
+}
+OF_LINTS: Mapping[Grade, str] = {
+    "sound": "every check passed",
+    "plausible": "every check passed",
+    "weak": "a check left doubt",
+    "failing": "a check failed",
+    "untested": "a check could not be decided",
+}
+OF_SPLITS: Mapping[Grade, str] = dict.fromkeys(GRADES, "what was promised was checked on the result, and holds")
 OF_DIFFS: Mapping[Grade, str] = {
-    "sound": "nothing got worse: nothing changed, or a drop of the score by more than 5 points is ruled out",
-    "plausible": "nothing got worse as far as can be told: what changed is within chance, or there is no score",
-    "weak": "combinations were lost or single ones got worse, by more than chance, but no grade fell, nor a score by "
-    "more than chance",
-    "failing": "a score is worse by more than chance, or the grade fell and chance does not explain it",
+    "sound": "a drop of the score by more than 5 points is ruled out",
+    "plausible": "nothing got worse as far as can be told",
+    "weak": "single combinations got worse by more than chance, though no score did",
+    "failing": "something got worse by more than chance",
     "untested": "nothing is known to be worse, but there is not enough evidence that the score is not",
 }
-"""The same scale where two results are compared: how far it is safe to say that nothing got worse."""
-GRADES: tuple[Grade, ...] = get_args(Grade)
+MEANINGS: Mapping[str, Mapping[Grade, str]] = {
+    "audit": OF_AUDITS,
+    "diff": OF_DIFFS,
+    "evaluation": MEANING,
+    "lint": OF_LINTS,
+    "plan": OF_PLANS,
+    "prediction": MEANING,
+    "rehearsal": MEANING,
+    "split": OF_SPLITS,
+}
+"""What each verb awards its grades for. The one reason for a result's own grade is told by `output.grade_reasons`."""
 
 COLOURS: Mapping[Grade, str] = {
     "sound": "green",
@@ -65,6 +95,8 @@ MATERIAL_LOSS = 0.05
 combinations the smallest loss is beyond chance, and who estimates one number more than the truth needs always loses a
 little to who does not."""
 
+MATERIAL_SHORTCUT = 0.2
+"""How many more rows must be right where a factor gives the answer away than where it misleads, to come first."""
 MOST_MATCHED = 0.8
 """Of the unseen rows, that a matched gap must speak for to be told as theirs: else those without a match, which are the
 strange ones, could shift it by more than 20 points."""
@@ -180,7 +212,7 @@ def because(grade: Grade, expected: Expected | None) -> str:
 
     >>> good = Expected("accuracy", 0.9, 0.75, 0.94, 0.5, "majority", (0.2, 0.4, 0.5), tested=200, of=40)
     >>> because("plausible", good)
-    'better than one answer for all beyond chance, but the low end of its interval, 75 %, is below 80 %'
+    'the low end of its interval, 75 %, is below 80 %'
     """
     if expected is None or expected.abstains or expected.low is None or expected.lift is None:
         return MEANING[grade]
@@ -193,19 +225,17 @@ def _rule(expected: Expected) -> str:
 
 
 def _sound(expected: Expected) -> str:
-    reached = f"the low end of its interval, {percent(expected.low or 0.0)}, reaches {percent(SOUND_FROM)}"
-    return f"better than one answer for all beyond chance, and {reached}"
+    return f"even the low end of its interval, {percent(expected.low or 0.0)}, reaches {percent(SOUND_FROM)}"
 
 
 def _plausible(expected: Expected) -> str:
     assert expected.low is not None  # noqa: S101 - whoever abstains is not graded here
     assert expected.lift is not None  # noqa: S101
     if expected.lift[0] <= 0:
-        return "better than a simple rule only if something holds that was not tested here: see the reasons"
+        return f"no better than {_rule(expected)} beyond chance, which is itself better than one answer for all"
     if expected.low >= SOUND_FROM:
-        return "as good as asked where it was tested, but it hangs on something that was not tested: see the reasons"
-    below = f"the low end of its interval, {percent(expected.low)}, is below {percent(SOUND_FROM)}"
-    return f"better than {_rule(expected)} beyond chance, but {below}"
+        return "as good as asked where it was tested, but it hangs on something that was not tested"
+    return f"the low end of its interval, {percent(expected.low)}, is below {percent(SOUND_FROM)}"
 
 
 def _weak(expected: Expected) -> str:
@@ -216,7 +246,7 @@ def _weak(expected: Expected) -> str:
         return f"its interval begins below 0, which is {WORSE_THAN_MEAN}"
     if expected.lift[0] <= 0:
         return f"not better than {_rule(expected)} beyond chance"
-    return "on what was held out a simple rule did as well or better"
+    return "on what was held out a simple rule did as well"
 
 
 def _failing(expected: Expected) -> str:
@@ -226,13 +256,13 @@ def _failing(expected: Expected) -> str:
     more = "more is wrong than right" if expected.score == "accuracy" else "more is missed than explained"
     if (expected.high or 0.0) < FAILING_BELOW:
         return f"{more}, even at the high end of its interval"
-    return f"even if every example can be read it is worse than a simple rule, or {more}"
+    return "even if every example can be read it is not as good as asked"
 
 
 def _unlike(expected: Expected) -> str:
     if expected.is_open():
         return f"its interval holds what is {WORSE_THAN_MEAN}, and what would be sound"
-    return "most of what is unseen is not like what was tested, or too uncertain to say"
+    return "most of what is unseen is not like what was tested"
 
 
 _BECAUSE: Mapping[Grade, Callable[[Expected], str]] = {

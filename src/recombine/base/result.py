@@ -18,6 +18,9 @@ from recombine.base.grades import Grade
 from recombine.base.overwrite_checks import check_page
 from recombine.base.records import Provenance, Record, kind_of
 
+if TYPE_CHECKING:
+    from recombine.output.first_screen import FirstScreen
+
 
 class Result(ABC):
     """What a verb hands back: a verdict in words, a grade, and a table behind it.
@@ -92,6 +95,13 @@ class Result(ABC):
         """Read one back: the same result. `recombine.load` opens a folder of any kind."""
         return records.loaded(folder, cls.kind, cls.from_record, again=lambda found: found.checked_record())
 
+    @property
+    def first_screen(self) -> "FirstScreen":
+        """What everybody is shown first: one sentence, the one reason for the grade, and what to do next."""
+        from recombine.output.first_screen import first_screen  # noqa: PLC0415 - as for a page
+
+        return first_screen(self.kind, self.checked_record().data)
+
     @final
     def __eq__(self, other: object) -> bool:
         """Same numbers, tables and provenance."""
@@ -110,7 +120,7 @@ class Result(ABC):
         """What a notebook shows: the sentence, the grade, and a picture."""
         from recombine.output.pages import view  # noqa: PLC0415 - as for a page
 
-        return view(self.shown_record(), verdict=self.verdict, grade=self.grade)
+        return view(self.shown_record(), verdict=self.verdict, grade=self.grade, first=self.first_screen)
 
 
 _CLASSES = {

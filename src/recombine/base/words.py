@@ -8,6 +8,8 @@ from pathlib import PurePath
 from typing import Any
 
 NOT_KNOWN = "not known"
+NOTHING_TO_LEARN, OWN_ANSWERS = "Nothing to learn was found", "has its own fixed"
+"""By which a verdict says that no rule was found: because rows are all noise, because each combination is its own."""
 
 
 def percent(share: float) -> str:
@@ -38,13 +40,13 @@ def percent_range(low: float, high: float) -> str:
     return f"{ends[0]} to {ends[1]} %" if ends[0] != ends[1] else f"{ends[0]} %"
 
 
-def r2_range(low: float, high: float) -> str:
-    """The ends of an interval of R², each as it is: it has no lower end, so below 0 it says what that means.
+def below_zero(low: float) -> str:
+    """What it means that an interval of R² begins below 0, as a sentence after it; nothing where it does not.
 
-    >>> r2_range(0.88, 0.97), r2_range(-110.0, 0.9997)
-    ('88 to 97 %', '-11,000 to 99.97 %; below 0 is worse than always answering the mean')
+    >>> below_zero(0.88), below_zero(-110.0)
+    ('', ' Below 0 is worse than always answering the mean.')
     """
-    return percent_range(low, high) + ("" if low >= 0 else f"; below 0 is {WORSE_THAN_MEAN}")
+    return "" if low >= 0 else f" Below 0 is {WORSE_THAN_MEAN}."
 
 
 WORSE_THAN_MEAN = "worse than always answering the mean"

@@ -10,7 +10,6 @@ from rich.markup import escape
 
 import recombine
 from recombine.base.files import place_of, write_text
-from recombine.base.grades import earned
 from recombine.base.overwrite_checks import check_page
 from recombine.base.words import count, measure, percent, target_words
 from recombine.cli import ci_summary, gates, options, outputs, proposal, table_options
@@ -69,12 +68,7 @@ def audit(
 
 def _on_paper(found: "recombine.Audit", name: str) -> bool:
     """Whether a share of what would follow rests on a rule that was not tested enough, or not borne out."""
-    return name == "determined" and (found.grade == "untested" or _refuted(found))
-
-
-def _refuted(found: "recombine.Audit") -> bool:
-    """Whether held-out combinations say that adding up is not to be relied on."""
-    return earned(found.expected) in ("weak", "failing") and found.grade in ("weak", "failing")
+    return name == "determined" and (found.grade == "untested" or found.refuted)
 
 
 _SHOWN_FACTORS = 8
@@ -188,7 +182,7 @@ def following(audit: "recombine.Audit") -> list[tuple[str, str]]:
         lines.append(
             (f"{split} --column held_out --out held_out.parquet", "hold out whole combinations for an honest test")
         )
-    if _refuted(audit):  # a gate on what should not be relied on would let anything pass
+    if audit.refuted:  # a gate on what should not be relied on would let anything pass
         return lines
     gate = ("--fail-under", "--fail-under determined=0.95", "use as a CI gate")
     return [*lines, *extend_command(audit, "audit", gate)]

@@ -11,11 +11,12 @@ from rich.padding import Padding
 
 import recombine
 from recombine.base.checks import check_choice
-from recombine.base.grades import EXIT_CODES, OF_DIFFS
+from recombine.base.grades import EXIT_CODES
 from recombine.base.words import count
 from recombine.cli import options, outputs
 from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, extend_command, named_shortly, number_table, reasons, short, show_result
+from recombine.output.first_screen import as_json
 
 _SHOWN = 8
 _LISTED = 1_000
@@ -50,7 +51,7 @@ def diff(
         found = recombine.diff(old, new, command=options.command_line())
         output.write(found, watch)
     output.tell(
-        content=lambda: found.record().to_json() | {"changes": found.table.slice(0, _LISTED).to_pylist()},
+        content=lambda: as_json(found.record()) | {"changes": found.table.slice(0, _LISTED).to_pylist()},
         show=lambda: summary(found),
     )
     raise typer.Exit(EXIT_CODES[found.grade] if fail_on else 0)
@@ -62,7 +63,7 @@ def summary(found: "recombine.Diff") -> None:
     gate = ("--fail-on", "--fail-on worse", "use as a CI gate")
     changes = _changes(found) if found.table.num_rows else None
     parts = [number_table(("", "before", "now"), _facts(found)), changes, reasons(found.reasons)]
-    show_result(found, parts, why=OF_DIFFS[found.grade], following=extend_command(found, "diff", page, gate))
+    show_result(found, parts, following=extend_command(found, "diff", page, gate))
 
 
 def _facts(found: "recombine.Diff") -> Iterator[tuple[str, ...]]:

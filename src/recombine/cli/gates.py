@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from recombine.output.first_screen import as_json
+
 Gates = dict[str, dict[str, Any]]
 _COUNTED = {"determined": " (seen or determined, of all)"}
 """What a share is of, where its name does not say so."""
@@ -49,5 +51,4 @@ def exit_code(checked: Gates) -> int:
 
 def content(record: Any, checked: Gates, *, without: Iterable[str] = ()) -> dict[str, Any]:
     """A record and its gates as JSON, `without` what only a page draws."""
-    found: dict[str, Any] = record.to_json()
-    return {name: value for name, value in found.items() if name not in without} | {"gates": checked}
+    return {name: value for name, value in as_json(record).items() if name not in without} | {"gates": checked}

@@ -16,6 +16,7 @@ from recombine.cli import ci_summary, options, output_formats, outputs, proposal
 from recombine.cli.options import pasted
 from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, console_for, extend_command, fact_table, show_result
+from recombine.output.first_screen import as_json
 
 
 @takes_groups(
@@ -104,7 +105,7 @@ def lint(
         found = [(one, _named(one, partial(look, one, watch), tables)) for one in tables]
         output.write(found[0][1], watch)
     output.tell(
-        content=lambda: found[0][1].record().to_json(),
+        content=lambda: as_json(found[0][1].record()),
         show=lambda: _people(found, again),
         summaries=lambda: [
             ci_summary.of_lint(one, source=name or test or "", following=_next(one, again(name))) for name, one in found

@@ -10,7 +10,6 @@ from rich.table import Table
 
 import recombine
 from recombine.base.errors import SettingError
-from recombine.base.grades import because
 from recombine.base.words import measure, percent, percent_range
 from recombine.cli import ci_summary, gates, options, outputs, proposal, table_options
 from recombine.cli.table_options import takes_groups
@@ -221,8 +220,7 @@ def summary(prediction: "recombine.Prediction", checked: gates.Gates) -> None:
         None if record is None else _by_rung(record),
         fact_table(_worst(prediction)) if prediction.worst else None,
     ]
-    why = because(prediction.grade, prediction.expected)
-    show_result(prediction, parts, why=why, gates=checked, following=_next(prediction))
+    show_result(prediction, parts, gates=checked, following=_next(prediction))
 
 
 def _facts(prediction: "recombine.Prediction") -> Iterator[tuple[str, ...]]:

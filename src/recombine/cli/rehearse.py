@@ -7,7 +7,6 @@ import typer
 from rich.markup import escape
 
 import recombine
-from recombine.base.grades import because
 from recombine.base.words import amount, measure, percent, percent_range
 from recombine.cli import gates, options, outputs, proposal, table_options
 from recombine.cli.table_options import takes_groups
@@ -85,7 +84,6 @@ def summary(rehearsal: "recombine.Rehearsal", checked: gates.Gates) -> None:
     show_result(
         rehearsal,
         [fact_table(_facts(rehearsal)), listed, reasons(rehearsal.reasons)],
-        why=because(rehearsal.grade, rehearsal.expected),
         gates=checked,
         following=extend_command(rehearsal, "rehearse", page, more),
     )

@@ -116,7 +116,7 @@ def split(
             **reading.settings(),
         )
     if as_json:
-        say(json_text(made.record().to_json()))
+        say(json_text(as_json(made.record())))
     else:
         summary(made, out)
 

@@ -62,15 +62,21 @@ def note(text: str) -> None:
 
 
 def lead(console: Console, found: Any, *, why: str = "") -> None:
-    """The answer first, in the colour of its grade; `why` tells the grade itself, and what earned it."""
+    """The answer first, its first sentence in the colour of its grade; then what to do, and what earned the grade.
+
+    `why` is for a kind of result of another package.
+    """
     console.print()
     colour = COLOURS[found.grade]
-    width = min(console.width, _WIDEST)
-    console.print(Padding(f"[bold {colour}]{escape(found.verdict)}[/]", (0, 2)), width=width)
-    if why:
+    first = found.first_screen
+    rest = found.verdict[len(first.sentence) :]
+    said = [f"[bold {colour}]{escape(first.sentence)}[/]{escape(rest)}"]
+    said += [f"[bold]Next:[/] {escape(first.next_step)}"] if first.next_step else []
+    because = why or first.because
+    said += [f"Graded [bold {colour}]{found.grade}[/]: {escape(because)}."] if because else []
+    for line in said:
+        console.print(Padding(line, (0, 2)), width=min(console.width, _WIDEST))
         console.print()
-        console.print(Padding(f"Graded [bold {colour}]{found.grade}[/]: {escape(why)}.", (0, 2)), width=width)
-    console.print()
 
 
 class _Left(ProgressColumn):
@@ -140,11 +146,10 @@ def show_result(
     *,
     following: Sequence[tuple[str, str]],
     gates: Gates | None = None,
-    why: str = "",
 ) -> None:
     """A result on one screen: the answer, its parts with an empty line between them, the gates, and what to do next."""
     console = console_for()
-    lead(console, result, why=why)
+    lead(console, result)
     for place, part in enumerate(part for part in parts if part is not None):
         if place:
             console.print()

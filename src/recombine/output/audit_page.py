@@ -13,6 +13,9 @@ from recombine.output import audit_pictures, headline, map_packing, page_frame
 from recombine.output.page_lists import Data, PageList, combination_list, listed, shown_of
 
 
+_ADDITIVE = "adding up effects"  # the rule by its name in a record
+
+
 @page_frame.page_of("audit", called="an audit", command="audit")
 def audit_page(record: Record) -> str:
     """The complete page of an audit's record.
@@ -35,6 +38,7 @@ def audit_page(record: Record) -> str:
         scripts=["mapview.js", "map.js"],
         payload=map_packing.maps_payload(maps, cells) | {"doubtful": doubtful},
         doubtful=doubtful,
+        determined_if=_determined_if(data, doubtful=doubtful),
         lists=action_lists(data),
         pairs=[_pair(one, part) for one, part in zip(maps, cells, strict=True)],
         space=audit_pictures.space(data.get("likely") or data["counts"]),
@@ -52,6 +56,14 @@ def _doubtful(data: Data) -> bool:
     """Whether that the factors add up was tested and not borne out: what follows from it is then painted so."""
     expected, doubts = data.get("expected"), ("weak", "failing")
     return expected is not None and data["grade"] in doubts and earned(Expected(**expected)) in doubts
+
+
+def _determined_if(data: Data, *, doubtful: bool) -> str:
+    """On what it hangs that a combination is determined, for the legend."""
+    if doubtful:
+        return "ruled: only if the factors add up, which the test did not bear out"
+    chosen = (data.get("additive") or {}).get("chosen", _ADDITIVE)
+    return "if the factors add up" if chosen == _ADDITIVE else f"if the factors add up; here {chosen} did better"
 
 
 def action_lists(data: Data) -> list[PageList]:

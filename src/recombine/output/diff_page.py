@@ -6,7 +6,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from recombine.base.grades import OF_DIFFS
 from recombine.base.records import Record
 from recombine.base.words import free_name, points, points_range
 from recombine.output import page_frame
@@ -62,7 +61,6 @@ def diff_page(record: Record) -> str:
         record,
         styles=["page.css", "plots.css", "diff.css"],
         scripts=["ready.js"],
-        why=OF_DIFFS,
         payload={},
         lists=_lists(table),
         changed=0 if table is None else table.num_rows,

@@ -72,7 +72,7 @@ def action_lists(data: Data) -> list[PageList]:
     told = data.get("training") is not None
     sides = (("unseen", False), ("seen", True)) if told else (("tested", None),)
     worst = [one for name, seen in sides for one in _worst(data, name, seen)]
-    return [*worst, *_bad_groups(data), *_deviating(data), *_untested(data)]
+    return [*worst, *_bad_groups(data), *_untested(data)]
 
 
 def _worst(data: Data, name: str, seen: bool | None) -> list[PageList]:
@@ -110,23 +110,6 @@ def _bad_groups(data: Data) -> list[PageList]:
         lambda shown: (
             f"{shown_of(shown, len(pairs))}, each over all values of the other factors, the surest first. Expected is "
             "what the two values give elsewhere; q is the share of those named down to this one that may be luck."
-        ),
-    )
-
-
-def _deviating(data: Data) -> list[PageList]:
-    found = data.get("deviations") or {}
-    rung = () if data.get("training") is None else ("rung",)  # where it is known what was trained on
-    return _measured(
-        "Worse than their parts",
-        "causes.csv",
-        data["score"],
-        sorted(found.get("listed") or [], key=lambda one: one.get("rung") == "seen"),
-        (*rung, "rows", "score", "expected", "deviation", "q"),
-        lambda shown: (
-            f"{shown_of(shown, found.get('found') or shown)} that do worse than their parts give elsewhere, the unseen "
-            "ones first. Expected is what the parts give; q is the share of those named down to this one "
-            "that may be luck."
         ),
     )
 

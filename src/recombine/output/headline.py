@@ -1,7 +1,8 @@
 """The one number on top of a page, for whoever reads nothing else: what it is, how sure, and what a simple rule gets.
 
-A record that was tested says what to expect of unseen combinations (`expected`), and every page shows that alike. Where
-nothing was tested, each kind of page has a number of its own that promises nothing.
+It is the number of the first sentence: of a shortcut, a bad group or islands, where that is what matters most; else the
+score that was tested (`expected`), beside the simple rule's where it is no better. Nothing tested: no score is shown
+large, and each kind of page has a number of its own that promises nothing.
 
 How numbers and values are written on a page: the same everywhere, and short enough to stand in a table.
 """
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recombine.base import words
+from recombine.base.grades import MATERIAL_LOSS, MATERIAL_SHORTCUT
 from recombine.base.words import percent_range, points
 
 SHORT = 40
@@ -114,6 +116,11 @@ class Headline:
     what: str
     notes: Sequence[str] = ()
 
+    @property
+    def shows_number(self) -> bool:
+        """Whether there is a number in it: beside the word *untested* that would contradict itself at a glance."""
+        return any(sign.isdigit() for sign in self.number)
+
 
 def headline(kind: str, data: Data) -> Headline | None:
     """What stands on top of a record's page.
@@ -122,13 +129,85 @@ def headline(kind: str, data: Data) -> Headline | None:
     >>> headline("audit", {"counts": counts}).what
     'of the combinations that could occur were seen: 83 of 192'
     """
-    expected = data.get("expected")
-    own = _OWN.get(kind)
-    if expected and (kind != "evaluation" or (expected.get("value") is not None and not data.get("group"))):
+    expected, own = data.get("expected"), _OWN.get(kind)
+    matters = _LEADING[kind](data) if kind in _LEADING else None
+    if matters is not None:
+        return matters
+    if (
+        expected
+        and not (kind == "audit" and _unseen(data) == 0)
+        and (kind != "evaluation" or (expected.get("value") is not None and not data.get("group")))
+    ):
+        if data.get("grade") == "untested":
+            return Headline(UNTESTED, _held_back(expected))
         forecast = expected.get("basis") == "combinations" and data.get("held_out", expected) != expected
         only_if = bool((data.get("examples") or {}).get("only_if"))
-        return _forecast(expected) if forecast else _tested(expected, only_if=only_if)
+        found = _forecast(expected) if forecast else _tested(expected, only_if=only_if)
+        return _beside_rule(found, expected) if data.get("grade") in ("weak", "failing") else found
     return None if own is None else own(data)
+
+
+def _held_back(expected: Data) -> str:
+    """In place of a score that promises nothing: why."""
+    if expected.get("value") is None:
+        return expected.get("reason") or "Nothing like the unseen combinations was tested."
+    tested = _combinations(expected.get("tested") or 0, "tested")
+    return f"{tested}: too few, or too unlike the unseen ones, for a score that could be relied on"
+
+
+def _beside_rule(found: Headline, expected: Data) -> Headline:
+    """A score that no simple rule is worse than, beside that rule's: alone it would look like a success."""
+    lift, baseline, score = expected.get("lift"), expected.get("baseline"), expected.get("value")
+    if not lift or lift[0] > 0 or baseline is None or score is None:
+        return found
+    *notes, _ = found.notes
+    rule = _simple(expected.get("baseline_name") or "the best simple rule")
+    what = "right" if expected.get("score") == "accuracy" else "explained"
+    who, where = ("the model", "unseen") if expected.get("basis") == "answers" else ("this rule", "held-out")
+    return Headline(
+        f"{percent(score)} vs {percent(baseline)}", f"{what} on {where} combinations: {who}, and {rule}", notes
+    )
+
+
+def _shortcut(data: Data) -> Headline | None:
+    found = data.get("shortcut")
+    if not found or found["along"] - found["against"] < MATERIAL_SHORTCUT:
+        return None
+    factor = value(found["factor"])
+    what = f"right where {factor} gives the answer away, and where it misleads"
+    return Headline(f"{percent(found['along'])} vs {percent(found['against'])}", what)
+
+
+def _bad_group(data: Data) -> Headline | None:
+    """The group that costs most rows, of those that do worse than their parts; only of shares, whose scale is known."""
+    found = (data.get("deviations") or {}).get("groups") or []
+    if not found or not data["score"].get("share") or data.get("group"):
+        return None
+    worst = max(found, key=lambda one: abs(one["deviation"]) * one["rows"])
+    if abs(worst["deviation"]) < MATERIAL_LOSS:
+        return None
+    where = shorten(", ".join(f"{value(name)}={value(one)}" for name, one in worst["group"].items()), 120)
+    expected = f"{percent(worst['expected'])} would be expected of its parts; {whole(worst['rows'])} rows"
+    return Headline(percent(worst["score"]), f"of {where} are right", [expected])
+
+
+def _unseen(data: Data) -> int:
+    counts = data.get("likely") or data["counts"]
+    return int(sum(counts[name] for name in ("determined", "undetermined", "novel")))
+
+
+def _islands(data: Data) -> Headline | None:
+    counts, unseen = data.get("likely") or data["counts"], _unseen(data)
+    if data.get("island_count", 1) < 2 or counts["undetermined"] <= unseen / 2:
+        return None
+    return Headline(f"{whole(counts['undetermined'])} of {whole(unseen)}", "unseen combinations cannot be worked out")
+
+
+_LEADING: Mapping[str, Callable[[Data], Headline | None]] = {
+    "audit": _islands,
+    "evaluation": lambda data: _shortcut(data) or _bad_group(data),
+}
+"""What comes before the score, in the order of the first sentence."""
 
 
 def _tested(expected: Data, *, only_if: bool) -> Headline:
@@ -285,6 +364,8 @@ def _diff(data: Data) -> Headline:
     score = next((one for one in data["scores"] if one["difference"] is not None), None)
     if score is None:
         return Headline(whole(changed), f"{noun}: {parts}" if changed else noun)
+    if data.get("grade") == "untested":
+        return Headline(UNTESTED, "too little was tested both times to say whether the score changed")
     share, said_as = score["share"], percent if score["share"] else decimal
     where = f"{value(score['score'])} on {whole(score['combinations'])} {value(score['name'])} combinations"
     ends = f"{said_as(score['old'])} before, {said_as(score['new'])} now"

@@ -14,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.base import plugins
-from recombine.base.grades import MEANING, OF_DIFFS, Grade
+from recombine.base.grades import MEANING, MEANINGS, Grade
 from recombine.base.records import Record
 from recombine.output import map_packing, page_frame, plan_pictures, score_pictures
 from recombine.output.combination_cube import VERDICTS
 from recombine.output.diff_page import change_bars
 from recombine.output.figure_layout import drawn, plot_image, sized_image
+from recombine.output.first_screen import FirstScreen
 from recombine.output.headline import shorten, value, whole
 from recombine.output.pictures import Bars, ShadedTable
 from recombine.output.rehearsal_page import round_bars
@@ -65,19 +66,23 @@ class Picture:
         return f'<img alt="{escape(self.words)}" src="data:image/svg+xml;base64,{data}">'
 
 
-def view(record: Record, *, verdict: str, grade: Grade) -> str:
+def view(record: Record, *, verdict: str, grade: Grade, first: FirstScreen) -> str:
     """The sentence, the grade and the picture of a record, as HTML.
 
     >>> from recombine.base.records import Provenance
-    >>> view(Record("run", {}, {}, Provenance(source="addition")), verdict="Done.", grade="untested")
+    >>> record, first = Record("run", {}, {}, Provenance(source="addition")), FirstScreen("Done.", "", "")
+    >>> view(record, verdict="Done.", grade="untested", first=first)
     '<div><p><b>Done.</b></p><p>Graded <b>untested</b>: not enough evidence to say.</p></div>'
     """
     added = None if record.kind in _PICTURES else plugins.load("recombine.pages", record.kind)
     draw = _PICTURES.get(record.kind) if added is None else added.picture
     picture = None if draw is None else draw(record)
     drawn = f"<p>{picture.html()}</p><p><small>{escape(picture.words)}</small></p>" if picture else ""
-    means = {"diff": OF_DIFFS}.get(record.kind, MEANING) if added is None else added.meaning
-    told = f"<p><b>{escape(verdict)}</b></p><p>Graded <b>{grade}</b>: {means[grade]}.</p>"
+    means = MEANINGS.get(record.kind, MEANING) if added is None else added.meaning
+    rest = verdict[len(first.sentence) :].strip()
+    told = f"<p><b>{escape(first.sentence)}</b>{f' {escape(rest)}' if rest else ''}</p>"
+    told += f"<p>Next: {escape(first.next_step)}</p>" if first.next_step else ""
+    told += f"<p>Graded <b>{grade}</b>: {escape(first.because or means[grade])}.</p>"
     return f"<div>{told}{drawn}</div>"
 
 

@@ -15,12 +15,14 @@ from importlib.resources import files
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template, UndefinedError
+from markupsafe import Markup, escape
 
-from recombine.base.decoding import MalformedError, decoding, revive
+from recombine.base.decoding import MalformedError, decoding
 from recombine.base.errors import RecordError
-from recombine.base.grades import MEANING, Expected, because
+from recombine.base.grades import MEANING, MEANINGS
 from recombine.base.records import Record
 from recombine.output import headline as wording
+from recombine.output.first_screen import first_screen
 from recombine.output.headline import Headline, headline
 from recombine.output.page_lists import PageList
 
@@ -31,6 +33,7 @@ UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "
 
 _FROM_TO = " → "  # a diff speaks of two
 _CONTENTS = "<!--contents-->"
+_CODE = re.compile("`([^`]+)`")
 _SECTION = re.compile(r'<section id="([a-z]+)" aria-labelledby="\1-title">\s*<h2 id="\1-title">(.*?)</h2>')
 
 Data = Mapping[str, Any]
@@ -71,11 +74,13 @@ def render(
     lists: Sequence[PageList],
     package: str = _PACKAGE,
     own_headline: Headline | None = None,
+    meaning: Mapping[Any, str] | None = None,
     **shown: Any,
 ) -> str:
     """The complete page: a template around a record, with its styles, its script and the script's data.
 
-    A kind of result that another package adds brings its template in that package's folder `assets`, and its headline.
+    A kind of result that another package adds brings its template in that package's folder `assets`, its headline, and
+    what its grades mean.
     """
     script = "".join(_asset(name) for name in (*SCRIPTS, *scripts))
     made = record.provenance
@@ -84,6 +89,7 @@ def render(
             data=record.data,
             kind=record.kind,
             headline=own_headline or headline(record.kind, record.data),
+            first=first_screen(record.kind, record.data),
             made=made,
             table=table_name(made.source),
             day=_day(made.created),
@@ -92,7 +98,7 @@ def render(
             payload=safe_json({**payload, "lists": [one.payload() for one in lists]}),
             style="".join(_asset(name) for name in styles),
             script=script,
-            grades=MEANING,
+            grades=MEANINGS.get(record.kind, MEANING) if meaning is None else meaning,
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             **shown,
         )
@@ -104,15 +110,6 @@ def render(
 def part(template: str, **shown: Any) -> str:
     """A template of `assets/` that is no page: a figure that stands by itself."""
     return _template(template).render(style=_asset("plots.css"), **shown)
-
-
-def why_graded(data: Data) -> Mapping[Any, str]:
-    """The grade of a forecast with what earned it: its own numbers, not what the grade means in general."""
-    expected = data.get("expected")
-    grade = next((one for one in MEANING if one == data.get("grade")), None)
-    if grade is None or not expected:
-        return MEANING
-    return {grade: because(grade, revive(Expected, expected, at="expected"))}
 
 
 def _with_contents(page: str) -> str:
@@ -130,6 +127,15 @@ def table_name(source: str) -> str:
     return source if "://" in source or _FROM_TO in source else source.rstrip("/").rpartition("/")[2] or source
 
 
+def coded(text: str) -> Markup:
+    """A sentence for a page, with what stands between backticks as code.
+
+    >>> str(coded("Ask `recombine plan` <now>."))
+    'Ask <code>recombine plan</code> &lt;now&gt;.'
+    """
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped before it is marked
+
+
 def safe_json(payload: Any) -> str:
     """JSON that can stand inside a script element whatever its strings hold.
 
@@ -137,8 +143,8 @@ def safe_json(payload: Any) -> str:
     '"\\\\u003c/script\\\\u003e"'
     """
     text = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for sign, escape in UNSAFE.items():
-        text = text.replace(sign, escape)
+    for sign, harmless in UNSAFE.items():
+        text = text.replace(sign, harmless)
     return text
 
 
@@ -167,6 +173,7 @@ def _template(name: str, package: str = _PACKAGE) -> Template:
     for spoken in ("whole", "decimal", "percent", "shorten", "value"):
         environment.filters[spoken] = getattr(wording, spoken)
     environment.filters["table_name"] = table_name
+    environment.filters["coded"] = coded
     return environment.get_template(name)
 
 

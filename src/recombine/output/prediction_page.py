@@ -35,7 +35,6 @@ def prediction_page(record: Record) -> str:
         record,
         styles=["page.css", "plots.css", "prediction.css"],
         scripts=["mapview.js", "grid.js"],
-        why=page_frame.why_graded(data),
         payload={} if drawn is None else combination_cube.cube_payload(drawn) | _spoken(data, drawn, places),
         lists=[*action_lists(data, places), *example_pictures.listed(record)],
         heat=example_pictures.heat_map(record),

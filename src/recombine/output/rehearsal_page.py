@@ -56,7 +56,6 @@ def rehearsal_page(record: Record) -> str:
         record,
         styles=["page.css", "plots.css"],
         scripts=["ready.js"],
-        why=page_frame.why_graded(data),
         payload={},
         lists=_trials(record.tables.get("trials")),
         rounds=round_bars(data),

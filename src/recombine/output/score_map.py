@@ -87,7 +87,21 @@ def score_maps(data: Data, tables: Tables) -> list[ScoreMap]:
         cells += len(axes[first].kept) * len(axes[second].kept)
         if lines.num_rows and len(found) < MOST_MAPS and cells <= MOST_CELLS:
             found.append(_map(data, tables.get("training_support"), axes, (first, second), lines))
-    return found
+    return sorted(found, key=lambda one: -_contrast(one, share=bool(data["score"].get("share"))))
+
+
+def _contrast(one: ScoreMap, *, share: bool) -> float:
+    """How far the cells of a map differ in their scores, by rows: the page opens where most is to be seen.
+
+    Of shares, what as many cells of as many rows would differ by luck is taken away: small cells look lively.
+    """
+    known = one.tested & np.isfinite(one.score)
+    rows, score = one.count[known].astype(np.float64), one.score[known]
+    if not rows.sum():
+        return 0.0
+    mean = float((rows * score).sum() / rows.sum())
+    luck = (len(rows) - 1) * mean * (1 - mean) if share else 0.0
+    return float(((rows * np.square(score - mean)).sum() - luck) / rows.sum())
 
 
 def maps_payload(maps: Sequence[ScoreMap], data: Data) -> dict[str, Any]:

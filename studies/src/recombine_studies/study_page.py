@@ -40,7 +40,7 @@ def study_page(record: Record) -> str:
         scripts=["ready.js"],
         package=_PACKAGE,
         own_headline=_headline(data),
-        why=MEANING,
+        meaning=MEANING,
         payload={},
         lists=[
             table_list(_varying(record.tables[name]), title=name.capitalize(), file=f"{name}.csv", plain=True)

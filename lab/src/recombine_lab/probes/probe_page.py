@@ -54,7 +54,7 @@ def probe_page(record: Record) -> str:
         scripts=["ready.js"],
         package=_PACKAGE,
         own_headline=_headline(data),
-        why=MEANING,
+        meaning=MEANING,
         payload={},
         lists=[
             table_list(table, title=name.replace("_", " ").capitalize(), file=f"{name}.csv", plain=True)

@@ -45,12 +45,13 @@ function fenced(text) {
 
 function pageAsMarkdown() {
   const header = document.querySelector("header"), one = (selector) => told(header.querySelector(selector));
-  const notes = [...header.querySelectorAll(".headline .quiet")].map(told);
+  const notes = [...header.querySelectorAll(".verdict .quiet")].map(({ textContent }) => plainly(textContent));
   const table = document.querySelector("[data-table]") ?? document.querySelector("table.sortable");
   const parts = [
     `### ${one(".big") ? `${one(".big")} ${one(".what")}` : plainly(document.title)}`,
     [one(".badge") && `Graded **${one(".badge")}**`, ...notes].filter(Boolean).join("; "),
     one("h1"),
+    one(".next span") && `**Next**: ${one(".next span")}`,
     [...document.querySelectorAll("[data-numbers]")].flatMap(numberLines).join("\n"),
     chosenCell(),
     ...(table ? tableLines(table) : []),

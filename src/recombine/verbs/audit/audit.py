@@ -11,7 +11,7 @@ import pyarrow as pa
 from recombine.base import records
 from recombine.base.decoding import revive_all
 from recombine.base.errors import SettingError
-from recombine.base.grades import Expected, Grade
+from recombine.base.grades import Expected, Grade, earned
 from recombine.base.progress import Progress, of_step
 from recombine.base.records import Provenance, Record
 from recombine.base.result import Result
@@ -39,7 +39,7 @@ from recombine.verbs.audit.dependence import Dependence, Redundancy, dependence,
 from recombine.verbs.audit.determinacy import Determinacy, Island, determinacy, islands
 from recombine.verbs.audit.grade import AuditEvidence, grade
 from recombine.verbs.audit.leverage import Leverage
-from recombine.verbs.audit.selection_bias import selection_sign
+from recombine.verbs.audit.selection_bias import SelectionSign, selection_sign
 from recombine.verbs.audit.structural_zeros import Zeros, as_csv, suspect_zeros
 from recombine.verbs.audit.unseen_combinations import (
     LeverageSummary,
@@ -86,6 +86,7 @@ class Audit(Result):
     thin: tuple[ThinCombination, ...]
     zeros: Zeros | None
     likely: StatusCounts | None
+    selection: SelectionSign | None
     maps: tuple[PairMap, ...]
     support: Support
     determinacy: Determinacy
@@ -94,6 +95,11 @@ class Audit(Result):
     def provenance(self) -> Provenance:
         """Where it came from."""
         return self.support.source
+
+    @property
+    def refuted(self) -> bool:
+        """Whether held-out combinations say that the rule is not to be relied on."""
+        return earned(self.expected) in ("weak", "failing") and self.grade in ("weak", "failing")
 
     def explain(self, combinations: Combinations | pa.Table) -> pa.Table:
         """The ladder: a row for each combination, seen or not, with all that the table says about it.

@@ -1,7 +1,21 @@
-"""What the audit says in a few sentences: what was tested, what would follow, what cannot be known."""
+"""What the audit says in a few sentences: what was tested, what would follow, what cannot be known.
+
+The first one names what matters most, in 25 words: islands, where most of what is unseen lies between them; that there
+is nothing to learn, or nothing but exceptions; then how the rule did.
+"""
 
 from recombine.base.grades import FAILING_BELOW, Expected
-from recombine.base.words import WORSE_THAN_MEAN, count, listing, named, percent, percent_range, r2_range
+from recombine.base.words import (
+    NOTHING_TO_LEARN,
+    OWN_ANSWERS,
+    WORSE_THAN_MEAN,
+    below_zero,
+    count,
+    listing,
+    named,
+    percent,
+    percent_range,
+)
 from recombine.numerics.interaction_rules import GATED, PRODUCT, SUBSTITUTION, TWO_PRODUCTS
 from recombine.numerics.simple_rules import MAJORITY, MEAN, NEAREST, is_alone
 from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest
@@ -9,12 +23,14 @@ from recombine.verbs.audit.block_holdout import missing_reason
 from recombine.verbs.audit.combination_status import StatusCounts
 from recombine.verbs.audit.grade import FEWEST_SEEN, AuditEvidence, grade, rule_held
 
+_MOSTLY = 0.5  # of the unseen combinations: islands that leave more of them open come first
 _MOST_NAMED = 4  # values of a combination that are all named in a sentence
 
 
 def verdict(evidence: AuditEvidence) -> str:
     """The answer as a person would say it."""
     said = [
+        _islands(evidence),
         _test_sentence(evidence),
         _coverage_sentence(evidence),
         evidence.selection.warning if evidence.selection is not None else "",
@@ -25,19 +41,37 @@ def verdict(evidence: AuditEvidence) -> str:
     return " ".join(part for part in [*said, _thin(evidence)] if part)
 
 
+def _islands(evidence: AuditEvidence) -> str:
+    """That the table falls apart, where most of what is unseen lies between the parts."""
+    counts = evidence.divided
+    if evidence.island_count < 2 or counts.undetermined <= _MOSTLY * counts.unseen:
+        return ""
+    return (
+        f"The table falls into {evidence.island_count:,} islands that no example connects: "
+        f"{counts.undetermined:,} of {counts.unseen:,} unseen combinations cannot be worked out."
+    )
+
+
 def _test_sentence(evidence: AuditEvidence) -> str:
     if not evidence.divided.unseen:
         return ""
     expected, test = evidence.expected, evidence.additive
     if expected is None or test is None:
         few = grade(evidence) == "untested"
-        return f"{'Not enough evidence. ' if few else ''}Nothing was tested: no target was named."
+        return f"{'Not enough evidence: nothing' if few else 'Nothing'} was tested, because no target was named."
     if expected.abstains:
-        return f"Not enough evidence{':' if expected.tested else '. Nothing could be tested:'} {expected.reason}."
+        if expected.tested:
+            return f"Not enough evidence: {expected.reason}."
+        return f"Not enough evidence: nothing could be tested. {_sentence(str(expected.reason))}"
     if test.without_rule is not None:
         return f"{without_rule(test)} {_score(expected, test)}"
-    open_ = "Not enough evidence. " if expected.is_open() else ""
-    return f"{open_}{_score(expected, test)}"
+    if expected.is_open():
+        return f"Not enough evidence: {_rule_words(test)} may as well fail as hold. {_score(expected, test)}"
+    return _score(expected, test)
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def without_rule(test: AdditiveTest) -> str:
@@ -47,12 +81,12 @@ def without_rule(test: AdditiveTest) -> str:
         return ""
     if test.without_rule == "noise":
         return (
-            f"Nothing to learn was found: in {test.target} combinations differ by no more than the noise of their "
-            f"rows, and no rule can explain more than {percent(most.value)} of it (at most {percent(most.high)}): look "
-            "for other factors, more rows of these will not help."
+            f"{NOTHING_TO_LEARN}: in {test.target}, combinations differ by no more than the noise of their "
+            f"rows. No rule can explain more than {percent(most.value)} of it (at most {percent(most.high)}): look for "
+            "other factors, more rows of these will not help."
         )
     return (
-        f"Each combination has its own fixed {test.target}, and only seeing it tells: {percent(most.value)} of what "
+        f"Each combination {OWN_ANSWERS} {test.target}, and only seeing it tells. {percent(most.value)} of what "
         f"they differ by is no noise ({percent_range(most.low, most.high)}), and no rule that was tried finds it from "
         "the others: collect each one that matters."
     )
@@ -62,29 +96,30 @@ def _score(expected: Expected, test: AdditiveTest) -> str:
     """The tested score, its interval, and what the best simple rule gets."""
     if expected.value is None or expected.low is None or expected.high is None:
         return ""
-    beside = f"{_rule(expected, test)} {_gets(expected.baseline, test)}{_dominates(expected, test)}"
+    rule = _rule(expected, test)
+    beside = f"{rule[0].upper()}{rule[1:]} {_gets(expected.baseline, test)}{_dominates(expected, test)}."
     if test.kind == "label":
         sure = percent_range(expected.low, expected.high)
         right = f"gets {percent(expected.value)} of held-out combinations right ({sure})"
-        return f"{_rule_words(test).capitalize()} {right}; {beside}."
+        return f"{_rule_words(test).capitalize()} {right}. {beside}"
     if expected.value <= 0:
-        beside = "" if expected.baseline_name == MEAN else f"; {beside}"
+        beside = "" if expected.baseline_name == MEAN else f" {beside}"
         worse = WORSE_THAN_MEAN if expected.value < 0 else "no better than always answering the mean"
         return (
-            f"On held-out combinations {_rule_words(test)} is {worse}: it explains "
+            f"On held-out combinations {_rule_words(test)} is {worse}. It explains "
             f"{percent(expected.value)} of what they differ by in {test.target} "
-            f"({percent_range(expected.low, expected.high)}){beside}."
+            f"({percent_range(expected.low, expected.high)}).{beside}"
         )
-    sure = r2_range(expected.low, expected.high)
+    sure = percent_range(expected.low, expected.high)
     explained = f"{percent(expected.value)} of what held-out combinations differ by in {test.target} ({sure})"
-    return f"{_rule_words(test).capitalize()} explains {explained}; {beside}."
+    return f"{_rule_words(test).capitalize()} explains {explained}.{below_zero(expected.low)} {beside}"
 
 
 _RULE_WORDS = {
     ADDITIVE: "adding up one effect for each value",
     GATED: "letting one factor decide which other one counts",
-    PRODUCT: "adding up one effect for each value and one product of two values",
-    TWO_PRODUCTS: "adding up one effect for each value and two products of two values",
+    PRODUCT: "adding up effects and one product of two",
+    TWO_PRODUCTS: "adding up effects and two products of two",
     SUBSTITUTION: "answering like values that never gave another answer",
 }
 
@@ -197,7 +232,7 @@ def _beyond_sentence(evidence: AuditEvidence) -> str:
     said = []
     if expected is not None and not expected.abstains and rule_held(evidence) and counts.determined > expected.of:
         said.append(_unlike_sentence(counts.determined - expected.of, evidence.additive))
-    if counts.undetermined:
+    if counts.undetermined and not _islands(evidence):
         even = " even then" if counts.determined else " if effects add up"
         verb = _verb(counts.undetermined, "does", "do")
         all_ = "None of the others follows" if not (counts.determined or counts.novel) else ""

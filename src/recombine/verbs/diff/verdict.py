@@ -23,7 +23,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from recombine.base.grades import Grade
-from recombine.base.words import amount, count, listing, measure, named, percent, points, points_range
+from recombine.base.words import amount, count, listing, measure, named, percent, points_range
 from recombine.numerics.resampling import FEWEST
 from recombine.verbs.diff.findings import HELD_OUT, RATE, Findings, ScoreChange, ValueChange, column_names
 
@@ -154,23 +154,21 @@ def score_sentence(score: ScoreChange) -> str:
     moved = f"{lead} stayed at {new}" if old == new else f"{lead} {went} from {old} to {new}"
     if score.low is None or score.high is None:
         why = (
-            f"an interval needs {FEWEST} {'combinations' if score.pieces is None else 'pieces of evidence'} at least"
+            f"An interval needs {FEWEST} {'combinations' if score.pieces is None else 'pieces of evidence'} at least"
             if (score.pieces or score.combinations) < FEWEST
-            else "all differ alike, or too unlike for an interval to rule anything out"
+            else "All differ alike, or too unlike for an interval to rule anything out"
         )
-        return f"{moved}; {why}, so that may be luck."
-    size = points(score.difference) if score.share else measure(score.difference)
+        return f"{moved}, which may be luck. {why}."
     around = points_range(score.low, score.high) if score.share else f"{measure(score.low)} to {measure(score.high)}"
     said = "more than chance explains" if sure else "no more than chance explains"
-    return f"{moved} (a difference of {size}, {around}): {said}."
+    return f"{moved}, {said} (a difference of {around})."
 
 
 def of_which(score: ScoreChange) -> str:
     """The combinations that a score is of."""
     if not score.paired:
         return "unseen combinations"
-    were = "was" if score.combinations == 1 else "were"
-    both = {"tested": "tested", HELD_OUT: "held out"}.get(score.name, f"that {were} {score.name}")
+    both = {HELD_OUT: "held out"}.get(score.name, score.name)
     count_as = "" if score.pieces is None else f" ({amount(score.pieces, 'piece')} of evidence)"
     return f"{amount(score.combinations, 'combination')}{count_as} {both} both times"
 
@@ -180,7 +178,7 @@ def score_name(score: ScoreChange) -> str:
     if score.name == HELD_OUT:
         return "the share that adding up effects gets right" if score.share else "what adding up effects explains (R²)"
     if score.share:
-        return "the share of right answers" if score.paired else "share of right answers"
+        return "right answers" if score.paired else "share of right answers"
     return {"r2": "R²"}.get(score.score, score.score)
 
 

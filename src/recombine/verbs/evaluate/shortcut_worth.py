@@ -15,8 +15,6 @@ from recombine.verbs.evaluate.outcomes import Outcomes
 from recombine.verbs.evaluate.shortcut_test import followed
 from recombine.verbs.evaluate.swap_test import SwapTest
 
-MATERIAL = 0.2
-"""A shortcut worth less is told among the reasons, and not first."""
 _FEWEST_ROWS = 10  # against the factor: fewer show nothing
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recombine.base import words
-from recombine.base.grades import MATERIAL_LOSS, Grade, at_most, earned
+from recombine.base.grades import MATERIAL_LOSS, MATERIAL_SHORTCUT, Grade, at_most, earned
 from recombine.base.words import amount, count, interval_words, measure, named, percent, percent_range
 from recombine.data.space import text
 from recombine.numerics.resampling import FEWEST
@@ -19,7 +19,6 @@ from recombine.verbs.evaluate.deviations import BadGroup
 from recombine.verbs.evaluate.matched_gap import THIN, MatchedGap, WorstGroup
 from recombine.verbs.evaluate.outcomes import Outcomes, Score
 from recombine.verbs.evaluate.scores import ScoreGap, SideScore
-from recombine.verbs.evaluate.shortcut_worth import MATERIAL as MATERIAL_SHORTCUT
 
 if TYPE_CHECKING:
     from recombine.verbs.evaluate.evaluation import Evaluation
@@ -77,7 +76,12 @@ def _islands(result: "Evaluation") -> str:
 
 
 def _failing(result: "Evaluation") -> str:
-    return "A simple rule does better." if result.expected.loses else ""
+    told = result.expected
+    if not told.loses or told.value is None or told.baseline is None or told.baseline_name is None:
+        return ""
+    said = percent if told.score == "accuracy" else measure
+    rule, gets = rule_words(told.baseline_name, result.baselines.commonest), _gets(result, told.baseline)
+    return f"A simple rule does better on unseen combinations: {rule} {gets}, the model {said(told.value)}."
 
 
 def _by_group(result: "Evaluation") -> str:
@@ -116,7 +120,8 @@ def _score(result: "Evaluation") -> str:
         )
     if not unseen.combinations:
         return _without_unseen(result)
-    first = f"On {amount(unseen.combinations, 'unseen combination')} {_unseen(result)}{_rule(result)}."
+    few = "Not enough evidence: on" if result.expected.lift is None else "On"
+    first = f"{few} {amount(unseen.combinations, 'unseen combination')} {_unseen(result)}{_rule(result)}."
     if not seen.combinations:
         return f"{first} No combination that was seen in training was tested, so there is nothing to compare it with."
     return f"{first} {_gap(result)}"
@@ -169,9 +174,8 @@ def _rule(result: "Evaluation") -> str:
     told = result.expected
     if told.baseline is None or told.baseline_name is None or told.value is None:
         return ""
-    share = told.score == "accuracy"
-    gets = f"gets {percent(told.baseline)}" if share else f"reaches {measure(told.baseline)}"
-    said = f"; {rule_words(told.baseline_name, result.baselines.commonest)} {gets}"
+    share, rule = told.score == "accuracy", rule_words(told.baseline_name, result.baselines.commonest)
+    said = f". {rule[0].upper()}{rule[1:]} {_gets(result, told.baseline)}"
     if told.lift is None:
         unseen = amount(result.side("unseen").combinations, "unseen combination")
         return f"{said} ({unseen} are too few to tell them apart)"
@@ -182,6 +186,10 @@ def _rule(result: "Evaluation") -> str:
         return f"{said}, {_points(share, value)} more ({_range(share, -high, -low)})"
     beyond = " by more than chance explains" if value > 0 else ""
     return f"{said}, which it does not beat{beyond}" + (f" ({_range(share, low, high)})" if low < high else "")
+
+
+def _gets(result: "Evaluation", score: float) -> str:
+    return f"gets {percent(score)}" if result.expected.score == "accuracy" else f"reaches {measure(score)}"
 
 
 def _of_groups(result: "Evaluation", group: WorstGroup) -> str:

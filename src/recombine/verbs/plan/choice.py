@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from recombine.base.grades import Grade
 from recombine.data.support import Support
 from recombine.numerics.groups import Codes, Ints, Numbers
 
@@ -60,6 +61,34 @@ class BlockedValues:
     values: Mapping[str, tuple[str, ...]]
     examples: tuple[Mapping[str, str], ...]
     said: str
+
+
+@dataclass(frozen=True)
+class RuleTest:
+    """What an audit of the same table says of adding up: its grade, whether to rely on it, whether another rule is
+    better.
+
+    >>> RuleTest("weak", refuted=True, other=False).aside
+    ' (the audit says: do not rely on it)'
+    """
+
+    grade: Grade
+    refuted: bool
+    other: bool
+
+    @property
+    def aside(self) -> str:
+        """Behind the *if* of a plan."""
+        if self.refuted:
+            return " (the audit says: do not rely on it)"
+        if self.other:
+            return " (the audit found a better rule)"
+        return " (untested)" if self.grade == "untested" else " (held-out combinations say so)"
+
+    @property
+    def limit(self) -> Grade:
+        """The best grade of a plan that rests on it."""
+        return "weak" if self.refuted or self.other else "plausible"
 
 
 @dataclass(frozen=True, eq=False)

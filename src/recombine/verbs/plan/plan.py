@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from recombine.base.decoding import revive_all
 from recombine.base.errors import SettingError
-from recombine.base.grades import Grade
+from recombine.base.grades import Grade, at_most
 from recombine.base.progress import Progress, of_step, silent
 from recombine.base.records import Provenance, Record
 from recombine.base.result import Result
@@ -20,6 +20,8 @@ from recombine.data.pict import is_pict, untested
 from recombine.data.read import support_of
 from recombine.data.support import Support
 from recombine.data.table_query import TableOptions
+from recombine.verbs.audit.additivity import ADDITIVE
+from recombine.verbs.audit.audit import audit
 from recombine.verbs.audit.structural_zeros import suspect_zeros
 from recombine.verbs.plan import verdict as wording
 from recombine.verbs.plan.choice import (
@@ -30,6 +32,7 @@ from recombine.verbs.plan.choice import (
     PlanMeasure,
     PlanNeed,
     Point,
+    RuleTest,
     curve,
     table,
 )
@@ -45,6 +48,7 @@ from recombine.verbs.plan.replay import replay as replayed
 from recombine.verbs.predict.kernel.salience import Salience
 
 _SHARES = {"leverage": "firm", "variance": "explained", "balance": "balance"}
+_ADDITIVE = ("determined", "leverage")  # goals that count on factors that add up
 _COUNTED = ("pairs", "triples", "balance")
 _FIRM = 0.9  # of one example, what an unseen combination must be worth on average to be called plausible
 _SAVED_LINES = 200  # that a record has as JSON, for people; its table has all of them
@@ -60,9 +64,9 @@ class Plan(Result):
     >>> import recombine
     >>> table = {"colour": ["red", "red", "blue"], "shape": ["disc", "cube", "ball"]}
     >>> plan = recombine.plan(table, factors=["colour", "shape"])
-    >>> print(plan.verdict.replace("; ", ";\\n"))
-    1 more combination would let all 3 undetermined ones be worked out;
-    the first joins colour=blue and shape=ball to the rest.
+    >>> print(plan.verdict.replace(". ", ".\\n"))
+    1 more combination would let all 3 undetermined ones be worked out, if the factors add up.
+    The first joins colour=blue and shape=ball to the rest.
     >>> plan.table.select(["colour", "shape", "cost", "gain"]).to_pylist()
     [{'colour': 'blue', 'shape': 'cube', 'cost': 1.0, 'gain': 3.0}]
     """
@@ -79,6 +83,7 @@ class Plan(Result):
     reached: bool
     blocked: BlockedValues | None
     replay: Replay | None
+    rule: RuleTest | None
     shares: Mapping[str, float | None]
     settings: Mapping[str, Any]
     table: pa.Table
@@ -135,7 +140,7 @@ class Plan(Result):
     def from_record(cls, record: Record) -> "Plan":
         """Back from plain data."""
         return cls(
-            **revive_all(cls, (*_PLAIN, "measure", "curve", "needed", "blocked", "replay"), record.data),
+            **revive_all(cls, (*_PLAIN, "measure", "curve", "needed", "blocked", "replay", "rule"), record.data),
             table=record.tables["lines"],
             support=stored.load_support(record),
         )
@@ -159,6 +164,7 @@ class Plan(Result):
             "needed": asdict(self.needed),
             "blocked": asdict(self.blocked) if self.blocked is not None else None,
             "replay": asdict(self.replay) if self.replay is not None else None,
+            "rule": asdict(self.rule) if self.rule is not None else None,
             "lines": [asdict(line) for line in self.first(_SAVED_LINES)],
         }
 
@@ -223,9 +229,10 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
         choice = replace(choice, extra={**choice.extra, "plausibility": collectable.plausible(choice.codes)})
     left_out = "" if zeros is None or zeros.combinations is None else f" {zeros.sentence} {_LEFT_OUT}"
     complete, spent = len(support) == support.space.size, np.cumsum(choice.prices)
+    rule = _rule_test(support, seed) if goal in _ADDITIVE and not complete else None
     return Plan(
-        verdict=f"{wording.verdict(goal, choice, budget, complete=complete)}{left_out}",
-        grade=_grade(goal, choice, complete=complete),
+        verdict=f"{wording.verdict(goal, choice, budget, complete=complete, rule=rule)}{left_out}",
+        grade=at_most("sound" if rule is None else rule.limit, _grade(goal, choice, complete=complete)),
         reasons=tuple(filter(None, (*choice.notes, past.said if past else None, support.weightless))),
         goal=goal,
         budget=None if budget is None else float(budget),
@@ -235,11 +242,21 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
         reached=choice.reached,
         blocked=choice.blocked,
         replay=past,
+        rule=rule,
         shares={_SHARES.get(goal, goal): _share(goal, choice)},
         settings=settings,
         table=table(support, choice, spent),
         support=support,
     )
+
+
+def _rule_test(support: Support, seed: int) -> RuleTest | None:
+    """What an audit finds of adding up, on which the plan rests; None where no target was named to test it on."""
+    if support.target is None:
+        return None
+    found = audit(support, seed=seed)
+    chosen = ADDITIVE if found.additive is None else found.additive.chosen
+    return RuleTest(found.grade, refuted=found.refuted, other=chosen != ADDITIVE)
 
 
 def _choose(
@@ -272,7 +289,7 @@ def _grade(goal: str, choice: Choice, *, complete: bool) -> Grade:
     """How far the goal is reached once the plan is carried out.
 
     Only what was counted can be sound: that everything was seen, that every pair was, that no combination is thin. What
-    can be worked out, and how firmly, rests on factors that add up, which a plan does not test.
+    can be worked out, and how firmly, rests on factors that add up: what an audit finds of that holds it down.
     """
     if choice.blocked is not None:
         return "failing"

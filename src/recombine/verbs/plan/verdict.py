@@ -9,7 +9,7 @@ from recombine.base.words import count, listing, measure, percent
 from recombine.data.space import Space
 from recombine.numerics.groups import Codes, Flags
 from recombine.verbs.audit.determinacy import Determinacy
-from recombine.verbs.plan.choice import NOTHING_LEFT, BlockedValues, Choice
+from recombine.verbs.plan.choice import NOTHING_LEFT, BlockedValues, Choice, RuleTest
 from recombine.verbs.plan.collectable import Collectable
 from recombine.verbs.plan.open_directions import OpenDirections
 
@@ -95,18 +95,30 @@ def cost_text(number: int, cost: float | None, more: str = "") -> str:
 
 
 _MET = "This goal was met before any plan: "
+_IF = "if the factors add up"
+"""On which the goals `determined` and `leverage` rest; what an audit says of it stands behind it."""
 _NOTHING = {
-    "determined": _MET + "if the factors add up, every unseen combination can be worked out already.",
+    "determined": _MET + f"{_IF}, every unseen combination can be worked out already.",
     "pairs": _MET + "every possible pair of values was seen.",
     "triples": _MET + "every possible triple of values was seen.",
 }
 COMPLETE = "There is nothing to plan for: every possible combination was seen."
 
 
-def verdict(goal: str, choice: Choice, budget: float | None, *, complete: bool) -> str:
-    """The answer in a sentence or two. `complete` says that every possible combination was seen."""
+def verdict(goal: str, choice: Choice, budget: float | None, *, complete: bool, rule: RuleTest | None) -> str:
+    """The answer in a few sentences, with the *if* of a goal that rests on one, and what was tested of it.
+
+    `complete` says that every possible combination was seen.
+    """
     if complete and goal != "balance":
         return COMPLETE
+    said = _bare_verdict(goal, choice, budget)
+    if goal == "leverage" and choice.refused is None:
+        said += f" That counts only {_IF}."
+    return said if rule is None else said.replace(_IF, f"{_IF}{rule.aside}", 1)
+
+
+def _bare_verdict(goal: str, choice: Choice, budget: float | None) -> str:
     needs = cost_text(len(choice.codes), float(choice.prices.sum()), "more ")
     if choice.refused is not None:
         sentence = choice.refused
@@ -140,11 +152,11 @@ def _of_determined(choice: Choice, needs: str) -> str:
     open_ = round((choice.measure.full or 0.0) - today)
     if choice.measure.name != "combinations determined":
         return f"{needs} would add {count(bought)} independent facts, of {count(whole)} that are missing."
-    first = f"; the first {choice.words[0].split(';')[0]}" if choice.words[0].startswith("joins") else ""
+    first = f" The first {choice.words[0].split(';')[0]}." if choice.words[0].startswith("joins") else ""
     if choice.reached:
         they = "the one that is undetermined" if open_ == 1 else f"all {count(open_)} undetermined ones"
-        return f"{needs} would let {they} be worked out{first}."
-    said = f"{needs} would let {count(bought)} of the {count(open_)} undetermined ones be worked out{first}."
+        return f"{needs} would let {they} be worked out, {_IF}.{first}"
+    said = f"{needs} would let {count(bought)} of the {count(open_)} undetermined ones be worked out, {_IF}.{first}"
     if len(choice.codes) < whole:
         said += f" The goal takes {cost_text(whole, choice.needed.cost)}."
     return said
@@ -184,7 +196,7 @@ def _of_leverage(choice: Choice, needs: str) -> str:
         said = f"{needs} would leave the worst leverage of {whose} at {was} and lower the mean to {mean}"
     if choice.share is not None and choice.blocked is None:
         certain = "as" if choice.share >= _AS_GOOD_AS_ALL else f"{percent(choice.share)} as"
-        said += f", so that on average an unseen combination is {certain} certain as one example would make it"
+        said += f". On average an unseen combination is then {certain} certain as one example would make it"
     return said + "."
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from recombine.base.grades import MATERIAL_LOSS, SOUND_FROM, Expected, Grade, at_most, earned
-from recombine.base.words import listing, measure, percent, percent_range, points, r2_range
+from recombine.base.words import below_zero, listing, measure, percent, percent_range, points
 from recombine.data.space import text
 from recombine.numerics.groups import Numbers
 from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, MEAN, NEAREST
@@ -135,17 +135,18 @@ def _forecast(found: PredictionFindings) -> str:
     who, these = f"{_learners(found.panel)} would", _asked_about(found, expected.of)
     if expected.score == "accuracy":
         known = expected.baseline_name not in (None, MAJORITY)
-        rule = expected.baseline_name if known else simple_rules.always(_commonest(found.answers))
+        rule = str(expected.baseline_name) if known else simple_rules.always(_commonest(found.answers))
         right = f"get {percent(value)} of {these} right ({percent_range(low, high)})"
-        said = f"{right}; {rule} gets {percent(base)}"
+        said = f"{right}. {rule[0].upper()}{rule[1:]} gets {percent(base)}"
     elif value <= 0:
         said = (
             f"do no better on {these} than always answering the mean "
             f"(R² {_signed(value)}, {_signed(low)} to {_signed(high)})"
         )
     else:
-        said = f"explain {percent(value)} of what {these} differ by ({r2_range(low, high)})"
-    return f"{who} {said}. {'' if found.symbols else f'{UNREAD} '}"
+        said = f"explain {percent(value)} of what {these} differ by ({percent_range(low, high)})"
+    below = below_zero(low) if expected.score == "R²" and value > 0 else ""
+    return f"{who} {said}.{below} {'' if found.symbols else f'{UNREAD} '}"
 
 
 def _asked_about(found: PredictionFindings, of: int) -> str:
@@ -187,18 +188,22 @@ def _tested(found: PredictionFindings) -> str:
     expected = found.expected
     if expected.abstains:
         return f"{'Not enough evidence' if expected.tested else 'Nothing was tested'}: {expected.reason}."
-    return f"{found.without_rule} {_score(found)}{_spoken_of(found)}".strip()
+    few = ""
+    if not found.without_rule and grade(found) == "untested":
+        few = f"Not enough evidence: {found.like:,} of {found.asked:,} unseen combinations are like what was tested. "
+    return f"{few}{found.without_rule} {_score(found)}{_spoken_of(found)}".strip()
 
 
 def _score(found: PredictionFindings) -> str:
     """The score that held-out combinations had, and what the best simple rule has."""
     expected = found.expected
     value, low, high = (number or 0.0 for number in (expected.value, expected.low, expected.high))
-    rule, base = _rule(found), expected.baseline or 0.0
+    base = expected.baseline or 0.0
+    rule = f"{_rule(found)[0].upper()}{_rule(found)[1:]}"
     if expected.score == "accuracy":
         return (
             f"Held-out combinations like these come out right {percent(value)} of the time "
-            f"({percent_range(low, high)}); "
+            f"({percent_range(low, high)}). "
             f"{rule} gets {percent(base)}{_also(found)}"
         )
     if value <= 0:
@@ -208,7 +213,7 @@ def _score(found: PredictionFindings) -> str:
         )
     return (
         f"Of what held-out combinations like these differ by, the forecast explains {percent(value)} "
-        f"({r2_range(low, high)}); {rule} explains {percent(base)}"
+        f"({percent_range(low, high)}).{below_zero(low)} {rule} explains {percent(base)}"
     )
 
 

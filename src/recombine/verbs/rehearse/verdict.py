@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from recombine.base.grades import Expected
-from recombine.base.words import amount, listing, percent, percent_range, points, r2_range
+from recombine.base.words import amount, below_zero, listing, percent, percent_range, points
 from recombine.numerics.simple_rules import CONSTANTS
 from recombine.verbs.predict import track_record
 from recombine.verbs.rehearse import difficulty
@@ -66,7 +66,8 @@ def verdict(result: "Rehearsal") -> str:
         held, rounds = amount(_held_out(result), "held-out one"), amount(len(result.rounds), "round")
         unseen = amount(result.unseen, "unseen combination")
         return f"{_score(result)} That speaks of {unseen}, from {held} in {rounds}."
-    said = f"No score is forecast: {result.expected.reason}."
+    why, _, more = str(result.expected.reason).partition(": ")  # what they differ in is a sentence of its own
+    said = f"No score is forecast: {why}.{f' {more[0].upper()}{more[1:]}.' if more else ''}"
     if result.naive is None or result.naive.value is None:
         return said
     held = amount(_held_out(result), "held-out combination")
@@ -101,26 +102,27 @@ def _score(result: "Rehearsal") -> str:
     beside, who = _beside(expected), called(result.learner)
     if expected.score == "accuracy":
         return (
-            f"Trained anew without them, {who} gets {percent(value)} of held-out combinations like the unseen "
-            f"ones right ({percent_range(low, high)}); {beside}."
+            f"Trained anew, {who} gets {percent(value)} of held-out combinations like the unseen ones right "
+            f"({percent_range(low, high)}). {beside}."
         )
     if value <= 0:
         return (
-            f"Trained anew without them, {who} answers held-out combinations like the unseen ones no better "
+            f"Trained anew, {who} answers held-out combinations like the unseen ones no better "
             f"than always answering the mean (R² {value:.2f}, {low:.2f} to {high:.2f})."
         )
     return (
-        f"Trained anew without them, {who} explains {percent(value)} of what held-out combinations like the "
-        f"unseen ones differ by ({r2_range(low, high)}); {beside}."
+        f"Trained anew, {who} explains {percent(value)} of what held-out combinations like the unseen ones differ by "
+        f"({percent_range(low, high)}).{below_zero(low)} {beside}."
     )
 
 
 def _beside(expected: Expected) -> str:
     base = expected.baseline or 0.0
     if expected.baseline_name in CONSTANTS:
-        rule = "always giving one answer"
-        return f"{rule} gets {percent(base)}" if expected.score == "accuracy" else "always answering the mean gets 0 %"
-    return f"{expected.baseline_name} alone is better: {percent(base)}"
+        rule = "Always giving one answer"
+        return f"{rule} gets {percent(base)}" if expected.score == "accuracy" else "Always answering the mean gets 0 %"
+    name = str(expected.baseline_name)
+    return f"{name[0].upper()}{name[1:]} alone is better: {percent(base)}"
 
 
 def reasons(result: "Rehearsal") -> tuple[str, ...]:

@@ -286,7 +286,7 @@ def _verdict(sides: list[SplitSide], decided: Decided, column: str) -> str:
     kept = [line.name for line in decided.invariants if line.holds]
     return (
         f"{amount(test.combinations, 'combination')} with {amount(test.rows, 'row')} ({share}) are held out, "
-        f"{count(train.combinations)} stay in training; kept and checked: {listing(kept)}.{compare}"
+        f"{count(train.combinations)} stay in training. Kept and checked: {listing(kept)}.{compare}"
     )
 
 
