@@ -12,7 +12,6 @@ from recombine.base.records import Record
 from recombine.output import audit_pictures, headline, map_packing, page_frame
 from recombine.output.page_lists import Data, PageList, combination_list, listed, shown_of
 
-
 _ADDITIVE = "adding up effects"  # the rule by its name in a record
 
 
@@ -30,13 +29,14 @@ def audit_page(record: Record) -> str:
     data = record.data
     maps = data.get("maps") or []
     cells = map_packing.cells_of_maps(maps, record.tables.get("maps"))
-    doubtful = _doubtful(data)
+    doubtful, answers = _doubtful(data), _shown_answers(data)
     return page_frame.render(
         "audit.html.j2",
         record,
         styles=["page.css"],
         scripts=["mapview.js", "map.js"],
-        payload=map_packing.maps_payload(maps, cells) | {"doubtful": doubtful},
+        payload=map_packing.maps_payload(maps, cells) | {"doubtful": doubtful, "answer": answers},
+        answers=answers,
         doubtful=doubtful,
         determined_if=_determined_if(data, doubtful=doubtful),
         lists=action_lists(data),
@@ -56,6 +56,12 @@ def _doubtful(data: Data) -> bool:
     """Whether that the factors add up was tested and not borne out: what follows from it is then painted so."""
     expected, doubts = data.get("expected"), ("weak", "failing")
     return expected is not None and data["grade"] in doubts and earned(Expected(**expected)) in doubts
+
+
+def _shown_answers(data: Data) -> str:
+    """What the answers on the map are; empty where no target was named."""
+    title = data.get("map_answers")
+    return headline.shorten(headline.value(title)) if title else ""
 
 
 def _determined_if(data: Data, *, doubtful: bool) -> str:

@@ -98,18 +98,19 @@ def _worst(data: Data, name: str, seen: bool | None) -> list[PageList]:
 
 
 def _bad_groups(data: Data) -> list[PageList]:
-    """Pairs of values that are worse than their parts; what is one combination stands in the next list."""
+    """Pairs of values and combinations that are worse than their parts."""
     found = (data.get("deviations") or {}).get("groups") or []
-    pairs = [{**one, "combination": one["group"]} for one in found if one["combinations"] > 1]
+    groups = [{**one, "combination": one["group"]} for one in found]
     return _measured(
-        "Pairs of values worse than their parts",
-        "bad_pairs.csv",
+        "Worse than their parts",
+        "bad_groups.csv",
         data["score"],
-        pairs,
+        groups,
         ("combinations", "rows", "score", "expected", "deviation", "q"),
         lambda shown: (
-            f"{shown_of(shown, len(pairs))}, each over all values of the other factors, the surest first. Expected is "
-            "what the two values give elsewhere; q is the share of those named down to this one that may be luck."
+            f"{shown_of(shown, len(groups))}, each over all values of the factors that it does not name, the surest "
+            "first. Expected is what its values give elsewhere; q is the share of those named down to this one "
+            "that may be luck."
         ),
     )
 

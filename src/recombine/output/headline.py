@@ -143,7 +143,7 @@ def headline(kind: str, data: Data) -> Headline | None:
         forecast = expected.get("basis") == "combinations" and data.get("held_out", expected) != expected
         only_if = bool((data.get("examples") or {}).get("only_if"))
         found = _forecast(expected) if forecast else _tested(expected, only_if=only_if)
-        return _beside_rule(found, expected) if data.get("grade") in ("weak", "failing") else found
+        return _beside_rule(found, expected, _WHO[kind]) if data.get("grade") in ("weak", "failing") else found
     return None if own is None else own(data)
 
 
@@ -155,7 +155,15 @@ def _held_back(expected: Data) -> str:
     return f"{tested}: too few, or too unlike the unseen ones, for a score that could be relied on"
 
 
-def _beside_rule(found: Headline, expected: Data) -> Headline:
+_WHO = {
+    "audit": "adding up",
+    "evaluation": "the model",
+    "prediction": "the forecast",
+    "rehearsal": "the learner",
+}
+
+
+def _beside_rule(found: Headline, expected: Data, who: str) -> Headline:
     """A score that no simple rule is worse than, beside that rule's: alone it would look like a success."""
     lift, baseline, score = expected.get("lift"), expected.get("baseline"), expected.get("value")
     if not lift or lift[0] > 0 or baseline is None or score is None:
@@ -163,7 +171,7 @@ def _beside_rule(found: Headline, expected: Data) -> Headline:
     *notes, _ = found.notes
     rule = _simple(expected.get("baseline_name") or "the best simple rule")
     what = "right" if expected.get("score") == "accuracy" else "explained"
-    who, where = ("the model", "unseen") if expected.get("basis") == "answers" else ("this rule", "held-out")
+    where = "unseen" if expected.get("basis") == "answers" else "held-out"
     return Headline(
         f"{percent(score)} vs {percent(baseline)}", f"{what} on {where} combinations: {who}, and {rule}", notes
     )

@@ -1,10 +1,11 @@
 """The cells of the maps, packed so that a page with a million of them stays a few megabytes.
 
-For each map, three planes follow one another and are deflated together (the browser inflates them itself):
+For each map, four planes follow one another and are deflated together (the browser inflates them itself):
 
     one byte a cell              its state
     two bytes a determined cell  the logarithm of its leverage in 4,095 steps, high bytes before low bytes
     a varint a seen or thin cell how many rows hold it, exactly
+    two bytes a seen or thin cell its mean answer in as many steps, where a target was named
 """
 
 import base64
@@ -58,6 +59,12 @@ class MapCells:
     state: Bytes
     count: npt.NDArray[np.int64]
     leverage: npt.NDArray[np.float64]
+    answer: npt.NDArray[np.float64]
+
+    @property
+    def held(self) -> npt.NDArray[np.bool_]:
+        """The cells that rows hold."""
+        return (self.state == SEEN) | (self.state == THIN)
 
     def tally(self) -> dict[str, int]:
         """How many cells are in each state."""
@@ -71,14 +78,14 @@ def cells_of_maps(maps: Sequence[Mapping[str, Any]], table: pa.Table | None) -> 
         return []
     if table is None:
         raise _misfit("the record lists maps, but holds no table of their cells")
-    columns = {name: table.column(name).to_numpy() for name in ("map", "state", "count", "leverage")}
+    columns = {name: table.column(name).to_numpy() for name in ("map", "state", "count", "leverage", "answer")}
     edges = np.searchsorted(columns["map"], np.arange(len(maps) + 1))
     sizes = [len(one["row_values"]) * len(one["column_values"]) for one in maps]
     if np.diff(edges).tolist() != sizes or (table.num_rows and columns["state"].max() > THIN):
         raise _misfit("its table of cells does not fill the grids of its maps")
     parts = [slice(a, b) for a, b in pairwise(edges.tolist())]
-    leverage = columns["leverage"].astype(np.float64)
-    return [MapCells(columns["state"][part], columns["count"][part], leverage[part]) for part in parts]
+    leverage, answer = (columns[name].astype(np.float64) for name in ("leverage", "answer"))
+    return [MapCells(columns["state"][part], columns["count"][part], leverage[part], answer[part]) for part in parts]
 
 
 def shared_scale(cells: Sequence[MapCells]) -> LeverageScale:
@@ -90,14 +97,32 @@ def shared_scale(cells: Sequence[MapCells]) -> LeverageScale:
     return LeverageScale(min(low, 0.5), max(high, 2.0))
 
 
-def pack(cells: MapCells, scale: LeverageScale) -> str:
-    """One map's cells as text: three planes, deflated, in base 64."""
+def answer_ends(cells: Sequence[MapCells]) -> tuple[float, float] | None:
+    """The lowest and the highest answer of a page's maps; None where no target was named."""
+    known = np.concatenate([one.answer[np.isfinite(one.answer)] for one in cells] or [np.zeros(0)])
+    return (float(known.min()), float(known.max())) if known.size else None
+
+
+def _answer_codes(cells: MapCells, ends: tuple[float, float] | None) -> npt.NDArray[np.uint16]:
+    """Answers as steps between the ends; what is not a number becomes `UNKNOWN`."""
+    if ends is None:
+        return np.zeros(0, dtype=np.uint16)
+    found = cells.answer[cells.held]
+    steps = (np.nan_to_num(found, nan=ends[0]) - ends[0]) / max(ends[1] - ends[0], 1e-300) * STEPS
+    return np.where(np.isfinite(found), np.rint(steps), UNKNOWN).astype(np.uint16)
+
+
+def pack(cells: MapCells, scale: LeverageScale, ends: tuple[float, float] | None) -> str:
+    """One map's cells as text: its planes, deflated, in base 64."""
+    answers = _answer_codes(cells, ends)
     codes = scale.codes(cells.leverage[cells.state == DETERMINED])
     planes = [
         cells.state.astype(np.uint8),
         (codes >> 8).astype(np.uint8),
         (codes & 255).astype(np.uint8),
-        varints(cells.count[(cells.state == SEEN) | (cells.state == THIN)]),
+        varints(cells.count[cells.held]),
+        (answers >> 8).astype(np.uint8),
+        (answers & 255).astype(np.uint8),
     ]
     return deflated(planes)
 
@@ -125,15 +150,16 @@ def varints(numbers: npt.NDArray[np.int64]) -> Bytes:
 
 def maps_payload(maps: Sequence[Mapping[str, Any]], cells: Sequence[MapCells]) -> dict[str, Any]:
     """Everything that the page's script needs to draw the maps. A value's text is written once."""
-    scale = shared_scale(cells)
+    scale, ends = shared_scale(cells), answer_ends(cells)
     texts = [value(raw) for one in maps for raw in (*one["row_values"], *one["column_values"])]
     pool = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     most = min(LONG, max(SHORTEST, TEXT_BUDGET // max(1, len(pool))))
-    drawn = [_drawn(one, pool) | {"cells": pack(part, scale)} for one, part in zip(maps, cells, strict=True)]
+    drawn = [_drawn(one, pool) | {"cells": pack(part, scale, ends)} for one, part in zip(maps, cells, strict=True)]
     return {
         "values": [shorten(text, most) for text in pool],
         "low": scale.low,
         "high": scale.high,
+        "answers": ends,
         "maps": drawn,
     }
 

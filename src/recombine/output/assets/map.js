@@ -6,9 +6,10 @@ const STATE_NAMES = ["undetermined", "determined", "seen", "novel", "impossible"
 const hasRows = (state) => state === SEEN || state === THIN;
 const STEPS = 4094;
 
-/* The three planes of packing.py, undone. */
+/* The planes of map_packing.py, undone. */
 function unpack(bytes, size) {
   const state = bytes.slice(0, size), leverage = new Float32Array(size).fill(NaN), count = new Float64Array(size);
+  const answer = new Float32Array(size).fill(NaN);
   const tally = [0, 0, 0, 0, 0, 0];
   for (let i = 0; i < size; i++) tally[state[i]]++;
   const ratio = Math.log(payload.high / payload.low) / STEPS;
@@ -23,7 +24,13 @@ function unpack(bytes, size) {
       if (count[i] > most) most = count[i];
     }
   }
-  return { state, leverage, count, tally, most };
+  const held = tally[SEEN] + tally[THIN];
+  for (let i = 0, at = next; payload.answers && i < size; i++) {
+    if (!hasRows(state[i])) continue;
+    const code = bytes[at] * 256 + bytes[held + at++], [lowest, highest] = payload.answers;
+    if (code <= STEPS) answer[i] = lowest + (highest - lowest) * code / STEPS;
+  }
+  return { state, leverage, count, answer, tally, most };
 }
 
 async function loadMap(place) {
@@ -39,11 +46,19 @@ class AuditMap extends MapView {
     return { seen, tint: ramp("--tint-low", "--tint-high"), onSeen: seen.map(inkOn) };
   }
 
+  /* One kind of number at a time: rows, leverage or answers; a cell that has none of it keeps one even shade. */
+  numberOf(place) {
+    const { state, count, leverage, answer } = this.map, seen = hasRows(state[place]);
+    if (this.shown === "leverage") return leverage[place];
+    return !seen ? NaN : this.shown === "answers" ? answer[place] : count[place];
+  }
+
   shadeOf(place) {
-    const { state, count, leverage, most } = this.map;
-    if (hasRows(state[place])) return shadeStep(most > 1 ? Math.log(Math.max(1, count[place])) / Math.log(most) : 0.6);
-    if (Number.isNaN(leverage[place])) return 0;
-    return shadeStep(Math.log(leverage[place] / payload.low) / Math.log(payload.high / payload.low));
+    const number = this.numberOf(place), { most } = this.map;
+    if (Number.isNaN(number)) return shadeStep(hasRows(this.map.state[place]) ? 0.35 : 0.2);
+    if (this.shown === "leverage") return shadeStep(Math.log(number / payload.low) / Math.log(payload.high / payload.low));
+    if (this.shown === "answers") return shadeStep((number - payload.answers[0]) / (payload.answers[1] - payload.answers[0] || 1));
+    return shadeStep(most > 1 ? Math.log(Math.max(1, number)) / Math.log(most) : 0.6);
   }
 
   colourOf(place) {
@@ -88,12 +103,10 @@ class AuditMap extends MapView {
 
   drawNumber(place, colour, x, y, w, h) {
     if (this.cellHeight < 16 || this.cellWidth < 25) return;
-    const { state, count, leverage } = this.map;
-    const seen = hasRows(state[place]);
-    if (!seen && Number.isNaN(leverage[place])) return;
-    const number = seen ? count[place] : leverage[place];
-    const text = number >= 10000 ? `${Number((number / 1000).toPrecision(3))}k` : seen ? whole(number) : String(Number(number.toPrecision(2)));
-    this.write(text, colour, seen ? 600 : 400, x, y, w, h);
+    const number = this.numberOf(place), rows = this.shown === "rows";
+    if (Number.isNaN(number)) return;
+    const text = number >= 10000 ? `${Number((number / 1000).toPrecision(3))}k` : rows ? whole(number) : String(Number(number.toPrecision(2)));
+    this.write(text, colour, rows ? 600 : 400, x, y, w, h);
   }
 
   drawOver() {
@@ -123,11 +136,13 @@ class AuditMap extends MapView {
 
 /* What is known of one cell, in sentences. */
 
+const answerOf = (map, place) => (Number.isNaN(map.answer[place]) ? "" : `, ${payload.answer}: ${decimal(map.answer[place])}`);
+
 function describe(map, { row, column }) {
   const place = row * map.columns.size + column, state = map.state[place];
   const about = {
-    [SEEN]: () => `Seen in ${map.count[place] === 1 ? "one row" : `${whole(map.count[place])} rows`}.`,
-    [THIN]: () => `Thin: only ${map.count[place] === 1 ? "one row holds" : `${whole(map.count[place])} rows hold`} it.`,
+    [SEEN]: () => `Seen in ${map.count[place] === 1 ? "one row" : `${whole(map.count[place])} rows`}${answerOf(map, place)}.`,
+    [THIN]: () => `Thin: only ${map.count[place] === 1 ? "one row holds" : `${whole(map.count[place])} rows hold`} it${answerOf(map, place)}.`,
     [DETERMINED]: () => Number.isNaN(map.leverage[place])
       ? "Not seen, but determined; its leverage was not measured."
       : `Not seen, but determined, with leverage ${decimal(map.leverage[place])} (at 1 it would be as uncertain as a single example).`,
@@ -154,10 +169,13 @@ function showPair(view, place) {
     line.querySelector("b").textContent = whole(map.tally[state]);
   });
   byId("ramp-seen-high").textContent = `${whole(map.most)} rows`;
-  byId("ramp-seen").hidden = map.most === 1;
+  byId("ramp-seen").hidden = map.most === 1 || view.shown !== "rows";
   byId("ramp-low").textContent = decimal(payload.low);
   byId("ramp-high").textContent = decimal(payload.high);
-  byId("ramp-determined").hidden = !map.tally[DETERMINED];
+  byId("ramp-determined").hidden = !map.tally[DETERMINED] || view.shown !== "leverage";
+  byId("ramp-answers").hidden = view.shown !== "answers";
+  byId("map-shows").textContent = { answers: `In each cell: ${payload.answer}.`, rows: "In each cell: its rows.", leverage: "In each cell: its leverage." }[view.shown];
+  for (const [place, name] of ["ramp-lowest", "ramp-highest"].entries()) byId(name).textContent = payload.answers ? decimal(payload.answers[place]) : "";
   const cut = document.querySelectorAll("#map-words tbody tr")[place].dataset.cut;
   byId("cut").hidden = !cut;
   byId("cut").textContent = cut ? `Drawn: ${cut}.` : "";
@@ -167,19 +185,24 @@ function showPair(view, place) {
 
 async function startMap() {
   const view = new AuditMap(byId("canvas"));
-  const show = async (place) => { view.show(await loadMap(place)); showPair(view, place); view.told(); settleTouch(view); view.draw(); };
+  let open = 0;
+  view.shown = document.querySelector('[name="shown"]:checked').value;
+  for (const input of document.querySelectorAll('[name="shown"]')) {
+    input.addEventListener("change", () => { view.shown = input.value; showPair(view, open); view.redraw(); });
+  }
+  const show = async (place) => { open = place; view.show(await loadMap(place)); showPair(view, place); view.told(); settleTouch(view); view.draw(); };
   await show(0);
   listen(view);
   keepView(view, payload.maps.map(({ rows, columns }) => `${rows.factor}~${columns.factor}`), show);
 }
 
 async function* cellLines() {
-  yield ["first factor", "first value", "second factor", "second value", "state", "rows", "leverage"];
+  yield ["first factor", "first value", "second factor", "second value", "state", "rows", "leverage", "answer"];
   for (let place = 0; place < payload.maps.length; place++) {
-    const { rows, columns, state, count, leverage } = await loadMap(place);
+    const { rows, columns, state, count, leverage, answer } = await loadMap(place);
     for (let at = 0; at < state.length; at++) {
       const row = Math.floor(at / columns.size), column = at % columns.size;
-      yield [rows.factor, rows.names[row], columns.factor, columns.names[column], STATE_NAMES[state[at]], count[at], leverage[at]];
+      yield [rows.factor, rows.names[row], columns.factor, columns.names[column], STATE_NAMES[state[at]], count[at], leverage[at], answer[at]];
     }
   }
 }

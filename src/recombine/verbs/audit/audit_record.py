@@ -10,7 +10,7 @@ from recombine.base.decoding import revive_all
 from recombine.base.records import Record, plain
 from recombine.data import support as stored
 from recombine.data.support import Support
-from recombine.verbs.audit.combination_status import PairMap
+from recombine.verbs.audit.combination_status import PairMap, answer_title
 from recombine.verbs.audit.determinacy import Determinacy
 
 _SOLVED = ("rank", "deficit", "moduli")
@@ -24,6 +24,7 @@ def describe(support: Support, determinacy: Determinacy, maps: Sequence[PairMap]
         **stored.describe(support),
         "determinacy": {name: plain(getattr(determinacy, name)) for name in _SOLVED},
         "maps": [_describe_map(support, one) for one in maps],
+        "map_answers": answer_title(support.target),
     }
 
 
@@ -57,7 +58,10 @@ def load_maps(record: Record) -> tuple[PairMap, ...]:
     return tuple(
         PairMap(
             **revive_all(PairMap, _DRAWN, described),
-            **{name: cells[name].slice(start, stop - start).to_numpy() for name in ("state", "count", "leverage")},
+            **{
+                name: cells[name].slice(start, stop - start).to_numpy()
+                for name in ("state", "count", "leverage", "answer")
+            },
         )
         for described, start, stop in zip(record.data["maps"], starts, starts[1:], strict=False)
     )
@@ -73,6 +77,7 @@ def _maps_table(maps: Sequence[PairMap]) -> pa.Table:
             "state": np.concatenate([one.state for one in maps]),
             "count": np.concatenate([one.count for one in maps]),
             "leverage": pa.array(np.concatenate([one.leverage for one in maps]), from_pandas=True),
+            "answer": pa.array(np.concatenate([one.answer for one in maps]), from_pandas=True),
         }
     )
 

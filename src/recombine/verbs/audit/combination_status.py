@@ -4,12 +4,13 @@ From the safest rung to the last: *seen*; *thin* (seen, but by a handful of rows
 under an additive rule; the leverage says how firmly); *undetermined*; *novel* (it holds a value never seen);
 *impossible* (declared so).
 
-The map of a pair of factors: every cell of their grid with its rung, count and leverage.
+The map of a pair of factors: every cell of their grid with its rung, count, leverage and mean answer.
 
 With more than two factors each pair is judged on its own projection. Rows and columns stand by island, then by count.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import sqrt
@@ -18,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from recombine.data.support import Support
+from recombine.data.space import text
+from recombine.data.support import LabelTarget, NumberTarget, Support, Target
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.verbs.audit.coverage import thin
 from recombine.verbs.audit.determinacy import NO_ISLAND, Determinacy, determinacy
@@ -155,6 +157,7 @@ class PairMap:
     state: npt.NDArray[np.uint8]
     count: Numbers
     leverage: npt.NDArray[np.float32]
+    answer: npt.NDArray[np.float32]  # the mean answer of the rows in a cell; NaN where there is none
 
 
 def pair_maps(support: Support) -> tuple[PairMap, ...]:
@@ -165,10 +168,40 @@ def pair_maps(support: Support) -> tuple[PairMap, ...]:
 
     pairs = sorted(combinations(range(len(support.space.factors)), 2), key=share)[:MOST_MAPS]
     cells = _MOST_CELLS // len(pairs)
-    return tuple(_pair_map(support.project(pair), cells) for pair in pairs)
+    sums = _answer_sums(support)
+    return tuple(
+        _pair_map(support.project(pair), cells, [support.groups(pair).total(one) for one in sums]) for pair in pairs
+    )
 
 
-def _pair_map(pair: Support, cells: int) -> PairMap:
+def answer_title(target: Target | None) -> str | None:
+    """What the answers of a map are: the mean of a number, or the share of one label."""
+    if target is None:
+        return None
+    if isinstance(target, NumberTarget):
+        return f"mean {target.name}"
+    return f"share of {target.name}={text(target.classes[_shown_class(target)])}"
+
+
+def _shown_class(target: LabelTarget) -> int:
+    """Of two labels the second, as in *no* and *yes*; of more the commonest."""
+    counted = np.bincount(target.label, weights=target.count, minlength=len(target.classes))
+    return 1 if len(target.classes) == 2 else int(counted.argmax())
+
+
+def _answer_sums(support: Support) -> tuple[Numbers, Numbers]:
+    """For each seen combination the sum of its answers, and how many there are; none without a target."""
+    target, size = support.target, len(support)
+    if target is None:
+        return np.zeros(size), np.zeros(size)
+    if isinstance(target, NumberTarget):
+        return target.total + target.shift * target.count, target.count
+    shown = target.count * (target.label == _shown_class(target))
+    added = [np.bincount(target.combination, weights=weights, minlength=size) for weights in (shown, target.count)]
+    return added[0], added[1]
+
+
+def _pair_map(pair: Support, cells: int, sums: Sequence[Numbers]) -> PairMap:
     found = determinacy(pair)
     rows, columns = _axes(pair, found, cells)
     grid = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2).astype(np.int32)
@@ -178,6 +211,8 @@ def _pair_map(pair: Support, cells: int) -> PairMap:
     state = np.zeros(len(grid), dtype=np.uint8)
     for number, name in enumerate(STATES):
         state[rung == name] = number
+    with np.errstate(invalid="ignore", divide="ignore"):
+        answers = sums[0] / sums[1]
     return PairMap(
         factors=(pair.space.names[0], pair.space.names[1]),
         rows=rows,
@@ -187,6 +222,7 @@ def _pair_map(pair: Support, cells: int) -> PairMap:
         state=state,
         count=np.where(whole >= 0, pair.counts[np.maximum(whole, 0)], 0.0),
         leverage=leverage.of(grid).astype(np.float32) if leverage.inverts else np.full(len(grid), np.nan, np.float32),
+        answer=np.where(whole >= 0, answers[np.maximum(whole, 0)], np.nan).astype(np.float32),
     )
 
 
