@@ -7,6 +7,7 @@ What was not tested is drawn as untested, never as nothing.
 from collections.abc import Callable, Sequence
 
 from recombine.base.records import Record
+from recombine.base.words import percent_range, points_range
 from recombine.output import error_pictures, headline, page_frame, score_map, score_pictures
 from recombine.output.page_lists import Data, PageList, combination_list, shown_of
 from recombine.output.training_history import history_list, over_training
@@ -72,7 +73,7 @@ def action_lists(data: Data) -> list[PageList]:
     told = data.get("training") is not None
     sides = (("unseen", False), ("seen", True)) if told else (("tested", None),)
     worst = [one for name, seen in sides for one in _worst(data, name, seen)]
-    return [*worst, *_bad_groups(data), *_untested(data)]
+    return [*worst, *_bad_groups(data), *_rates(data), *_untested(data)]
 
 
 def _worst(data: Data, name: str, seen: bool | None) -> list[PageList]:
@@ -97,10 +98,15 @@ def _worst(data: Data, name: str, seen: bool | None) -> list[PageList]:
     )
 
 
+def _over_all(group: Data, data: Data) -> dict[str, str]:
+    """A value or pair beside the factors that it is pooled over."""
+    return {one["name"]: group.get(one["name"], "any") for one in data["factors"]}
+
+
 def _bad_groups(data: Data) -> list[PageList]:
     """Pairs of values and combinations that are worse than their parts."""
     found = (data.get("deviations") or {}).get("groups") or []
-    groups = [{**one, "combination": one["group"]} for one in found]
+    groups = [{**one, "combination": _over_all(one["group"], data)} for one in found]
     return _measured(
         "Worse than their parts",
         "bad_groups.csv",
@@ -111,6 +117,36 @@ def _bad_groups(data: Data) -> list[PageList]:
             f"{shown_of(shown, len(groups))}, each over all values of the factors that it does not name, the surest "
             "first. Expected is what its values give elsewhere; q is the share of those named down to this one "
             "that may be luck."
+        ),
+    )
+
+
+_RATES = ("accuracy", "false_positive_rate", "false_negative_rate", "selection_rate", "calibration")
+
+
+def _rates(data: Data) -> list[PageList]:
+    """The rates of a yes/no target in every group, each with its interval."""
+    found = data.get("rates") or {}
+    lines, measures = [], {"rows": "rows"}
+    for name in _RATES:
+        measures |= {name: name.replace("_", " "), f"{name} interval": "interval"}
+    for one in found.get("groups") or []:
+        line = {"combination": _over_all(one["group"], data), "rows": one["rows"]}
+        for name, ends in one["rates"].items():
+            spoken = points_range if name == "calibration" else percent_range
+            line |= {} if ends is None else {name: ends[1], f"{name} interval": spoken(ends[0], ends[2])}
+        lines.append(line)
+    worded = tuple(key for key in measures if key.endswith(" interval"))
+    return combination_list(
+        lines,
+        measures,
+        title="Rates by group",
+        file="rates.csv",
+        worded=worded,
+        shares=_RATES,
+        lead=lambda shown: (
+            f"{shown_of(shown, len(lines))} values and pairs of values. {found['sentence']} Calibration is how much "
+            f"more often {found['positive']!r} is expected than it occurs."
         ),
     )
 
@@ -157,5 +193,7 @@ def _pairs_left_out(drawn: int, factors: int) -> str:
 def _reasons(data: Data) -> list[str]:
     """The reasons that no picture says already."""
     parts = [data.get(name) or {} for name in ("anatomy", "swap", "additivity", "theory", "against")]
-    said = {part.get("verdict") for part in parts} | {(data.get("deviations") or {}).get("sentence")}
+    said = {part.get("verdict") for part in parts} | {
+        (data.get(name) or {}).get("sentence") for name in ("deviations", "rates")
+    }
     return [one for one in data.get("reasons") or [] if one not in said]

@@ -60,9 +60,10 @@ def _test_sentence(evidence: AuditEvidence) -> str:
         few = grade(evidence) == "untested"
         return f"{'Not enough evidence: nothing' if few else 'Nothing'} was tested, because no target was named."
     if expected.abstains:
-        if expected.tested:
-            return f"Not enough evidence: {expected.reason}."
-        return f"Not enough evidence: nothing could be tested. {_sentence(str(expected.reason))}"
+        reason = (
+            f"{expected.reason}." if expected.tested else f"nothing could be tested. {_sentence(str(expected.reason))}"
+        )
+        return f"Not enough evidence: {reason}"
     if test.without_rule is not None:
         return f"{without_rule(test)} {_score(expected, test)}"
     if expected.is_open():

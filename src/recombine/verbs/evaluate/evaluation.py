@@ -27,6 +27,7 @@ from recombine.verbs.evaluate.additivity import Additivity, additivity
 from recombine.verbs.evaluate.baselines import Baselines, baselines, expected_score, simple_rules
 from recombine.verbs.evaluate.deviations import RATE, BadGroup, Deviations, deviations
 from recombine.verbs.evaluate.error_causes import Anatomy, anatomy
+from recombine.verbs.evaluate.group_rates import RatesByGroup, group_rates
 from recombine.verbs.evaluate.matched_gap import (
     Balanced,
     MatchedGap,
@@ -96,6 +97,7 @@ class Evaluation(Result):
     worst: tuple[ScoredCombination, ...]
     untested: Untested
     deviations: Deviating
+    rates: RatesByGroup | None
     against: ModelComparison | None
     anatomy: Anatomy | None
     swap: SwapTest | None
@@ -375,6 +377,7 @@ def _measure(reading: OutcomeReading, settings: IntervalSettings, tell: Progress
         worst=scored_combinations.worst(outcomes, pulled, apart),
         untested=missing,
         deviations=_list_deviating(outcomes, pulled, apart),
+        rates=group_rates(outcomes, settings),
         against=None if reading.paired is None else comparison(outcomes, reading.paired, settings, other=other),
         anatomy=None,
         swap=None,

@@ -224,6 +224,11 @@ class _EngineLines:
         if self.kind == "number":
             away = self.scoring.centres["target"] * groups.total(self.rows)
             found["prediction_total"] = groups.total(self.column("prediction_total")) + away
+        elif "prediction_squares" in self.table.column_names:
+            later, rows = groups.total(self.column("prediction_total")), groups.total(self.rows)
+            if text(self.matched.classes[-1]) != self.scoring.classes[1]:  # whichever column was named first
+                later = rows - later
+            found |= {"prediction_total": later, "prediction_squares": groups.total(self.column("prediction_squares"))}
         return found
 
     def paired(self) -> PairedOutcomes:

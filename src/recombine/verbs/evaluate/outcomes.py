@@ -99,6 +99,8 @@ class Outcomes:
     left_out: Mapping[str, int] = field(default_factory=dict)
     shift: float = 0.0
     """What `squares` are taken about: scores that are large and hardly differ would lose their digits."""
+    prediction_squares: Numbers | None = None
+    """Probabilities of two classes: the sum of (p - y)², where `prediction_total` is that of p, the later class's."""
 
     def __len__(self) -> int:
         return len(self.tested)
@@ -196,7 +198,8 @@ class Outcomes:
         """
         nothing = np.zeros(0, dtype=np.int64)
         lines: dict[str, Any] = {"combination": nothing, "truth": nothing, "said": nothing, "count": np.zeros(0)}
-        found = replace(self, total=total, squares=squares, shift=shift, prediction_total=None, **lines)
+        said = dict.fromkeys(("prediction_total", "prediction_squares"))
+        found = replace(self, total=total, squares=squares, shift=shift, **lines, **said)
         kept = {name: getattr(self, name) for name in ("seen", "unseen", "novel", "pieces")}
         found.__dict__.update(kept)  # where cached_property keeps them
         return found
@@ -236,8 +239,9 @@ def outcome_tables(outcomes: Outcomes) -> dict[str, pa.Table]:
     """The large parts, as Parquet holds them."""
     found = support.tables(outcomes.tested)
     sums = {"total": outcomes.total, "squares": outcomes.squares}
-    if outcomes.prediction_total is not None:
-        sums["prediction_total"] = outcomes.prediction_total
+    for name in ("prediction_total", "prediction_squares"):
+        if getattr(outcomes, name) is not None:
+            sums[name] = getattr(outcomes, name)
     found["sums"] = pa.table(sums)
     found["answers"] = pa.table({name: getattr(outcomes, name) for name in ("combination", "truth", "said", "count")})
     if outcomes.training is not None:
@@ -260,11 +264,16 @@ def load_outcomes(record: Record) -> Outcomes:
         count=answers["count"].to_numpy().astype(np.float64),
         total=sums["total"].to_numpy(),
         squares=sums["squares"].to_numpy(),
-        prediction_total=sums["prediction_total"].to_numpy() if "prediction_total" in sums.column_names else None,
+        prediction_total=_optional(sums, "prediction_total"),
         score=_load_score(record.data["score"]),
         left_out=revive(Mapping[str, int], record.data["not_scored"], at="not_scored"),
         shift=revive(float, record.data["scores_about"], at="scores_about"),
+        prediction_squares=_optional(sums, "prediction_squares"),
     )
+
+
+def _optional(sums: pa.Table, name: str) -> Numbers | None:
+    return sums[name].to_numpy() if name in sums.column_names else None
 
 
 def _load_score(plain: Any) -> Score:

@@ -232,6 +232,9 @@ def _ask(
             "truth": clean(table[question.target], backend),
             "said": test.ifelse(own.said, ibis.null(own.said.type())),
         }
+        if own.later is not None:
+            sums["prediction_total"] = ok.ifelse(own.later, 0.0).sum()
+            sums["prediction_squares"] = ok.ifelse((1 - own.true) * (1 - own.true), 0.0).sum()
     elif scoring.kind == "number":
         sums |= _number_sums(table, question, backend, centres, ok, test)
     if question.other is not None:

@@ -1,8 +1,8 @@
 """Scores: on each side and the gap between seen and unseen, by value and pair of values, and of each combination.
 
 By value and by pair: which part is hard, and is it hard on unseen combinations too? Their intervals come from the
-spread between the combinations of a part by formula (Student's, or Wilson's for a share): drawing would give the same
-and there can be 10^5 parts. A part with fewer than five combinations has none.
+spread between the pieces of evidence of a part by formula (Student's, or Wilson's for a share): drawing would give the
+same, and there can be 10^5 parts. A part with fewer than five has none.
 
 Each combination's score is pulled towards its side's mean as far as its few rows deserve. A combination with three rows
 is not the worst because of luck: how much the combinations of a side truly differ is estimated from all of them, and
@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from recombine.data.support import NumberTarget
-from recombine.numerics.groups import Ints, Numbers, totals
+from recombine.numerics.groups import Ints, Numbers, number, totals
 from recombine.numerics.intervals import (
     gap_interval,
     interval,
@@ -228,25 +228,35 @@ def part_scores(outcomes: Outcomes, ids: Ints, size: int, chosen: Mask, settings
 
     Combinations of a block that was held out whole are one piece, as they are in the score of all.
     """
+    statistic = score_of(outcomes, chosen)
     ids = ids[chosen]
     count = np.bincount(ids, minlength=size)
     rows = totals(ids, outcomes.rows[chosen], size)
     if not len(ids):
         nothing = np.full(size, np.nan)
         return PartScores(rows, count, nothing, nothing, nothing)
-    key, piece = np.unique(np.stack([ids, outcomes.pieces[chosen]]), axis=1, return_inverse=True)
-    statistic = score_of(outcomes, chosen).by_piece(piece.reshape(-1))  # of two dimensions in some versions of NumPy
-    of = key[0] if statistic.combinations < len(ids) else ids
-    pieces = np.bincount(of, minlength=size)
-    sums = np.stack([totals(of, part, size) for part in statistic.parts.T], axis=1)
+    sums = np.stack([totals(ids, part, size) for part in statistic.parts.T], axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         score = np.where(count > 0, statistic.value(sums), np.nan)
-        moved = np.sum(statistic.parts * statistic.slope(sums)[of], axis=1)
-        error = np.sqrt(totals(of, moved**2, size) * pieces / (pieces - 1))
-    low, high = student_interval(score, error, pieces, settings, share=outcomes.score.is_share)
+        moved = np.sum(statistic.parts * statistic.slope(sums)[ids], axis=1)
+    between, pieces = piece_variance(moved, ids, outcomes.pieces[chosen], size)
+    low, high = student_interval(score, np.sqrt(between), pieces, settings, share=outcomes.score.is_share)
     if outcomes.score.never_negative:
         low = np.maximum(low, 0.0)
     return PartScores(rows, count, score, low, high)
+
+
+def piece_variance(moved: Numbers, ids: Ints, pieces: Ints, size: int) -> tuple[Numbers, Ints]:
+    """The variance of each group's score by how far its pieces of evidence differ, and how many it has.
+
+    `moved` is by how much each combination moves the score of its group; those of one piece move it together.
+    """
+    width = int(pieces.max(initial=0)) + 1
+    keys, place = number(ids * width + pieces, size * width)
+    group = keys // width
+    count = np.bincount(group, minlength=size)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return totals(group, totals(place, moved, len(keys)) ** 2, size) * count / (count - 1), count
 
 
 def _columns(outcomes: Outcomes, ids: Ints, size: int, settings: IntervalSettings) -> dict[str, pa.Array]:

@@ -5,7 +5,7 @@ and counted; answers that are wrong in themselves (infinite, no probabilities) s
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
 from typing import Any, Literal
@@ -153,11 +153,16 @@ class Scoring:
 
 @dataclass(frozen=True)
 class RowScore:
-    """One row's expressions: its state, what was said, and its score where the engine computes it."""
+    """One row's expressions: its state, what was said, and its score where the engine computes it.
+
+    Of probabilities of two classes also that of the later class, and that of the true one.
+    """
 
     state: Any
     said: Any = None
     score: Any = None
+    later: Any = None
+    true: Any = None
 
 
 def scoring_of(table: Any, question: PredictionQuestion, backend: Any) -> Scoring:
@@ -192,7 +197,7 @@ def score_rows(
     if question.own_score is None:
         return found
     own = _by_column(table, question, backend)  # labels or numbers, scored by a column of the user's own
-    return RowScore(ibis.cases((found.state != SCORED, found.state), else_=own.state), found.said, own.score)
+    return replace(found, state=ibis.cases((found.state != SCORED, found.state), else_=own.state), score=own.score)
 
 
 def clean(column: Any, backend: Any) -> Any:
@@ -329,7 +334,7 @@ def _by_probability(
     most = ibis.greatest(*shares)
     said = ibis.cases(*[(share == most, place) for place, share in enumerate(shares)])
     score = None if scoring.score.name == "accuracy" else -ibis.least(ibis.greatest(true_share, _SMALLEST), 1.0).log()
-    return RowScore(state, said, score)
+    return RowScore(state, said, score, *((shares[1], true_share) if len(shares) == 2 else ()))
 
 
 def _shares(table: Any, scoring: Scoring, backend: Any, answers: Columns | None) -> list[Any]:

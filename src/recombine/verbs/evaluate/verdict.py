@@ -243,6 +243,7 @@ def reasons(result: "Evaluation", notes: tuple[str, ...]) -> tuple[str, ...]:
         _untested(result),
         result.deviations.sentence,
         *_worse_parts(result),
+        result.rates.sentence if result.rates else "",
         result.against.verdict if result.against else "",
         *(_left_out(reason, rows) for reason, rows in result.outcomes.left_out.items()),
         *notes,
