@@ -66,9 +66,9 @@ def test_every_group_has_the_rates_of_their_definitions():
     assert FOUND.rates.positive == "true"
     assert len(FOUND.rates.groups) == (2 + 4 + 2) + (8 + 4 + 7)
     for one in (FOUND.rates.overall, *FOUND.rates.groups):
-        rows = PEOPLE[
-            np.logical_and.reduce([np.ones(len(PEOPLE), bool)] + [PEOPLE[k] == v for k, v in one.group.items()])
-        ]
+        rows = PEOPLE
+        for factor, value in one.group.items():
+            rows = rows[rows[factor] == value]
         assert one.rows == len(rows)
         assert one.positives == rows.loan.sum()
         for name, value in by_definition(rows).items():
@@ -85,10 +85,9 @@ def test_the_rates_are_those_of_fairlearn(features):
     ours = {tuple(one.group.values()): one.rates for one in FOUND.rates.groups if list(one.group) == features}
     assert len(ours) == len(theirs)
     for group, line in theirs.iterrows():
+        place = group if isinstance(group, tuple) else (group,)
         for name in THEIRS:
-            assert ours[group if isinstance(group, tuple) else (group,)][name][1] == pytest.approx(
-                line[name], abs=1e-12
-            )
+            assert ours[place][name][1] == pytest.approx(line[name], abs=1e-12)
 
 
 @pytest.mark.parametrize("columns", ["share", {"true": "share", "false": "rest"}, {"false": "rest", "true": "share"}])
@@ -154,15 +153,16 @@ def worlds(seed, *, differ=0.0):
     return label_outcomes(support_of(cells), codes, true.ravel().astype(int), said.ravel().astype(int))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("differ", [0.0, 0.08])
 def test_intervals_hold_what_they_promise(differ):
     expected = np.clip(0.1 + differ * np.random.default_rng(9).normal(size=10**6), 0.0, 1.0).mean()
     held, false = [], 0
-    for seed in range(100):
+    for seed in range(60):
         found = group_rates(worlds(seed, differ=differ), FEW)
         false += bool(found.worse["false_positive_rate"] or found.worse["false_negative_rate"])
         low, _, high = found.groups[0].rates["false_positive_rate"]
         held.append(low <= expected <= high)
     assert np.mean(held) >= 0.9
-    assert false <= 8
+    assert false <= 5
     assert set(found.worse) == set(ERRORS)

@@ -193,7 +193,6 @@ def _pairs_left_out(drawn: int, factors: int) -> str:
 def _reasons(data: Data) -> list[str]:
     """The reasons that no picture says already."""
     parts = [data.get(name) or {} for name in ("anatomy", "swap", "additivity", "theory", "against")]
-    said = {part.get("verdict") for part in parts} | {
-        (data.get(name) or {}).get("sentence") for name in ("deviations", "rates")
-    }
+    said = {part.get("verdict") for part in parts}
+    said |= {(data.get(name) or {}).get("sentence") for name in ("deviations", "rates")}
     return [one for one in data.get("reasons") or [] if one not in said]
