@@ -1,6 +1,6 @@
 """Are the verdicts true? Planted worlds (`worlds.py`), what each verb promised, and what then happened.
 
-    python benchmarks/calibration.py [--each 20] [--seed 0] [--sentences] [--smoke]
+    python benchmarks/calibration.py [--each 20] [--seed 0] [--sentences [--only impossible]] [--smoke]
 
 For every world `audit`, `predict` and `evaluate` see the seen rows (`evaluate` also a model's answers for a third of
 the unseen combinations) and promise a score with an interval and a grade. What happened is measured by code of this
@@ -299,6 +299,7 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=20, help="worlds of each of the families")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--sentences", action="store_true", help="what first sentences name, of 5 times as many worlds")
+    parser.add_argument("--only", default="", help="with --sentences: what the name of a world must hold")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     each = 1 if given.smoke else given.each
@@ -324,7 +325,8 @@ def main() -> None:
 
 def print_sentences(given: Any, worlds: int) -> None:
     """How often the first sentence names what was planted."""
-    planted = (*sentence_worlds.PLANTED, *sentence_worlds.EVALUATED)
+    planted = (*sentence_worlds.PLANTED, *sentence_worlds.EVALUATED, *sentence_worlds.SUSPECTED)
+    planted = tuple(one for one in planted if given.only in one.name)
     found = {one.name: sentence_worlds.shares(one, worlds=worlds, seed=given.seed) for one in planted}
     rows = [[name, worlds, *(f"{100 * share:.1f}" for share in one.values())] for name, one in found.items()]
     measure.table(["planted", "worlds", "told %", "another thing, or what is not there %"], rows)

@@ -4,7 +4,9 @@ Run by `calibration.py --sentences`. Noise, or an answer of its own in each comb
 rule, and are told apart by rows that repeat. For `evaluate`, a background that the answers follow, and among 30
 combinations and 4,000 rows a group that is 20 points below its parts; beside them worlds without one, in which all that
 is named is named falsely: additive groups, combinations that differ in difficulty, numbers whose errors have heavy
-tails. Sizes, rows and the noise of a row are drawn for each world.
+tails. For `audit`, a pair of values that cannot occur, though 400 rows of it would be expected; beside it worlds in
+which every pair can: independent rows, rows that came in bursts, combinations that nobody collected. Sizes, rows and
+the noise of a row are drawn for each world.
 """
 
 import re
@@ -18,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import recombine
+from recombine.verbs.audit.structural_zeros import suspect_zeros
 
 Rng = np.random.Generator
 _GRIDS = ((6, 6), (8, 5), (4, 4, 3), (5, 3, 3), (3, 3, 3, 2))
@@ -161,8 +164,44 @@ def _evaluated(table: dict[str, list[Any]]) -> str:
     return first.replace(f"group {planted}:", "group (the planted one):") if planted else first
 
 
+def pairs_apart(rng: Rng, *, kind: str) -> dict[str, list[Any]]:
+    """Rows of independent factors; `kind` says why some combinations, or the pair that is `planted`, have none."""
+    sizes = tuple(rng.integers(2, 6, rng.integers(3, 5)).tolist())
+    margins = [rng.permutation(np.arange(1.0, size + 1) ** -rng.uniform(0, 1.2)) for size in sizes]
+    margins = [one / one.sum() for one in margins]
+    cells = np.array(list(product(*map(range, sizes))))
+    share, rows = np.prod([one[cells[:, k]] for k, one in enumerate(margins)], axis=0), int(rng.integers(200, 8_000))
+    planted = ""
+    if kind == "impossible":
+        at = np.array([int(one.argmax()) for one in margins[:2]])
+        rows = max(rows, int(400 / (margins[0][at[0]] * margins[1][at[1]])))
+        planted = f"f0=f0v{at[0]} with f1=f1v{at[1]}"
+        share = share * ~(cells[:, :2] == at).all(axis=1)
+    elif kind == "not collected":
+        share = share * (rng.random(len(cells)) < rng.uniform(0.5, 0.95))
+    if not share.any():
+        share = np.ones(len(cells))
+    count = rng.multinomial(rows, share / share.sum())
+    if kind == "bursts":
+        chosen = rng.random(len(cells)) < rng.uniform(0.3, 0.9)
+        count = chosen * (rng.lognormal(np.log(rows / len(cells)), 1.2, len(cells)).astype(int) + 1)
+    if not count.any():
+        count[0] = 1
+    return _rows(np.repeat(cells, count, axis=0), planted=[planted] * int(count.sum()))
+
+
+def _suspected(table: dict[str, list[Any]]) -> str:
+    """Whether the planted pair is suspected, and whether another one is."""
+    columns = {name: column for name, column in table.items() if name[0] == "f" and len(set(column)) > 1}
+    if len(columns) < 2:
+        return ""
+    zeros, _ = suspect_zeros(recombine.read(columns, factors=list(columns)))
+    names, planted = set() if zeros is None else {str(pair) for pair in zeros.pairs}, table["planted"][0]
+    return f"{_BAD if planted in names else ''} {'another' if names - {planted} else ''}"
+
+
 NOISE, FIXED = "Nothing to learn was found", "has its own fixed answer"
-FOLLOWS, BELOW = "answers follow f0:", "what its parts give"
+FOLLOWS, BELOW, _BAD = "answers follow f0:", "what its parts give", "(the planted one)"
 PLANTED = tuple(
     Planted(f"{verb.__name__}: {'own answers' if own else 'noise'}, {draw.__name__}", drawn, _asked(verb), *words)
     for verb in (recombine.audit, recombine.predict)
@@ -172,7 +211,6 @@ PLANTED = tuple(
         (True, lambda rng, draw=draw: draw(rng, own=True), (FIXED, NOISE)),
     )
 )
-_BAD = "(the planted one)"
 EVALUATED = (
     Planted("shortcut worth 30 to 90 points", shortcut, _evaluated, FOLLOWS, "sound"),
     Planted("no shortcut", partial(shortcut, follow=0.0), _evaluated, "", "answers follow"),
@@ -187,6 +225,16 @@ EVALUATED = (
     Planted("no group: heavy tails", heavy_tails, _evaluated, "", BELOW),
 )
 """Worlds for `evaluate`: the words that tell what is planted, and those of a false alarm."""
+SUSPECTED = tuple(
+    Planted(name, partial(pairs_apart, kind=kind), _suspected, words, "another")
+    for name, kind, words in (
+        ("impossible pair, 400 rows expected", "impossible", _BAD),
+        ("no impossible pair: independent rows", "independent", ""),
+        ("no impossible pair: rows in bursts", "bursts", ""),
+        ("no impossible pair: not all collected", "not collected", ""),
+    )
+)
+"""Worlds for what an audit takes for impossible."""
 
 
 def shares(planted: Planted, *, worlds: int, seed: int) -> dict[str, float]:
