@@ -8,8 +8,10 @@ from recombine.base.errors import RecombineError
 from recombine.base.words import amount, listing
 from recombine.data.column_profile import look
 from recombine.data.engine import Progress
+from recombine.data.misspellings import Misspelling, describe_misspellings, misspellings
 from recombine.data.proposal_rules import MOST_FACTORS, ProposedColumn, Role, further_factors, roles, with_counts, words
 from recombine.data.read import read
+from recombine.data.support import Support
 from recombine.data.table_query import Where
 
 _LARGE = 10**6
@@ -33,6 +35,8 @@ class Proposal:
     """How many there could be."""
     not_looked_at: int
     """Columns after the first thousand."""
+    misspellings: tuple[Misspelling, ...] = ()
+    """Values of the factors that may be another one, written otherwise."""
 
     @property
     def verdict(self) -> str:
@@ -62,18 +66,20 @@ def propose(
     columns = roles(looks)
     factors = _all(columns, "factor")
     factors = factors if len(factors) > 1 else ()
-    rarest, seen, space = _counts(source, factors, columns, looks.rows, table=table, where=where)
+    support = _support(source, factors, columns, looks.rows, table=table, where=where)
+    counted = () if support is None else zip(factors, support.value_counts, strict=True)
     return Proposal(
         source=looks.source,
         rows=looks.rows,
-        columns=with_counts(columns, rarest),
+        columns=with_counts(columns, {name: int(counts.min()) for name, counts in counted}),
         factors=factors,
         target=_first(columns, "target"),
         split=_first(columns, "split"),
         prediction=_first(columns, "prediction"),
-        seen=seen,
-        space=space,
+        seen=None if support is None else len(support),
+        space=None if support is None else support.space.size,
         not_looked_at=looks.not_looked_at,
+        misspellings=() if support is None else misspellings(support),
     )
 
 
@@ -87,19 +93,17 @@ def _first(columns: tuple[ProposedColumn, ...], role: Role) -> str | None:
     return min(found, key=lambda name: (words(name) != [role], len(words(name)), found.index(name)), default=None)
 
 
-def _counts(
+def _support(
     source: Any, factors: tuple[str, ...], columns: tuple[ProposedColumn, ...], rows: int, **how: Any
-) -> tuple[dict[str, int], int | None, int | None]:
-    """The rows of each factor's rarest value, and how many combinations are seen of how many."""
+) -> Support | None:
+    """The combinations of the factors; None where they would be too many to be counted in passing."""
     space = prod(one.values or 1 for one in columns if one.name in factors)
     if not factors or min(space, rows) > _LARGE:
-        return {}, None, None
+        return None
     try:
-        support = read(source, factors=factors, **how)
+        return read(source, factors=factors, **how)
     except RecombineError:  # the proposal stands without it
-        return {}, None, None
-    rarest = {name: int(counts.min()) for name, counts in zip(factors, support.value_counts, strict=True)}
-    return rarest, len(support), support.space.size
+        return None
 
 
 def _factors(found: Proposal) -> str:
@@ -128,4 +132,5 @@ def _further(found: Proposal) -> list[str]:
         said.append(f"{found.prediction} looks like a model's prediction.")
     if found.not_looked_at:
         said.append(f"{amount(found.not_looked_at, 'further column')} were not looked at.")
-    return said
+    misspelt = describe_misspellings(found.misspellings)
+    return said if misspelt is None else [*said, misspelt]

@@ -16,6 +16,7 @@ from recombine.base.progress import Progress, of_step
 from recombine.base.records import Provenance, Record
 from recombine.base.result import Result
 from recombine.data import support as stored
+from recombine.data.misspellings import Misspelling, misspellings
 from recombine.data.read import support_of
 from recombine.data.space import rows_of, text
 from recombine.data.support import Support
@@ -87,6 +88,7 @@ class Audit(Result):
     zeros: Zeros | None
     likely: StatusCounts | None
     selection: SelectionSign | None
+    misspellings: tuple[Misspelling, ...]
     maps: tuple[PairMap, ...]
     support: Support
     determinacy: Determinacy
@@ -241,6 +243,7 @@ def _assemble(support: Support, solved: Determinacy, *, seed: int) -> Audit:
         thin=thinnest(support, thin(support)),
         zeros=zeros,
         likely=likely,
+        misspellings=misspellings(support),
         usual={name: text(value) for name, value in support.combination(int(support.counts.argmax())).items()},
         mean_count=float(support.counts.mean()),
         one_row_each=support.rows > _A_LIST and bool((support.counts == 1).all()),

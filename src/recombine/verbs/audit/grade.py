@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from recombine.base.grades import Expected, Grade, at_most, earned
+from recombine.data.misspellings import Misspelling
 from recombine.verbs.audit.additivity import AdditiveTest
 from recombine.verbs.audit.combination_status import StatusCounts
 from recombine.verbs.audit.coverage import FactorCoverage, OrderCoverage, ThinCombination, UncoveredPair
@@ -61,6 +62,7 @@ class AuditEvidence:
     rows: int
     rows_left_out: int
     weightless: str | None = None
+    misspellings: tuple[Misspelling, ...] = ()
     selection: SelectionSign | None = None  # that the seen ones look as if they were chosen by their answer
 
     @property

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from recombine.base.words import WORSE_THAN_MEAN, amount, listing, measure, percent, percent_range
+from recombine.data.misspellings import describe_misspellings
 from recombine.numerics.simple_rules import MAJORITY
 from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest
 from recombine.verbs.audit.block_holdout import conjunction_names
@@ -31,6 +32,7 @@ def reasons(evidence: AuditEvidence) -> tuple[str, ...]:
         if evidence.rows_left_out
         else None,
         evidence.weightless,
+        describe_misspellings(evidence.misspellings),
         _uncounted_reason(evidence),
     ]
     return tuple(reason for reason in found if reason)
