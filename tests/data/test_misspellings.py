@@ -82,3 +82,22 @@ def test_an_audit_and_a_proposal_name_them(tmp_path) -> None:
     assert recombine.Audit.from_record(audit.record()) == audit
     assert "may be &#39;blue&#39;" in audit.page(tmp_path / "audit.html").read_text()
     assert said in recombine.propose(table).verdict
+
+
+@pytest.mark.parametrize(("words", "kept"), [(("yes", "no"), ("no", "yes")), (("Y", "N"), ("N", "Y"))])
+@pytest.mark.parametrize("mark", [",", ";"])
+def test_yes_and_no_of_a_csv_stay_words(words, kept, mark, tmp_path) -> None:
+    lines = [mark.join(("shape", "lined")), *(mark.join((f"s{n % 3}", words[n % 2])) for n in range(12))]
+    (tmp_path / "rows.csv").write_text("\n".join(lines))
+    assert recombine.read(tmp_path / "rows.csv", factors=["shape", "lined"]).space.factors[1].labels == kept
+
+
+def test_labels_are_shown_as_they_stand(tmp_path) -> None:
+    """White space, case, zeros in front, numbers with a fraction; true and false are booleans, and shown as such."""
+    rows = [" blue,True,007,1.0", "red ,False,010,2.5", "Red,True,010,1.0", "red ,True,007,2.5"]
+    (tmp_path / "rows.csv").write_text("\n".join(["colour,flag,code,size", *rows]))
+    found = recombine.read(tmp_path / "rows.csv", factors=["colour", "flag", "code", "size"]).space.factors
+    assert found[0].labels == (" blue", "Red", "red ")
+    assert found[1].labels == ("false", "true")
+    assert found[2].labels == ("007", "010")
+    assert found[3].labels == ("1.0", "2.5")

@@ -36,6 +36,7 @@ from recombine.data.twin_columns import refuse_renamed, refuse_twins
 _DUCKDB_TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
 _DEPRECATED = r"fetch_\w+\(\) is deprecated"
 _EXTRAS = {"postgres": "postgres", "postgresql": "postgres", "pyspark": "spark", "spark": "spark"}
+_HEAD = 1_000  # lines of a CSV that tell how yes and no are written
 _JSON_COLUMNS = "DESCRIBE SELECT * FROM read_json_auto(?, sample_size = -1, maximum_sample_files = -1)"
 
 
@@ -132,7 +133,8 @@ def _open_files(files: TableFiles, columns: Sequence[str] | None, *, sniff_all: 
             else:
                 table = getattr(backend, reader)(path, **options)
             if reader == "read_csv":
-                table = _separated(table, backend, path, options)
+                table, options = _separated(table, backend, path, options)
+                table = _as_written(table, backend, path, options)
         except (duckdb.Error, ibis.common.exceptions.IbisError, pa.ArrowException) as error:
             raise unreadable(files.written, error) from error
         if not table.columns:
@@ -178,11 +180,29 @@ def _read_json(backend: Any, path: str) -> Any:
     return backend.read_json(path, columns=interruptible(columns_of_all_lines))
 
 
-def _separated(table: Any, backend: Any, path: str, options: dict[str, Any]) -> Any:
+def _separated(table: Any, backend: Any, path: str, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """A CSV that was read as one column though its heading holds another separator: read it with that one."""
     heading = table.columns[0] if len(table.columns) == 1 else ""
     marks = [mark for mark in (";", "\t", "|", ",") if mark in heading]
-    return backend.read_csv(path, delim=marks[0], **options) if marks else table
+    if not marks:
+        return table, options
+    return backend.read_csv(path, delim=marks[0], **options), {**options, "delim": marks[0]}
+
+
+def _as_written(table: Any, backend: Any, path: str, options: dict[str, Any]) -> Any:
+    """A CSV in which yes and no stay words: DuckDB takes them, and y, n, t and f, for true and false.
+
+    Nobody wrote that, and another table of answers would not match it.
+    """
+    names = [name for name in table.columns if table[name].type().is_boolean()]
+    if not names:
+        return table
+    heading = {"header": table.columns != tuple(f"column{k}" for k in range(len(table.columns)))}
+    text = backend.read_csv(path, all_varchar=True, **options, **heading)
+    head = backend.to_pyarrow(text.select(*names).limit(_HEAD))
+    words = {name: {str(word).lower() for word in head[name].unique().to_pylist() if word} for name in names}
+    written = {name: "VARCHAR" for name in names if words[name] - {"true", "false"}}
+    return backend.read_csv(path, types=written, **options, **heading) if written else table
 
 
 def _open_database(database: DatabaseTable) -> Iterator[OpenTable]:
