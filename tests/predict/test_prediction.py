@@ -1047,3 +1047,14 @@ def test_a_truth_must_be_read_first_and_share_a_class() -> None:
         recombine.predict(support, truth="truth.csv")  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="none of them is a class of 'kind'"):
         recombine.predict(support, truth=kinds("wool coat red\nsilk hat blue\nwool hat red"))
+
+
+def test_a_forecast_warns_where_the_seen_ones_seem_to_be_chosen_by_their_answer():
+    chosen = [(a, b) for a in range(9) for b in range(9) if a + b > 5]
+    by_chance = [(a, b) for a in range(9) for b in range(9) if (a * 5 + b * 7) % 9 > 2]
+    for seen, warned in ((chosen, True), (by_chance, False)):
+        rows = [(a, b, a + b + 0.1) for a, b in seen]
+        table = {name: [row[k] for row in rows] for k, name in enumerate("aby")}
+        found = recombine.predict(table, factors=["a", "b"], target="y", target_kind="number")
+        assert ("Careful: y is higher in the seen combinations" in found.verdict) == warned
+        assert any("not chosen by their answer" in reason for reason in found.reasons) != warned

@@ -111,8 +111,8 @@ def unless_open(found: Expected, pieces: int) -> Expected:
     """The same, or none where its interval says nothing: a number that stands beside it would say too much.
 
     Of an R² such an interval holds errors twice as large as those of always answering the mean, and a score that would
-    be sound; of an accuracy nearly everything. The score of one or two unseen `pieces` is hardly more than one draw, so
-    that its interval tells what held-out ones differ by: there it says nothing if it holds what the mean gets.
+    be sound; of an accuracy nearly everything. Where the unseen ones are one or two blocks (`pieces`), the score is
+    hardly more than one draw: there an R² says nothing if its interval holds what the mean gets.
 
     >>> unless_open(Expected("R²", 0.997, -1538.0, 0.9999, 0.0, tested=26, of=2), 1).reason
     'what was held out fits any score from worse than always answering the mean to 99.99 %, since the 2 unseen \
@@ -120,7 +120,7 @@ combinations stand or fall together'
     """
     if found.low is None or found.high is None:
         return found
-    few = pieces < _FEWEST_GROUPS
+    few = pieces < min(_FEWEST_GROUPS, found.of)
     worst, best = 1 - _NEARLY_ALL, _NEARLY_ALL
     if found.score == "R²":
         worst, best = 0.0 if few else _TWICE_AS_WRONG, SOUND_FROM
@@ -129,8 +129,8 @@ combinations stand or fall together'
     lowest = WORSE_THAN_MEAN if found.low < 0 else percent(found.low)
     why = f"what was held out fits any score from {lowest} to {percent(found.high)}"
     if few:
-        several = f"{found.of:,} unseen combinations stand or fall {'together' if pieces == 1 else 'in two blocks'}"
-        why += f", since the {several if found.of > pieces else 'score of so few unseen combinations is a single draw'}"
+        together = "together" if pieces == 1 else "in two blocks"
+        why += f", since the {found.of:,} unseen combinations stand or fall {together}"
     return Expected(found.score, tested=found.tested, of=found.of, basis=found.basis, reason=why)
 
 
