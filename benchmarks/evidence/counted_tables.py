@@ -14,10 +14,10 @@ from evidence.drawing import AuditWorld, Codes, Columns, Ints, Mask, Numbers
 from recombine.base.progress import silent
 from recombine.data.space import Factor, Space
 from recombine.data.support import LabelTarget, NumberTarget, Support
-from recombine.numerics.interaction_rules import RULES, SeenTable
 from recombine.numerics.resampling import IntervalSettings
-from recombine.verbs.audit.additivity import ADDITIVE, seen_answers
+from recombine.numerics.simple_rules import ADDITIVE
 from recombine.verbs.audit.leverage import Leverage
+from recombine.verbs.audit.rule_choice import ask_rule
 from recombine.verbs.audit.structural_zeros import suspect_zeros
 from recombine.verbs.evaluate import evaluation
 from recombine.verbs.evaluate.outcome_reader import OutcomeReading
@@ -54,14 +54,11 @@ def richer_answers(found: Any, world: AuditWorld) -> Numbers | None:
     """(n, m) What the rule says that an audit chose, taught all that is seen; None where that is adding up."""
     if getattr(found.additive, "chosen", ADDITIVE) == ADDITIVE:
         return None
-    target = found.support.target
-    seen = seen_answers(target, len(found.support))
-    table = SeenTable(found.support.codes[seen.rows], found.support.space.sizes, seen.values, seen.noise)
-    said = RULES[found.additive.chosen](table, _encoded(found, world.codes))
+    said = ask_rule(found.additive.chosen, found.support, _encoded(found, world.codes))
     if not world.classes:
-        return said + float((target.total / target.count)[seen.rows].mean())  # which the answers were given about
+        return said
     wide = np.zeros((len(said), world.classes))
-    wide[:, [int(name[1:]) for name in seen.classes]] = said
+    wide[:, [int(str(name)[1:]) for name in found.support.target.classes]] = said
     return wide
 
 

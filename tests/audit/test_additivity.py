@@ -10,8 +10,8 @@ from recombine.base.grades import earned
 from recombine.numerics import additive_fit as module
 from recombine.numerics.additive_fit import held_out
 from recombine.numerics.interaction_rules import PRODUCT, RULES
-from recombine.numerics.simple_rules import MAJORITY, NEAREST
-from recombine.verbs.audit.additivity import ADDITIVE, additive_test
+from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, NEAREST
+from recombine.verbs.audit.additivity import additive_test
 from tests.commands import run_command
 from tests.properties import examples
 from tests.twins import brute_determined, labels, numbers, one_hot, support_of, supports
@@ -113,7 +113,7 @@ def test_a_sum_modulo_ten_is_failing() -> None:
     classes = [str(k) for k in range(10)]
     audit = recombine.audit(labels(codes, codes.sum(axis=1) % 10, classes=classes, sizes=(20, 20)))
     assert audit.grade == "failing"
-    assert "always answering “" in audit.verdict
+    assert 'always answering "' in audit.verdict
 
 
 @pytest.mark.parametrize("kind", ["number", "label"])

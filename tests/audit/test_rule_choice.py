@@ -5,7 +5,7 @@ import pytest
 
 import recombine
 from recombine.numerics.interaction_rules import GATED, PRODUCT, SUBSTITUTION
-from recombine.verbs.audit.additivity import ADDITIVE
+from recombine.numerics.simple_rules import ADDITIVE
 from recombine.verbs.audit.rule_choice import choose_rule
 
 
@@ -35,7 +35,7 @@ def audited(kind: str, seed: int) -> recombine.Audit:
     ("kind", "said"),
     [
         (ADDITIVE, "Adding up one effect for each value explains 9"),
-        (PRODUCT, "Adding up one effect for each value and one product of two values explains 9"),
+        (PRODUCT, "Adding up one effect for each value and a product of f0 and f1 explains 9"),
         (GATED, "Letting one factor decide which other one counts explains 9"),
         (SUBSTITUTION, "Answering like values that never gave another answer explains"),
     ],

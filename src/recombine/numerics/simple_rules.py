@@ -8,7 +8,7 @@ claim about combinations needs; with their numbers of rows, rows count alike, wh
 The two differ where some combinations have many more rows than others, so a name says where rows count.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -107,6 +107,12 @@ class SimpleRules:
     def factors_alone(self, factors: Sequence[int], asked: Codes, *, own: Ints | None = None) -> Numbers:
         """(c, m) The same for those that agree on all of some factors."""
         return _means(*self._sums(factors, asked, own))
+
+    def by_name(self, names: Sequence[str], asked: Codes, *, own: Ints | None = None) -> Iterator[tuple[str, Numbers]]:
+        """Each of the rules with its name, given those of the factors."""
+        yield NEAREST, self.nearest(asked, own=own)
+        for k, name in enumerate(names):
+            yield alone_name(name), self.factor_alone(k, asked, own=own)
 
     def nearest(self, asked: Codes, *, own: Ints | None = None) -> Numbers:
         """(c, m) The mean answer of those that agree on the most factors, the combination itself if it was seen.

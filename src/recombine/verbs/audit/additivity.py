@@ -17,16 +17,15 @@ import numpy as np
 
 from recombine.base.grades import FEWEST_TESTED, Expected
 from recombine.data.missing_conjunctions import FactorSet, missing_conjunctions
-from recombine.data.space import text
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
 from recombine.numerics.additive_fit import LeaveOneOut, blocks_held_out, dense, held_out, leverage_rows
 from recombine.numerics.distributions import student_quantile
-from recombine.numerics.groups import Codes, Ints, Numbers, commonest, pooled_variance
+from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.numerics.hypothesis_tests import bonferroni
-from recombine.numerics.interaction_rules import RULES, SeenTable
+from recombine.numerics.interaction_rules import RULES
 from recombine.numerics.noise_ceiling import NoiseCeiling, noise_ceiling
 from recombine.numerics.resampling import EvidencePieces
-from recombine.numerics.simple_rules import MAJORITY, MEAN, NEAREST, SimpleRules, alone_name, filled, is_alone
+from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, SimpleRules, alone_name, filled, is_alone
 from recombine.verbs.audit.block_holdout import (
     LIKE,
     HeldOutPart,
@@ -36,17 +35,13 @@ from recombine.verbs.audit.block_holdout import (
     missing_reason,
     weigh_classes,
 )
-from recombine.verbs.audit.rule_choice import choose_rule, richer_answers
-
-ADDITIVE = "adding up effects"
+from recombine.verbs.audit.rule_choice import RuleChoice, choose_rule, try_rules
+from recombine.verbs.audit.seen_answers import SeenAnswers, seen_answers, why_untestable
 
 _MOST_TESTED = 2_000  # combinations: their mean is then known to two points of a hundred
 _SOLVED_ONE_BY_ONE = 100  # where no inverse is affordable
 _MOST_COMPARED = 2 * 10**9  # values of tested combinations with those of all others: some seconds
-_MOST_ANSWERS = 5 * 10**7  # combinations times classes: 400 MB
-_MOST_CLASSES = 1_000
 _CHANCE = 0.05
-_LITTLE = 0.02  # of what there is to lose: where adding up loses less, no other rule is looked for
 _WIDEST = 2_000  # values of all factors: up to there holding out blocks takes less than a second
 
 
@@ -98,6 +93,11 @@ class AdditiveTest:
         return next(one for one in self.rules if one.name == name)
 
     @property
+    def factors(self) -> tuple[str, ...]:
+        """The factors, by the rules that look at one of them."""
+        return tuple(one.name.removesuffix(alone_name("")) for one in self.rules if is_alone(one.name))
+
+    @property
     def richer(self) -> RuleScore | None:
         """The best of the rules that say more than adding up, where it says it better."""
         best = max((one for one in self.rules if one.name in RULES), key=lambda one: one.score, default=None)
@@ -147,27 +147,6 @@ class Losses:
         return np.where(np.isfinite(found), found, -1.0)
 
 
-@dataclass(frozen=True, eq=False)
-class _SeenAnswers:
-    """What the seen combinations answer. Legend: n combinations with an answer, m numbers each."""
-
-    rows: Ints  # (n,) which combinations of the support
-    values: Numbers  # (n, m) the mean, less the mean of all; or the share of each label
-    counts: Numbers  # (n,)
-    within: float | None  # variance of one row about its combination's answer
-    classes: tuple[str, ...]
-
-    @property
-    def middle(self) -> Numbers:
-        """The mean answer."""
-        return np.asarray(self.values.mean(axis=0))
-
-    @property
-    def noise(self) -> Numbers:
-        """(n,) The variance of each answer, as far as it is known."""
-        return (self.within or 0.0) / self.counts
-
-
 def additive_test(
     support: Support, unseen: tuple[Codes, Numbers] | None = None, *, seed: int = 0, additive_only: bool = False
 ) -> tuple[AdditiveTest, Losses] | None:
@@ -191,7 +170,9 @@ def additive_test(
     alone = _one_at_a_time(known, answers, found)
     classes = None if unseen is None or codes.shape[1] <= 2 else missing_classes(known, *unseen)
     in_blocks = any(one.factors != alone.factors for one in classes or ())
-    tries = _Richer({}, {}) if additive_only else _try_richer(known, answers, alone, quick=in_blocks, seed=seed)
+    tries = RuleChoice({}, {})
+    if not additive_only:
+        tries = try_rules(known, answers, alone.rows, found.said, quick=in_blocks, seed=seed)
     every = replace(alone, said={**alone.said, **tries.said})
     of_rule = _losses_of_rules(answers, every)
     test = _summary(support.target, answers, found, every.said, of_rule, sampled=len(tried) < len(codes))
@@ -208,34 +189,6 @@ def additive_test(
     return replace(test, blocks=done, untested_blocks=open_, chosen=chosen), losses
 
 
-@dataclass(frozen=True, eq=False)
-class _Richer:
-    """What rules said that say more than adding up, and the chosen one, if any is, as it is scored."""
-
-    said: Mapping[str, Numbers]
-    chosen: Mapping[str, Numbers]
-
-
-def _try_richer(known: Support, answers: _SeenAnswers, alone: HeldOutPart, *, quick: bool, seed: int) -> _Richer:
-    """Where adding up leaves much to gain, and by those that are `quick` where hundreds of blocks are held out."""
-    of_rule, constant = _losses_of_rules(answers, alone), _constant_rule(answers)
-    if not _leaves_much(of_rule, constant):
-        return _Richer({}, {})
-    held_apart = partial(richer_answers, known, answers.values, answers.noise, alone.rows, seed=seed, quick=quick)
-    said = held_apart()
-    lost = {name: _losses(answers, alone.rows, values) for name, values in said.items()}
-    chosen = choose_rule([of_rule[ADDITIVE], of_rule[constant]], lost, alone.pieces, seed=seed)
-    return _Richer(said, {} if chosen is None else held_apart(only=chosen))
-
-
-def _leaves_much(of_rule: Mapping[str, Numbers], constant: str) -> bool:
-    """Whether there is something that another rule could gain: labels that are wrong, or squared errors beside the
-    mean's.
-    """
-    lost = of_rule[ADDITIVE]
-    return float(lost.sum()) > _LITTLE * (len(lost) if constant == MAJORITY else float(of_rule[constant].sum()))
-
-
 def _still_chosen(losses: Losses, chosen: str | None, *, seed: int) -> str:
     """The rule that was chosen, if it is better than adding up also where whole blocks are held out."""
     if chosen is None or losses.pieces is None or losses.weights is None:
@@ -244,28 +197,19 @@ def _still_chosen(losses: Losses, chosen: str | None, *, seed: int) -> str:
     return choose_rule([weighted[ADDITIVE]], {chosen: weighted[chosen]}, losses.pieces.of, seed=seed) or ADDITIVE
 
 
-def _one_at_a_time(known: Support, answers: _SeenAnswers, found: LeaveOneOut) -> HeldOutPart:
+def _one_at_a_time(known: Support, answers: SeenAnswers, found: LeaveOneOut) -> HeldOutPart:
     """Each combination held out alone, and what the simple rules say of it without it."""
     rules = SimpleRules(known.codes, known.groups, answers.values, np.ones(len(known)))
     own, count = found.rows, len(known)
     others = (answers.values.sum(axis=0) - answers.values[own]) / (count - 1)  # where a rule finds nobody to ask
-    said = {ADDITIVE: found.said} | _simple_answers(known, rules, known.codes[own], others, own=own)
-    said[_constant_rule(answers)] = _constant_answer(answers, own)
+    said = {ADDITIVE: found.said}
+    said |= {name: filled(one, others) for name, one in rules.by_name(known.space.names, known.codes[own], own=own)}
+    said[answers.constant_rule] = answers.constant(own)
     return HeldOutPart(tuple(range(known.codes.shape[1])), own, found.leverage, said, np.arange(len(own)))
 
 
-def _simple_answers(
-    known: Support, rules: SimpleRules, asked: Codes, others: Numbers, *, own: Ints | None = None
-) -> dict[str, Numbers]:
-    said = {NEAREST: filled(rules.nearest(asked, own=own), others)}
-    return said | {
-        alone_name(name): filled(rules.factor_alone(k, asked, own=own), others)
-        for k, name in enumerate(known.space.names)
-    }
-
-
 def _in_blocks(
-    known: Support, answers: _SeenAnswers, missing: MissingClass, scores: Numbers, richer: Sequence[str], *, seed: int
+    known: Support, answers: SeenAnswers, missing: MissingClass, scores: Numbers, richer: Sequence[str], *, seed: int
 ) -> HeldOutPart | None:
     """Combinations held out with all that share their values of some factors, also as `richer` rules would answer them;
     None where none can be.
@@ -283,18 +227,19 @@ def _in_blocks(
         rest, asked = np.flatnonzero(piece != number), found.rows[piece[found.rows] == number]
         left = known.subset(rest)
         rules = SimpleRules(left.codes, left.groups, answers.values[rest], np.ones(len(rest)))
-        said = _simple_answers(left, rules, known.codes[asked], answers.values[rest].mean(axis=0))
-        seen = SeenTable(left.codes, left.space.sizes, answers.values[rest], answers.noise[rest])
+        middle = answers.values[rest].mean(axis=0)
+        said = {name: filled(one, middle) for name, one in rules.by_name(left.space.names, known.codes[asked])}
+        seen = answers.table(known).subset(rest)
         simple.append(said | {name: RULES[name](seen, known.codes[asked]) for name in richer})
     if not simple:
         return None
     said = {ADDITIVE: found.said} | {name: np.concatenate([one[name] for one in simple]) for name in simple[0]}
-    said[_constant_rule(answers)] = _constant_answer(answers, found.rows)
+    said[answers.constant_rule] = answers.constant(found.rows)
     return HeldOutPart(missing.factors, found.rows, found.leverage, said, piece[found.rows])
 
 
 def _losses_like_unseen(
-    known: Support, answers: _SeenAnswers, alone: HeldOutPart, classes: tuple[MissingClass, ...], *, seed: int
+    known: Support, answers: SeenAnswers, alone: HeldOutPart, classes: tuple[MissingClass, ...], *, seed: int
 ) -> Losses:
     """Losses of combinations that were held out as the unseen ones are missing, each kind with its share of these."""
     affordable = sum(known.space.sizes) <= _WIDEST
@@ -322,8 +267,8 @@ def _losses_like_unseen(
     )
 
 
-def _losses_of_rules(answers: _SeenAnswers, part: HeldOutPart) -> dict[str, Numbers]:
-    return {name: _losses(answers, part.rows, values) for name, values in part.said.items()}
+def _losses_of_rules(answers: SeenAnswers, part: HeldOutPart) -> dict[str, Numbers]:
+    return {name: answers.losses(part.rows, values) for name, values in part.said.items()}
 
 
 def _reach(parts: Sequence[HeldOutPart]) -> dict[FactorSet, float]:
@@ -380,39 +325,6 @@ def expected_scores(test: AdditiveTest, losses: Losses, unseen: int) -> tuple[Ex
     return against_all, scored(own, apart)
 
 
-def why_untestable(target: Target, combinations: int) -> str | None:
-    """Why no rule can be fitted to a target, if none can."""
-    if not target.count.sum() > 0:
-        return f"no row has a {target.name}"
-    if not target.varies:
-        return f"{target.name} never varies"
-    if isinstance(target, NumberTarget):
-        known = target.count > 0
-        finite = np.isfinite(target.mean[known]).all() and np.isfinite(target.squares).all()
-        return None if finite else f"{target.name} holds numbers that are infinite or too large"
-    classes = len(target.classes)
-    if classes > _MOST_CLASSES or classes * combinations > _MOST_ANSWERS:
-        return f"{target.name} has {classes:,} labels, too many to fit one by one"
-    return None
-
-
-def seen_answers(target: Target, combinations: int) -> _SeenAnswers:
-    """The answer of each combination that has one, each counted once."""
-    if isinstance(target, NumberTarget):
-        rows = np.flatnonzero(target.count > 0)
-        mine = target.subset(rows)
-        means = mine.total / mine.count
-        within = pooled_variance(mine.scatter, mine.count)
-        return _SeenAnswers(rows, (means - means.mean())[:, None], mine.count, within, ())
-    table = np.zeros((combinations, len(target.classes)))
-    np.add.at(table, (target.combination, target.label), target.count)
-    counts = table.sum(axis=1)
-    rows = np.flatnonzero(counts > 0)
-    share = table[rows] / counts[rows, None]
-    within = pooled_variance(((share * (1 - share)).sum(axis=1)) * counts[rows], counts[rows])
-    return _SeenAnswers(rows, share, counts[rows], within, tuple(map(text, target.classes)))
-
-
 def _choose_tested(codes: Codes, sizes: tuple[int, ...], seed: int) -> Ints:
     """Which combinations are held out: all of them, or so many drawn at random that it stays a matter of seconds."""
     most = min(_MOST_TESTED, max(_MOST_COMPARED // codes.size, 1))
@@ -423,26 +335,9 @@ def _choose_tested(codes: Codes, sizes: tuple[int, ...], seed: int) -> Ints:
     return np.sort(np.random.default_rng(seed).choice(len(codes), size=most, replace=False))
 
 
-def _constant_rule(answers: _SeenAnswers) -> str:
-    return MAJORITY if answers.classes else MEAN
-
-
-def _constant_answer(answers: _SeenAnswers, rows: Ints) -> Numbers:
-    """The mean of all; of labels how many combinations each is the commonest of, so that the most frequent is said."""
-    every = commonest(answers.values).mean(axis=0) if answers.classes else answers.middle
-    return np.tile(every, (len(rows), 1))
-
-
-def _losses(answers: _SeenAnswers, rows: Ints, answered: Numbers) -> Numbers:
-    truth = answers.values[rows]
-    if not answers.classes:
-        return np.asarray(np.square(answered - truth).sum(axis=1))
-    return np.asarray(1 - commonest(truth)[np.arange(len(rows)), answered.argmax(axis=1)])
-
-
 def _summary(
     target: Target,
-    answers: _SeenAnswers,
+    answers: SeenAnswers,
     test: LeaveOneOut,
     answers_of_rule: Mapping[str, Numbers],
     of_rule: Mapping[str, Numbers],
@@ -473,7 +368,7 @@ def _summary(
             _rule(name, answers, test.rows, values, of_rule) for name, values in answers_of_rule.items() if others > 0
         ),
         reach=float(test.leverage.max()) if len(test.rows) else None,
-        rule_found=_rule_found(of_rule, _constant_rule(answers)),
+        rule_found=_rule_found(of_rule, answers.constant_rule),
         commonest=answers.classes[int(answers_of_rule[MAJORITY][0].argmax())]
         if answers.classes and len(test.rows)
         else None,
@@ -497,10 +392,10 @@ def _why_untested(test: LeaveOneOut, varied: float) -> str | None:
     return None if varied > 0 else "the combinations that can be held out all have the same answer"
 
 
-def _rule(name: str, answers: _SeenAnswers, rows: Ints, answered: Numbers, of_rule: Mapping[str, Numbers]) -> RuleScore:
+def _rule(name: str, answers: SeenAnswers, rows: Ints, answered: Numbers, of_rule: Mapping[str, Numbers]) -> RuleScore:
     losses = of_rule[name]
     if not answers.classes:
-        others = of_rule[_constant_rule(answers)].mean()
+        others = of_rule[answers.constant_rule].mean()
         return RuleScore(name, float(1 - losses.mean() / others), None)
     counts = answers.counts[rows]
     share = answers.values[rows, answered.argmax(axis=1)]

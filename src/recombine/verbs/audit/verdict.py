@@ -16,12 +16,12 @@ from recombine.base.words import (
     percent,
     percent_range,
 )
-from recombine.numerics.interaction_rules import GATED, PRODUCT, SUBSTITUTION, TWO_PRODUCTS
-from recombine.numerics.simple_rules import MAJORITY, MEAN, NEAREST, is_alone
-from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest
+from recombine.numerics.simple_rules import ADDITIVE, MEAN, is_alone
+from recombine.verbs.audit.additivity import AdditiveTest
 from recombine.verbs.audit.block_holdout import missing_reason
 from recombine.verbs.audit.combination_status import StatusCounts
 from recombine.verbs.audit.grade import FEWEST_SEEN, AuditEvidence, grade, rule_held
+from recombine.verbs.audit.rule_choice import rule_words
 
 _MOSTLY = 0.5  # of the unseen combinations: islands that leave more of them open come first
 _MOST_NAMED = 4  # values of a combination that are all named in a sentence
@@ -67,7 +67,7 @@ def _test_sentence(evidence: AuditEvidence) -> str:
     if test.without_rule is not None:
         return f"{without_rule(test)} {_score(expected, test)}"
     if expected.is_open():
-        return f"Not enough evidence: {_rule_words(test)} may as well fail as hold. {_score(expected, test)}"
+        return f"Not enough evidence: {_words(test.chosen, test)} may as well fail as hold. {_score(expected, test)}"
     return _score(expected, test)
 
 
@@ -97,52 +97,35 @@ def _score(expected: Expected, test: AdditiveTest) -> str:
     """The tested score, its interval, and what the best simple rule gets."""
     if expected.value is None or expected.low is None or expected.high is None:
         return ""
-    rule = _rule(expected, test)
-    beside = f"{rule[0].upper()}{rule[1:]} {_gets(expected.baseline, test)}{_dominates(expected, test)}."
+    rule, base = (_words(name, test) for name in (test.chosen, expected.baseline_name or ""))
+    beside = f"{base[0].upper()}{base[1:]} {_gets(expected.baseline, test)}{_dominates(expected, test)}."
     if test.kind == "label":
         sure = percent_range(expected.low, expected.high)
         right = f"gets {percent(expected.value)} of held-out combinations right ({sure})"
-        return f"{_rule_words(test).capitalize()} {right}. {beside}"
+        return f"{rule[0].upper()}{rule[1:]} {right}. {beside}"
     if expected.value <= 0:
         beside = "" if expected.baseline_name == MEAN else f" {beside}"
         worse = WORSE_THAN_MEAN if expected.value < 0 else "no better than always answering the mean"
         return (
-            f"On held-out combinations {_rule_words(test)} is {worse}. It explains "
+            f"On held-out combinations {rule} is {worse}. It explains "
             f"{percent(expected.value)} of what they differ by in {test.target} "
             f"({percent_range(expected.low, expected.high)}).{beside}"
         )
     sure = percent_range(expected.low, expected.high)
     explained = f"{percent(expected.value)} of what held-out combinations differ by in {test.target} ({sure})"
-    return f"{_rule_words(test).capitalize()} explains {explained}.{below_zero(expected.low)} {beside}"
+    return f"{rule[0].upper()}{rule[1:]} explains {explained}.{below_zero(expected.low)} {beside}"
 
 
-_RULE_WORDS = {
-    ADDITIVE: "adding up one effect for each value",
-    GATED: "letting one factor decide which other one counts",
-    PRODUCT: "adding up effects and one product of two",
-    TWO_PRODUCTS: "adding up effects and two products of two",
-    SUBSTITUTION: "answering like values that never gave another answer",
-}
-
-
-def _rule_words(test: AdditiveTest) -> str:
-    """The rule of which an audit speaks, as the subject of a sentence."""
-    return _RULE_WORDS[test.chosen]
-
-
-def _rule(expected: Expected, test: AdditiveTest) -> str:
-    if expected.baseline_name == MAJORITY:
-        return f"always answering “{test.commonest}”"
-    if expected.baseline_name == MEAN:
-        return "always answering the mean"
-    return "answering like the nearest seen ones" if expected.baseline_name == NEAREST else str(expected.baseline_name)
+def _words(rule: str, test: AdditiveTest) -> str:
+    """A rule as the subject of a sentence."""
+    return rule_words(rule, factors=test.factors, commonest=test.commonest)
 
 
 def _dominates(expected: Expected, test: AdditiveTest) -> str:
     """That one factor tells as much as all of them, where it does."""
     if expected.lift is None or expected.lift[0] > 0 or expected.loses or not is_alone(expected.baseline_name or ""):
         return ""
-    two = sum(is_alone(one.name) for one in test.rules) == 2
+    two = len(test.factors) == 2
     return f" (the other {'factor adds' if two else 'factors add'} nothing beyond chance)"
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from recombine.base.words import WORSE_THAN_MEAN, amount, listing, measure, percent, percent_range
 from recombine.data.misspellings import describe_misspellings
-from recombine.numerics.simple_rules import MAJORITY
-from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest
+from recombine.numerics.simple_rules import ADDITIVE, MAJORITY
+from recombine.verbs.audit.additivity import AdditiveTest
 from recombine.verbs.audit.block_holdout import conjunction_names
 from recombine.verbs.audit.coverage import FactorCoverage
 from recombine.verbs.audit.dependence import Dependence, Redundancy

@@ -13,8 +13,8 @@ from recombine.numerics.hypothesis_tests import absent_by_chance, losses_by_redr
 from recombine.numerics.intervals import difference_interval, interval
 from recombine.numerics.predictive_intervals import design_effect
 from recombine.numerics.resampling import IntervalSettings, Statistic, difference, explained_difference
-from recombine.numerics.simple_rules import MEAN
-from recombine.verbs.audit.additivity import ADDITIVE, AdditiveTest, Losses, additive_test
+from recombine.numerics.simple_rules import ADDITIVE, MEAN
+from recombine.verbs.audit.additivity import AdditiveTest, Losses, additive_test
 from recombine.verbs.audit.audit import Audit
 from recombine.verbs.audit.combination_status import rungs_with_thin
 from recombine.verbs.audit.structural_zeros import suspect_zeros

@@ -1,0 +1,96 @@
+"""What the seen combinations answer, each counted once, and what a rule loses on them.
+
+A combination's answer is the mean of its rows, or the share of each label among them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from recombine.data.space import text
+from recombine.data.support import NumberTarget, Support, Target
+from recombine.numerics.groups import Ints, Numbers, commonest, pooled_variance
+from recombine.numerics.interaction_rules import SeenTable
+from recombine.numerics.simple_rules import MAJORITY, MEAN
+
+_MOST_ANSWERS = 5 * 10**7  # combinations times classes: 400 MB
+_MOST_CLASSES = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class SeenAnswers:
+    """What the seen combinations answer. Legend: n combinations with an answer, m numbers each."""
+
+    rows: Ints  # (n,) which combinations of the support
+    values: Numbers  # (n, m) the mean, less the mean of all; or the share of each label
+    counts: Numbers  # (n,)
+    within: float | None  # variance of one row about its combination's answer
+    classes: tuple[str, ...]
+    shift: float = 0.0  # the mean of all, about which numbers are given
+
+    @property
+    def middle(self) -> Numbers:
+        """The mean answer."""
+        return np.asarray(self.values.mean(axis=0))
+
+    @property
+    def noise(self) -> Numbers:
+        """(n,) The variance of each answer, as far as it is known."""
+        return (self.within or 0.0) / self.counts
+
+    @property
+    def constant_rule(self) -> str:
+        """The name of the rule that gives one answer for all."""
+        return MAJORITY if self.classes else MEAN
+
+    def constant(self, rows: Ints) -> Numbers:
+        """The mean of all; of labels how many combinations each is the commonest of, so that the most frequent is
+        said.
+        """
+        every = commonest(self.values).mean(axis=0) if self.classes else self.middle
+        return np.tile(every, (len(rows), 1))
+
+    def losses(self, rows: Ints, answered: Numbers) -> Numbers:
+        """Squared errors, or 1 where the label was wrong."""
+        truth = self.values[rows]
+        if not self.classes:
+            return np.asarray(np.square(answered - truth).sum(axis=1))
+        return np.asarray(1 - commonest(truth)[np.arange(len(rows)), answered.argmax(axis=1)])
+
+    def table(self, known: Support) -> SeenTable:
+        """For rules to be fitted to; `known` are the combinations that have an answer."""
+        return SeenTable(known.codes, known.space.sizes, self.values, self.noise)
+
+
+def why_untestable(target: Target, combinations: int) -> str | None:
+    """Why no rule can be fitted to a target, if none can."""
+    if not target.count.sum() > 0:
+        return f"no row has a {target.name}"
+    if not target.varies:
+        return f"{target.name} never varies"
+    if isinstance(target, NumberTarget):
+        known = target.count > 0
+        finite = np.isfinite(target.mean[known]).all() and np.isfinite(target.squares).all()
+        return None if finite else f"{target.name} holds numbers that are infinite or too large"
+    classes = len(target.classes)
+    if classes > _MOST_CLASSES or classes * combinations > _MOST_ANSWERS:
+        return f"{target.name} has {classes:,} labels, too many to fit one by one"
+    return None
+
+
+def seen_answers(target: Target, combinations: int) -> SeenAnswers:
+    """The answer of each combination that has one, each counted once."""
+    if isinstance(target, NumberTarget):
+        rows = np.flatnonzero(target.count > 0)
+        mine = target.subset(rows)
+        means = mine.total / mine.count
+        within = pooled_variance(mine.scatter, mine.count)
+        middle = float(means.mean())
+        return SeenAnswers(rows, (means - middle)[:, None], mine.count, within, (), middle + mine.shift)
+    table = np.zeros((combinations, len(target.classes)))
+    np.add.at(table, (target.combination, target.label), target.count)
+    counts = table.sum(axis=1)
+    rows = np.flatnonzero(counts > 0)
+    share = table[rows] / counts[rows, None]
+    within = pooled_variance(((share * (1 - share)).sum(axis=1)) * counts[rows], counts[rows])
+    return SeenAnswers(rows, share, counts[rows], within, tuple(map(text, target.classes)))
