@@ -48,22 +48,22 @@ def rule_name(rule: str, counted: Counted) -> str:
     return rule if counted == "combinations" else f"{rule} (by rows)"
 
 
-def alone_name(factor: str, counted: Counted = "combinations") -> str:
+def alone_name(factor: str) -> str:
     """What the rule is called that looks at one factor.
 
     >>> alone_name("colour")
     'colour alone'
     """
-    return rule_name(f"{factor} alone", counted)
+    return f"{factor} alone"
 
 
 def is_alone(rule: str) -> bool:
     """Whether that is the name of a rule that looks at one factor.
 
-    >>> is_alone(alone_name("colour")), is_alone(alone_name("colour", "rows")), is_alone(NEAREST)
+    >>> is_alone(alone_name("colour")), is_alone(rule_name(alone_name("colour"), "rows")), is_alone(NEAREST)
     (True, True, False)
     """
-    return rule.endswith((alone_name(""), alone_name("", "rows")))
+    return rule.removesuffix(rule_name("", "rows")).endswith(alone_name(""))
 
 
 def filled(answers: Numbers, otherwise: Numbers | float) -> Numbers:

@@ -35,7 +35,7 @@ from recombine.verbs.audit.block_holdout import (
     missing_reason,
     weigh_classes,
 )
-from recombine.verbs.audit.rule_choice import RuleChoice, choose_rule, try_rules
+from recombine.verbs.audit.rule_choice import RuleChoice, choose_rule, hold_apart, try_rules
 from recombine.verbs.audit.seen_answers import SeenAnswers, seen_answers, why_untestable
 
 _MOST_TESTED = 2_000  # combinations: their mean is then known to two points of a hundred
@@ -170,14 +170,15 @@ def additive_test(
     alone = _one_at_a_time(known, answers, found)
     classes = None if unseen is None or codes.shape[1] <= 2 else missing_classes(known, *unseen)
     in_blocks = any(one.factors != alone.factors for one in classes or ())
-    tries = RuleChoice({}, {})
+    tries = RuleChoice({}, None)
     if not additive_only:
         tries = try_rules(known, answers, alone.rows, found.said, quick=in_blocks, seed=seed)
     every = replace(alone, said={**alone.said, **tries.said})
     of_rule = _losses_of_rules(answers, every)
     test = _summary(support.target, answers, found, every.said, of_rule, sampled=len(tried) < len(codes))
-    alone = replace(alone, said={**alone.said, **tries.chosen})
-    chosen = next(iter(tries.chosen), None)
+    chosen = tries.chosen
+    if chosen is not None:
+        alone = replace(alone, said={**alone.said, **hold_apart(known, answers, alone.rows, seed=seed, only=chosen)})
     if not in_blocks:
         losses = Losses(codes[found.rows], _losses_of_rules(answers, alone), classes, _reach([alone]))
         return replace(test, chosen=chosen or ADDITIVE), losses

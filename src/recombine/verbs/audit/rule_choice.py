@@ -69,12 +69,10 @@ def rule_words(rule: str, *, factors: Sequence[str] = (), commonest: object = No
 
 @dataclass(frozen=True, eq=False)
 class RuleChoice:
-    """What rules said of held-out combinations that say more than adding up, and the chosen one, if any is, as it is
-    scored.
-    """
+    """What rules said of held-out combinations that say more than adding up, and which of them is chosen, if any is."""
 
     said: Mapping[str, Numbers]
-    chosen: Mapping[str, Numbers]
+    chosen: str | None
 
 
 def try_rules(
@@ -87,11 +85,10 @@ def try_rules(
     constant = answers.losses(rows, answers.constant(rows))
     much = float(lost.sum()) > _LITTLE * (len(lost) if answers.classes else float(constant.sum()))
     if not much or not _can_choose(known, answers, rows):
-        return RuleChoice({}, {})
-    said = _held_apart(known, answers, rows, seed=seed, quick=quick)
+        return RuleChoice({}, None)
+    said = hold_apart(known, answers, rows, seed=seed, quick=quick)
     others = {name: answers.losses(rows, values) for name, values in said.items()}
-    chosen = choose_rule([lost, constant], others, np.arange(len(rows)), seed=seed)
-    return RuleChoice(said, {} if chosen is None else _held_apart(known, answers, rows, seed=seed, only=chosen))
+    return RuleChoice(said, choose_rule([lost, constant], others, np.arange(len(rows)), seed=seed))
 
 
 def _can_choose(known: Support, answers: SeenAnswers, rows: Ints) -> bool:
@@ -117,7 +114,7 @@ def chosen_rule(support: Support, *, seed: int = 0) -> str | None:
     if not _can_choose(known, answers, every) or not dense(known.space.sizes):
         return None
     alone = held_out(known.codes, known.space.sizes, answers.values, every)
-    return next(iter(try_rules(known, answers, alone.rows, alone.said, seed=seed).chosen), None)
+    return try_rules(known, answers, alone.rows, alone.said, seed=seed).chosen
 
 
 def ask_rule(rule: str, support: Support, codes: Codes) -> Numbers:
@@ -129,7 +126,7 @@ def ask_rule(rule: str, support: Support, codes: Codes) -> Numbers:
     return RULES[rule](answers.table(support.subset(answers.rows)), codes) + answers.shift
 
 
-def _held_apart(
+def hold_apart(
     known: Support, answers: SeenAnswers, asked: Ints, *, seed: int, quick: bool = False, only: str | None = None
 ) -> dict[str, Numbers]:
     """What the rules that say more answer for some of the known combinations, each held out with a fifth of the others;

@@ -1,8 +1,9 @@
 """What simple rules would have answered: the score that a model must beat before it is praised.
 
-Always the commonest class (or the mean), the nearest seen combination, one factor alone, the best additive rule. All
-are fitted to the training side alone, where every row counts alike, as it does in a score over rows. Each is scored on
-the same rows as the model: the difference is paired, and its interval is over combinations. A factor that
+Always the commonest class (or the mean), the nearest seen combination, one factor alone, the best additive rule; and
+where the training shows that one which says more tells combinations better (`rule_choice`), that one. All are fitted to
+the training side alone, where every row counts alike, as it does in a score over rows (to the last, combinations). Each
+is scored on the same rows as the model: the difference is paired, and its interval is over combinations. A factor that
 tells the class by itself in every row, such as a species of which the class is asked, or the class itself, is the
 answer in other words; a rule that was told it would be told the answer, so no rule is.
 
@@ -36,6 +37,7 @@ from recombine.numerics.simple_rules import (
     filled,
     rule_name,
 )
+from recombine.verbs.audit.rule_choice import ask_rule, chosen_rule
 from recombine.verbs.evaluate.error_explanations import SeenClasses, chunks
 from recombine.verbs.evaluate.outcomes import Mask, Outcomes
 
@@ -304,11 +306,17 @@ def _apart(own: RuleTally, gained: Numbers, chosen: Mask) -> Statistic:
 def _rules(outcomes: Outcomes, training: Support, codes: Codes, own: RuleTally) -> Iterator[tuple[str, Numbers | None]]:
     """Each rule and what it gains; a reason and None for one that is too large to be computed."""
     target = training.target
+    richer = chosen_rule(training) if codes.shape[1] > 1 else None
     if isinstance(target, LabelTarget):
         yield from _label_rules(outcomes, training, target, codes)
+        if richer is not None:
+            chosen = commonest(ask_rule(richer, training, codes).round(9))
+            yield richer, _right(outcomes, lambda part: chosen[part])
     elif isinstance(target, NumberTarget):
         for rule, said in _number_rules(training, target, codes):
             yield rule, None if said is None else own.of - _squared_error(outcomes, said)
+        if richer is not None:
+            yield richer, own.of - _squared_error(outcomes, ask_rule(richer, training, codes)[:, 0])
 
 
 def _label_rules(
@@ -324,7 +332,7 @@ def _label_rules(
         yield _additive_label(outcomes, training, target, codes)
         yield rule_name(NEAREST, "rows"), _right(outcomes, lambda part: seen.nearest(codes[part]))
     for k, name in enumerate(training.space.names):
-        yield alone_name(name, "rows"), _right(outcomes, partial(_factor_alone, seen, k, codes, overall))
+        yield rule_name(alone_name(name), "rows"), _right(outcomes, partial(_factor_alone, seen, k, codes, overall))
 
 
 def _factor_alone(seen: SeenClasses, factor: int, codes: Codes, overall: Numbers, part: slice) -> Numbers:
@@ -372,9 +380,8 @@ def _number_rules(training: Support, target: NumberTarget, codes: Codes) -> Iter
         added = additive_answers(training.codes, sizes, about[:, None], count, codes)
         yield rule_name(ADDITIVE, "rows"), middle + filled(added, 0.0)[:, 0]
     rules = SimpleRules(training.codes, training.groups, about[:, None], count)
-    yield rule_name(NEAREST, "rows"), middle + filled(rules.nearest(codes), 0.0)[:, 0]
-    for k, name in enumerate(training.space.names):
-        yield alone_name(name, "rows"), middle + filled(rules.factor_alone(k, codes), 0.0)[:, 0]
+    for name, said in rules.by_name(training.space.names, codes):
+        yield rule_name(name, "rows"), middle + filled(said, 0.0)[:, 0]
 
 
 def _mean_of(target: NumberTarget) -> float:

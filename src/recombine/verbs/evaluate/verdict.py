@@ -14,7 +14,7 @@ from recombine.base.grades import MATERIAL_LOSS, MATERIAL_SHORTCUT, Grade, at_mo
 from recombine.base.words import amount, count, interval_words, measure, named, percent, percent_range
 from recombine.data.space import text
 from recombine.numerics.resampling import FEWEST
-from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, MEAN, NEAREST, rule_name
+from recombine.verbs.audit.rule_choice import rule_words
 from recombine.verbs.evaluate.deviations import BadGroup
 from recombine.verbs.evaluate.matched_gap import THIN, MatchedGap, WorstGroup
 from recombine.verbs.evaluate.outcomes import Outcomes, Score
@@ -139,20 +139,9 @@ def grade(result: "Evaluation") -> Grade:
     return earned(result.expected) if worst_bad_group(result) is None else at_most("plausible", earned(result.expected))
 
 
-def rule_words(rule: str, commonest: str | None) -> str:
-    """What somebody does who follows a simple rule.
-
-    >>> rule_words("majority", "cat"), rule_words("colour alone (by rows)", None)
-    ('always answering "cat"', 'going by colour alone')
-    """
-    if rule == MAJORITY:
-        return f'always answering "{commonest}"'
-    known = {
-        MEAN: "always answering the training's mean",
-        rule_name(ADDITIVE, "rows"): "adding up what each value is worth",
-        rule_name(NEAREST, "rows"): "copying the nearest seen combination",
-    }
-    return known.get(rule, f"going by {rule.removesuffix(rule_name('', 'rows'))}")
+def _rule_words(result: "Evaluation", rule: str) -> str:
+    names = result.outcomes.tested.space.names
+    return rule_words(rule, factors=names, commonest=result.baselines.commonest)
 
 
 def _unseen(result: "Evaluation") -> str:
@@ -174,7 +163,7 @@ def _rule(result: "Evaluation") -> str:
     told = result.expected
     if told.baseline is None or told.baseline_name is None or told.value is None:
         return ""
-    share, rule = told.score == "accuracy", rule_words(told.baseline_name, result.baselines.commonest)
+    share, rule = told.score == "accuracy", _rule_words(result, told.baseline_name)
     said = f". {rule[0].upper()}{rule[1:]} {_gets(result, told.baseline)}"
     if told.lift is None:
         unseen = amount(result.side("unseen").combinations, "unseen combination")
@@ -201,7 +190,7 @@ def _of_groups(result: "Evaluation", group: WorstGroup) -> str:
         return f"None of {what} has enough tested rows: nothing is known of the worst.{thin}"
     rule = ""
     if group.baseline is not None and group.baseline_name is not None:
-        does = rule_words(group.baseline_name, result.baselines.commonest)
+        does = _rule_words(result, group.baseline_name)
         rule = f" {does[0].upper()}{does[1:]} gets {percent(group.baseline)} right in its own worst group."
     return (
         f"Of {what}, the worst is {named(group.combination)}: "

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from recombine.data.support import Support
 from recombine.numerics.additive_design import AdditiveFit
 from recombine.numerics.groups import Codes, Ints, Numbers
-from recombine.numerics.simple_rules import ADDITIVE, NEAREST, alone_name
+from recombine.numerics.simple_rules import ADDITIVE, filled
 from recombine.verbs.predict import simple_rules
 from recombine.verbs.predict.answers import answers
 from recombine.verbs.predict.diagnosis import Diagnosis
@@ -70,15 +70,9 @@ def one_at_a_time(learner: FittedLearner) -> HeldOutAnswers | None:
         said = answered[tested]
     penalty = learner.salience.full + learner.noise / own.counts[tested]
     doubt = np.maximum(variance - penalty, 0.0)
-    additive = simple_rules.additive_left_out(support, own)
-    open_ = np.isnan(additive[:, 0])
-    constant = simple_rules.mean_answer(own, support.codes)
-    simple = {
-        ADDITIVE: np.where(open_[:, None], constant, additive),
-        NEAREST: simple_rules.nearest_seen(support, own),
-        **{alone_name(name): simple_rules.factor_alone(support, own, k) for k, name in enumerate(support.space.names)},
-        simple_rules.constant_name(own): constant,
-    }
+    simple = simple_rules.rule_scores(support, own)
+    open_ = np.isnan(simple[ADDITIVE][:, 0])
+    simple[ADDITIVE] = filled(simple[ADDITIVE], simple[simple_rules.constant_name(own)])
     measured = (own.within or 0.0) / own.counts[tested]
     return HeldOutAnswers(
         support.codes[tested],
@@ -130,18 +124,7 @@ def fold(
     codes = learner.support.codes[test]
     seen = Diagnosis(refitted, codes, np.full(len(codes), np.nan))
     measured = (own.within or 0.0) / own.counts[test]  # the variance of what is held out, which has few rows itself
-    simple = (
-        {}
-        if not rules
-        else {
-            ADDITIVE: simple_rules.additive_rule(known, theirs, codes),
-            NEAREST: simple_rules.nearest_seen(known, theirs, codes),
-            **{
-                alone_name(name): simple_rules.factor_alone(known, theirs, k, codes)
-                for k, name in enumerate(known.space.names)
-            },
-        }
-    )
+    simple = simple_rules.rule_scores(known, theirs, codes) if rules else {}
     constant = {simple_rules.constant_name(own): simple_rules.mean_answer(own, codes)}
     return HeldOutAnswers(
         codes=codes,

@@ -11,7 +11,7 @@ from recombine.data.space import text
 from recombine.data.support import Support
 from recombine.numerics.additive_fit import held_out
 from recombine.numerics.groups import Codes, Numbers
-from recombine.numerics.simple_rules import MAJORITY, MEAN, SimpleRules, filled
+from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, MEAN, SimpleRules, filled
 from recombine.verbs.predict.answers import Answers
 from recombine.verbs.predict.kernel.order_weights import MOST_FACTORS
 from recombine.verbs.predict.kernel.solver import Penalty
@@ -66,34 +66,38 @@ def commonest(answers: Answers, hits: Numbers) -> tuple[str, Numbers] | None:
     return always(answers.classes[best]), hits[:, best]
 
 
-def nearest_seen(support: Support, answers: Answers, codes: Codes | None = None) -> Numbers:
-    """The mean answer of the seen combinations that agree on the most factors.
-
-    Without `codes`, of each seen combination from the others.
+def rule_scores(support: Support, answers: Answers, codes: Codes | None = None) -> dict[str, Numbers]:
+    """What each of the rules says, one answer for all last. Without `codes`, of each seen combination from the others;
+    adding up then says NaN where these leave it open.
 
     >>> import recombine
     >>> from recombine.verbs.predict.answers import answers
     >>> table = {"a": [0, 0, 1], "b": [0, 1, 0], "y": [1.0, 3.0, 7.0]}
     >>> seen = recombine.read(table, factors=["a", "b"], target="y")
-    >>> nearest_seen(seen, answers(seen), np.array([[1, 1]])).tolist()
-    [[5.0]]
-    >>> table["y"] = ["no", "yes", "no"]  # the two that are nearest to (1, 1) disagree, and most say no
+    >>> {name: round(said.item(), 1) for name, said in rule_scores(seen, answers(seen), np.array([[1, 1]])).items()}
+    {'additive': 9.0, 'nearest seen': 5.0, 'a alone': 7.0, 'b alone': 3.0, 'mean': 3.7}
+    """
+    asked, own = (support.codes, np.arange(len(support))) if codes is None else (codes, None)
+    middle, constant = _middle(answers), mean_answer(answers, asked)
+    added = additive_left_out(support, answers) if codes is None else additive_rule(support, answers, codes)
+    found = {ADDITIVE: added}
+    for name, said in _rules(support, answers).by_name(support.space.names, asked, own=own):
+        found[name] = filled(_untied(answers, middle + said), constant)
+    return found | {constant_name(answers): constant}
+
+
+def nearest_seen(support: Support, answers: Answers, codes: Codes) -> Numbers:
+    """The mean answer of the seen combinations that agree on the most factors.
+
+    >>> import recombine
+    >>> from recombine.verbs.predict.answers import answers
+    >>> table = {"a": [0, 0, 1], "b": [0, 1, 0], "y": ["no", "yes", "no"]}
     >>> seen = recombine.read(table, factors=["a", "b"], target="y")
-    >>> bool(nearest_seen(seen, answers(seen), np.array([[1, 1]]))[0, 0] < 0)
+    >>> bool(nearest_seen(seen, answers(seen), np.array([[1, 1]]))[0, 0] < 0)  # its two nearest disagree, most say no
     True
     """
-    asked, own = (support.codes, np.arange(len(support))) if codes is None else (codes, None)
-    return _untied(answers, _middle(answers) + filled(_rules(support, answers).nearest(asked, own=own), 0.0))
-
-
-def factor_alone(support: Support, answers: Answers, factor: int, codes: Codes | None = None) -> Numbers:
-    """The mean answer of the seen combinations with the same value of one factor; the constant where there is none.
-
-    Without `codes`, of each seen combination from the others.
-    """
-    asked, own = (support.codes, np.arange(len(support))) if codes is None else (codes, None)
-    found = _middle(answers) + _rules(support, answers).factor_alone(factor, asked, own=own)
-    return filled(_untied(answers, found), mean_answer(answers, asked))
+    said = _untied(answers, _middle(answers) + _rules(support, answers).nearest(codes))
+    return filled(said, mean_answer(answers, codes))
 
 
 def _middle(answers: Answers) -> Numbers:

@@ -7,7 +7,8 @@ from recombine.base.grades import MATERIAL_LOSS, SOUND_FROM, Expected, Grade, at
 from recombine.base.words import below_zero, listing, measure, percent, percent_range, points
 from recombine.data.space import text
 from recombine.numerics.groups import Numbers
-from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, MEAN, NEAREST
+from recombine.numerics.simple_rules import CONSTANTS, MAJORITY
+from recombine.verbs.audit.rule_choice import rule_words
 from recombine.verbs.audit.selection_bias import ASSUMPTION, SelectionSign
 from recombine.verbs.audit.structural_zeros import Zeros
 from recombine.verbs.predict import simple_rules
@@ -223,11 +224,9 @@ def _signed(number: float) -> str:
 
 def _rule(found: PredictionFindings) -> str:
     """The constant answer in words."""
-    if found.expected.baseline_name == MEAN:
-        return "always answering the mean"
     if found.expected.baseline_name == MAJORITY:
         return simple_rules.always(_commonest(found.answers))
-    return str(found.expected.baseline_name)
+    return rule_words(str(found.expected.baseline_name))
 
 
 def _also(found: PredictionFindings) -> str:
@@ -238,12 +237,9 @@ def _also(found: PredictionFindings) -> str:
     scores = {method.name: score for method, score in zip(found.backtest.methods, fixed[0].scores, strict=True)}
     own = scores.pop(KERNEL)
     best = max(scores, key=scores.__getitem__)
-    if scores[best] < own or best in (MAJORITY, MEAN):
+    if scores[best] < own or best in CONSTANTS:
         return ""
-    return f", {_RULES.get(best, best)} {percent(scores[best])}"
-
-
-_RULES = {NEAREST: "copying the nearest seen", ADDITIVE: "adding up one number a value"}
+    return f", {rule_words(best)} {percent(scores[best])}"
 
 
 def _commonest(answers: Answers) -> object:
@@ -261,9 +257,9 @@ def _spoken_of(found: PredictionFindings) -> str:
     """How many unseen combinations that speaks of; none, where a simple rule does as well."""
     unseen = _many(found.asked, "unseen combination", "unseen combinations")
     if found.refuted:
-        lost = [_RULES.get(name, name) for name in (found.backtest.loses_to if found.backtest else ())]
-        worse = [name for name in lost if name not in (MAJORITY, MEAN)]
-        by = f"{worse[0]} does better" if worse else _why_not(found.expected)
+        lost = found.backtest.loses_to if found.backtest else ()
+        worse = [name for name in lost if name not in CONSTANTS]
+        by = f"{rule_words(worse[0])} does better" if worse else _why_not(found.expected)
         return f": {by}, so do not rely on it for the {unseen}."
     drawn = f" {found.asked:,} unseen ones that were drawn" if found.sampled else f" {unseen}"
     if found.like == found.asked:

@@ -26,8 +26,8 @@ from recombine.data.table_query import ReadOptions, TableOptions, TargetKind, re
 from recombine.numerics.groups import Codes, Numbers
 from recombine.numerics.predictive_intervals import Score
 from recombine.numerics.resampling import EvidencePieces, IntervalSettings
-from recombine.numerics.simple_rules import ADDITIVE, NEAREST
 from recombine.verbs.audit.determinacy import determinacy
+from recombine.verbs.audit.rule_choice import ask_rule, chosen_rule
 from recombine.verbs.audit.selection_bias import ASSUMPTION, selection_sign
 from recombine.verbs.audit.structural_zeros import Zeros, suspect_zeros
 from recombine.verbs.audit.unseen_combinations import unseen_combinations
@@ -344,11 +344,12 @@ def _trial(
         for number, one in enumerate(chosen)
     ]
     answers = _answers(learner, parts, tell)
+    richer = None if _sees_inputs(examples) else chosen_rule(examples.support, seed=seed)
     scores, simple = [], []
     for (train, test, _), said in zip(parts, answers, strict=True):
         good = test.by_row if learner.level == "rows" else test.by_combination
         scores.append(np.array([good(answered) for answered in np.atleast_2d(said)]))
-        simple.append(_simple_rules(examples, train, test))
+        simple.append(_simple_rules(examples, train, test, richer))
     held = np.concatenate([one.held for one in chosen])
     return Trial(
         places=held,
@@ -374,19 +375,25 @@ def _answers(learner: Learner, parts: list[Part], tell: Progress) -> list[Number
     return found
 
 
-def _simple_rules(examples: RehearsalExamples, train: RehearsalExamples, test: RehearsalExamples) -> dict[str, Numbers]:
-    """The constant answer of all seen combinations first, then rules that look at what is left.
+def _sees_inputs(examples: RehearsalExamples) -> bool:
+    """Who is shown inputs is not told the factors, so rules that know them are no measure."""
+    return examples.rows is not None and examples.rows.inputs is not None
 
-    Who is shown inputs is not told the factors, so rules that know them are no measure.
+
+def _simple_rules(
+    examples: RehearsalExamples, train: RehearsalExamples, test: RehearsalExamples, richer: str | None
+) -> dict[str, Numbers]:
+    """The constant answer of all seen combinations first, then rules that look at what is left; last the one that the
+    seen ones chose of those that say more than adding up, if they did.
     """
     known, codes = train.own, np.asfortranarray(test.support.codes)
-    said = {simple_rules.constant_name(examples.own): simple_rules.mean_answer(examples.own, codes)}
-    if examples.rows is None or examples.rows.inputs is None:
-        said |= {
-            ADDITIVE: simple_rules.additive_rule(train.support, known, codes),
-            NEAREST: simple_rules.nearest_seen(train.support, known, codes),
-        }
-    return {name: test.by_combination(decide(known, scores)) for name, scores in said.items()}
+    constant = {simple_rules.constant_name(examples.own): simple_rules.mean_answer(examples.own, codes)}
+    others = {} if _sees_inputs(examples) else simple_rules.rule_scores(train.support, known, codes)
+    said = {name: decide(known, scores) for name, scores in (constant | others | constant).items()}
+    if richer is not None:
+        scores = ask_rule(richer, train.support, codes)
+        said[richer] = scores[:, 0] if known.kind == "number" else scores.argmax(axis=1).astype(np.float64)
+    return {name: test.by_combination(answered) for name, answered in said.items()}
 
 
 def _spread(own: Answers, truth: Numbers | None) -> float | None:

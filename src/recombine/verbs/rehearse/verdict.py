@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from recombine.base.grades import Expected
 from recombine.base.words import amount, below_zero, listing, percent, percent_range, points
 from recombine.numerics.simple_rules import CONSTANTS
+from recombine.verbs.audit.rule_choice import rule_words
 from recombine.verbs.predict import track_record
 from recombine.verbs.rehearse import difficulty
 from recombine.verbs.rehearse.kernel_learner import EXAMPLES
@@ -99,7 +100,7 @@ def called(learner: str) -> str:
 def _score(result: "Rehearsal") -> str:
     expected = result.expected
     value, low, high = (number or 0.0 for number in (expected.value, expected.low, expected.high))
-    beside, who = _beside(expected), called(result.learner)
+    beside, who = _beside(result), called(result.learner)
     if expected.score == "accuracy":
         return (
             f"Trained anew, {who} gets {percent(value)} of held-out combinations like the unseen ones right "
@@ -116,13 +117,14 @@ def _score(result: "Rehearsal") -> str:
     )
 
 
-def _beside(expected: Expected) -> str:
+def _beside(result: "Rehearsal") -> str:
+    expected = result.expected
     base = expected.baseline or 0.0
     if expected.baseline_name in CONSTANTS:
         rule = "Always giving one answer"
         return f"{rule} gets {percent(base)}" if expected.score == "accuracy" else "Always answering the mean gets 0 %"
-    name = str(expected.baseline_name)
-    return f"{name[0].upper()}{name[1:]} alone is better: {percent(base)}"
+    rule = rule_words(expected.baseline_name or "", factors=result.factors)
+    return f"{rule[0].upper()}{rule[1:]} is better: {percent(base)}"
 
 
 def reasons(result: "Rehearsal") -> tuple[str, ...]:

@@ -1,5 +1,8 @@
 """A forecast for who does not know the answers: those that a rule over the factors gives stand for them.
 
+The rule is the learner of a prediction over combinations; or one that says more than adding up, where seen combinations
+chose it (`rule_choice`) and it tells held-out ones better than that learner does.
+
 What a network that looks at inputs scores on unseen combinations then hangs on two things: how often it arrives at the
 rule's answer, which machines on the inputs say, and how often that answer is right, which combinations say that were
 held out from the rule. Where the two are independent, shares of right answers multiply and squared errors add up: of an
@@ -18,6 +21,10 @@ import pyarrow.compute as pc
 
 from recombine.base.grades import Expected, Grade, at_most, earned
 from recombine.base.words import interval_words, text
+from recombine.data.support import Support
+from recombine.numerics.simple_rules import ADDITIVE
+from recombine.verbs.audit.audit import audit
+from recombine.verbs.audit.rule_choice import ask_rule, chosen_rule, rule_words
 from recombine.verbs.predict.answers import Answers, Truth
 from recombine.verbs.predict.ensembles import moved
 from recombine.verbs.predict.expected_score import score_of
@@ -75,7 +82,7 @@ class RuleAnswers:
         if not share:
             tested = f"{self.record.tested:,} held-out combinations with an R² of {score}"
         return (
-            "The true answers are not known: those of a learner over the factors alone stand for them, which told "
+            f"The true answers are not known: those of {self.truth.source} stand for them, which told "
             f"{tested}{' right' if share else ''}."
         )
 
@@ -96,4 +103,22 @@ def rule_answers(prediction: Any) -> RuleAnswers | None:
     codes = read_combinations(space, unseen.select(list(space.names)))
     truth = Truth("a learner over the factors alone", space.sizes, codes, values, np.ones(len(values)))
     found = RuleAnswers(truth, prediction.held_out or Expected(score_of(own)))
+    found = _chosen(prediction.support, found, seed=prediction.learner.seed) if len(codes) else found
     return None if found.test == "failed" or not len(codes) else found
+
+
+def _chosen(support: Support, learner: RuleAnswers, *, seed: int) -> RuleAnswers:
+    """The answers of a rule that says more than adding up instead, where one was chosen and tells held-out combinations
+    better than the learner does, held out as the unseen ones are missing.
+    """
+    if chosen_rule(support, seed=seed) is None:
+        return learner
+    found = audit(support, seed=seed)  # which also holds out whole blocks, where those are missing
+    if found.additive is None or found.expected is None or found.additive.chosen == ADDITIVE:
+        return learner
+    if found.expected.abstains or (learner.record.value or -np.inf) >= (found.expected.value or -np.inf):
+        return learner
+    said = ask_rule(found.additive.chosen, support, learner.truth.codes)
+    values = said[:, 0] if said.shape[1] == 1 else said.argmax(axis=1).astype(np.float64)
+    source = f"a rule over the factors ({rule_words(found.additive.chosen, factors=support.space.names)})"
+    return RuleAnswers(replace(learner.truth, source=source, values=values), found.expected)
