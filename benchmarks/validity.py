@@ -284,21 +284,20 @@ def main() -> None:
     if given.smoke:
         smoke()
         return
-    listed = cells()
+    listed = [cell for cell in cells() if given.group in (None, cell.group)]
     if given.train:
         train_all(listed, given.cache)
-    measured = (collect(listed, given.cache) if given.cache else {}) or json.loads(MEASURED.read_text())
+    measured = json.loads(MEASURED.read_text()) | (collect(listed, given.cache) if given.cache else {})
     if given.collect:
         MEASURED.write_text(json.dumps(measured, indent=1, ensure_ascii=False) + "\n")
         return
     closed = sealed(listed)
     asked = [cell for cell in listed if cell.name in measured and not (given.open and cell.name in closed)]
-    asked = [cell for cell in asked if given.group in (None, cell.group)]
     lines = bench(asked, measured, given.forecaster, given.cache, reuse=given.reuse, only_kept=given.only_kept)
     if given.add:
         lines = added(json.loads(RESULT.read_text())["cells"], lines)
     found = figures(lines)
-    for part in ("all", "open", "sealed", "symbols", "pictures", "points", "table", "drawings"):
+    for part in ("all", "open", "sealed", "symbols", "pictures", "points", "table", "worlds", "drawings"):
         print(f"\n{part}\n{shown(found, part)}")
     result = {"commits": commits(lines), "cells": lines, "figures": found}
     if given.track_record:

@@ -27,6 +27,7 @@ from validity_cells import tables
 from validity_cells.cell import Cell
 from validity_cells.points import points
 from validity_cells.tasks import from_task, symbols
+from validity_cells.worlds import world
 
 COMMON: dict[str, Any] = {"samples": "every", "evaluations": 1, "test_samples": 10**6}
 WHOLE = Recipe(steps=1500, lr=1e-3, batch=None, **COMMON)
@@ -355,6 +356,43 @@ def _drawings() -> list[Cell]:
     return [_cell(name, "drawings", learner, make) for name, learner, make in asked]
 
 
+_WORLDS: dict[str, tuple[int, ...]] = {
+    "waves": (6, 6),
+    "words": (6, 8),
+    "spectra": (6, 6),
+    "turned": (5, 4, 2),
+    "gains": (7, 7),
+    "doses": (6, 6),
+    "tangled": (5, 4, 3),
+    "walks": (8, 6),
+    "stripes": (8, 8),
+    "kinds": (9, 6),
+}
+_SITUATIONS = (
+    ("random 70", 0.3, False, "mlp 2"),
+    ("random 50", 0.7, False, "mlp 1"),
+    ("random 60", 0.7, True, "mlp 3"),
+    ("random 40", 0.3, True, "rich 2"),
+    ("corner", 0.3, False, "mlp 1"),
+    ("block", 0.7, False, "mlp 2"),
+    ("random 70", 1.5, False, "stopped"),
+)
+
+
+def _worlds() -> list[Cell]:
+    """Ten families in the same seven situations."""
+    return [
+        _cell(
+            f"{family} {'x'.join(map(str, sizes))}, {support}, noise {noise:g}{', uneven' if uneven else ''}",
+            "worlds",
+            learner,
+            partial(world, family, sizes, support, noise=noise, uneven=uneven),
+        )
+        for family, sizes in _WORLDS.items()
+        for support, noise, uneven, learner in _SITUATIONS
+    ]
+
+
 def cells() -> list[Cell]:
     """All of them; those of the first note on forecasts first."""
     return [
@@ -365,6 +403,7 @@ def cells() -> list[Cell]:
         *_more_symbols(),
         *_drawings(),
         *_more_pictures(),
+        *_worlds(),
     ]
 
 

@@ -177,7 +177,7 @@ def _said(ask: Callable[[], Any], data: Data) -> Forecast:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = ask()
-    return _kept(result.expected, result.grade)
+    return _kept(getattr(result, "network", result.expected), result.grade)  # a rehearsal has but one
 
 
 def _kept(found: Expected | None, grade: str) -> Forecast:

@@ -8,6 +8,7 @@ from validity_cells.scoring import GRADES, LEAST
 START, END = "<!-- figures: written by benchmarks/validity.py --write -->", "<!-- end of figures -->"
 PANELS = ("unseen = seen", "predict", "predict, unseen inputs", "predict, seen inputs", "rehearse", "all together")
 COLOURS = {"symbols": "#4477aa", "pictures": "#ee6677", "points": "#228833", "table": "#aa7700", "drawings": "#aa3377"}
+COLOURS["worlds"] = "#66ccee"
 SIDE, GAP, TOP = 210, 40, 34
 
 
@@ -87,6 +88,7 @@ def figures_text(result: dict[str, Any]) -> str:
         "pictures": "Pictures",
         "points": "Noisy points",
         "table": "Real tables",
+        "worlds": "Small worlds, ten families",
         "drawings": "Drawings (R² of a picture)",
     }
     for part, title in titles.items():

@@ -230,7 +230,7 @@ def _facts(prediction: "recombine.Prediction") -> Iterator[tuple[str, ...]]:
     unseen = sum(count for verdict, count in prediction.counts.items() if verdict != "seen")
     drawn = f"; {unseen:,} unseen ones drawn at random" if prediction.sampled else ""
     yield "seen", f"{len(prediction.learner.support):,} combinations", f"of {prediction.space:,} possible{drawn}"
-    alone = "" if prediction.examples is None else "over combinations alone"
+    alone = "" if prediction.examples is None else "if every value is read without error"
     for verdict, count in prediction.counts.items():
         if verdict != "seen" and count:  # a share of combinations would contradict a score of rows
             yield verdict, f"{count:,}", alone or percent(count / unseen)

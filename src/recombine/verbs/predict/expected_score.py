@@ -34,13 +34,13 @@ from recombine.numerics.groups import Flags, Numbers
 from recombine.numerics.predictive_intervals import Score, expected_score
 from recombine.numerics.resampling import IntervalSettings
 from recombine.verbs.audit.block_holdout import missing_reason, weigh_classes
-from recombine.verbs.predict import simple_rules
+from recombine.verbs.predict import simple_rules, track_record
 from recombine.verbs.predict.answers import Answers
 from recombine.verbs.predict.backtest import Backtest, losses_of
 from recombine.verbs.predict.block_record import HeldOutClass, HeldOutClasses
 from recombine.verbs.predict.diagnosis import Diagnosis
 from recombine.verbs.predict.ensemble_members import Panel
-from recombine.verbs.predict.ensembles import expected_of
+from recombine.verbs.predict.ensembles import LEAST_TOLD, expected_of, less_sure
 from recombine.verbs.predict.holdout_record import KERNEL, HeldOutAnswers, joined
 
 _ROUNDING = 1e-9
@@ -141,6 +141,35 @@ def forecast_of(panel: Panel, diagnosis: Diagnosis, *, unseen: int, symbols: boo
     return TruthForecast(sighted if symbols else blind, sighted)
 
 
+WITHOUT_INPUTS = "without inputs nobody knows how well a network reads examples"
+"""Why factors alone forecast no network. An interval from what held-out combinations say down to one answer for all
+held 91 % of trained ones (`benchmarks/validity.py`, open cells), and was as wide as the scale: it would say nothing."""
+
+
+def network_score(
+    held_out: Expected, forecast: TruthForecast | None, diagnosis: Diagnosis, like: Flags, *, symbols: bool
+) -> Expected:
+    """The score to expect of a network that is yet to be trained; without inputs mostly none.
+
+    Held-out combinations say how often a learner over the factors is right, which is the score of a network only `if`
+    it reads every value without error. Where all examples of a combination look the same (`symbols`) it does. Then two
+    things are not known: how far networks were from such a forecast, and which network it will be. Those that were
+    asked differ on some unseen combinations, and another than the tested one may be right, or wrong, on all of these.
+    """
+    if forecast is not None:
+        return forecast.expected
+    if held_out.value is None:
+        return held_out
+    asked = ~diagnosis.seen & (diagnosis.rungs != "novel") & (diagnosis.rungs != "impossible")
+    unlike = int((asked & ~like).sum())
+    if not symbols or unlike:
+        few = f"{unlike:,} of the {int(asked.sum()):,} unseen combinations are not like those that were tested"
+        return Expected(held_out.score, of=held_out.of, reason=few if symbols else WITHOUT_INPUTS)
+    found = less_sure(held_out, track_record.miss("combinations", held_out.score))
+    differ = float(diagnosis.disputed[asked].mean()) if held_out.score == "accuracy" else 0.0
+    return replace(found, low=max((found.low or 0.0) - differ, LEAST_TOLD), high=min((found.high or 0.0) + differ, 1.0))
+
+
 def refuted(expected: Expected | None, record: Backtest | None) -> bool:
     """Whether held-out combinations came out no better than by a constant answer, or worse than by a simple rule."""
     if expected is None or expected.abstains:
@@ -193,9 +222,15 @@ def with_rehearsal(found: _Prediction, rehearsal: Any) -> _Prediction:
         verdict=rehearsal.verdict,
         grade=rehearsal.grade,
         expected=rehearsal.expected,
+        network=rehearsal.expected if _reads(found, rehearsal) else found.network,
         reasons=(*rehearsal.reasons, *_forecast_beside(found, kept), *found.reasons),
         rehearsed=kept,
     )
+
+
+def _reads(found: Any, rehearsal: Any) -> bool:
+    """Whether what was rehearsed read examples as a network does: not a closed form over combinations."""
+    return rehearsal.level == "rows" or not rehearsal.stands_for_a_network or found.symbols
 
 
 def _leads(found: Any, rehearsal: Any) -> bool:

@@ -44,6 +44,7 @@ from recombine.verbs.predict.expected_score import (
     expected_from,
     forecast_of,
     like_tested,
+    network_score,
     refuted,
     score_of,
 )
@@ -281,6 +282,7 @@ def _assemble(
         backtest=tested.record,
         expected=made.expected,
         held_out=tested.expected,
+        network=network_score(tested.expected, made.forecast, diagnosis, tested.like, symbols=symbols),
         symbols=symbols,
         worst=_worst(diagnosis),
         table=lines(diagnosis, tested.like, contributions=len(diagnosis.codes) * _columns(learner) <= 2 * 10**7),

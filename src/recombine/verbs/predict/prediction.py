@@ -46,8 +46,9 @@ class Prediction(Result):
 
     `expected` is the forecast of the score on unseen combinations: of all that were asked where their truth is known,
     else what held-out ones had (`held_out`); of the examples themselves where inputs were given (`examples`); of a
-    rehearsal where that leads (`rehearsed`). `panel` holds the learners that were asked, `learner` the one of them that
-    explains.
+    rehearsal where that leads (`rehearsed`). `network` is the same of a network that looks at examples: it abstains
+    where only factors are known, since nobody knows how well they are read. `panel` holds the learners that were asked,
+    `learner` the one of them that explains.
 
     >>> import recombine
     >>> table = {"colour": ["red", "red", "blue"], "shape": ["disc", "cube", "disc"], "size": [1.5, 2.5, 3.0]}
@@ -69,6 +70,7 @@ class Prediction(Result):
     backtest: Backtest | None
     expected: Expected | None
     held_out: Expected | None
+    network: Expected | None
     symbols: bool
     worst: tuple[FailingCombination, ...]
     table: pa.Table
@@ -163,6 +165,7 @@ class Prediction(Result):
             expected=expected,
             table=record.tables["table"],
             held_out=revive(Expected | None, tested, at="held_out"),
+            network=revive(Expected | None, data.get("network"), at="network"),
             symbols=data.get("symbols") is True,
             panel=prediction_record.revive_panel(data.get("panel"), learner),
             support=support,
@@ -231,6 +234,7 @@ class Prediction(Result):
             "backtest": prediction_record.describe_backtest(self.backtest),
             "expected": plain(self.expected),
             "held_out": plain(self.held_out),
+            "network": plain(self.network),
             "panel": prediction_record.describe_panel(self.panel),
             "symbols": self.symbols,
             "examples": examples_stored.describe(self.examples),

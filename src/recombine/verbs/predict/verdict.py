@@ -22,6 +22,11 @@ from recombine.verbs.predict.kernel.order_weights import total
 from recombine.verbs.predict.kernel.salience import Salience, members
 
 SCOPE = "This speaks of kernel-like learners; a network that learns features may do better or worse."
+FACTORS_ALONE = (
+    "This speaks of kernel-like learners that read every value without error; how well a network reads examples, "
+    "factors alone do not tell."
+)
+"""What is assumed where nothing but factors is known, and why no network's score is forecast (`network_score`)."""
 _MOSTLY = 0.95
 _HALF = 0.5
 _SAME_SIZE = (0.95, 1.05)
@@ -111,7 +116,8 @@ def verdict(found: PredictionFindings) -> str:
     last = f" {_many(novel, 'combination holds', 'combinations hold')} a value never seen." if novel else ""
     last += f" {found.zeros.sentence_of('unseen combination')}" if found.zeros is not None else ""
     last += f" {found.selection.warning}" if found.selection is not None and found.forecast is None else ""
-    return f"{first}{last} {SCOPE}" if found.asked else f"{first}{last}"
+    scope = SCOPE if found.symbols or found.forecast is not None else FACTORS_ALONE
+    return f"{first}{last} {scope}" if found.asked else f"{first}{last}"
 
 
 def _first(found: PredictionFindings) -> str:
@@ -355,8 +361,8 @@ def _unread(found: PredictionFindings) -> str:
     if found.symbols or not found.asked:
         return ""
     return (
-        "What a model makes of noisy examples is not in this forecast: give their inputs, or say that all examples of "
-        "a combination look the same (Examples(symbols=True), --symbols)."
+        "For the score of a network, give the inputs of examples (Examples(inputs=…), --inputs), or say that all "
+        "examples of a combination look the same (Examples(symbols=True), --symbols)."
     )
 
 
@@ -398,12 +404,16 @@ def _needed(slope: Slope | None) -> str:
     )
 
 
+BACKTESTED = "Back-tested"
+"""What the sentence about held-out combinations begins with."""
+
+
 def _track_record(record: Backtest | None) -> str:
     if record is None:
         return ""
     kernel = next(method for method in record.methods if method.name == KERNEL)
     how = "each held out once" if record.folds == record.tested else "held out in parts"
-    said = f"Back-tested on {record.tested:,} seen combinations, {how}: {_both_ways(record, kernel)}"
+    said = f"{BACKTESTED} on {record.tested:,} seen combinations, {how}: {_both_ways(record, kernel)}"
     if record.loses_to:
         return f"{said}, which is worse than {listing(list(record.loses_to))}: do not rely on it here."
     if len(record.beats) == len(record.methods) - 1:

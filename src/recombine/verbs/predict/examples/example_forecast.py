@@ -236,11 +236,12 @@ def _noise(found: ExampleForecast) -> str:
         )
     if seen >= _READABLE:
         return f"{start}: reading them is not what fails."
+    lost = round(seen, 2) - round(seen - drop, 2)  # of the rounded scores, so that the numbers add up
     if found.score == "accuracy":
         return (
-            f"{start}: {points(1 - seen)} are lost in reading rows, {points(drop)} more for want of the combinations."
+            f"{start}: {points(1 - seen)} are lost in reading rows, {points(lost)} more for want of the combinations."
         )
-    return f"{start}: reading rows costs {_two(1 - seen)}, the want of the combinations {_two(drop)} more."
+    return f"{start}: reading rows costs {_two(1 - seen)}, the want of the combinations {_two(lost)} more."
 
 
 def _r2_words(expected: Expected) -> str:

@@ -7,8 +7,10 @@ from recombine.base.grades import earned
 from recombine.base.progress import Progress
 from recombine.data.table_query import ReadOptions
 from recombine.verbs.predict.examples import example_forecast
+from recombine.verbs.predict.examples.example_forecast import ExampleForecast
 from recombine.verbs.predict.examples.rule_answers import rule_answers
 from recombine.verbs.predict.examples.table_forecast import Examples, Known, forecast_from
+from recombine.verbs.predict.verdict import BACKTESTED
 
 _Prediction = TypeVar("_Prediction", bound=Any)
 
@@ -38,28 +40,26 @@ def with_examples(
     )
     made = forecast_from(source, known, options, reading, tell=tell)
     if rule is not None and made.way != "held out":
-        expected = rule.expected(made.expected)
-        made = replace(made, expected=expected, assumption=rule.assumption, only_if=untested)
+        made = rule.forecast(made)
     if made.expected.value is None:
-        reasons = (example_forecast.verdict(made), *found.reasons)
-        return replace(found, examples=made, reasons=reasons, expected=made.expected, grade="untested")
-    beside = () if made.assumption else (_beside(found.verdict),)  # what is assumed has said it
+        unsaid, reasons = made.expected, (example_forecast.verdict(made), *_kept(made, found.reasons))
+        return replace(found, examples=made, reasons=reasons, expected=unsaid, network=unsaid, grade="untested")
     return replace(
         found,
         verdict=example_forecast.verdict(made),
         grade=earned(made.expected) if rule is None else rule.grade(made.expected),
-        reasons=(*example_forecast.reasons(made), *beside, *_kept(found.reasons)),
+        reasons=(*example_forecast.reasons(made), *_kept(made, found.reasons)),
         expected=made.expected,
+        network=made.expected,
         examples=made,
     )
 
 
-def _beside(verdict: str) -> str:
-    """What the prediction over combinations says first, which knows nothing of inputs."""
-    first = verdict.partition(". ")[0].removesuffix(".")
-    return f"Over combinations alone, which know nothing of inputs, {first[0].lower()}{first[1:]}."
-
-
-def _kept(reasons: tuple[str, ...]) -> list[str]:
-    """Its reasons, but for asking for the inputs, which were given."""
-    return [reason for reason in reasons if "give their inputs" not in reason]
+def _kept(found: ExampleForecast, reasons: tuple[str, ...]) -> list[str]:
+    """Its reasons, but for asking for the inputs, which were given. Its back-test is not that of the machines: where
+    its answers stand for the true ones the assumption has told it, else it says whose it is.
+    """
+    kept = [reason for reason in reasons if "give the inputs" not in reason]
+    if found.assumption:
+        return [reason for reason in kept if not reason.startswith(BACKTESTED)]
+    return [reason.replace(BACKTESTED, "A learner over the factors alone, back-tested", 1) for reason in kept]

@@ -9,7 +9,9 @@ held out from the rule. Where the two are independent, shares of right answers m
 accuracy N · R is to be expected, of an R² N + R − 1. Neither is known exactly, and the interval allows for both.
 
 Only a rule that passed its own test is trusted so far (`PASSED`). Where it failed, seen combinations are held out from
-the machines themselves. Where nothing could be tested, the number holds only *if* the rule goes on, and says so.
+the machines themselves. Where no held-out combination is like the unseen ones, the number holds only *if* the rule goes
+on, and says so. Even then some seen combinations may be determined by the others: what the rule misses of those, which
+are easier, it misses at least, and if it fails on them there is no rule to go on with.
 """
 
 from dataclasses import dataclass, replace
@@ -19,15 +21,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recombine.base.grades import Expected, Grade, at_most, earned
+from recombine.base.grades import FEWEST_TESTED, Expected, Grade, at_most, earned
 from recombine.base.words import interval_words, text
 from recombine.data.support import Support
-from recombine.numerics.simple_rules import ADDITIVE
+from recombine.numerics.simple_rules import ADDITIVE, MEAN
 from recombine.verbs.audit.audit import audit
 from recombine.verbs.audit.rule_choice import ask_rule, chosen_rule, rule_words
 from recombine.verbs.predict.answers import Answers, Truth
+from recombine.verbs.predict.backtest import Backtest
 from recombine.verbs.predict.ensembles import moved
+from recombine.verbs.predict.examples.example_forecast import ExampleForecast
 from recombine.verbs.predict.expected_score import score_of
+from recombine.verbs.predict.holdout_record import KERNEL
 from recombine.verbs.predict.prediction_table import read_combinations
 
 PASSED, PASSED_LOW = 0.7, 0.3
@@ -39,33 +44,65 @@ RuleTest = Literal["passed", "failed", "untested"]
 
 @dataclass(frozen=True, eq=False)
 class RuleAnswers:
-    """What a rule over the factors answers on unseen combinations, and how it fared where it could be tested."""
+    """What a rule over the factors answers on unseen combinations, and how it fared where it could be tested.
+
+    `only_if` says that what was tested, if anything was, is not like the unseen combinations.
+    """
 
     truth: Truth
     record: Expected
+    only_if: bool = False
 
     @property
     def test(self) -> RuleTest:
-        """Whether the rule passed."""
-        if self.record.value is None or self.record.low is None:
-            return "untested"
-        return "passed" if self.record.value >= PASSED and self.record.low > PASSED_LOW else "failed"
+        """Whether the rule passed, on what is like the unseen combinations; it may fail on any."""
+        value, low = self.record.value, self.record.low
+        if self.only_if or value is None or low is None:
+            return "failed" if value is not None and value < PASSED else "untested"
+        return "passed" if value >= PASSED and low > PASSED_LOW else "failed"
+
+    @property
+    def right(self) -> float:
+        """The score of the rule itself; where nothing tells, it is taken for granted."""
+        return 1.0 if self.record.value is None else self.record.value
+
+    @property
+    def _reach(self) -> float:
+        """Half the width of what is known of that: an untested rule is no surer than the least sure one that passes."""
+        known = self.record.low is not None and self.record.high is not None
+        own = ((self.record.high or 0.0) - (self.record.low or 0.0)) / 2 if known else 0.0
+        return max(own, (1 - PASSED_LOW) / 2) if self.test == "untested" else own
 
     def expected(self, arrived: Expected) -> Expected:
         """The score to expect, where `arrived` is the score that machines would have if the rule were right."""
-        rule = self.record
         if arrived.value is None:
             return arrived
-        if rule.value is None or rule.low is None or rule.high is None:
-            return replace(arrived, tested=0)
         share = arrived.score == "accuracy"
-        times = arrived.value if share else 1.0  # by how much the score moves with the rule's
-        found = moved(arrived, times * (rule.value - 1), times * (rule.high - rule.low) / 2)
+        times = max(arrived.value, 0.0) if share else 1.0  # by how much the score moves with the rule's
+        found = moved(arrived, times * (self.right - 1), times * self._reach)
         if share and found.baseline is not None and found.lift is not None:  # one answer for all is as often right
-            lost = found.baseline * (1 - rule.value)
+            lost = found.baseline * (1 - self.right)
             low, value, high = (end + lost for end in found.lift)
             found = replace(found, baseline=found.baseline - lost, lift=(low, value, min(high, 1.0)))
-        return replace(found, tested=rule.tested)
+        return replace(found, tested=0 if self.test == "untested" else self.record.tested)
+
+    def forecast(self, arrived: ExampleForecast) -> ExampleForecast:
+        """The same forecast with what the rule misses in every score of it, so that none contradicts another."""
+        right, share = self.right, arrived.score == "accuracy"
+
+        def scored(value: float | None) -> float | None:
+            return None if value is None else value * right if share else value + right - 1
+
+        return replace(
+            arrived,
+            expected=self.expected(arrived.expected),
+            scores=arrived.scores * right if share else arrived.scores + (1 - right) * arrived.base,
+            base=arrived.base * right if share else arrived.base,
+            probe=scored(arrived.probe),
+            fewer=scored(arrived.fewer),
+            assumption=self.assumption,
+            only_if=self.test == "untested",
+        )
 
     def grade(self, expected: Expected) -> Grade:
         """What is earned: where nothing was tested at most *weak*, since the number is an *if*."""
@@ -102,7 +139,9 @@ def rule_answers(prediction: Any) -> RuleAnswers | None:
     values = np.array(said if own.kind == "number" else [places[text(label)] for label in said], dtype=np.float64)
     codes = read_combinations(space, unseen.select(list(space.names)))
     truth = Truth("a learner over the factors alone", space.sizes, codes, values, np.ones(len(values)))
-    found = RuleAnswers(truth, prediction.held_out or Expected(score_of(own)))
+    held = prediction.held_out or Expected(score_of(own))
+    record = _easier_record(held, prediction.backtest) if held.abstains else held
+    found = RuleAnswers(truth, record, only_if=held.abstains)
     found = _chosen(prediction.support, found, seed=prediction.learner.seed) if len(codes) else found
     return None if found.test == "failed" or not len(codes) else found
 
@@ -116,9 +155,24 @@ def _chosen(support: Support, learner: RuleAnswers, *, seed: int) -> RuleAnswers
     found = audit(support, seed=seed)  # which also holds out whole blocks, where those are missing
     if found.additive is None or found.expected is None or found.additive.chosen == ADDITIVE:
         return learner
-    if found.expected.abstains or (learner.record.value or -np.inf) >= (found.expected.value or -np.inf):
+    better = learner.only_if or (learner.record.value or -np.inf) < (found.expected.value or -np.inf)
+    if found.expected.abstains or not better:
         return learner
     said = ask_rule(found.additive.chosen, support, learner.truth.codes)
     values = said[:, 0] if said.shape[1] == 1 else said.argmax(axis=1).astype(np.float64)
     source = f"a rule over the factors ({rule_words(found.additive.chosen, factors=support.space.names)})"
     return RuleAnswers(replace(learner.truth, source=source, values=values), found.expected)
+
+
+def _easier_record(held: Expected, record: Backtest | None) -> Expected:
+    """How the rule fared on seen combinations that the others determine, where none of these is like the unseen ones.
+
+    Its error is set against that of the mean, so that a number has an R².
+    """
+    rung = next((one for one in record.rungs if one.rung == "determined"), None) if record else None
+    if record is None or rung is None or rung.tested < FEWEST_TESTED:
+        return held
+    scores = dict(zip((method.name for method in record.methods), rung.scores, strict=True))
+    if held.score == "accuracy":
+        return replace(held, value=scores[KERNEL], tested=rung.tested)
+    return replace(held, value=1 - (scores[KERNEL] / scores[MEAN]) ** 2 if scores[MEAN] else None, tested=rung.tested)
