@@ -10,7 +10,8 @@ Three steps, each exact modulo p:
 1. *Peel.* A value seen in one combination only can always be chosen to satisfy it. Take both away, and again.
 2. *Propagate.* In what is left, fix one value in each factor but one (adding a constant to one factor and taking it
    from another changes nothing). A combination with one value still open decides that value as a linear form of the
-   parameters. When nothing can be decided, the most useful open value becomes a new parameter.
+   parameters. When nothing can be decided, the most useful open value becomes a new parameter. Where a factor's value
+   is a set, combinations are not equally long and nothing can be fixed beforehand: all starts with a parameter.
 3. *Reduce.* A combination with no open value left constrains the parameters. Those that a random vector violates are
    eliminated as they appear, so the parameters stay few.
 
@@ -25,7 +26,7 @@ import numpy as np
 
 from recombine.numerics.groups import Ints, Numbers, distinct, number
 from recombine.numerics.modular_arithmetic import Echelon, product
-from recombine.numerics.value_graph import components
+from recombine.numerics.rows import Rows, ends, ranges
 
 VECTORS = 2  # a prime p each: what is undetermined vanishes in both by chance once in p² > 10^13 cases
 _BATCH = 64  # constraints that are eliminated at a time: enough for BLAS, few enough not to be redundant
@@ -40,26 +41,38 @@ class NullVectors:
     dimension: int
 
 
-def null_vectors(variables: Ints, nodes: int, *, prime: int, seed: int) -> NullVectors:
-    """Draw null vectors of the one-hot design whose row e has ones at `variables[e]`.
+def null_vectors(rows: Rows, *, prime: int, seed: int, one_hot: bool) -> NullVectors:
+    """Draw null vectors of a design.
 
-    >>> drawn = null_vectors(np.array([[0, 2, 4], [0, 3, 5]]), nodes=6, prime=101, seed=0)
+    It is `one_hot` where each row has a column of each factor, and no two factors share one.
+
+    >>> rows = Rows.equal(np.array([[0, 2, 4], [0, 3, 5]]), width=6)
+    >>> drawn = null_vectors(rows, prime=101, seed=0, one_hot=True)
     >>> drawn.dimension, (drawn.values[[0, 3, 5]].sum(axis=0) % 101).tolist()
     (4, [0, 0])
+    >>> triangle = Rows.listed([[0, 1], [1, 2], [0, 2]], width=3)  # three pairs of three elements fix each of them
+    >>> null_vectors(triangle, prime=101, seed=0, one_hot=False).dimension
+    0
     """
     rng = np.random.default_rng(seed)
-    peeled = peel(variables, nodes)
-    values = rng.integers(0, prime, size=(nodes, VECTORS))
+    peeled = peel(rows)
+    values = rng.integers(0, prime, size=(rows.width, VECTORS))
     dimension = int((peeled.degree == 0).sum()) - sum(len(pivots) for _, pivots in peeled.rounds)
-    core = variables[peeled.active]
-    for part in _parts(core, nodes):
-        solved = _Core(core[part], prime, rng)
+    core = rows.take(np.flatnonzero(peeled.active))
+    for part in _parts(core):
+        solved = _Core(core.take(part), prime, rng, one_hot=one_hot)
         values[solved.nodes] = solved.values()
         dimension += solved.dimension
-    for rows, pivots in reversed(peeled.rounds):
-        others = values[variables[rows]].sum(axis=1) - values[pivots]
-        values[pivots] = np.mod(-others, prime)
+    _extend(values, rows, peeled.rounds, prime)
     return NullVectors(values, dimension)
+
+
+def _extend(values: Ints, rows: Rows, rounds: list[tuple[Ints, Ints]], prime: int) -> None:
+    """Choose the values that were peeled, last ones first, so that each satisfies its row."""
+    for places, pivots in reversed(rounds):
+        mine = rows.take(places)
+        together = values[mine.table].sum(axis=1) if mine.table is not None else mine.sums(values)
+        values[pivots] = np.mod(values[pivots] - together, prime)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,20 +81,17 @@ class NullSpace:
 
     coordinates: Ints
     prime: int
-    _variables: Ints
-    _nodes: int
+    _rows: Rows
     _rounds: list[tuple[Ints, Ints]]
     _cores: "tuple[_Core, ...]"
 
     def at(self, given: Ints) -> Ints:
         """The null vectors with the given values at the coordinates, one vector a column: (nodes, vectors)."""
-        values = np.zeros((self._nodes, given.shape[1]), dtype=np.int64)
+        values = np.zeros((self._rows.width, given.shape[1]), dtype=np.int64)
         values[self.coordinates] = given
         for core in self._cores:
             values[core.nodes] = core.extended(values)
-        for rows, pivots in reversed(self._rounds):
-            others = values[self._variables[rows]].sum(axis=1) - values[pivots]
-            values[pivots] = np.mod(-others, self.prime)
+        _extend(values, self._rows, self._rounds, self.prime)
         return values
 
 
@@ -98,17 +108,18 @@ def null_space(variables: Ints, nodes: int, *, anchor: int, prime: int, seed: in
     [0, 0, 0, 0, 0]
     """
     rng = np.random.default_rng(seed)
-    twice = np.concatenate([variables, variables[anchor : anchor + 1]])  # held twice, it is never peeled
-    peeled = peel(twice, nodes)
+    # held twice, the anchor is never peeled
+    twice = Rows.equal(np.concatenate([variables, variables[anchor : anchor + 1]]), nodes)
+    peeled = peel(twice)
     pivots = [pivots for _, pivots in peeled.rounds]
     free = peeled.degree == 0
     free[np.concatenate([*pivots, np.zeros(0, dtype=np.int64)])] = False
-    core = twice[peeled.active]
-    parts = sorted(_parts(core, nodes), key=lambda part: -int(part.max()))  # the anchor's part comes first
+    core = twice.take(np.flatnonzero(peeled.active))
+    parts = sorted(_parts(core), key=lambda part: -int(part.max()))  # the anchor's part comes first
     anchors = [len(part) - 1 if place == 0 else None for place, part in enumerate(parts)]
-    solved = [_Core(core[part], prime, rng, anchor=row) for part, row in zip(parts, anchors, strict=True)]
+    solved = [_Core(core.take(part), prime, rng, anchor=row) for part, row in zip(parts, anchors, strict=True)]
     coordinates = np.concatenate([*(one.coordinates for one in solved), np.flatnonzero(free)])
-    return NullSpace(coordinates, prime, twice, nodes, peeled.rounds, tuple(solved))
+    return NullSpace(coordinates, prime, twice, peeled.rounds, tuple(solved))
 
 
 @dataclass(frozen=True)
@@ -120,36 +131,35 @@ class Peeled:
     rounds: list[tuple[Ints, Ints]]
 
 
-def peel(variables: Ints, nodes: int) -> Peeled:
+def peel(rows: Rows) -> Peeled:
     """Take away values that occur once, with their combination, until every value left occurs twice.
 
     Every basis of the rows holds those that are taken away.
     """
-    width = variables.shape[1]
-    numbers = np.arange(len(variables))
-    degree = np.bincount(variables.ravel(), minlength=nodes)
+    degree = rows.counts()
     # the sum of the rows that hold a value names the row when only one is left
-    last_row = np.bincount(variables.ravel(), weights=np.repeat(numbers, width), minlength=nodes).astype(np.int64)
-    active = np.ones(len(variables), dtype=bool)
+    last_row = np.bincount(rows.columns, weights=rows.owners, minlength=rows.width).astype(np.int64)
+    active = np.ones(len(rows), dtype=bool)
     rounds = []
     leaves = np.flatnonzero(degree == 1)
     while len(leaves):
-        rows, first = np.unique(last_row[leaves], return_index=True)
-        rounds.append((rows, leaves[first]))
-        active[rows] = False
-        touched = variables[rows].ravel()
+        gone, first = np.unique(last_row[leaves], return_index=True)
+        rounds.append((gone, leaves[first]))
+        active[gone] = False
+        taken = rows.take(gone)
+        touched = taken.columns
         np.subtract.at(degree, touched, 1)
-        np.subtract.at(last_row, touched, np.repeat(rows, width))
+        np.subtract.at(last_row, touched, gone[taken.owners])
         touched = np.unique(touched)
         leaves = touched[degree[touched] == 1]
     return Peeled(active, degree, rounds)
 
 
-def _parts(rows: Ints, nodes: int) -> list[Ints]:
+def _parts(rows: Rows) -> list[Ints]:
     """Rows that share no value with others can be solved apart."""
     if not len(rows):
         return []
-    labels = components(rows, nodes)[rows[:, 0]]
+    labels = rows.components()[rows.columns[rows.starts[:-1]]]
     order = np.argsort(labels, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
 
@@ -210,41 +220,42 @@ def _doubled(have: int, need: int) -> int:
 class _Core:
     """One connected part without leaves: propagate, and reduce on the way."""
 
-    rows: Ints
+    rows: Rows
     prime: int
     rng: np.random.Generator
     anchor: int | None = None
+    one_hot: bool = True
     nodes: Ints = field(init=False)
     _frontier: Ints = field(init=False)
 
     def __post_init__(self) -> None:
-        width = self.rows.shape[1]
-        self.nodes, local = number(self.rows.ravel(), int(self.rows.max()) + 1)
-        self.rows = local.reshape(-1, width)
+        self.nodes, local = number(self.rows.columns, int(self.rows.columns.max()) + 1)
         count = len(self.nodes)
-        self._starts, self._holding = _incidence(self.rows, count)
+        self.rows = Rows(self.rows.starts, local, count)
+        self._starts, self._holding = self.rows.holding()
         self._known = np.zeros(count, dtype=bool)
         self._place = np.full(count, -1, dtype=np.int64)
         self._forms = _Forms(self.prime)
-        self._open = np.full(len(self.rows), width, dtype=np.int64)
-        self._open_sum = self.rows.sum(axis=1)
+        self._open = self.rows.lengths.copy()
+        self._open_sum = np.bincount(self.rows.owners, weights=local, minlength=len(self.rows)).astype(np.int64)
         self._used = np.zeros(len(self.rows), dtype=bool)
         self._promise = np.zeros(count, dtype=np.int64)
         self._full: list[Ints] = []
         self._parameters = np.zeros(0, dtype=np.int64)
-        self._solve(width)
+        self._solve()
 
     @property
     def dimension(self) -> int:
         """The dimension of this part's null space: the shifts between factors, and the parameters left."""
-        return int(self.rows.shape[1]) - 1 + self._forms.parameters
+        return len(self._fixed) + self._forms.parameters
 
     def values(self) -> Ints:
         """A random null vector on this part's values, the free shift between factors included."""
-        width = self.rows.shape[1]
         drawn = self.rng.integers(0, self.prime, size=(self._forms.parameters, VECTORS)).astype(np.float64)
         inner = self._forms.evaluate(drawn)[self._place]
-        shift = self.rng.integers(0, self.prime, size=(width, VECTORS))
+        if not self.one_hot:
+            return np.asarray(inner.astype(np.int64))
+        shift = self.rng.integers(0, self.prime, size=(len(self._fixed) + 1, VECTORS))
         shift[-1] = -shift[:-1].sum(axis=0)
         return np.asarray(np.mod(inner.astype(np.int64) + shift[self._factor], self.prime))
 
@@ -265,17 +276,17 @@ class _Core:
     def _factor(self) -> Ints:
         """The factor of each node."""
         factor = np.empty(len(self.nodes), dtype=np.int64)
-        for k in range(self.rows.shape[1]):
-            factor[self.rows[:, k]] = k
+        factor[self.rows.columns] = np.arange(len(self.rows.columns)) % (len(self._fixed) + 1)
         return factor
 
-    def _solve(self, width: int) -> None:
+    def _solve(self) -> None:
         """Fix one whole combination, then decide value after value."""
         degree = np.diff(self._starts)
-        anchor = int(np.argmax(degree[self.rows].sum(axis=1))) if self.anchor is None else self.anchor
-        self._fixed = self.rows[anchor, : width - 1]
-        self._forms.append(np.zeros((width - 1, 0)))
+        self._fixed = self._combination_fixed(degree)
+        self._forms.append(np.zeros((len(self._fixed), 0)))
         self._know(self._fixed)
+        if not self.one_hot:
+            self._frontier = np.flatnonzero(self._open == 1)
         while len(self._place) > self._forms.rows:
             decided = self._decidable()
             if len(decided):
@@ -285,6 +296,13 @@ class _Core:
             if sum(map(len, self._full)) >= max(_BATCH, self._forms.parameters):
                 self._reduce()
         self._reduce()
+
+    def _combination_fixed(self, degree: Ints) -> Ints:
+        """All values but the last of the row that meets most others, or of the one that was asked for."""
+        if self.rows.table is None or not self.one_hot:
+            return np.zeros(0, dtype=np.int64)
+        meets = degree[self.rows.table].sum(axis=1)
+        return np.asarray(self.rows.table[int(np.argmax(meets)) if self.anchor is None else self.anchor, :-1])
 
     def _decidable(self) -> Ints:
         """Rows with one value open, one row for each such value."""
@@ -298,11 +316,7 @@ class _Core:
     def _decide(self, rows: Ints) -> None:
         targets = self._open_sum[rows]
         self._used[rows] = True
-        total = np.zeros((len(rows), self._forms.parameters))
-        if self._forms.parameters:
-            for column in self.rows[rows].T:
-                known = column != targets
-                total[known] += self._forms.table[self._place[column[known]]]
+        total = self._row_sums(rows, self._forms.table)
         self._forms.append(np.mod(-total, self.prime))
         self._know(targets)
 
@@ -319,7 +333,7 @@ class _Core:
         self._place[new] = self._forms.rows - len(new) + np.arange(len(new))
         self._known[new] = True
         lengths = self._starts[new + 1] - self._starts[new]
-        rows = self._holding[_ranges(self._starts[new], lengths)]
+        rows = self._holding[ranges(self._starts[new], lengths)]
         np.subtract.at(self._open, rows, 1)
         np.subtract.at(self._open_sum, rows, np.repeat(new, lengths))
         rows = distinct(rows, len(self.rows))
@@ -331,7 +345,7 @@ class _Core:
 
     def _update_promise(self, rows: Ints, step: int) -> None:
         """How many rows with two open values hold each value: a guide for choosing parameters, not a proof."""
-        members = self.rows[rows].ravel()
+        members = self.rows.take(rows).columns
         np.add.at(self._promise, members[~self._known[members]], step)
 
     def _reduce(self) -> None:
@@ -351,25 +365,24 @@ class _Core:
             self._forms.reduce(echelon)
 
     def _row_sums(self, rows: Ints, table: Numbers) -> Numbers:
+        """The sum over the values of each row that are known."""
         total = np.zeros((len(rows), table.shape[1]))
-        for column in self.rows[rows].T:
-            total += table[self._place[column]]
+        if not table.shape[1]:
+            return total
+        mine = self.rows.take(rows)
+        if mine.table is None:
+            known = self._known[mine.columns]
+            lengths = np.bincount(mine.owners[known], minlength=len(mine))
+            return Rows(ends(lengths), self._place[mine.columns[known]], len(table)).sums(table)
+        for column in mine.table.T:
+            known = self._known[column]
+            if known.all():
+                total += table[self._place[column]]
+            else:
+                total[known] += table[self._place[column[known]]]
         return total
 
 
 class TooSparse(Exception):  # noqa: N818 - a signal to the caller, not a mistake of the user
     """The parameters became too many to be eliminated exactly."""
 
-
-def _incidence(rows: Ints, nodes: int) -> tuple[Ints, Ints]:
-    """For each value, the rows that hold it."""
-    order = np.argsort(rows.ravel(), kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows.ravel(), minlength=nodes))])
-    return starts, order // rows.shape[1]
-
-
-def _ranges(starts: Ints, lengths: Ints) -> Ints:
-    """The concatenation of several ranges."""
-    total = int(lengths.sum())
-    offsets = np.repeat(starts - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-    return offsets + np.arange(total)

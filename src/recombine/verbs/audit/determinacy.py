@@ -23,6 +23,7 @@ from recombine.numerics.additive_design import AdditiveDesign
 from recombine.numerics.groups import Codes, Ints, number
 from recombine.numerics.modular_arithmetic import PRIMES
 from recombine.numerics.null_space import TooSparse, null_vectors
+from recombine.numerics.rows import Rows
 from recombine.numerics.value_graph import components
 
 NO_ISLAND = -1
@@ -160,10 +161,11 @@ def _signatures(rows: Ints, nodes: int, floor: int, seed: int) -> tuple[Ints, in
     if rows.shape[1] == 2:
         return np.zeros((nodes, 2), dtype=np.int64), floor
     try:
-        first = null_vectors(rows, nodes, prime=PRIMES[0], seed=seed)
+        design = Rows.equal(rows, nodes)
+        first = null_vectors(design, prime=PRIMES[0], seed=seed, one_hot=True)
         if first.dimension == floor:
             return np.zeros((nodes, 2), dtype=np.int64), floor
-        second = null_vectors(rows, nodes, prime=PRIMES[1], seed=seed + 1)
+        second = null_vectors(design, prime=PRIMES[1], seed=seed + 1, one_hot=True)
     except TooSparse as error:
         raise TableError(
             f"the {len(rows):,} combinations over {nodes:,} values hang together too loosely to be solved exactly",

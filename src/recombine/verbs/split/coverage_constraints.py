@@ -23,6 +23,7 @@ from recombine.numerics.additive_design import AdditiveDesign
 from recombine.numerics.groups import Ints, number
 from recombine.numerics.modular_arithmetic import PRIMES, Echelon
 from recombine.numerics.null_space import peel
+from recombine.numerics.rows import Rows
 from recombine.numerics.value_graph import spanning_forest
 from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.split.integer_program import Program
@@ -124,7 +125,7 @@ def kept_to_determine(support: Support, order: Ints, wanted: int) -> Kept:
     most = len(support) - determinacy(support).rank
     if most < wanted:
         return Kept(np.ones(len(support), dtype=bool), most, proven=True)
-    core = peel(rows, int(rows.max()) + 1).active
+    core = peel(Rows.equal(rows, int(rows.max()) + 1)).active
     kept = ~core
     tried = _by_batches(support, order[core[order]], wanted)
     if int((~tried).sum()) >= wanted or len(np.unique(rows[core])) > _MOST_ELIMINATED:
