@@ -18,6 +18,8 @@ from recombine.base import words
 from recombine.base.checks import check_listed
 from recombine.base.errors import SettingError, SpaceError, nearest
 from recombine.data.constraints import check_satisfiable, forbidden
+from recombine.data.sets import Sets
+from recombine.numerics.effects import Effects, Kind, Single
 from recombine.numerics.groups import ANY, Codes, Patterns, group
 from recombine.numerics.nogoods import Nogoods
 
@@ -37,16 +39,35 @@ _MOST_LISTED = 10**8  # values of combinations that are written out: four bytes 
 class Factor:
     """A named property of an example, and the values that it can take.
 
+    Where a value is a set of elements, `values` are `Sets`: ordinary values that have parts beside them.
+
     >>> Factor("colour", ("red", "blue")).code("blue")
     1
     """
 
     name: str
-    values: tuple[Value, ...]
+    values: Sequence[Any]
     declared: bool = False
+
+    @property
+    def sets(self) -> Sets | None:
+        """Its values, if they are sets."""
+        return self.values if isinstance(self.values, Sets) else None
+
+    @cached_property
+    def kind(self) -> Kind:
+        """What its values add up, and how many it could have."""
+        return Single(len(self.values)) if self.sets is None else self.sets
+
+    @property
+    def effect_labels(self) -> Sequence[str]:
+        """What an additive rule learns a number for, as people read it: the values, or the elements of sets."""
+        return self.labels if self.sets is None else self.sets.element_labels
 
     def code(self, value: Any) -> int:
         """The position of a value, matched exactly or by how it is written; -1 if it is not one."""
+        if self.sets is not None:
+            return self.sets.code(value)
         value = MISSING if value is None else value
         return self._codes.get(value, self._codes_by_text.get(str(value), ANY)) if _hashable(value) else ANY
 
@@ -62,7 +83,28 @@ class Factor:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The values as people read them."""
+        if self.sets is not None:
+            return tuple(self.sets.label(code) for code in range(len(self.sets)))
         return tuple(text(value) for value in self.values)
+
+    def label(self, code: int) -> str:
+        """One value as people read it: of sets also one that was never seen."""
+        return self.labels[code] if self.sets is None else self.sets.label(code)
+
+    def column(self, codes: Codes) -> pa.Array:
+        """Values as a table has them; sets as lists."""
+        missing = codes < 0
+        if self.sets is None:
+            return arrow_column(self.values).take(pa.array(codes, mask=missing))
+        rows = self.sets.rows(codes)
+        parts = arrow_column(self.sets.elements).take(pa.array(rows.columns))
+        return pa.ListArray.from_arrays(pa.array(rows.starts, pa.int32()), parts, mask=pa.array(missing))
+
+    def text_column(self, codes: Codes) -> pa.Array:
+        """Values as people read them."""
+        if self.sets is None:
+            return pa.array(self.labels, pa.string()).take(pa.array(codes))
+        return pa.array([self.sets.label(code) for code in codes.tolist()], pa.string())
 
 
 def rows_of(combinations: Any) -> list[Any]:
@@ -111,13 +153,28 @@ class Space:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """How many values each factor has."""
+        """How many values each factor has; of sets how many were read, below which their codes run."""
         return tuple(len(factor.values) for factor in self.factors)
+
+    @cached_property
+    def could(self) -> tuple[int, ...]:
+        """How many values each factor could take: of sets all that there are of their elements and sizes."""
+        return tuple(factor.kind.could for factor in self.factors)
+
+    @cached_property
+    def set_factors(self) -> tuple[int, ...]:
+        """The factors whose values are sets."""
+        return tuple(k for k, factor in enumerate(self.factors) if factor.sets is not None)
+
+    @cached_property
+    def effects(self) -> Effects:
+        """What the values of all factors add up."""
+        return Effects([factor.kind for factor in self.factors])
 
     @property
     def product(self) -> int:
         """Every combination of values, impossible ones included."""
-        return math.prod(self.sizes)
+        return math.prod(self.could)
 
     @property
     def size(self) -> int:
@@ -189,21 +246,15 @@ class Space:
 
     def columns(self, codes: Codes) -> dict[str, pa.Array]:
         """Combinations as a table has them: a column for each factor, in the user's own values."""
-        return {
-            factor.name: arrow_column(factor.values).take(pa.array(codes[:, k], mask=codes[:, k] < 0))
-            for k, factor in enumerate(self.factors)
-        }
+        return {factor.name: factor.column(codes[:, k]) for k, factor in enumerate(self.factors)}
 
     def labels(self, codes: Codes) -> dict[str, pa.Array]:
         """Combinations as people read them: a column of text for each factor."""
-        return {
-            factor.name: pa.array(factor.labels, pa.string()).take(pa.array(codes[:, k]))
-            for k, factor in enumerate(self.factors)
-        }
+        return {factor.name: factor.text_column(codes[:, k]) for k, factor in enumerate(self.factors)}
 
     def label_row(self, row: Codes) -> dict[str, str]:
         """One combination as people read it."""
-        return {factor.name: factor.labels[int(code)] for factor, code in zip(self.factors, row, strict=True)}
+        return {factor.name: factor.label(int(code)) for factor, code in zip(self.factors, row, strict=True)}
 
     def every(self) -> Codes:
         """Every combination that could occur, the last factor fastest; for spaces that are small enough to list."""
@@ -213,7 +264,8 @@ class Space:
                 why=f"to list it would take {self.product * len(self.factors) * 12 / 2**30:,.0f} GiB of memory",
                 instead="ask for some of its combinations, or leave factors out",
             )
-        grids = np.meshgrid(*(np.arange(size, dtype=np.int32) for size in self.sizes), indexing="ij")
+        kinds = [factor.kind for factor in self.factors]
+        grids = np.meshgrid(*(kind.every(np.arange(kind.effects)) for kind in kinds), indexing="ij")
         codes: Codes = np.asfortranarray(np.stack([grid.ravel() for grid in grids], axis=1))
         possible: Codes = codes[~self.is_impossible(codes)]
         return possible
@@ -253,9 +305,9 @@ class Space:
     def impossible_count(self) -> int:
         """How many combinations are impossible."""
         if not self._can_be_written_out:
-            return self.product - self.nogoods.count()
+            return self.product - Nogoods.of(self.impossible, self.could).count()
         spoken, cells = self.impossible_cells
-        return len(cells) * math.prod(self.sizes[k] for k in range(len(self.sizes)) if k not in spoken) if spoken else 0
+        return len(cells) * math.prod(self.could[k] for k in range(len(self.could)) if k not in spoken) if spoken else 0
 
     def is_impossible(self, codes: Codes) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which of these combinations are impossible."""
@@ -294,6 +346,12 @@ class Space:
         row = [ANY] * len(self.factors)
         for name, value in conjunction.items():
             position = self.position(name)
+            if position in self.set_factors:
+                raise SpaceError(
+                    f"the impossible conjunction {dict(conjunction)!r} speaks of {name!r}",
+                    why="its values are sets, and what cannot stand in one set is not declared yet",
+                    instead="leave such rows out, or declare conjunctions of the other factors",
+                )
             row[position] = self.factors[position].code(value)
             if row[position] == ANY:
                 raise SpaceError(

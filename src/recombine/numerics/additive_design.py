@@ -1,7 +1,7 @@
 """The additive rule: every value of every factor has one number, and a combination's answer is the sum of its values'.
 
-Here is all the dense linear algebra of that rule, and *here leverage is computed*. This file alone turns combinations
-into a matrix: what is not one-hot (a factor whose value is a set) would change it and nothing else.
+Here is all the dense linear algebra of that rule, and *here leverage is computed*, for factors that are one-hot. What is
+not (a factor whose value is a set) is a `Design` too (`effects`), with its own fit in `incidence_fit`.
 
     AdditiveDesign   the one-hot design A of some combinations      determinacy, plans, splits, the sparse solver
     Elimination      A'WA with its largest factor eliminated        the two below, and
@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.numerics.groups import Codes, Ints, Numbers, totals
+from recombine.numerics.rows import Rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -82,6 +83,16 @@ class AdditiveDesign:
     def at(self, codes: Codes) -> Ints:
         """The same for any other combinations."""
         return codes.astype(np.int64) + self.offsets[:-1]
+
+    def rows(self, codes: Codes) -> Rows:
+        """The rows of any combinations."""
+        return Rows.equal(self.at(codes), self.width)
+
+    @property
+    def apart(self) -> Ints:
+        """The largest factor's columns: no two of them stand in one row."""
+        largest = int(np.argmax(self.sizes))
+        return np.arange(*self.offsets[largest : largest + 2])
 
     def gram(self) -> Numbers:
         """A'A, dense: how many combinations hold each value, and each pair of values."""

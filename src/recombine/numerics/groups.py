@@ -64,14 +64,21 @@ class Groups:
         return totals(self.ids, weights, self.size)
 
     def lookup(self, codes: Codes) -> Ints:
-        """The group of any combinations, seen or not; -1 where the conjunction was never seen."""
+        """The group of any combinations, seen or not; -1 where the conjunction was never seen.
+
+        A code at or above the number of values is none of them, as a set is that is only asked for.
+
+        >>> group(np.array([[0, 1], [1, 1]]), sizes=(2, 2), factors=(0, 1)).lookup(np.array([[0, 3], [0, 1]])).tolist()
+        [-1, 0]
+        """
         column = codes[:, self.factors[-1]]
+        stray = (column < 0) | (column >= self.radix)
         if self.parent is None:
-            keys, bound = np.where(column < 0, -1, column), self.radix
+            keys, bound = np.where(stray, -1, column), self.radix
         else:
             before, bound = self.parent.lookup(codes), self.parent.size * self.radix
             keys = before * self.radix + column
-            keys[(before < 0) | (column < 0)] = -1
+            keys[(before < 0) | stray] = -1
         if not self.size or _few(codes, bound):
             places = np.full(bound + 1, -1, dtype=np.int64)  # its last one is for the key -1
             places[self.keys] = np.arange(self.size)

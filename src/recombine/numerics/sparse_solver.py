@@ -1,4 +1,4 @@
-"""The normal equations A'A y = a of the seen combinations' one-hot design, where A'A is too large to be inverted.
+"""The normal equations A'A y = a of the seen combinations' design, where A'A is too large to be inverted.
 
 Conjugate gradients first: where values are well connected, a few dozen steps do. Where they hang together in chains,
 bands, grids or trees, that takes as many steps as the longest of them has links. So for what is left unsolved, values
@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recombine.numerics.additive_design import AdditiveDesign
+from recombine.numerics.effects import Design
 from recombine.numerics.groups import Codes, Flags, Ints, Numbers
+from recombine.numerics.rows import Rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -61,11 +62,16 @@ def solved(gram: "csr_array", right: Numbers) -> tuple[Numbers, Flags]:
 class SparseLeverage:
     """Leverages of combinations of a large table, each solved and tested."""
 
-    seen: AdditiveDesign
+    seen: Design
 
     def at(self, codes: Codes) -> Numbers:
         """The leverage of each combination, which must be determined; NaN where the residual test is not passed."""
-        parts = [self._some(codes[start : start + _COLUMNS]) for start in range(0, len(codes), _COLUMNS)]
+        return self.at_rows(self.seen.rows(codes))
+
+    def at_rows(self, rows: Rows) -> Numbers:
+        """The same of combinations that are given as rows of the design."""
+        places = np.arange(len(rows))
+        parts = [self._some(rows.take(places[start : start + _COLUMNS])) for start in range(0, len(rows), _COLUMNS)]
         return np.concatenate([np.zeros(0), *parts])
 
     def effects(self, right: Numbers) -> tuple[Numbers, Flags]:
@@ -75,10 +81,9 @@ class SparseLeverage:
         tried = self._tried(right)
         return tried.found, tried.passed
 
-    def _some(self, codes: Codes) -> Numbers:
-        rows = self.seen.at(codes)
+    def _some(self, rows: Rows) -> Numbers:
         right = np.zeros((self._gram.shape[0], len(rows)))
-        right[rows.T, np.arange(len(rows))] = 1.0
+        right[rows.columns, rows.owners] = 1.0
         tried = self._tried(right)
         return np.where(tried.passed, ((right + tried.residual) * tried.found).sum(axis=0), np.nan)
 
@@ -95,8 +100,7 @@ class SparseLeverage:
 
     @cached_property
     def _largest_eliminated(self) -> "_SparseElimination":
-        largest = int(np.argmax(self.seen.sizes))
-        return _SparseElimination.implicit(self._gram, np.arange(*self.seen.offsets[largest : largest + 2]))
+        return _SparseElimination.implicit(self._gram, self.seen.apart)
 
     @cached_property
     def _eliminated(self) -> "_SparseElimination":

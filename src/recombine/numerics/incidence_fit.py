@@ -1,0 +1,96 @@
+"""The additive rule where rows are not equally long: its inverse, leverages, fits, and each combination held out.
+
+`additive_design` does the same for one-hot rows, and eliminates its largest factor first. A set's block of the normal
+matrix is not diagonal, so here all effects are inverted at once where they are few, by eigenvalues: how many of these
+are zero is known exactly (`null_space`). Where they are many, `sparse_solver` solves for one combination at a time.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from recombine.numerics.additive_design import ALONE
+from recombine.numerics.additive_fit import LeaveOneOut
+from recombine.numerics.effects import IncidenceDesign
+from recombine.numerics.groups import Ints, Numbers
+from recombine.numerics.rows import Rows
+from recombine.numerics.sparse_solver import SparseLeverage
+
+LARGEST = 1_500
+"""Effects up to which they are inverted at once: a second."""
+_ROUNDING = 1e-9
+_MOST_ENTRIES = 2 * 10**7  # of rows times effects, at a time: 160 MB
+
+
+@dataclass(frozen=True, eq=False)
+class IncidenceFit:
+    """The inverse of A'WA on its range. Legend: n seen rows, w effects, m numbers.
+
+    >>> singles_and_control = Rows.listed([[0, 2], [1, 2], [2]], width=3)
+    >>> fit = IncidenceFit.of(singles_and_control)
+    >>> fit.leverage(Rows.listed([[0, 1, 2]], width=3)).round(6).tolist()  # A + B - control
+    [3.0]
+    >>> fit.effects(np.array([[3.0], [5.0], [1.0]])).round(6).ravel().tolist()
+    [2.0, 4.0, 1.0]
+    """
+
+    rows: Rows
+    weights: Numbers | None
+    inverse: Numbers  # (w, w)
+    condition: float
+
+    @classmethod
+    def of(cls, rows: Rows, *, weights: Numbers | None = None, rank: int | None = None) -> "IncidenceFit":
+        """Invert; where the `rank` is not known, eigenvalues below a 10⁻⁹ of the largest are zeros."""
+        values, vectors = np.linalg.eigh(rows.gram(weights))
+        rank = int((values > _ROUNDING * values[-1]).sum()) if rank is None else rank
+        kept, held = values[len(values) - rank :], vectors[:, len(values) - rank :]
+        condition = float(values[-1] / kept[0]) if rank and kept[0] > 0 else float(rank and np.inf)
+        return cls(rows, weights, np.asarray((held / np.where(kept > 0, kept, np.inf)) @ held.T), condition)
+
+    def effects(self, answers: Numbers) -> Numbers:
+        """(w, m) The smallest effects that fit some answers (n, m) best."""
+        heavy = answers if self.weights is None else answers * self.weights[:, None]
+        return np.asarray(self.inverse @ self.rows.back(heavy))
+
+    def leverage(self, asked: Rows) -> Numbers:
+        """a (A'WA)+ a' of any rows, which must be determined."""
+        found = np.empty(len(asked))
+        step = max(1, _MOST_ENTRIES // max(asked.width, 1))
+        for start in range(0, len(asked), step):
+            part = asked.take(np.arange(start, min(start + step, len(asked))))
+            pulled = part.sums(self.inverse)[part.owners, part.columns]
+            found[start : start + step] = np.bincount(part.owners, weights=pulled, minlength=len(part))
+        return np.maximum(found, 0.0)
+
+
+def rows_held_out(design: IncidenceDesign, answers: Numbers, tried: Ints) -> LeaveOneOut:
+    """Hold out each of the `tried` combinations in turn: `additive_fit.held_out` for rows that are not equally long.
+
+    With the fit f and the leverage h of a combination the others miss its answer y by (y - f) / (1 - h).
+    """
+    rows = design.seen
+    asked = rows.take(tried)
+    if design.width <= LARGEST:
+        fit = IncidenceFit.of(rows)
+        effects, leverage = fit.effects(answers), fit.leverage(asked)
+    else:
+        solver = SparseLeverage(design)
+        effects, passed = solver.effects(rows.back(answers))
+        effects[:, ~passed] = np.nan
+        leverage = solver.at_rows(asked)
+    fitted = asked.sums(effects)
+    leverage = np.clip(leverage, 0, 1)
+    solved = np.isfinite(leverage) & np.isfinite(fitted).all(axis=1)
+    open_ = solved & (1 - leverage < ALONE)
+    kept = solved & ~open_
+    rest = 1 - leverage[kept]
+    mine = answers[tried[kept]]
+    return LeaveOneOut(
+        rows=tried[kept],
+        said=mine - (mine - fitted[kept]) / rest[:, None],
+        leverage=leverage[kept] / rest,
+        untestable=int(open_.sum()),
+        unsolved=int((~solved).sum()),
+        fitted=float((effects * rows.back(answers)).sum()),
+    )
