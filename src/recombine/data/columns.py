@@ -49,6 +49,14 @@ class FactorKey:
     most: int | None = None
     format: str | None = None
 
+    def asked(self, name: str) -> dict[str, Any]:
+        """What to group by, under which name."""
+        return {name: self.expression}
+
+    def folded(self, lines: Any, _name: str) -> Any:
+        """The engine's lines with one column for the factor: here they have it already."""
+        return lines
+
     def values(self, raw: Sequence[Any]) -> list[Any]:
         """The engine's answers as values for people."""
         if self.names is not None:

@@ -16,6 +16,7 @@ from recombine.base.errors import ColumnError, TableError
 from recombine.data import columns
 from recombine.data.columns import FactorKey
 from recombine.data.engine import OpenTable, Progress, explained, run, sniffing_again, unreadable
+from recombine.data.set_columns import set_key
 from recombine.data.sources import opened
 from recombine.data.table_query import TableQuery, filtered
 
@@ -75,7 +76,7 @@ def count_table(
     >>> sorted(zip(*(found.lines[name].to_pylist() for name in ("f0", "f1", "rows", "total"))))
     [(0, 0, 2, 3.0), (1, 1, 1, 4.0)]
     """
-    wanted = None if question.where is not None else list(dict.fromkeys([*question.factors, *needs]))
+    wanted = None if question.where is not None else list(dict.fromkeys([*question.columns, *needs]))
 
     def count(sniff_all: bool) -> EngineCounts:
         with (
@@ -83,7 +84,7 @@ def count_table(
             explained(open_table),
         ):
             table = filtered(open_table.table, question.where, open_table.backend)
-            columns.require(table, question.factors, role="a factor")
+            columns.require(table, question.columns, role="a factor")
             for other in joined:
                 table = _joined(table, other)
             return count_groups(replace(open_table, table=table), question, asking, progress=progress)
@@ -106,11 +107,23 @@ def count_groups(
     table, backend = open_table.table, open_table.backend
     keys = factor_keys(table, question, backend, stand_ins=stand_ins)
     asked = asking(table, backend)
-    by = {f"f{place}": key.expression for place, key in enumerate(keys)} | dict(asked.by)
+    by = asked_of(keys) | dict(asked.by)
     sums = {"rows": table.count(), **asked.sums}
     lines = run(backend, table.group_by(**by).aggregate(**sums).limit(MOST_COMBINATIONS + 1), progress)
     _check_size(lines, open_table.name, further=bool(asked.by))
-    return EngineCounts(lines, keys, open_table.name, asked.context)
+    return EngineCounts(folded(lines, keys), keys, open_table.name, asked.context)
+
+
+def asked_of(keys: Sequence[FactorKey]) -> dict[str, Any]:
+    """What is asked of an engine for each factor, as f0, f1 …; for a set that stands in several columns f0_0, f0_1 …"""
+    return {name: one for place, key in enumerate(keys) for name, one in key.asked(f"f{place}").items()}
+
+
+def folded(lines: pa.Table, keys: Sequence[FactorKey]) -> pa.Table:
+    """An engine's answer with one column for each factor."""
+    for place, key in enumerate(keys):
+        lines = key.folded(lines, f"f{place}")
+    return lines
 
 
 def factor_keys(
@@ -118,9 +131,11 @@ def factor_keys(
 ) -> tuple[FactorKey, ...]:
     """How each factor is asked of the engine: as it is, or in its bins."""
     asked = {name: (stand_ins or {}).get(name, name) for name in question.factors}
-    columns.require(table, tuple(asked.values()), role="a factor")
+    columns.require(table, tuple(column for name, column in asked.items() if name not in question.sets), role="a factor")
     return tuple(
-        replace(
+        set_key(table, name, question.sets[name])
+        if name in question.sets
+        else replace(
             columns.key(table, column, bins=question.bins.get(name), declared=name in question.domain, backend=backend),
             name=name,
         )

@@ -15,12 +15,13 @@ from recombine.data.centred_sums import Centres, Sums, about, pilots, settled
 from recombine.data.columns import Bins
 from recombine.data.engine import Progress
 from recombine.data.group_counts import Aggregate, EngineCounts, count_table
+from recombine.data.set_columns import SetSource, set_columns
 from recombine.data.space import Impossible, Value
 from recombine.data.support import Support
 from recombine.data.support_assembly import TargetAsked, assemble, floats
 from recombine.data.table_query import (
     ReadOptions,
-    TableOptions,
+    SetOptions,
     TableQuery,
     TargetKind,
     Where,
@@ -28,13 +29,15 @@ from recombine.data.table_query import (
     declared_values,
 )
 
+KNOWING_SETS = ("audit",)
+"""The verbs that know factors whose value is a set."""
 _MOST_CLASSES = 100  # whole numbers with more different values than this are amounts, not classes
 
 
 def read(  # noqa: PLR0913 - each is one plain question, and all but two have an answer already
     source: Any,
     *,
-    factors: Sequence[str],
+    factors: Sequence[str] = (),
     target: str | None = None,
     target_kind: TargetKind | None = None,
     where: Where | None = None,
@@ -43,6 +46,7 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
     impossible: Iterable[Impossible] = (),
     weight: str | None = None,
     missing: Literal["leave out", "value"] = "leave out",
+    sets: Mapping[str, SetSource] | None = None,
     table: str | None = None,
     command: str | None = None,
     progress: Progress | None = None,
@@ -57,13 +61,20 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
     `domain` lists values that could occur, seen or not. `impossible` lists conjunctions that cannot occur, and rules
     that hold: `'IF os = "iOS" THEN browser = "Safari"'`.
     `weight` names a column that says how many examples a row stands for; a row that stands for 0 is not there.
+    `sets` names factors whose value is a set, and where it is read from: a column of lists, a text with a separator
+    (`"condition:+"`), or several columns that could be exchanged. They need not be named among `factors` again.
 
     >>> table = {"material": ["wool", "wool", "silk"], "garment": ["coat", "hat", "hat"], "price": [9, 2, 5]}
     >>> read(table, factors=["material", "garment"], target="price")
     Support(3 combinations of material 2 x garment 2; 3 rows)
+    >>> read({"given": ["A+B", "B+A", "ctrl", "B+ctrl"]}, sets={"drugs": "given:+"}).space.factors[0].labels
+    ('control', 'B', 'A + B')
     """
+    read_from = set_columns(sets)
+    named = (factors,) if isinstance(factors, str) else tuple(factors)
     question = TableQuery(
-        factors=(factors,) if isinstance(factors, str) else tuple(factors),
+        factors=(*named, *(name for name in read_from if name not in named)),
+        sets=read_from,
         target=target,
         target_kind=target_kind,
         where=where,
@@ -94,12 +105,14 @@ def support_of(
     factors: Sequence[str] | None = None,
     target: str | None = None,
     progress: Progress | None = None,
-    **options: Unpack[TableOptions],
+    **options: Unpack[SetOptions],
 ) -> Support:
     """The support that a verb works on: the one that it was given, or that of a table with `factors` beside it."""
     check_known(options, list(ReadOptions.__annotations__), who=f"recombine.{verb}")
     named = {name: value for name, value in (("factors", factors), ("target", target)) if value is not None}
     reading = cast("ReadOptions", {**named, **options})
+    if verb not in KNOWING_SETS:
+        refuse_sets(source, reading, verb)
     if isinstance(source, Support):
         if reading:
             raise SettingError(
@@ -108,13 +121,25 @@ def support_of(
                 instead=f"leave them out, or give recombine.{verb} the table itself",
             )
         return source
-    if "factors" not in reading:
+    if "factors" not in reading and not reading.get("sets"):
         raise SettingError(
             f"recombine.{verb} was given a {type(source).__name__} without factors",
             why="it must know which columns make a combination",
             instead=f"write recombine.{verb}(table, factors=['material', 'garment'])",
         )
     return read(source, progress=progress, **reading)
+
+
+def refuse_sets(source: Any, reading: Mapping[str, Any], verb: str) -> None:
+    """A verb that would misread a set as one value says so."""
+    if not (isinstance(source, Support) and source.space.set_factors) and not reading.get("sets"):
+        return
+    names = [source.space.names[k] for k in source.space.set_factors] if isinstance(source, Support) else []
+    raise SettingError(
+        f"recombine.{verb} was given a factor whose value is a set: {', '.join(names or reading['sets'])}",
+        why=f"{verb} cannot take a set factor yet, and would take each set for a value of its own",
+        instead="audit it, which knows sets, or leave that factor out",
+    )
 
 
 def _number_sums(counts: EngineCounts) -> dict[str, Sums]:

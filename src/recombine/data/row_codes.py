@@ -17,6 +17,7 @@ from recombine.data import columns
 from recombine.data.columns import Bins, FactorKey
 from recombine.data.group_counts import factor_keys
 from recombine.data.locations import is_database
+from recombine.data.set_columns import set_codes
 from recombine.data.sources import opened
 from recombine.data.space import Factor, Space
 from recombine.data.support import LabelTarget, NumberTarget, Support
@@ -88,7 +89,8 @@ def factor_codes(rows: pa.Table, space: Space, keys: Sequence[FactorKey]) -> Cod
     """(n, k) Where the values of each row, in the columns f0, f1 … that an engine answered with, stand in a space."""
     codes = np.empty((len(rows), len(keys)), dtype=np.int32)
     for k, (key, factor) in enumerate(zip(keys, space.factors, strict=True)):
-        codes[:, k] = value_codes(rows[f"f{k}"], factor, key)
+        column = rows[f"f{k}"]
+        codes[:, k] = value_codes(column, factor, key) if factor.sets is None else set_codes(column, factor.sets)
     return codes
 
 

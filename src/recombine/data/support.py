@@ -31,6 +31,10 @@ WEIGHTLESS = "(weight 0)"
 """Under which name `left_out` counts the rows that stand for no example."""
 
 
+NAMED_TWICE = "(named twice)"
+"""Under which name `left_out` counts the rows of which a set names an element twice: they count, the element once."""
+
+
 def _alike(one: Numbers, other: Numbers) -> bool:
     """Equal, but for rounding where weights were added: their sum depends a little on the order of adding."""
     if one.shape != other.shape:
@@ -244,6 +248,13 @@ class Support:
             return None
         have, count = ("has", "counts") if rows == 1 else ("have", "count")
         return f"{rows:,} of {self.rows:,} rows {have} weight 0 and {count} for nothing."
+
+    @property
+    def named_twice(self) -> str | None:
+        """A sentence about the rows that name an element of a set twice, where there are any."""
+        rows = self.left_out.get(NAMED_TWICE, 0)
+        names = "names" if rows == 1 else "name"
+        return f"{rows:,} of {self.rows:,} rows {names} an element twice, which counts once." if rows else None
 
     @cached_property
     def total(self) -> float:

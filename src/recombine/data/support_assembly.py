@@ -15,8 +15,9 @@ from recombine.data import columns
 from recombine.data.centred_sums import out_of_range
 from recombine.data.columns import FactorKey
 from recombine.data.group_counts import EngineCounts
+from recombine.data.set_columns import SetKey, names_twice, set_factor
 from recombine.data.space import MISSING, Factor, Space, Value, text
-from recombine.data.support import WEIGHTLESS, LabelTarget, NumberTarget, Support, Target
+from recombine.data.support import NAMED_TWICE, WEIGHTLESS, LabelTarget, NumberTarget, Support, Target
 from recombine.data.table_query import MOST_VALUES, TableQuery, TargetKind
 from recombine.numerics.groups import Codes, Ints, Numbers, group
 
@@ -45,6 +46,7 @@ def assemble(
     kept, nothing = _without_nothing(kept, question)
     left_out |= {WEIGHTLESS: nothing} if nothing else {}
     space, codes = encoded(kept, counts.keys, question)
+    left_out |= _named_twice(kept, counts.keys)
     order, starts = _sorted_distinct(codes, space.sizes)
     totals = _totals(kept, question)[order]
     return Support(
@@ -117,9 +119,22 @@ def encoded(counted: pa.Table, keys: Sequence[FactorKey], question: TableQuery) 
     factors = []
     codes = np.empty((len(counted), len(keys)), dtype=np.int32, order="F")
     for place, key in enumerate(keys):
-        factor, codes[:, place] = _factor(counted[f"f{place}"], key, question.domain.get(key.name))
+        column, domain = counted[f"f{place}"], question.domain.get(key.name)
+        factor, codes[:, place] = (
+            set_factor(column, key, domain) if isinstance(key, SetKey) else _factor(column, key, domain)
+        )
         factors.append(factor)
     return Space(tuple(factors)).forbidding(question.impossible), codes
+
+
+def _named_twice(counted: pa.Table, keys: Sequence[FactorKey]) -> dict[str, int]:
+    """How many rows name an element of a set twice, which then counts once."""
+    sets = [place for place, key in enumerate(keys) if isinstance(key, SetKey)]
+    twice = np.zeros(len(counted), dtype=bool)
+    for place in sets:
+        twice |= names_twice(counted[f"f{place}"])
+    rows = int(_whole(counted["rows"])[twice].sum())
+    return {NAMED_TWICE: rows} if rows else {}
 
 
 def _factor(column: pa.ChunkedArray, key: FactorKey, domain: Sequence[Value] | None) -> tuple[Factor, Codes]:

@@ -22,6 +22,7 @@ from recombine.base.checks import check_choice, check_listed
 from recombine.base.errors import SettingError
 from recombine.base.words import plain_setting
 from recombine.data.columns import Bins
+from recombine.data.set_columns import SetColumns, SetSource
 from recombine.data.space import Impossible, Value
 
 TargetKind = Literal["label", "number"]
@@ -66,7 +67,13 @@ class TableOptions(TypedDict, total=False):
     command: str | None
 
 
-class ReadOptions(TableOptions, total=False):
+class SetOptions(TableOptions, total=False):
+    """The same, for verbs that know factors whose value is a set."""
+
+    sets: Mapping[str, SetSource] | None
+
+
+class ReadOptions(SetOptions, total=False):
     """All the settings of `recombine.read`, by the same names."""
 
     factors: Sequence[str]
@@ -93,16 +100,23 @@ class TableQuery:
     weight: str | None = None
     missing: Literal["leave out", "value"] = "leave out"
     table: str | None = None
+    sets: Mapping[str, SetColumns] = field(default_factory=dict)
+    """The factors whose value is a set, and the columns that it is read from."""
     groups: bool = False
     """Whether the target may be a factor too: for groups that hold the true class, where nothing is learnt from it."""
 
     def __post_init__(self) -> None:
-        _check_factor_names(self.factors)
+        _check_factor_names(self.factors, fewest=1 if self.sets else 2)
         for setting, given in (("bins", self.bins), ("domain", self.domain)):
             for name in given:
                 check_listed(
                     name, self.factors, f"{setting}: there is an entry for {name!r}", why="it is not among the factors"
                 )
+        binned = sorted(set(self.bins) & set(self.sets))
+        if binned:
+            raise SettingError(
+                f"{binned[0]!r} is a set and has bins", why="elements are names", instead="leave the bins out"
+            )
         both = sorted(set(self.bins) & set(self.domain))
         if both:
             raise SettingError(
@@ -118,12 +132,18 @@ class TableQuery:
                 why="the condition is carried out by the engine",
                 instead="write it as SQL, such as \"label = 'x'\", or as a function of an Ibis table",
             )
-        if self.target in self.factors and not self.groups:
+        if self.target in (*self.factors, *self.columns) and not self.groups:
             raise SettingError(
                 f"{self.target!r} is both a factor and the target",
                 why="a factor that is the answer tells the whole answer",
                 instead="take it off one of the two",
             )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the factors are read from."""
+        read = [self.sets[name].columns if name in self.sets else (name,) for name in self.factors]
+        return tuple(dict.fromkeys(column for several in read for column in several))
 
     def settings(self) -> dict[str, Any]:
         """What was asked, as it is saved with a result."""
@@ -191,7 +211,7 @@ def _no_domain(what: str) -> SettingError:
     )
 
 
-def _check_factor_names(names: tuple[str, ...]) -> None:
+def _check_factor_names(names: tuple[str, ...], *, fewest: int) -> None:
     strange = [name for name in names if not isinstance(name, str)]
     if strange:
         raise SettingError(
@@ -199,7 +219,7 @@ def _check_factor_names(names: tuple[str, ...]) -> None:
             why="columns are named by text",
             instead="rename the columns first, for example with table.columns = [str(c) for c in table.columns]",
         )
-    if len(names) < 2:
+    if len(names) < fewest:
         raise SettingError(
             f"factors={list(names)!r}" if names else "no factors were given",
             why="a combination needs at least two factors",
