@@ -131,7 +131,9 @@ def factor_keys(
 ) -> tuple[FactorKey, ...]:
     """How each factor is asked of the engine: as it is, or in its bins."""
     asked = {name: (stand_ins or {}).get(name, name) for name in question.factors}
-    columns.require(table, tuple(column for name, column in asked.items() if name not in question.sets), role="a factor")
+    columns.require(
+        table, tuple(column for name, column in asked.items() if name not in question.sets), role="a factor"
+    )
     return tuple(
         set_key(table, name, question.sets[name])
         if name in question.sets

@@ -111,6 +111,10 @@ class Sets(Sequence[tuple[Any, ...]]):
         """How large a set may be."""
         return range(self.smallest, self.largest + 1)
 
+    def of_size(self, size: int) -> "Sets":
+        """The same with one size alone."""
+        return Sets(self.elements, self.members, smallest=size, largest=size, separator=self.separator)
+
     def label(self, code: int) -> str:
         """A set as people read it."""
         return BETWEEN.join(self._element_labels[place] for place in self.rows([code]).columns.tolist()) or EMPTY

@@ -8,7 +8,7 @@ How a support is laid out in a record: small facts as JSON, everything else as t
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from functools import cached_property
 from typing import Any, Literal
@@ -21,8 +21,10 @@ import pyarrow.compute as pc
 from recombine.base.decoding import MalformedError, revive
 from recombine.base.errors import SpaceError
 from recombine.base.records import Provenance, Record
+from recombine.data.sets import Sets
 from recombine.data.space import Factor, Space, Value
 from recombine.numerics.groups import ANY, Codes, Groups, Ints, Numbers, group
+from recombine.numerics.rows import Rows
 
 _ROUNDED = 1e-9
 """Sums that differ by less, relative to what was added, are the same: engines add in different orders."""
@@ -240,6 +242,14 @@ class Support:
             for k, size in enumerate(self.space.sizes)
         )
 
+    @cached_property
+    def effect_counts(self) -> tuple[Numbers, ...]:
+        """For each factor, how often each of its values was seen, or each element of its sets."""
+        return tuple(
+            self.value_counts[k] if factor.sets is None else factor.sets.rows(self.codes[:, k]).back(self.counts)
+            for k, factor in enumerate(self.space.factors)
+        )
+
     @property
     def weightless(self) -> str | None:
         """A sentence about the rows that stand for no example, where there are any."""
@@ -299,12 +309,14 @@ def describe(support: Support) -> dict[str, Any]:
         "left_out": dict(support.left_out),
         "impossible": [list(row) for row in support.space.impossible],
         "target": _describe_target(support.target),
-    }
+    } | _describe_sets(support)
 
 
 def tables(support: Support) -> dict[str, pa.Table]:
     """The large parts, as Parquet holds them."""
     found = {"support": _support_table(support), "values": _values_table(support)}
+    if support.space.set_factors:
+        found["elements"] = _elements_table(support)
     if isinstance(support.target, LabelTarget):
         target = support.target
         found["classes"] = pa.table({"combination": target.combination, "label": target.label, "count": target.count})
@@ -319,7 +331,7 @@ def load_support(record: Record) -> Support:
         name = revive(str, described["name"], at="a factor's name")
         mine = values.filter(pc.equal(values["factor"], name))
         declared = revive(bool, described["declared"], at=name)
-        factors.append(Factor(name, tuple(map(_from_text, mine["value"].to_pylist())), declared))
+        factors.append(Factor(name, _load_values(record, name, mine["value"].to_pylist()), declared))
     space = Space(tuple(factors), _load_impossible(record, tuple(len(factor.values) for factor in factors)))
     codes = np.stack([lines[f"code{k}"].to_numpy() for k in range(len(factors))], axis=1)
     return Support(
@@ -330,6 +342,55 @@ def load_support(record: Record) -> Support:
         rows=revive(int, record.data["rows"], at="rows"),
         left_out=revive(Mapping[str, int], record.data["left_out"], at="left_out"),
         source=record.provenance,
+    )
+
+
+@dataclass(frozen=True)
+class _DescribedSets:
+    """What stands in a record of a set factor, beside its elements."""
+
+    name: str
+    smallest: int
+    largest: int
+    separator: str | None
+
+
+def _describe_sets(support: Support) -> dict[str, Any]:
+    """How large the sets of each set factor may be; nothing where there is none."""
+    found = [(factor.name, factor.sets) for factor in support.space.factors if factor.sets is not None]
+    described = [_DescribedSets(name, sets.smallest, sets.largest, sets.separator) for name, sets in found]
+    return {"set_factors": [asdict(one) for one in described]} if described else {}
+
+
+def _load_values(record: Record, name: str, written: list[str]) -> Sequence[Any]:
+    described = revive(tuple[_DescribedSets, ...], record.data.get("set_factors", ()), at="set_factors")
+    mine = next((one for one in described if one.name == name), None)
+    if mine is None:
+        return tuple(map(_from_text, written))
+    table = record.tables["elements"]
+    listed = table.filter(pc.equal(table["factor"], name))["value"].to_pylist()
+    place = {text: code for code, text in enumerate(listed)}
+    rows = [[place[_to_text(part)] for part in json.loads(one)] for one in written]
+    return Sets(
+        tuple(map(_from_text, listed)),
+        Rows.listed(rows, len(listed)),
+        smallest=mine.smallest,
+        largest=mine.largest,
+        separator=mine.separator,
+    )
+
+
+def _elements_table(support: Support) -> pa.Table:
+    """One line for each value of an ordinary factor and each element of a set, and one for the constant, if any."""
+    factors, constant = support.space.factors, support.space.effects.constant
+    values = [value for factor in factors for value in (factor.values if factor.sets is None else factor.sets.elements)]
+    names = np.repeat([factor.name for factor in factors], [factor.kind.effects for factor in factors]).tolist()
+    return pa.table(
+        {
+            "factor": names + [None] * constant,
+            "value": [_to_text(value) for value in values] + [None] * constant,
+            "count": np.concatenate([*support.effect_counts, np.full(int(constant), support.total)]),
+        }
     )
 
 

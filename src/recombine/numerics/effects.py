@@ -6,18 +6,21 @@ a row of ones (`rows`), and all of linear algebra stands on it. `Single` is the 
 a tree of values, or numbers with neighbours, would be a third file with these methods.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from recombine.numerics.groups import Codes, Ints
+from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.numerics.rows import Rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+
+_AT_A_TIME = 1 << 20  # pairs of combinations that are compared at a time
 
 
 class Kind(Protocol):
@@ -123,6 +126,23 @@ class Effects:
         if not self.constant:
             return found
         return found.beside(Rows.equal(np.zeros((len(codes), 1), dtype=np.int64), 1))
+
+    def distances(self, asked: Codes, seen: Codes) -> Iterator[tuple[slice, Numbers]]:
+        """By how many values and elements each combination differs from each seen one, some of those asked at a time.
+
+        >>> [found.tolist() for _, found in Effects((Single(2), Single(3))).distances(np.array([[1, 2]]), np.eye(2))]
+        [[[1.0, 2.0]]]
+        """
+        weight = np.concatenate([np.full(kind.effects, 0.5 if kind.exclusive else 1.0) for kind in self.kinds])
+        weight = np.concatenate([weight, np.zeros(int(self.constant))])  # a value that differs is one less, one more
+        left, right = self.rows(asked), self.rows(seen.astype(np.int32))
+        lengths = right.sums(weight)
+        across = right.sparse().T.tocsr()
+        step = max(1, _AT_A_TIME // max(len(seen), 1))
+        for start in range(0, len(asked), step):
+            part = left.take(np.arange(start, min(start + step, len(asked))))
+            shared = (part.sparse() * weight) @ across
+            yield slice(start, start + step), part.sums(weight)[:, None] + lengths[None] - 2 * shared.toarray()
 
     @cached_property
     def apart(self) -> Ints:

@@ -11,8 +11,8 @@ import numpy as np
 
 from recombine.numerics.additive_design import ALONE
 from recombine.numerics.additive_fit import LeaveOneOut
-from recombine.numerics.effects import IncidenceDesign
-from recombine.numerics.groups import Ints, Numbers
+from recombine.numerics.effects import Effects, IncidenceDesign
+from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.numerics.rows import Rows
 from recombine.numerics.sparse_solver import SparseLeverage
 
@@ -62,6 +62,20 @@ class IncidenceFit:
             pulled = part.sums(self.inverse)[part.owners, part.columns]
             found[start : start + step] = np.bincount(part.owners, weights=pulled, minlength=len(part))
         return np.maximum(found, 0.0)
+
+
+def nearest_answers(effects: Effects, seen: Codes, values: Numbers, asked: Codes, own: Ints | None = None) -> Numbers:
+    """(c, m) The mean answer of the seen combinations that differ least, by values and elements that are not shared.
+
+    `own` are the places of what is asked among the seen ones, each of which is then left out for its own answer.
+    """
+    found = np.empty((len(asked), values.shape[1]))
+    for part, apart in effects.distances(asked, seen):
+        if own is not None:
+            apart[np.arange(len(apart)), own[part]] = np.inf
+        near = (apart == apart.min(axis=1, keepdims=True)).astype(np.float64)
+        found[part] = (near @ values) / near.sum(axis=1)[:, None]
+    return found
 
 
 def rows_held_out(design: IncidenceDesign, answers: Numbers, tried: Ints) -> LeaveOneOut:

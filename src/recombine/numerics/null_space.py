@@ -385,4 +385,3 @@ class _Core:
 
 class TooSparse(Exception):  # noqa: N818 - a signal to the caller, not a mistake of the user
     """The parameters became too many to be eliminated exactly."""
-

@@ -7,6 +7,7 @@ rule asks of a design is a sum along its rows or back along its columns.
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +43,8 @@ class Rows:
     @classmethod
     def listed(cls, rows: list[list[int]], width: int) -> "Rows":
         """Rows written out."""
-        return cls(ends(np.array([len(row) for row in rows])), np.array(sum(rows, []), dtype=np.int64), width)
+        flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64)
+        return cls(ends(np.fromiter(map(len, rows), dtype=np.int64)), flat, width)
 
     def __len__(self) -> int:
         return len(self.starts) - 1

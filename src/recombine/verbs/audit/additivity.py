@@ -8,7 +8,7 @@ Beside it stand rules that anybody could use: always the same answer, the neares
 A combination counts once, however many rows it has: its answer is their mean, or their commonest label.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
@@ -20,12 +20,14 @@ from recombine.data.missing_conjunctions import FactorSet, missing_conjunctions
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
 from recombine.numerics.additive_fit import LeaveOneOut, blocks_held_out, dense, held_out, leverage_rows
 from recombine.numerics.distributions import student_quantile
+from recombine.numerics.effects import IncidenceDesign
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.numerics.hypothesis_tests import bonferroni
+from recombine.numerics.incidence_fit import LARGEST, nearest_answers, rows_held_out
 from recombine.numerics.interaction_rules import RULES
 from recombine.numerics.noise_ceiling import NoiseCeiling, noise_ceiling
 from recombine.numerics.resampling import EvidencePieces
-from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, SimpleRules, alone_name, filled, is_alone
+from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, NEAREST, SimpleRules, alone_name, filled, is_alone
 from recombine.verbs.audit.block_holdout import (
     LIKE,
     HeldOutPart,
@@ -165,13 +167,13 @@ def additive_test(
         return _empty_test(support.target, f"only one combination has a {support.target.name}")
     known = support.subset(answers.rows)
     codes = known.codes
-    tried = _choose_tested(codes, support.space.sizes, seed)
-    found = held_out(codes, support.space.sizes, answers.values, tried)
+    tried = _choose_tested(known, seed)
+    found = _leave_one_out(known, answers.values, tried)
     alone = _one_at_a_time(known, answers, found)
     classes = None if unseen is None or codes.shape[1] <= 2 else missing_classes(known, *unseen)
     in_blocks = any(one.factors != alone.factors for one in classes or ())
     tries = RuleChoice({}, None)
-    if not additive_only:
+    if not additive_only and not support.space.set_factors:  # the others are rules of one-hot values
         tries = try_rules(known, answers, alone.rows, found.said, quick=in_blocks, seed=seed)
     every = replace(alone, said={**alone.said, **tries.said})
     of_rule = _losses_of_rules(answers, every)
@@ -204,9 +206,22 @@ def _one_at_a_time(known: Support, answers: SeenAnswers, found: LeaveOneOut) -> 
     own, count = found.rows, len(known)
     others = (answers.values.sum(axis=0) - answers.values[own]) / (count - 1)  # where a rule finds nobody to ask
     said = {ADDITIVE: found.said}
-    said |= {name: filled(one, others) for name, one in rules.by_name(known.space.names, known.codes[own], own=own)}
+    said |= {name: filled(one, others) for name, one in _simple_answers(known, rules, known.codes[own], own=own)}
     said[answers.constant_rule] = answers.constant(own)
     return HeldOutPart(tuple(range(known.codes.shape[1])), own, found.leverage, said, np.arange(len(own)))
+
+
+def _simple_answers(
+    known: Support, rules: SimpleRules, asked: Codes, *, own: Ints | None = None
+) -> Iterator[tuple[str, Numbers]]:
+    """The simple rules by name; neighbours of sets are those that share most elements."""
+    space = known.space
+    if not space.set_factors:
+        yield from rules.by_name(space.names, asked, own=own)
+        return
+    yield NEAREST, nearest_answers(space.effects, known.codes, np.asarray(rules.values), asked, own)
+    for k, name in enumerate(space.names if len(space.names) > 1 else ()):  # a factor alone is the combination itself
+        yield alone_name(name), rules.factor_alone(k, asked, own=own)
 
 
 def _in_blocks(
@@ -229,7 +244,7 @@ def _in_blocks(
         left = known.subset(rest)
         rules = SimpleRules(left.codes, left.groups, answers.values[rest], np.ones(len(rest)))
         middle = answers.values[rest].mean(axis=0)
-        said = {name: filled(one, middle) for name, one in rules.by_name(left.space.names, known.codes[asked])}
+        said = {name: filled(one, middle) for name, one in _simple_answers(left, rules, known.codes[asked])}
         seen = answers.table(known).subset(rest)
         simple.append(said | {name: RULES[name](seen, known.codes[asked]) for name in richer})
     if not simple:
@@ -326,10 +341,17 @@ def expected_scores(test: AdditiveTest, losses: Losses, unseen: int) -> tuple[Ex
     return against_all, scored(own, apart)
 
 
-def _choose_tested(codes: Codes, sizes: tuple[int, ...], seed: int) -> Ints:
+def _leave_one_out(known: Support, values: Numbers, tried: Ints) -> LeaveOneOut:
+    if known.space.set_factors:
+        return rows_held_out(IncidenceDesign(known.codes, known.space.effects), values, tried)
+    return held_out(known.codes, known.space.sizes, values, tried)
+
+
+def _choose_tested(known: Support, seed: int) -> Ints:
     """Which combinations are held out: all of them, or so many drawn at random that it stays a matter of seconds."""
+    codes, space = known.codes, known.space
     most = min(_MOST_TESTED, max(_MOST_COMPARED // codes.size, 1))
-    if not dense(sizes):
+    if not (space.effects.width <= LARGEST if space.set_factors else dense(space.sizes)):
         most = min(most, _SOLVED_ONE_BY_ONE)
     if len(codes) <= most:
         return np.arange(len(codes))

@@ -18,9 +18,9 @@ from recombine.base.result import Result
 from recombine.data import support as stored
 from recombine.data.misspellings import Misspelling, misspellings
 from recombine.data.read import support_of
-from recombine.data.space import rows_of, text
+from recombine.data.space import rows_of
 from recombine.data.support import Support
-from recombine.data.table_query import TableOptions
+from recombine.data.table_query import SetOptions
 from recombine.numerics.groups import Codes, Numbers
 from recombine.verbs.audit import audit_record
 from recombine.verbs.audit.additivity import AdditiveTest, additive_test, expected_scores
@@ -41,6 +41,7 @@ from recombine.verbs.audit.determinacy import Determinacy, Island, determinacy, 
 from recombine.verbs.audit.grade import AuditEvidence, grade
 from recombine.verbs.audit.leverage import Leverage
 from recombine.verbs.audit.selection_bias import SelectionSign, selection_sign
+from recombine.verbs.audit.set_coverage import SetCoverage, set_coverage
 from recombine.verbs.audit.structural_zeros import Zeros, as_csv, suspect_zeros
 from recombine.verbs.audit.unseen_combinations import (
     LeverageSummary,
@@ -89,6 +90,7 @@ class Audit(Result):
     likely: StatusCounts | None
     selection: SelectionSign | None
     misspellings: tuple[Misspelling, ...]
+    sets: tuple[SetCoverage, ...]
     maps: tuple[PairMap, ...]
     support: Support
     determinacy: Determinacy
@@ -187,7 +189,7 @@ def audit(
     target: str | None = None,
     seed: int = 0,
     progress: Progress | None = None,
-    **options: Unpack[TableOptions],
+    **options: Unpack[SetOptions],
 ) -> Audit:
     """Say what the data alone tell about unseen combinations.
 
@@ -197,6 +199,9 @@ def audit(
 
     >>> audit({"colour": ["red", "red", "blue"], "shape": ["disc", "bar", "disc"]}, factors=["colour", "shape"]).rank
     3
+    >>> screen = audit({"given": ["ctrl", "A+ctrl", "B", "A+C"]}, sets={"genes": "given:+"})
+    >>> screen.counts.space, screen.counts.determined, screen.explain([(("B", "A"),)])["elements"].to_pylist()
+    (7, 3, ['all seen alone'])
     """
     counting = of_step(progress, "counting combinations")
     support = support_of(source, "audit", factors=factors, target=target, progress=counting, **options)
@@ -207,7 +212,7 @@ def _some_unseen(support: Support, leverage: Leverage, *, seed: int) -> tuple[Co
     """Unseen combinations that would follow, with their leverages, to see what they miss; None where they can miss
     nothing but themselves, or where no leverage of so many is to be had.
     """
-    if support.target is None or len(support.space.sizes) <= 2 or not leverage.inverts:
+    if support.target is None or support.space.set_factors or len(support.space.sizes) <= 2 or not leverage.inverts:
         return None
     values = [np.flatnonzero(island >= 0) for island in leverage.determinacy.islands]
     codes, _ = unseen_combinations(support, values, listed=_SORTED, drawn=_SORTED, seed=seed)
@@ -244,12 +249,14 @@ def _assemble(support: Support, solved: Determinacy, *, seed: int) -> Audit:
         zeros=zeros,
         likely=likely,
         misspellings=misspellings(support),
-        usual={name: text(value) for name, value in support.combination(int(support.counts.argmax())).items()},
+        usual=support.space.label_row(support.codes[int(support.counts.argmax())]),
         mean_count=float(support.counts.mean()),
         one_row_each=support.rows > _A_LIST and bool((support.counts == 1).all()),
         rows=support.rows,
         rows_left_out=support.left_out.get("(any)", 0),
         weightless=support.weightless,
+        named_twice=support.named_twice,
+        sets=set_coverage(support, solved),
         selection=None if expected is None or expected.abstains else selection_sign(possible, solved, seed=seed),
     )
     said = {field.name: getattr(evidence, field.name) for field in fields(AuditEvidence) if field.name in _RESULTS}

@@ -12,6 +12,7 @@ from recombine.data import support as stored
 from recombine.data.support import Support
 from recombine.verbs.audit.combination_status import PairMap, answer_title
 from recombine.verbs.audit.determinacy import Determinacy
+from recombine.verbs.audit.set_determinacy import SetDeterminacy
 
 _SOLVED = ("rank", "deficit", "moduli")
 _DRAWN = ("factors", "rows", "columns", "row_islands", "column_islands")
@@ -31,23 +32,28 @@ def describe(support: Support, determinacy: Determinacy, maps: Sequence[PairMap]
 def tables(support: Support, determinacy: Determinacy, maps: Sequence[PairMap]) -> dict[str, pa.Table]:
     """The large parts, as Parquet holds them."""
     found = stored.tables(support)
-    values = found["values"].append_column("island", pa.array(np.concatenate(determinacy.islands)))
-    for place, column in enumerate(np.concatenate(determinacy.signatures).T):
-        values = values.append_column(f"signature{place}", pa.array(column))
-    return found | {"values": values, "maps": _maps_table(maps)}
+    home = "elements" if support.space.set_factors else "values"  # whatever has an effect of its own
+    islands, signatures = np.concatenate(determinacy.islands), np.concatenate(determinacy.signatures)
+    if len(signatures) > len(islands):  # the constant
+        islands = np.concatenate([islands, np.zeros(1, dtype=np.int64)])
+    solved = found[home].append_column("island", pa.array(islands))
+    for place, column in enumerate(signatures.T):
+        solved = solved.append_column(f"signature{place}", pa.array(column))
+    return found | {home: solved, "maps": _maps_table(maps)}
 
 
 def load_determinacy(record: Record, support: Support) -> Determinacy:
     """What was found determined, without solving it again."""
-    values = record.tables["values"]
-    ends = np.cumsum(support.space.sizes)[:-1]
+    effects, sets = support.space.effects, bool(support.space.set_factors)
+    values = record.tables["elements" if sets else "values"]
+    ends = effects.offsets[1:-1]
     columns = sorted(name for name in values.column_names if name.startswith("signature"))
     signatures = np.stack([values[name].to_numpy() for name in columns], axis=1)
-    return Determinacy(
-        islands=tuple(np.split(values["island"].to_numpy(), ends)),
-        signatures=tuple(np.split(signatures, ends)),
-        **revive_all(Determinacy, _SOLVED, record.data["determinacy"]),
-    )
+    solved = revive_all(Determinacy, _SOLVED, record.data["determinacy"])
+    islands = tuple(np.split(values["island"].to_numpy()[: ends[-1]], ends[:-1]))
+    if sets:
+        return SetDeterminacy(islands, tuple(np.split(signatures, ends)), **solved, effects=effects)
+    return Determinacy(islands=islands, signatures=tuple(np.split(signatures, ends[:-1])), **solved)
 
 
 def load_maps(record: Record) -> tuple[PairMap, ...]:
@@ -69,6 +75,8 @@ def load_maps(record: Record) -> tuple[PairMap, ...]:
 
 def _maps_table(maps: Sequence[PairMap]) -> pa.Table:
     places = [np.indices((len(one.rows), len(one.columns)), dtype=np.int32).reshape(2, -1) for one in maps]
+    if not maps:
+        return pa.table({name: [] for name in ("map", "row", "column", "state", "count", "leverage")})
     return pa.table(
         {
             "map": np.repeat(np.arange(len(maps), dtype=np.int32), [len(one.state) for one in maps]),
@@ -91,9 +99,9 @@ def _describe_map(support: Support, one: PairMap) -> dict[str, Any]:
         k = support.space.position(name)
         described |= {
             f"{side}s": places.tolist(),
-            f"{side}_values": [support.space.factors[k].labels[v] for v in places],
-            f"{side}_counts": support.value_counts[k][places].tolist(),
+            f"{side}_values": [support.space.factors[k].effect_labels[v] for v in places],
+            f"{side}_counts": support.effect_counts[k][places].tolist(),
             f"{side}_islands": homes.tolist(),
-            f"{side}s_total": support.space.sizes[k],
+            f"{side}s_total": support.space.factors[k].kind.effects,
         }
     return described

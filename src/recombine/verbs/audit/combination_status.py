@@ -22,9 +22,11 @@ import pyarrow as pa
 from recombine.data.space import text
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
 from recombine.numerics.groups import Codes, Ints, Numbers
+from recombine.numerics.rows import Rows, ends
 from recombine.verbs.audit.coverage import thin
 from recombine.verbs.audit.determinacy import NO_ISLAND, Determinacy, determinacy
 from recombine.verbs.audit.leverage import Leverage
+from recombine.verbs.audit.set_coverage import element_rungs
 
 RUNGS = ("seen", "thin", "determined", "undetermined", "novel", "impossible")
 
@@ -51,6 +53,8 @@ def rungs_with_thin(support: Support, determinacy: Determinacy, codes: Codes) ->
 def ladder(support: Support, leverage: Leverage, codes: Codes) -> pa.Table:
     """A row for each combination, with all that the table says about it."""
     determinacy = leverage.determinacy
+    if support.space.set_factors:
+        return _set_ladder(support, leverage, codes)
     width = codes.shape[1]
     whole = support.groups(range(width)).lookup(codes)
     rung = rungs_with_thin(support, determinacy, codes)
@@ -69,6 +73,45 @@ def ladder(support: Support, leverage: Leverage, codes: Codes) -> pa.Table:
             "leverage": pa.array(leverage.of(codes), from_pandas=True),
         }
     )
+
+
+def _set_ladder(support: Support, leverage: Leverage, codes: Codes) -> pa.Table:
+    """The same where factors are sets: by their elements, and with what these were seen in."""
+    solved, effects = leverage.determinacy, support.space.effects
+    whole = support.groups(range(codes.shape[1])).lookup(codes)
+    known = (codes >= 0).all(axis=1)
+    places = effects.rows(np.maximum(codes, 0).astype(np.int32))
+    asked, seen = places.sparse(), effects.rows(support.codes)
+    met = seen.sparse_gram()
+    met.data[:] = 1.0
+    parts = asked @ (seen.counts() > 0).astype(np.float64)
+    pairs = ((asked @ met).multiply(asked).sum(axis=1) - parts) / 2
+    own = np.full(len(codes), float(effects.constant))  # the constant meets every part, and is none
+    number = places.lengths - own
+    return pa.table(
+        {
+            "rung": pa.array(rungs_with_thin(support, solved, codes).tolist(), pa.string()),
+            "elements": pa.array(element_rungs(support, codes), pa.string()),
+            "count": np.where(whole >= 0, support.counts[np.maximum(whole, 0)], 0.0),
+            "values_seen": np.where(known, parts - own, 0).astype(np.int64),
+            "pairs_seen": np.where(known, pairs - own * (parts - own), 0).astype(np.int64),
+            "pairs": (number * (number - 1) / 2).astype(np.int64),
+            "neighbours_seen": _set_neighbours(support, codes),
+            "one_island": solved.one_island(codes),
+            "determined": solved.determined(codes),
+            "leverage": pa.array(leverage.of(codes), from_pandas=True),
+        }
+    )
+
+
+def _set_neighbours(support: Support, codes: Codes) -> pa.Array:
+    """Seen combinations that differ in one value or one element; not counted where there are too many to compare."""
+    if len(codes) * len(support) > _MOST_COMPARED:
+        return pa.nulls(len(codes), pa.int64())
+    total = np.zeros(len(codes), dtype=np.int64)
+    for part, apart in support.space.effects.distances(codes, support.codes):
+        total[part] = (apart == 1).sum(axis=1)
+    return pa.array(total)
 
 
 def _seen_parts(support: Support, codes: Codes, parts: list[tuple[int, ...]]) -> Ints:
@@ -124,9 +167,8 @@ class StatusCounts:
 def counts(support: Support, determinacy: Determinacy) -> StatusCounts:
     """Divide the space without listing it."""
     space = support.space
-    of_seen_values = math.prod(int((island >= 0).sum()) for island in determinacy.islands)
     determined_impossible, novel_impossible = determinacy.count_impossible(support)
-    novel = space.product - of_seen_values - novel_impossible
+    novel = space.product - determinacy.of_seen_values - novel_impossible
     determined = determinacy.count() - determined_impossible - len(support)
     return StatusCounts(
         space=space.size,
@@ -142,6 +184,7 @@ def counts(support: Support, determinacy: Determinacy) -> StatusCounts:
 STATES = ("undetermined", "determined", "seen", "novel", "impossible", "thin")
 MOST_MAPS = 45  # all pairs of ten factors
 _MOST_CELLS = 1_200_000  # of all maps together: a few megabytes of page
+_MOST_COMPARED = 2 * 10**8  # pairs of combinations, for those that differ in one element
 _LONGEST_SIDE = 1000  # values: a browser's canvas at a pixel each is still legible
 
 
@@ -166,12 +209,61 @@ def pair_maps(support: Support) -> tuple[PairMap, ...]:
     def share(pair: tuple[int, int]) -> float:
         return support.groups(pair).size / max(support.space.restricted(pair).size, 1)
 
-    pairs = sorted(combinations(range(len(support.space.factors)), 2), key=share)[:MOST_MAPS]
-    cells = _MOST_CELLS // len(pairs)
+    sets = [k for k in support.space.set_factors if support.space.factors[k].kind.effects > 1]
+    ordinary = [k for k in range(len(support.space.factors)) if k not in support.space.set_factors]
+    pairs = sorted(combinations(ordinary, 2), key=share)[: MOST_MAPS - len(sets)]
+    cells = _MOST_CELLS // max(len(pairs) + len(sets), 1)
     sums = _answer_sums(support)
-    return tuple(
-        _pair_map(support.project(pair), cells, [support.groups(pair).total(one) for one in sums]) for pair in pairs
+    return (
+        *(_element_map(support.project([k]), cells, [support.groups((k,)).total(one) for one in sums]) for k in sets),
+        *(_pair_map(support.project(two), cells, [support.groups(two).total(one) for one in sums]) for two in pairs),
     )
+
+
+def _element_map(alone: Support, cells: int, sums: Sequence[Numbers]) -> PairMap:
+    """The sets of two elements, and each element alone where the two are one: the same on both sides of the diagonal.
+
+    Beside other factors a set is judged on its own projection, as pairs of ordinary factors are.
+    """
+    found, counts = determinacy(alone), alone.effect_counts[0]
+    shown = min(int(sqrt(cells)), _LONGEST_SIDE)
+    island = found.islands[0]
+    common = np.argsort(-counts, kind="stable")[:shown]
+    axis = common[np.lexsort((-counts[common], island[common] == NO_ISLAND))]
+    one, other = (grid.ravel() for grid in np.meshgrid(axis, axis, indexing="ij"))
+    sets = alone.space.factors[0].values
+    low, high = np.minimum(one, other), np.maximum(one, other)
+    lengths = np.where(low == high, 1, 2)
+    columns = np.stack([low, high], axis=1)[np.stack([np.ones(len(low), dtype=bool), lengths == 2], axis=1)]
+    codes = sets.codes_of(Rows(ends(lengths), columns, sets.effects))[:, None]
+    whole = alone.groups((0,)).lookup(codes)
+    rung = rungs_with_thin(alone, found, codes)
+    leverage = Leverage(alone, found)
+    return PairMap(
+        factors=(alone.space.names[0], alone.space.names[0]),
+        rows=axis,
+        columns=axis,
+        row_islands=island[axis],
+        column_islands=island[axis],
+        state=_states(rung),
+        count=np.where(whole >= 0, alone.counts[np.maximum(whole, 0)], 0.0),
+        leverage=leverage.of(codes).astype(np.float32) if leverage.inverts else np.full(len(codes), np.nan, np.float32),
+        answer=_answers(whole, sums),
+    )
+
+
+def _states(rung: npt.NDArray[np.str_]) -> npt.NDArray[np.uint8]:
+    state = np.zeros(len(rung), dtype=np.uint8)
+    for number, name in enumerate(STATES):
+        state[rung == name] = number
+    return state
+
+
+def _answers(whole: Ints, sums: Sequence[Numbers]) -> npt.NDArray[np.float32]:
+    """The mean answer of each cell, NaN where nothing was seen."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        answers = sums[0] / sums[1]
+    return np.where(whole >= 0, answers[np.maximum(whole, 0)], np.nan).astype(np.float32)
 
 
 def answer_title(target: Target | None) -> str | None:
@@ -208,21 +300,16 @@ def _pair_map(pair: Support, cells: int, sums: Sequence[Numbers]) -> PairMap:
     whole = pair.groups((0, 1)).lookup(grid)
     leverage = Leverage(pair, found)
     rung = rungs_with_thin(pair, found, grid)
-    state = np.zeros(len(grid), dtype=np.uint8)
-    for number, name in enumerate(STATES):
-        state[rung == name] = number
-    with np.errstate(invalid="ignore", divide="ignore"):
-        answers = sums[0] / sums[1]
     return PairMap(
         factors=(pair.space.names[0], pair.space.names[1]),
         rows=rows,
         columns=columns,
         row_islands=found.islands[0][rows],
         column_islands=found.islands[1][columns],
-        state=state,
+        state=_states(rung),
         count=np.where(whole >= 0, pair.counts[np.maximum(whole, 0)], 0.0),
         leverage=leverage.of(grid).astype(np.float32) if leverage.inverts else np.full(len(grid), np.nan, np.float32),
-        answer=np.where(whole >= 0, answers[np.maximum(whole, 0)], np.nan).astype(np.float32),
+        answer=_answers(whole, sums),
     )
 
 

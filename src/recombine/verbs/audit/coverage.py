@@ -13,11 +13,12 @@ thin one, and a score of it has an interval as wide as its rows are few. A seen 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from math import comb, exp, prod
+from math import comb, exp, lgamma, prod
 
 import numpy as np
 import numpy.typing as npt
 
+from recombine.data.sets import Sets
 from recombine.data.support import Support
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.verbs.audit.dependence import entropy
@@ -38,7 +39,7 @@ class ValueCount:
 
 @dataclass(frozen=True)
 class FactorCoverage:
-    """One factor: how many of its values were seen, how evenly, and which are rare.
+    """One factor: how many of its values, or of the elements of its sets, were seen, how evenly, and which are rare.
 
     `effective` is the number of equally frequent values that would be as varied (the exponential of the entropy).
     """
@@ -70,28 +71,31 @@ def factor_coverage(support: Support) -> tuple[FactorCoverage, ...]:
 
 
 def _factor(support: Support, k: int) -> FactorCoverage:
-    factor, counts = support.space.factors[k], support.value_counts[k]
+    factor, counts = support.space.factors[k], support.effect_counts[k]
     order = np.argsort(-counts, kind="stable")
     seen = [int(v) for v in order if counts[v] > 0]
-    listed = [ValueCount(factor.labels[v], float(counts[v])) for v in seen]
-    never = tuple(factor.labels[v] for v in np.flatnonzero(counts == 0))
+    shown = seen[:_LISTED], seen[-_LISTED:]
+    commonest, rarest = ([ValueCount(factor.effect_labels[v], float(counts[v])) for v in some] for some in shown)
+    never = tuple(factor.effect_labels[v] for v in np.flatnonzero(counts == 0)[:100])
     return FactorCoverage(
         name=factor.name,
-        values=len(factor.values),
+        values=factor.kind.effects,
         seen=len(seen),
         declared=factor.declared,
         effective=exp(entropy(counts)),
         missing_rows=support.left_out.get(factor.name, 0),
-        rarest=tuple(reversed(listed[-_LISTED:])),
-        commonest=tuple(listed[:_LISTED]),
-        never_seen=never[:100],
+        rarest=tuple(reversed(rarest)),
+        commonest=tuple(commonest),
+        never_seen=never,
     )
 
 
 def order_coverage(support: Support) -> tuple[OrderCoverage, ...]:
     """The share of possible conjunctions seen, for one, two and three factors; orders that would take too long are
-    left out.
+    left out. Of sets it is their elements that meet, with each other and with values, one and two at a time.
     """
+    if support.space.set_factors:
+        return _element_coverage(support)
     width = len(support.space.factors)
     orders = [t for t in (1, 2, 3) if t <= width and comb(width, t) * len(support) <= _MOST_WORK]
     return tuple(_order(support, order) for order in orders)
@@ -104,6 +108,22 @@ def _order(support: Support, order: int) -> OrderCoverage:
         seen += support.groups(chosen).size
         possible += space.restricted(chosen).size if space.impossible else prod(space.sizes[k] for k in chosen)
     return OrderCoverage(order, seen, possible, seen / possible if possible else 1.0)
+
+
+def _element_coverage(support: Support) -> tuple[OrderCoverage, ...]:
+    space = support.space
+    kinds = [factor.kind for factor in space.factors]
+    effects = sum(kind.effects for kind in kinds)
+    rows = space.effects.rows(support.codes)
+    seen = int((rows.counts()[:effects] > 0).sum())
+    found = [OrderCoverage(1, seen, effects, seen / effects)]
+    if int(np.square(rows.lengths).sum()) <= _MOST_WORK:
+        met = rows.sparse_gram().nnz - int((rows.counts() > 0).sum())  # both ways, without each with itself
+        pairs = met // 2 - (seen if space.effects.constant else 0)  # and without the constant
+        possible = sum(comb(f.sets.effects, 2) for f in space.factors if f.sets is not None and f.sets.largest > 1)
+        possible += sum(a.effects * b.effects for a, b in combinations(kinds, 2))
+        found.append(OrderCoverage(2, pairs, possible, pairs / possible if possible else 1.0))
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -128,6 +148,8 @@ def uncovered_pairs(support: Support) -> tuple[UncoveredPair, ...]:
     >>> list(map(str, uncovered_pairs(corner)))
     ['a=y with b=q']
     """
+    if support.space.set_factors:
+        return _uncovered_elements(support)
     space, left, found = support.space, _MOST_PAIRS, []
     for a, b in combinations(range(len(space.factors)), 2):
         size = space.sizes[a] * space.sizes[b] + len(support)
@@ -151,6 +173,27 @@ def uncovered_pairs(support: Support) -> tuple[UncoveredPair, ...]:
     )
 
 
+def _uncovered_elements(support: Support) -> tuple[UncoveredPair, ...]:
+    """The same for elements of sets: with each other, and with values of other factors."""
+    space = support.space
+    width = space.effects.width - int(space.effects.constant)
+    if width * width > _MOST_PAIRS:
+        return ()
+    met = space.effects.rows(support.codes).gram()[:width, :width] > 0
+    factor = np.repeat(np.arange(len(space.factors)), [one.kind.effects for one in space.factors])
+    paired = np.array([one.sets is not None and one.sets.largest > 1 for one in space.factors])
+    may = (factor[:, None] != factor[None]) | paired[factor][:, None]
+    apart = np.argwhere(np.triu(~met & may, 1))
+    counts = np.concatenate(support.effect_counts)
+    expected = counts[apart[:, 0]] * counts[apart[:, 1]] / support.total
+    first = np.argsort(-expected, kind="stable")[:_MOST_UNCOVERED]
+    labels = [label for one in space.factors for label in one.effect_labels]
+    return tuple(
+        UncoveredPair((space.names[factor[u]], space.names[factor[v]]), (labels[u], labels[v]), float(often))
+        for (u, v), often in zip(apart[first].tolist(), expected[first], strict=True)
+    )
+
+
 _SHARE = 0.1  # of the rows that independence expects
 _FEWEST_EXPECTED = 10  # rows: of fewer, chance alone leaves a tenth often enough
 _FEWEST_ROWS = 5  # below this, one row more or less moves a score by a fifth and more
@@ -171,8 +214,26 @@ def expected_rows(support: Support, codes: Codes) -> Numbers:
     """How many rows each combination would have if the factors were independent of each other."""
     share = np.ones(len(codes))
     for k, counts in enumerate(support.value_counts):
-        share *= counts[codes[:, k]] / support.total
+        sets = support.space.factors[k].sets
+        often = counts[codes[:, k]] / support.total if sets is None else _set_shares(support, k, sets, codes[:, k])
+        share *= often
     return share * support.total
+
+
+def _set_shares(support: Support, k: int, sets: Sets, codes: Codes) -> Numbers:
+    """The share of the rows that hold each set; of an unseen one, if elements were drawn one after the other, each as
+    often as it occurs, for as many as rows hold so many.
+    """
+    counts = support.value_counts[k]
+    seen = codes < len(counts)
+    rows = sets.rows(codes)
+    elements = support.effect_counts[k]
+    with np.errstate(divide="ignore"):
+        logs = rows.sums(np.log(elements / max(float(elements.sum()), 1e-300)))
+    of_size = np.bincount(sets.rows(support.codes[:, k]).lengths, support.counts, minlength=sets.largest + 1)
+    orders = np.array([lgamma(length + 1) for length in rows.lengths.tolist()])
+    drawn = of_size[np.minimum(rows.lengths, sets.largest)] * np.exp(logs + orders)
+    return np.asarray(np.where(seen, counts[np.where(seen, codes, 0)], drawn) / support.total)
 
 
 def thin(support: Support) -> npt.NDArray[np.bool_]:

@@ -48,7 +48,8 @@ class Dependence:
 
 def dependence(support: Support) -> tuple[Dependence, ...]:
     """Every pair of factors, the most dependent first."""
-    found = [_pair(support, a, b) for a, b in combinations(range(len(support.space.factors)), 2)]
+    ordinary = [k for k in range(len(support.space.factors)) if k not in support.space.set_factors]
+    found = [_pair(support, a, b) for a, b in combinations(ordinary, 2)]
     return tuple(sorted(found, key=lambda pair: 1.0 if pair.cramers_v is None else -pair.cramers_v))
 
 
@@ -142,7 +143,7 @@ class Redundancy:
 
 def redundancy(support: Support) -> Redundancy | None:
     """Every factor, every pair, and all factors together; the most telling single factors first."""
-    if support.target is None:
+    if support.target is None or support.space.set_factors:  # an element's share is in no group of whole sets
         return None
     measure = _Labels(support.target) if isinstance(support.target, LabelTarget) else _Numbers(support.target)
     nothing = _nothing_to_tell(support.target)

@@ -26,6 +26,8 @@ from recombine.numerics.null_space import TooSparse, null_vectors
 from recombine.numerics.rows import Rows
 from recombine.numerics.value_graph import components
 
+Grouped = tuple[Ints, Ints]
+"""Signatures, or sums of them, and how many choices give each."""
 NO_ISLAND = -1
 """The island of a value that was never seen."""
 
@@ -60,7 +62,11 @@ class Determinacy:
     @cached_property
     def blocks(self) -> tuple[Ints, ...]:
         """For each factor, values whose difference is fixed share a number: island and signature together."""
-        return tuple(_block_numbers(i, s) for i, s in zip(self.islands, self.signatures, strict=True))
+        return tuple(_block_numbers(i, s) for i, s in zip(self.islands, self.signatures, strict=False))
+
+    def home(self, codes: Codes) -> Ints:
+        """The island of each seen combination."""
+        return np.asarray(self.islands[0][codes[:, 0]])
 
     def novel(self, codes: Codes) -> npt.NDArray[np.bool_]:
         """Which of these combinations hold a value that was never seen."""
@@ -76,6 +82,16 @@ class Determinacy:
         inside = self.one_island(codes)
         total = sum(s[np.maximum(codes[:, k], 0)] for k, s in enumerate(self.signatures))
         return np.asarray(inside & ~np.mod(total, self.moduli).any(axis=1))
+
+    @property
+    def of_seen_values(self) -> int:
+        """How many combinations hold no value that was never seen."""
+        return math.prod(int((island >= 0).sum()) for island in self.islands)
+
+    @property
+    def exact(self) -> bool:
+        """Whether `count` is one, and no estimate."""
+        return True
 
     def count(self) -> int:
         """How many combinations of seen values are determined, the seen ones included."""
@@ -135,6 +151,10 @@ def determinacy(support: Support, *, seed: int = 0) -> Determinacy:
     >>> found.rank, found.count()
     (3, 4)
     """
+    if support.space.set_factors:
+        from recombine.verbs.audit.set_determinacy import set_determinacy  # noqa: PLC0415 - it stands on this file
+
+        return set_determinacy(support, seed=seed)
     sizes = support.space.sizes
     design = AdditiveDesign(support.codes, sizes)
     nodes, rows = number(design.columns.ravel(), design.width)
@@ -211,8 +231,12 @@ def _split(labels: Ints, count: int) -> list[Ints]:
 
 
 def _vanishing(signatures: list[Ints], moduli: Ints) -> int:
-    """How many choices of one signature from each list sum to zero: meet in the middle, in chunks."""
-    grouped = [_grouped(signature) for signature in signatures]
+    """How many choices of one signature from each list sum to zero."""
+    return count_vanishing([grouped_rows(signature) for signature in signatures], moduli)
+
+
+def count_vanishing(grouped: list[Grouped], moduli: Ints) -> int:
+    """How many choices of one of each list sum to zero, each with its multiplicity: meet in the middle, in chunks."""
     if _sum_count(grouped[1:]) == 1:  # what is left to choose is one list
         values, counts = _all_sums(grouped, moduli)
         return sum(map(int, counts[~np.mod(values, moduli).any(axis=1)]))
@@ -224,10 +248,8 @@ def _vanishing(signatures: list[Ints], moduli: Ints) -> int:
     return total
 
 
-Grouped = tuple[Ints, Ints]
-
-
-def _grouped(signature: Ints) -> Grouped:
+def grouped_rows(signature: Ints) -> Grouped:
+    """The distinct signatures, and how many values have each."""
     values, counts = np.unique(signature, axis=0, return_counts=True)
     return values, counts
 
@@ -340,10 +362,10 @@ class Island:
 
 def islands(support: Support, solved: Determinacy) -> tuple[Island, ...]:
     """The islands, the one with most combinations first; beyond a hundred only the largest are described."""
-    home = solved.islands[0][support.codes[:, 0]]
+    home = solved.home(support.codes)
     count = solved.island_count
-    combinations = np.bincount(home, minlength=count)
-    rows = np.bincount(home, weights=support.counts, minlength=count)
+    combinations = np.bincount(home[home >= 0], minlength=count)
+    rows = np.bincount(home[home >= 0], weights=support.counts[home >= 0], minlength=count)
     order = np.argsort(-combinations, kind="stable")[:_MOST_ISLANDS]
     return tuple(_island(support, solved, int(i), int(combinations[i]), float(rows[i])) for i in order)
 
@@ -352,8 +374,8 @@ def _island(support: Support, solved: Determinacy, label: int, combinations: int
     sizes, values, groups = {}, {}, {}
     for k, factor in enumerate(support.space.factors):
         members = np.flatnonzero(solved.islands[k] == label)
-        common = members[np.argsort(-support.value_counts[k][members], kind="stable")]
+        common = members[np.argsort(-support.effect_counts[k][members], kind="stable")]
         sizes[factor.name] = len(members)
-        values[factor.name] = tuple(factor.labels[v] for v in common[:_LISTED])
+        values[factor.name] = tuple(factor.effect_labels[v] for v in common[:_LISTED])
         groups[factor.name] = len(np.unique(solved.blocks[k][members]))
     return Island(sizes, values, groups, combinations, rows)

@@ -26,6 +26,7 @@ from recombine.verbs.audit.coverage import FactorCoverage, OrderCoverage, ThinCo
 from recombine.verbs.audit.dependence import Dependence, Redundancy
 from recombine.verbs.audit.determinacy import Island
 from recombine.verbs.audit.selection_bias import SelectionSign
+from recombine.verbs.audit.set_coverage import SetCoverage
 from recombine.verbs.audit.structural_zeros import Zeros
 from recombine.verbs.audit.unseen_combinations import LeverageSummary
 
@@ -63,6 +64,8 @@ class AuditEvidence:
     rows_left_out: int
     weightless: str | None = None
     misspellings: tuple[Misspelling, ...] = ()
+    named_twice: str | None = None
+    sets: tuple[SetCoverage, ...] = ()
     selection: SelectionSign | None = None  # that the seen ones look as if they were chosen by their answer
 
     @property

@@ -22,7 +22,9 @@ import numpy as np
 
 from recombine.data.support import Support
 from recombine.numerics.additive_design import AdditiveDesign, DenseLeverage
+from recombine.numerics.effects import IncidenceDesign
 from recombine.numerics.groups import Codes, Numbers
+from recombine.numerics.incidence_fit import LARGEST, IncidenceFit
 from recombine.numerics.sparse_solver import SparseLeverage
 from recombine.verbs.audit.determinacy import Determinacy
 
@@ -46,6 +48,8 @@ class Leverage:
     @cached_property
     def inverts(self) -> bool:
         """Whether many leverages are cheap: the reduced system is small enough to be inverted once, and safely."""
+        if self.support.space.set_factors:
+            return self.support.space.effects.width <= LARGEST and self._incidence.condition <= _WORST_CONDITION
         most = _LARGEST_EIGENPROBLEM if self.determinacy.deficit else _LARGEST_INVERSE
         largest = max(self.support.space.sizes)
         kept = sum(self.support.space.sizes) - largest
@@ -62,11 +66,21 @@ class Leverage:
         """
         answer = np.full(len(codes), np.nan)
         determined = np.flatnonzero(self.determinacy.determined(codes))
-        solve = self._dense.at if self.inverts else self._sparse.at
+        solve = self._solve_many if self.inverts else self._sparse.at
         for start in range(0, len(determined), _CHUNK):
             part = determined[start : start + _CHUNK]
             answer[part] = solve(codes[part])
         return np.round(answer, 9)  # what lies below is the arithmetic's, not the data's
+
+    def _solve_many(self, codes: Codes) -> Numbers:
+        if not self.support.space.set_factors:
+            return self._dense.at(codes)
+        return self._incidence.leverage(self.support.space.effects.rows(codes))
+
+    @cached_property
+    def _incidence(self) -> IncidenceFit:
+        seen = self.support.space.effects.rows(self.support.codes)
+        return IncidenceFit.of(seen, rank=self.determinacy.rank)
 
     @cached_property
     def _dense(self) -> DenseLeverage:
@@ -75,4 +89,7 @@ class Leverage:
 
     @cached_property
     def _sparse(self) -> SparseLeverage:
-        return SparseLeverage(AdditiveDesign(self.support.codes, self.support.space.sizes))
+        space = self.support.space
+        if space.set_factors:
+            return SparseLeverage(IncidenceDesign(self.support.codes, space.effects))
+        return SparseLeverage(AdditiveDesign(self.support.codes, space.sizes))

@@ -98,6 +98,8 @@ def selection_sign(support: Support, solved: Determinacy, *, seed: int = 0) -> S
     'higher'
     """
     target = support.target
+    if support.space.set_factors:  # the comparison is of one-hot designs
+        return None
     if target is None or why_untestable(target, len(support)) is not None or sum(support.space.sizes) > _WIDEST:
         return None
     answers = seen_answers(target, len(support))

@@ -98,6 +98,8 @@ def suspect_zeros(support: Support, occurring: Codes | None = None) -> tuple[Zer
     >>> len(zeros.pairs), zeros.combinations, without.space.size == len(said)
     (4, 360, True)
     """
+    if support.space.set_factors:  # which elements cannot stand in one set is not asked yet
+        return None, support
     found = _find_suspicions(support)
     if occurring is not None and len(occurring):
         found = [one for one in found if not _is_held(one[0], occurring)]

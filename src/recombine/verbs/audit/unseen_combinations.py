@@ -16,6 +16,7 @@ from recombine.verbs.audit.coverage import expected_rows
 from recombine.verbs.audit.leverage import WEAK, Leverage
 
 LISTED_SPACE = 10**6  # combinations of seen values up to which all of them are looked at
+_LISTED_SETS = 10**5  # the same for sets, each of which gets a code when it is listed
 _DRAWN = 20_000  # that stand for a larger space: shares have a standard error of 0.35 % at most
 _SOLVED_ONE_BY_ONE = 32  # leverages that are looked at where no inverse is affordable
 _SHOWN = 200  # combinations of each list that a record keeps; more than anybody reads on a page
@@ -25,7 +26,8 @@ Reach = Callable[[Codes], Numbers]
 def unseen_combinations(
     support: Support, values: Sequence[Ints], *, listed: int, drawn: int, seed: int
 ) -> tuple[Codes, bool]:
-    """The possible unseen combinations of some values of each factor, and whether they are only a sample of them.
+    """The possible unseen combinations of some values of each factor, or of some elements of its sets, and whether they
+    are only a sample of them.
 
     All of them where their values have at most `listed` combinations, else at most `drawn`.
 
@@ -34,9 +36,12 @@ def unseen_combinations(
     >>> unseen_combinations(corner, [np.arange(2), np.arange(2)], listed=100, drawn=10, seed=0)
     (array([[1, 1]], dtype=int32), False)
     """
-    if math.prod(map(len, values)) > listed:
+    kinds = [factor.kind for factor in support.space.factors]
+    listed = min(listed, _LISTED_SETS) if support.space.set_factors else listed
+    if math.prod(kind.ways(len(mine)) for kind, mine in zip(kinds, values, strict=True)) > listed:
         return draw_unseen(support, values, drawn, seed=seed), True
-    grid = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).astype(np.int32)
+    every = [kind.every(mine) for kind, mine in zip(kinds, values, strict=True)]
+    grid = np.stack(np.meshgrid(*every, indexing="ij"), axis=-1).astype(np.int32)
     return _possible_unseen(support, grid.reshape(-1, len(values))), False
 
 
@@ -46,7 +51,8 @@ def draw_unseen(support: Support, values: Sequence[Ints], number: int, *, seed: 
     Twice as many are drawn as are wanted: some come twice, and some were seen.
     """
     rng = np.random.default_rng(seed)
-    columns = [rng.choice(mine, size=2 * number) for mine in values]
+    kinds = [factor.kind for factor in support.space.factors]
+    columns = [kind.draw(2 * number, mine, rng) for kind, mine in zip(kinds, values, strict=True)]
     codes = _possible_unseen(support, np.unique(np.stack(columns, axis=1).astype(np.int32), axis=0))
     return np.asfortranarray(codes[np.sort(rng.permutation(len(codes))[:number])])
 

@@ -22,6 +22,7 @@ from recombine.verbs.audit.block_holdout import missing_reason
 from recombine.verbs.audit.combination_status import StatusCounts
 from recombine.verbs.audit.grade import FEWEST_SEEN, AuditEvidence, grade, rule_held
 from recombine.verbs.audit.rule_choice import rule_words
+from recombine.verbs.audit.set_coverage import open_sentence
 
 _MOSTLY = 0.5  # of the unseen combinations: islands that leave more of them open come first
 _MOST_NAMED = 4  # values of a combination that are all named in a sentence
@@ -233,6 +234,8 @@ def _unlike_sentence(number: int, test: AdditiveTest | None) -> str:
 
 
 def _cause(evidence: AuditEvidence) -> str:
+    if evidence.sets:
+        return open_sentence(evidence.sets)
     if evidence.island_count > 1:
         return f"the table falls into {evidence.island_count:,} islands that no example connects"
     loose = [name for name, groups in evidence.islands[0].groups.items() if groups > 1]
@@ -244,7 +247,8 @@ def _novel(evidence: AuditEvidence) -> str:
     if not novel:
         return ""
     hold = _verb(novel, "1 combination holds", f"{novel:,} combinations hold")
-    return f"{hold} a value never seen: nothing can be promised there."
+    what = "a value or an element" if evidence.sets else "a value"
+    return f"{hold} {what} never seen: nothing can be promised there."
 
 
 def _thin(evidence: AuditEvidence) -> str:

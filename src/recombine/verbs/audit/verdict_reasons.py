@@ -33,6 +33,9 @@ def reasons(evidence: AuditEvidence) -> tuple[str, ...]:
         else None,
         evidence.weightless,
         describe_misspellings(evidence.misspellings),
+        evidence.named_twice,
+        *(one.sentence for one in evidence.sets),
+        _estimate_reason(evidence),
         _uncounted_reason(evidence),
     ]
     return tuple(reason for reason in found if reason)
@@ -120,11 +123,31 @@ def _pairs_reason(evidence: AuditEvidence) -> str | None:
 
 
 def _island_reason(evidence: AuditEvidence) -> str:
+    if evidence.sets:
+        return _element_islands(evidence)
     if evidence.island_count == 1:
         return "All values hang together in one island."
     sizes = [f"{island.combinations:,}" for island in evidence.islands[:5]]
     sizes = [*sizes, "fewer"] if evidence.island_count > 5 else sizes
     return f"{evidence.island_count:,} islands, with {listing(sizes)} seen combinations: nothing is known across them."
+
+
+def _element_islands(evidence: AuditEvidence) -> str:
+    """Which elements were given with which; of sets that says nothing yet of what is fixed."""
+    if evidence.island_count == 1:
+        return "All elements hang together: a chain of seen sets links any two."
+    groups = [island for island in evidence.islands if sum(island.sizes.values()) > 1]
+    if not groups:
+        return "No two elements were seen together."
+    first = next(iter(groups[0].values.values()))
+    several = f"{evidence.island_count:,} groups of elements were never given across groups"
+    return f"{several}; the largest holds {listing([*first[:3], *(['others'] if len(first) > 3 else [])])}."
+
+
+def _estimate_reason(evidence: AuditEvidence) -> str | None:
+    if all(one.exact for one in evidence.sets):
+        return None
+    return "How many sets would follow is an estimate from sets drawn of each size: they are too many to be counted."
 
 
 def _leverage_reason(measured: LeverageSummary | None) -> str | None:
