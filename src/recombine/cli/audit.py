@@ -22,6 +22,7 @@ def audit(
     source: table_options.Source,
     factors: table_options.Factors = [],  # noqa: B006
     target: table_options.Target = None,
+    set_: table_options.Sets = [],  # noqa: B006
     fail_under: Annotated[
         table_options.Many,
         table_options.gate_option("A gate on what is seen or determined: determined=0.95."),
@@ -39,7 +40,8 @@ def audit(
 ) -> None:
     """Which combinations are missing, and which of them can be worked out from the rest?"""
     named = options.names(factors)
-    if not named:
+    sets = options.sets(set_)
+    if not named and not sets:
         proposal.refuse("audit", source, reading, as_json=output.as_json, given=[reading.weight], target=target)
     asked = options.gates(fail_under)
     output.require_gates(asked, example="determined=0.95")
@@ -48,7 +50,7 @@ def audit(
     if impossible_out is not None:
         check_page(place_of(impossible_out), force=output.force, inputs=read)
     with Watch("counting combinations") as watch:
-        support = recombine.read(source, factors=named, target=target, **reading.settings(), progress=watch.tell)
+        support = recombine.read(source, factors=named, target=target, sets=sets, **reading.settings(), progress=watch.tell)
         watch.now("working out what is determined")
         found = recombine.audit(support, seed=seed)
         checked = gates.check(found.share, asked, thin=lambda name: _on_paper(found, name))
@@ -84,6 +86,7 @@ _READING = (
     "--weight",
     "--missing",
     "--table",
+    "--set",
 )
 _TARGET = ("--target", "-t", "--target-kind")
 _UNKNOWN_TO_SPLIT = ("--domain", "--impossible", "--weight")
@@ -104,10 +107,14 @@ def _factors(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
         yield "target", escape(said), escape(hint)
     for factor in audit.factors[:_SHOWN_FACTORS]:
         seen = "all seen" if factor.seen == factor.values else f"{factor.seen:,} seen"
+        noun = "elements" if factor.name in {one.name for one in audit.sets} else "values"
         rarest = f"never   {short(factor.never_seen[0])}" if factor.never_seen else ""
         if not rarest:
             rarest = f"rarest  {short(factor.rarest[0].value)}  {count(factor.rarest[0].count)}"
-        yield escape(short(factor.name)), f"{factor.values:,} values, {seen}", escape(rarest)
+        yield escape(short(factor.name)), f"{factor.values:,} {noun}, {seen}", escape(rarest)
+    for one in audit.sets:
+        sizes = ", ".join(f"{size.seen:,} of {size.possible:,} of size {size.size}" for size in one.by_size[:4])
+        yield "", escape(sizes), f"{one.alone:,} elements seen alone"
     if len(audit.factors) > _SHOWN_FACTORS:
         yield "…", f"{len(audit.factors) - _SHOWN_FACTORS} more factors", ""
 
@@ -123,9 +130,10 @@ def _tests(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
             blocks = ", ".join(" with ".join(map(short, names)) for names in test.blocks)
             yield "", f"for the score above: all that share {escape(blocks)} at once", ""
     islands = "one island" if audit.island_count == 1 else f"{audit.island_count:,} islands"
-    pairs = audit.coverage[1]
-    missing = pairs.possible - pairs.seen
-    yield "pairs", f"{percent(pairs.share)} seen" + (f", {missing:,} never met" if missing else ""), islands
+    pairs = next((one for one in audit.coverage if one.order == 2), None)
+    missing = 0 if pairs is None else pairs.possible - pairs.seen
+    if pairs is not None:
+        yield "pairs", f"{percent(pairs.share)} seen" + (f", {missing:,} never met" if missing else ""), islands
     for place, pair in enumerate(audit.uncovered[:_SHOWN_PAIRS]):
         rows = f"{count(round(pair.expected))} rows if independent"
         more = f"; {missing - _SHOWN_PAIRS:,} more in --json" if place + 1 == _SHOWN_PAIRS < missing else ""
@@ -147,8 +155,8 @@ def _tests(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
 
 def _structure(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
     """What the factors tell of each other and of the target, and the rows that do not count."""
-    strongest = audit.dependence[0]
-    if strongest.cramers_v is not None:
+    strongest = next(iter(audit.dependence), None)
+    if strongest is not None and strongest.cramers_v is not None:
         both = " and ".join(map(short, strongest.factors))
         yield "factors", f"Cramér's V {strongest.cramers_v:.2f}", escape(f"highest, {both}")
     found = audit.redundancy
@@ -166,6 +174,8 @@ def _structure(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
         yield "left out", f"{rows:,} of {audit.support.rows:,} rows", "they miss a factor"
     if audit.support.weightless:
         yield "weight 0", escape(audit.support.weightless), ""
+    if audit.support.named_twice:
+        yield "twice", escape(audit.support.named_twice), ""
 
 
 def following(audit: "recombine.Audit") -> list[tuple[str, str]]:
@@ -174,9 +184,10 @@ def following(audit: "recombine.Audit") -> list[tuple[str, str]]:
     words = shlex.split(command)
     pairs = "pairs that never meet, to be read over for --impossible"
     zeros = None if audit.zeros is None else ("--impossible-out", "--impossible-out impossible.csv", pairs)
-    lines = [*extend_command(audit, "audit", zeros), *_predictions(audit, words), *_plans(audit, words)]
+    others = [] if audit.sets else [*_predictions(audit, words), *_plans(audit, words)]  # which know no sets yet
+    lines = [*extend_command(audit, "audit", zeros), *others]
     lines += extend_command(audit, "audit", ("--report -r", "--report audit.html", "see the map"))
-    if audit.counts.seen > audit.rank:  # otherwise every seen combination is needed, and a split would be refused
+    if audit.counts.seen > audit.rank and not audit.sets:  # otherwise every seen combination is needed, and a split would be refused
         split = _asked_of("split", words, but=_UNKNOWN_TO_SPLIT)
         # a column name of its own: many tables have a `split` already
         lines.append(

@@ -159,6 +159,19 @@ def domain(given: Iterable[str]) -> dict[str, list[Any]]:
     return found
 
 
+def sets(given: Iterable[str]) -> dict[str, str | list[str]]:
+    """`NAME=column:separator`, `NAME=column` or `NAME=a,b,c`, any number of times.
+
+    >>> sets(["genes=condition:+", "tools=tools", "drugs=drug_a,drug_b"])
+    {'genes': 'condition:+', 'tools': 'tools', 'drugs': ['drug_a', 'drug_b']}
+    """
+    found: dict[str, str | list[str]] = {}
+    for name, written in assignments("--set", given).items():
+        several = [] if ":" in written else names([written])
+        found[name] = several if len(several) > 1 else written
+    return found
+
+
 def _json_domain(path: Path) -> dict[str, list[Any]]:
     try:
         content = json.loads(read_text(path))

@@ -35,6 +35,13 @@ Factors = Annotated[
         help="The columns whose combinations matter: a,b,c. Without it: a proposal, and nothing else.",
     ),
 ]
+Sets = Annotated[
+    Many,
+    typer.Option(
+        "--set",
+        help="A factor whose value is a set: genes=condition:+ (text) · tools=tools (lists) · drugs=drug_a,drug_b.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Force = Annotated[
     bool, typer.Option("--force", help="Replace what --out names, if it is a saved result of this kind, and any page.")

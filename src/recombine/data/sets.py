@@ -134,11 +134,14 @@ class Sets(Sequence[tuple[Any, ...]]):
 
     def code(self, value: Any) -> int:
         """The code of a set, given as its elements in any order or as text; -1 if it holds an unknown element."""
-        named = self.parts_of(value)
-        places = {self._element_codes.get(text(one), ANY) for one in named}
-        if ANY in places:
-            return ANY
-        return int(self.codes_of(Rows.listed([sorted(places)], len(self.elements)))[0])
+        return int(self.codes([value])[0])
+
+    def codes(self, values: Sequence[Any]) -> Codes:
+        """The codes of several."""
+        places = [{self._element_codes.get(text(one), ANY) for one in self.parts_of(value)} for value in values]
+        known = [ANY not in several for several in places]
+        rows = [sorted(several) if own else [] for several, own in zip(places, known, strict=True)]
+        return np.where(known, self.codes_of(Rows.listed(rows, len(self.elements))), ANY).astype(np.int32)
 
     def parts_of(self, value: Any) -> list[Any]:
         """The elements that a value names, without what stands for nothing."""

@@ -71,6 +71,12 @@ class Factor:
         value = MISSING if value is None else value
         return self._codes.get(value, self._codes_by_text.get(str(value), ANY)) if _hashable(value) else ANY
 
+    def codes(self, values: Sequence[Any]) -> Codes:
+        """The positions of several values."""
+        if self.sets is not None:
+            return self.sets.codes(values)
+        return np.array([self.code(value) for value in values], dtype=np.int32)
+
     @cached_property
     def _codes(self) -> dict[Any, int]:
         # True == 1 in Python: booleans and whole numbers stay apart, as a factor holds only one of the two.
@@ -242,7 +248,8 @@ class Space:
     def encode(self, combinations: Iterable[Mapping[str, Any] | Sequence[Any]]) -> Codes:
         """Any combinations as positions of values, -1 for a value that the space does not have."""
         rows = [self._row(combination) for combination in combinations]
-        return np.array(rows, dtype=np.int32).reshape(len(rows), len(self.factors))
+        columns = [factor.codes([row[k] for row in rows]) for k, factor in enumerate(self.factors)]
+        return np.stack(columns, axis=1).astype(np.int32).reshape(len(rows), len(self.factors))
 
     def columns(self, codes: Codes) -> dict[str, pa.Array]:
         """Combinations as a table has them: a column for each factor, in the user's own values."""
@@ -318,7 +325,8 @@ class Space:
         lines = np.array(self.impossible, dtype=np.int32).reshape(-1, len(self.factors))
         return Patterns.of(lines, self.sizes)
 
-    def _row(self, combination: Mapping[str, Any] | Sequence[Any]) -> list[int]:
+    def _row(self, combination: Mapping[str, Any] | Sequence[Any]) -> Sequence[Any]:
+        """One value for every factor, in their order."""
         if isinstance(combination, str):
             raise SettingError(
                 f"the combination {combination!r} is one text",
@@ -340,7 +348,7 @@ class Space:
                 why=f"there are {len(self.factors)} factors: {', '.join(self.names)}",
                 instead="give one value for each, in that order, or a mapping from factor to value",
             )
-        return [factor.code(value) for factor, value in zip(self.factors, combination, strict=True)]
+        return combination
 
     def _pattern(self, conjunction: Mapping[str, Value]) -> tuple[int, ...]:
         row = [ANY] * len(self.factors)

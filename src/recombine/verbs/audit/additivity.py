@@ -87,6 +87,7 @@ class AdditiveTest:
     chosen: str = ADDITIVE
     commonest: str | None = None
     reason: str | None = None
+    unit: str = "value"  # what has an effect of its own
     blocks: tuple[tuple[str, ...], ...] = ()
     untested_blocks: tuple[tuple[str, ...], ...] = ()
 
@@ -178,6 +179,7 @@ def additive_test(
     every = replace(alone, said={**alone.said, **tries.said})
     of_rule = _losses_of_rules(answers, every)
     test = _summary(support.target, answers, found, every.said, of_rule, sampled=len(tried) < len(codes))
+    test = replace(test, unit=_unit(support))
     chosen = tries.chosen
     if chosen is not None:
         alone = replace(alone, said={**alone.said, **hold_apart(known, answers, alone.rows, seed=seed, only=chosen)})
@@ -190,6 +192,12 @@ def additive_test(
     open_ = tuple(name for factors, name in named.items() if factors not in losses.reach)
     chosen = _still_chosen(losses, chosen, seed=seed)
     return replace(test, blocks=done, untested_blocks=open_, chosen=chosen), losses
+
+
+def _unit(support: Support) -> str:
+    """What the additive rule learns an effect of."""
+    sets = len(support.space.set_factors)
+    return "value" if not sets else "element" if sets == len(support.space.factors) else "value and element"
 
 
 def _still_chosen(losses: Losses, chosen: str | None, *, seed: int) -> str:

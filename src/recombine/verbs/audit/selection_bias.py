@@ -84,6 +84,11 @@ ASSUMPTION = (
 )
 
 
+ASSUMPTION_OF_SETS = (
+    "It is assumed that the seen combinations were not chosen by their answer: of sets no sign of that is looked for."
+)
+
+
 def selection_sign(support: Support, solved: Determinacy, *, seed: int = 0) -> SelectionSign | None:
     """The stronger of the signs that seen combinations were chosen by their answer; None where there is none.
 

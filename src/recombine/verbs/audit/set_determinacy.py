@@ -176,7 +176,7 @@ def _set_sums(values: Ints, counts: Ints, sizes: range, moduli: Ints) -> Grouped
     last, size = np.full(1, -1), np.zeros(1, dtype=np.int64)
     total, many = np.zeros((1, values.shape[1]), dtype=np.int64), np.ones(1, dtype=whole)
     found = [(size, total, many)]
-    while len(last):
+    while len(last) and largest:
         parts = []
         for taken in range(1, largest + 1):
             chosen = np.array([math.comb(int(count), taken) for count in counts], dtype=whole)

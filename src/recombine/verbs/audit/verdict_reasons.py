@@ -10,7 +10,7 @@ from recombine.verbs.audit.block_holdout import conjunction_names
 from recombine.verbs.audit.coverage import FactorCoverage
 from recombine.verbs.audit.dependence import Dependence, Redundancy
 from recombine.verbs.audit.grade import AuditEvidence
-from recombine.verbs.audit.selection_bias import ASSUMPTION
+from recombine.verbs.audit.selection_bias import ASSUMPTION, ASSUMPTION_OF_SETS
 from recombine.verbs.audit.unseen_combinations import LeverageSummary
 
 
@@ -19,7 +19,7 @@ def reasons(evidence: AuditEvidence) -> tuple[str, ...]:
     found = [
         _identifier_reason(evidence),
         *_additive_reasons(evidence.additive),
-        ASSUMPTION if evidence.tested and evidence.selection is None else None,
+        _assumption(evidence),
         _zeros_reason(evidence),
         _list_reason(evidence),
         _values_reason(evidence.factors),
@@ -35,10 +35,17 @@ def reasons(evidence: AuditEvidence) -> tuple[str, ...]:
         describe_misspellings(evidence.misspellings),
         evidence.named_twice,
         *(one.sentence for one in evidence.sets),
+        _lone_reason(evidence),
         _estimate_reason(evidence),
         _uncounted_reason(evidence),
     ]
     return tuple(reason for reason in found if reason)
+
+
+def _assumption(evidence: AuditEvidence) -> str | None:
+    if not evidence.tested or evidence.selection is not None:
+        return None
+    return ASSUMPTION_OF_SETS if evidence.sets else ASSUMPTION
 
 
 def _additive_reasons(test: AdditiveTest | None) -> list[str]:
@@ -49,7 +56,7 @@ def _additive_reasons(test: AdditiveTest | None) -> list[str]:
         sure = percent_range(most.low, most.high)
         noise = f" No rule can explain more than {percent(most.value)} ({sure}): the rest is the noise of few rows."
     said = [
-        f"Shown all of them, one effect for each value explains {percent(test.explained)} of what the combinations "
+        f"Shown all of them, one effect for each {test.unit} explains {percent(test.explained)} of what the combinations "
         f"differ by in {test.target}; held out {_share(test.held_out)}.{noise}"
     ]
     richer = () if test.richer is None else (test.richer,)
@@ -142,6 +149,11 @@ def _element_islands(evidence: AuditEvidence) -> str:
     first = next(iter(groups[0].values.values()))
     several = f"{evidence.island_count:,} groups of elements were never given across groups"
     return f"{several}; the largest holds {listing([*first[:3], *(['others'] if len(first) > 3 else [])])}."
+
+
+def _lone_reason(evidence: AuditEvidence) -> str | None:
+    lone = [one.name for one in evidence.sets if one.by_size[-1].size <= 1]
+    return f"No set of {listing(lone)} holds two elements: check what stands between them." if lone else None
 
 
 def _estimate_reason(evidence: AuditEvidence) -> str | None:
