@@ -111,7 +111,7 @@ def _set_neighbours(support: Support, codes: Codes) -> pa.Array:
     total = np.zeros(len(codes), dtype=np.int64)
     for part, apart in support.space.effects.distances(codes, support.codes):
         total[part] = (apart == 1).sum(axis=1)
-    return pa.array(total)
+    return pa.array(np.where((codes >= 0).all(axis=1), total, 0))
 
 
 def _seen_parts(support: Support, codes: Codes, parts: list[tuple[int, ...]]) -> Ints:

@@ -23,6 +23,7 @@ from recombine.base.grades import Grade
 from recombine.base.records import Provenance, Record, kind_of
 from recombine.base.result import Result, load
 from recombine.base.words import listing
+from recombine.data.read import refuse_sets
 from recombine.data.support import LabelTarget, Support
 from recombine.numerics.resampling import IntervalSettings
 from recombine.verbs.diff import verdict as wording
@@ -77,6 +78,9 @@ def settings_sentence(settings: tuple[SettingChange, ...]) -> tuple[str, ...]:
 
 def check_comparable(old: Result, new: Result) -> None:
     """Refuse two results of different questions."""
+    for support in map(support_of, (old, new)):
+        if support is not None:
+            refuse_sets(support, {}, "diff")
     before, after = _factors(old), _factors(new)
     if set(before) != set(after):
         alone = [*(name for name in before if name not in after), *(name for name in after if name not in before)]
