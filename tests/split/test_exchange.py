@@ -94,3 +94,33 @@ def test_a_split_can_be_trained_on_and_evaluated_without_another_thought(tmp_pat
     assert found.verdict
     none = recombine.split(frame, by=recombine.HoldOutCombinations(factors), out=tmp_path / "b.parquet", seen_share=0)
     assert {side.name for side in none.sides} == {"train", "test"}
+
+
+def test_a_value_that_training_has_in_the_other_place_is_not_new() -> None:
+    table = {"p1": ["a", "a", "b", "d"], "p2": ["b", "c", "c", "a"], "split": ["train", "train", "train", "test"]}
+    either = recombine.Expectation(exchangeable=["p1", "p2"])
+    assert recombine.lint(table, factors=["p1", "p2"])["values"].verdict == "fail"
+    found = recombine.lint(table, factors=["p1", "p2"], expect=either)["values"]
+    assert (found.verdict, found.culprits) == ("fail", 1)  # d is new wherever it stands, a is not
+    table["p1"][3] = "c"
+    assert recombine.lint(table, factors=["p1", "p2"])["values"].verdict == "fail"
+    assert recombine.lint(table, factors=["p1", "p2"], expect=either)["values"].verdict == "pass"
+
+
+def test_conjunctions_of_exchangeable_factors_are_those_of_a_set() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        rows = [(*rng.choice(4, 2).tolist(), int(rng.integers(3))) for _ in range(12)]
+        sides = ["train" if place % 3 else "test" for place in range(12)]
+        columns = {name: [f"v{row[k]}" for row in rows] for k, name in enumerate("abc")} | {"split": sides}
+        held_to = recombine.Expectation("conjunctions", order=2, exchangeable=["a", "b"])
+        found = recombine.lint(columns, factors=["a", "b", "c"], expect=held_to)["conjunctions"]
+        shown = {pair for row, side in zip(rows, sides, strict=True) if side == "train" for pair in _pairs(row)}
+        tests = {row for row, side in zip(rows, sides, strict=True) if side == "test"}
+        known = [row for row in tests if _pairs(row) <= shown]
+        assert (found.culprits or 0) == len(known)
+
+
+def _pairs(row: tuple[int, int, int]) -> set[tuple[object, ...]]:
+    one, other, third = row
+    return {("set", *sorted((one, other))), ("beside", one, third), ("beside", other, third)}

@@ -12,7 +12,7 @@ From the weakest claim to the strongest:
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ import pyarrow as pa
 from recombine.base.checks import check_choice, check_number, check_whole
 from recombine.base.errors import SettingError
 from recombine.base.words import amount, count, percent
-from recombine.numerics.groups import Ints
+from recombine.numerics.groups import Codes, Ints
 from recombine.verbs.split.invariants import combination_text
 from recombine.verbs.split.lint.lint_result import (
     CLAIMS,
@@ -42,7 +42,8 @@ class Expectation:
 
     `order` says how many values a conjunction holds, with the claim `"conjunctions"`. With `"values"`, `cold` names
     factors that must each be new. The share of a class in test may be off by `class_tolerance`. `exchangeable` names
-    factors whose values may change places, such as the two drugs of a pair: (A, B) in training then shows (B, A).
+    factors whose values may change places, such as the two drugs of a pair: (A, B) in training then shows (B, A), and
+    a drug that training has in one place is new in none.
 
     >>> Expectation("conjunctions", order=3)
     Expectation(claim='conjunctions', order=3, cold=(), class_tolerance=0.1, exchangeable=())
@@ -119,8 +120,9 @@ def check_combinations(sided: Sided, expect: Claim) -> LintCheck:
     return LintCheck(name, "fail", f"{head}. Partly held out: {few(parts, len(leaked))}.", len(leaked), table)
 
 
-def check_conjunctions(sided: Sided, expect: Claim, order: int) -> LintCheck:
-    """Test combinations of which every conjunction of an order is in training."""
+def check_conjunctions(sided: Sided, expect: Claim, order: int, exchangeable: Sequence[str] = ()) -> LintCheck:
+    """Test combinations of which every conjunction of an order is in training, in whatever order of exchangeable ones.
+    """
     name = "conjunctions"
     if expect != "conjunctions":
         return LintCheck(name, "not asked", f"Held to {expect}: conjunctions of some factors may be in training.")
@@ -129,8 +131,10 @@ def check_conjunctions(sided: Sided, expect: Claim, order: int) -> LintCheck:
     if not len(asked):
         return LintCheck(name, "not enough evidence", "There are no test rows to look at.")
     new = np.zeros(len(asked), dtype=bool)
+    ways = _exchanges(sided, exchangeable)
     for some in combinations(range(len(sided.factors)), order):
-        new |= sided.training.groups(some).lookup(sided.whole.codes[asked]) < 0
+        shown = [sided.training.groups([to[k] for k in some]).lookup(codes[asked]) >= 0 for to, codes in ways]
+        new |= ~np.logical_or.reduce(shown)
     known = worst_first(asked[~new], test)
     what = f"conjunction of {order} values"
     if not len(known):
@@ -144,20 +148,47 @@ def check_conjunctions(sided: Sided, expect: Claim, order: int) -> LintCheck:
     return LintCheck(name, "fail", said, len(known), culprit_table(sided.whole, known, test_rows=test))
 
 
-def check_values(sided: Sided, expect: Claim, cold: Sequence[str]) -> LintCheck:
-    """Values of test rows that training never shows: wrong when composing is claimed, right in a cold start."""
+def _exchanges(sided: Sided, names: Sequence[str]) -> list[tuple[list[int], Codes]]:
+    """Every order of exchangeable factors: to which place each goes, and the combinations with their values there.
+
+    A value that the other factor does not have is -1 there.
+    """
+    space, codes = sided.whole.space, sided.whole.codes
+    places = [sided.factors.index(name) for name in names]
+    ways = []
+    for order in permutations(places):
+        to = list(range(len(sided.factors)))
+        moved = codes.copy()
+        for place, goal in zip(places, order, strict=True):
+            to[place] = goal
+            known = {label: code for code, label in enumerate(space.factors[goal].labels)}
+            there = np.array([known.get(label, -1) for label in space.factors[place].labels], dtype=np.int32)
+            moved[:, goal] = there[codes[:, place]]
+        ways.append((to, moved))
+    return ways
+
+
+def check_values(sided: Sided, expect: Claim, cold: Sequence[str], exchangeable: Sequence[str] = ()) -> LintCheck:
+    """Values of test rows that training never shows: wrong when composing is claimed, right in a cold start.
+
+    A value of one of several exchangeable factors is shown by any of them.
+    """
     if not sided.on(TEST).any():
         return LintCheck("values", "not enough evidence", "There are no test rows to look at.")
-    novel = _novel(sided)
+    novel = _novel(sided, exchangeable)
     return _check_cold_start(sided, novel, cold) if expect == "values" else _check_composing(sided, novel, expect)
 
 
-def _novel(sided: Sided) -> npt.NDArray[np.bool_]:
+def _novel(sided: Sided, exchangeable: Sequence[str]) -> npt.NDArray[np.bool_]:
     """For each combination and factor, whether its value is not in training."""
-    codes = sided.whole.codes
+    codes, factors = sided.whole.codes, sided.whole.space.factors
     known = [
         np.bincount(codes[sided.on(TRAIN), k], minlength=size) > 0 for k, size in enumerate(sided.whole.space.sizes)
     ]
+    places = [sided.factors.index(name) for name in exchangeable]
+    shown = {factors[k].labels[value] for k in places for value in np.flatnonzero(known[k]).tolist()}
+    for k in places:
+        known[k] = np.array([label in shown for label in factors[k].labels], dtype=bool)
     return np.stack([~seen[codes[:, k]] for k, seen in enumerate(known)], axis=1)
 
 

@@ -162,9 +162,9 @@ def _checks(
     claim = expectation.claim
     return (
         claims.check_combinations(sided, claim),
-        claims.check_conjunctions(sided, claim, expectation.order),
+        claims.check_conjunctions(sided, claim, expectation.order, expectation.exchangeable),
         side_checks.check_exchange(sided, claim, expectation.exchangeable),
-        claims.check_values(sided, claim, tuple(expectation.cold)),
+        claims.check_values(sided, claim, tuple(expectation.cold), expectation.exchangeable),
         duplicate_rows.check_rows(identity, claim),
         duplicate_rows.check_ids(identity, sided, id_),
         duplicate_rows.check_validation(sided, identity),
