@@ -18,7 +18,6 @@ from recombine.verbs.audit.combination_status import counts
 from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.audit.leverage import Leverage
 
-
 _MOST = 400  # combinations of which the seen ones are drawn
 
 
@@ -77,7 +76,6 @@ class World:
         return found if self.ordinary else [*found, Fraction(1)]
 
 
-
 def echelon(rows: list[list[Fraction]]) -> list[tuple[int, list[Fraction]]]:
     """Reduced rows, each with its pivot."""
     found: list[tuple[int, list[Fraction]]] = []
@@ -108,7 +106,9 @@ def in_span(rows: np.ndarray, basis: list[tuple[int, list[Fraction]]]) -> list[b
     return (demanded == common * rows).all(axis=1).tolist()
 
 
-def told(rows: list[list[Fraction]], answers: list[Fraction], asked: list[Fraction]) -> tuple[Fraction, Fraction] | None:
+def told(
+    rows: list[list[Fraction]], answers: list[Fraction], asked: list[Fraction]
+) -> tuple[Fraction, Fraction] | None:
     """What least squares answers, and its leverage; None where the rows leave it open."""
     width = len(asked)
     design = np.array(rows, dtype=np.int64).reshape(len(rows), width)
@@ -217,5 +217,10 @@ def test_pairs_alone_leave_the_level_open() -> None:
     space = Space((Factor("genes", Sets("abcd", members, smallest=0, largest=2)),))
     solved = determinacy(Support(space, np.asfortranarray(codes[:, None]), np.ones(4)))
     # every pair follows from these four, no single and no control: level and mean effect are one
-    assert solved.determined(space.encode([[("a", "d")], [("b", "d")], [("a",)], [()]])).tolist() == [True, True, False, False]
+    assert solved.determined(space.encode([[("a", "d")], [("b", "d")], [("a",)], [()]])).tolist() == [
+        True,
+        True,
+        False,
+        False,
+    ]
     assert solved.count() == 6

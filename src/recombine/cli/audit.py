@@ -50,7 +50,9 @@ def audit(
     if impossible_out is not None:
         check_page(place_of(impossible_out), force=output.force, inputs=read)
     with Watch("counting combinations") as watch:
-        support = recombine.read(source, factors=named, target=target, sets=sets, **reading.settings(), progress=watch.tell)
+        support = recombine.read(
+            source, factors=named, target=target, sets=sets, **reading.settings(), progress=watch.tell
+        )
         watch.now("working out what is determined")
         found = recombine.audit(support, seed=seed)
         checked = gates.check(found.share, asked, thin=lambda name: _on_paper(found, name))
@@ -187,7 +189,9 @@ def following(audit: "recombine.Audit") -> list[tuple[str, str]]:
     others = [] if audit.sets else [*_predictions(audit, words), *_plans(audit, words)]  # which know no sets yet
     lines = [*extend_command(audit, "audit", zeros), *others]
     lines += extend_command(audit, "audit", ("--report -r", "--report audit.html", "see the map"))
-    if audit.counts.seen > audit.rank and not audit.sets:  # otherwise every seen combination is needed, and a split would be refused
+    if (
+        audit.counts.seen > audit.rank and not audit.sets
+    ):  # otherwise every seen combination is needed, and a split would be refused
         split = _asked_of("split", words, but=_UNKNOWN_TO_SPLIT)
         # a column name of its own: many tables have a `split` already
         lines.append(

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, combinations
+from itertools import chain, combinations, pairwise
 from typing import Any, overload
 
 import numpy as np
@@ -75,7 +75,7 @@ class Sets(Sequence[tuple[Any, ...]]):
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         flat, starts = self.members.columns.tolist(), self.members.starts.tolist()
-        for start, stop in zip(starts, starts[1:], strict=False):
+        for start, stop in pairwise(starts):
             yield tuple(self.elements[place] for place in flat[start:stop])
 
     def __eq__(self, other: object) -> bool:

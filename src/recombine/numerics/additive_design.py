@@ -1,7 +1,7 @@
 """The additive rule: every value of every factor has one number, and a combination's answer is the sum of its values'.
 
-Here is all the dense linear algebra of that rule, and *here leverage is computed*, for factors that are one-hot. What is
-not (a factor whose value is a set) is a `Design` too (`effects`), with its own fit in `incidence_fit`.
+Here is all the dense linear algebra of that rule, and *here leverage is computed*, for factors that are one-hot. What
+is not (a factor whose value is a set) is a `Design` too (`effects`), with its own fit in `incidence_fit`.
 
     AdditiveDesign   the one-hot design A of some combinations      determinacy, plans, splits, the sparse solver
     Elimination      A'WA with its largest factor eliminated        the two below, and

@@ -1,4 +1,4 @@
-"""What was seen of a factor whose value is a set: element by element, size by size, and of what the unseen sets consist.
+"""What was seen of a factor whose value is a set: element by element, size by size, and what unseen sets consist of.
 
 An unseen set stands on one of three rungs, by what its elements were seen in: *all seen alone*, *seen with others only*
 (at least one of them), *one never seen*. They are counted, not listed.

@@ -56,8 +56,8 @@ def _additive_reasons(test: AdditiveTest | None) -> list[str]:
         sure = percent_range(most.low, most.high)
         noise = f" No rule can explain more than {percent(most.value)} ({sure}): the rest is the noise of few rows."
     said = [
-        f"Shown all of them, one effect for each {test.unit} explains {percent(test.explained)} of what the combinations "
-        f"differ by in {test.target}; held out {_share(test.held_out)}.{noise}"
+        f"Shown all of them, one effect for each {test.unit} explains {percent(test.explained)} of what the "
+        f"combinations differ by in {test.target}; held out {_share(test.held_out)}.{noise}"
     ]
     richer = () if test.richer is None else (test.richer,)
     others = [f"{one.name} {_share(one.score)}" for one in sorted((*test.rivals, *richer), key=lambda one: -one.score)]

@@ -121,8 +121,7 @@ def check_combinations(sided: Sided, expect: Claim) -> LintCheck:
 
 
 def check_conjunctions(sided: Sided, expect: Claim, order: int, exchangeable: Sequence[str] = ()) -> LintCheck:
-    """Test combinations of which every conjunction of an order is in training, in whatever order of exchangeable ones.
-    """
+    """Test combinations of which every conjunction of an order is in training, in any order of exchangeable factors."""
     name = "conjunctions"
     if expect != "conjunctions":
         return LintCheck(name, "not asked", f"Held to {expect}: conjunctions of some factors may be in training.")
